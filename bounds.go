@@ -1,0 +1,64 @@
+package parley
+
+import "regexp"
+
+// ProtocolVersion is the version of protocol.md, told by authenticate. It is separate from the module's.
+const ProtocolVersion = "1"
+
+// Bounds of the wire and of names. Sizes are in bytes.
+const (
+	// MaxFrameBytes bounds one WebSocket message or HTTP body. Larger ones end with close 1009 or HTTP 413.
+	MaxFrameBytes = 1 << 20
+	// MaxDepth bounds how deep JSON may nest.
+	MaxDepth = 64
+	// MaxIDBytes bounds the JSON-RPC id as it is written.
+	MaxIDBytes = 128
+	// MaxInFlight bounds the calls under way on one socket.
+	MaxInFlight = 64
+	// MaxSubscriptions bounds the subscriptions of one socket.
+	MaxSubscriptions = 1000
+	// MaxWaitMs bounds timeoutMs of the waiting methods; more is taken as this much.
+	MaxWaitMs = 60_000
+	// MaxPage bounds limit; DefaultPage is used when it is absent. A page also ends before it passes MaxPageBytes.
+	MaxPage      = 1000
+	DefaultPage  = 200
+	MaxPageBytes = 768 << 10
+
+	MaxTitleBytes        = 256
+	MaxRoleBytes         = 64
+	MaxPrivateBytes      = 16 << 10
+	MaxMetadataBytes     = 16 << 10
+	MaxReasonBytes       = 1 << 10
+	MaxKeyBytes          = 128
+	MaxParticipants      = 64
+	MaxTags              = 32
+	MaxTagBytes          = 128
+	MaxDeltaBytes        = 16 << 10
+	MaxTokenIDs          = 64
+	MaxConversationScope = 256
+)
+
+// Bounds of Limits.
+const (
+	MaxTurnsLimit    = 1_000_000
+	MaxEventsLimit   = 1_000_000
+	DefaultMaxEvents = 100_000
+	MinBytesLimit    = 1 << 10
+	MaxBytesLimit    = 1 << 30
+	DefaultMaxBytes  = 256 << 20
+	MinDurationMs    = 100
+	MaxDurationMs    = 366 * 24 * 3600 * 1000
+)
+
+var (
+	conversationID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	participantID  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+)
+
+// ValidConversationID reports whether callers may name a conversation so: 1 to 64 of A-Z a-z 0-9 _ -.
+// (The hub's own begin with "~".)
+func ValidConversationID(id string) bool { return conversationID.MatchString(id) }
+
+// ValidParticipantID reports whether a participant may be named so: 1 to 64 of A-Z a-z 0-9 . _ -, beginning
+// with a letter or digit, and not HubID.
+func ValidParticipantID(id string) bool { return id != HubID && participantID.MatchString(id) }

@@ -1,0 +1,3 @@
+module github.com/parleyhub/parley
+
+go 1.26

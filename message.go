@@ -1,0 +1,40 @@
+package parley
+
+import "encoding/json"
+
+// Message is the payload of a message event. At least one of Text and Data is set. Fields that this version
+// does not know survive in the event's Payload.
+type Message struct {
+	Text string          `json:"text,omitempty"`
+	Data json.RawMessage `json:"data,omitempty"`
+	// Schema names the shape of Data, such as "priorauth.decision.v1"; Tags are free labels.
+	Schema string   `json:"schema,omitempty"`
+	Tags   []string `json:"tags,omitempty"`
+}
+
+// Trace is the payload of a trace event: diagnostics of the author, seen by the author itself, by tokens with
+// scope trace, and by admins. Kind is required; anything else may stand beside it.
+type Trace struct {
+	Kind string          `json:"kind"`
+	Text string          `json:"text,omitempty"`
+	Data json.RawMessage `json:"data,omitempty"`
+}
+
+// Note is the payload of sendNote: a system event that any participant may add at any time while the
+// conversation is open. It never moves the floor.
+type Note struct {
+	Schema string          `json:"schema"`
+	Tags   []string        `json:"tags,omitempty"`
+	Data   json.RawMessage `json:"data"`
+}
+
+// Delta is a piece of the text of the open turn, for live subscribers only. It is not stored: the message that
+// follows holds the whole text. Index counts the pieces as the author numbers them, so that a reader sees when
+// one was skipped.
+type Delta struct {
+	ConversationID string `json:"conversationId"`
+	Turn           int64  `json:"turn"`
+	From           string `json:"from"`
+	Index          int64  `json:"index"`
+	Text           string `json:"text"`
+}

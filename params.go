@@ -1,0 +1,179 @@
+package parley
+
+import "encoding/json"
+
+// The params of each method that is served. A field without omitempty is required. The doors refuse unknown,
+// duplicate and wrongly cased params.
+
+// AuthenticateParams says who the caller is.
+type AuthenticateParams struct {
+	Token string `json:"token"`
+	// AgentID chooses among the ids that the token may speak as; absent, the token's first.
+	AgentID string `json:"agentId,omitempty"`
+	// ClientName is for the hub's log: at most 128 bytes.
+	ClientName string `json:"clientName,omitempty"`
+}
+
+// PingParams has nothing in it.
+type PingParams struct{}
+
+// CreateConversationParams describes a new conversation.
+type CreateConversationParams struct {
+	// ConversationID is chosen by the hub when absent: from the caller and ClientRequestID when there is one.
+	ConversationID string        `json:"conversationId,omitempty"`
+	Title          string        `json:"title,omitempty"`
+	Participants   []Participant `json:"participants"`
+	// Policy is round_robin when absent.
+	Policy *Policy `json:"policy,omitempty"`
+	// StartsWith names who has the floor first; absent, the first participant (round_robin) or anyone (open).
+	StartsWith      string          `json:"startsWith,omitempty"`
+	Limits          *Limits         `json:"limits,omitempty"`
+	Metadata        json.RawMessage `json:"metadata,omitempty"`
+	ClientRequestID string          `json:"clientRequestId,omitempty"`
+}
+
+// GetConversationParams asks for a snapshot with the events after SinceSeq.
+type GetConversationParams struct {
+	ConversationID string `json:"conversationId"`
+	SinceSeq       int64  `json:"sinceSeq,omitempty"`
+	Limit          int    `json:"limit,omitempty"`
+}
+
+// ListConversationsParams pages through the conversations that the caller takes part in or created; admins see all.
+// They come in order of creation.
+type ListConversationsParams struct {
+	Status Status `json:"status,omitempty"`
+	// Limit is 1 to 100; default 50.
+	Limit int `json:"limit,omitempty"`
+	// Cursor is nextCursor of the page before.
+	Cursor string `json:"cursor,omitempty"`
+}
+
+// AddParticipantParams adds a seat. Creator and admin only.
+type AddParticipantParams struct {
+	ConversationID string      `json:"conversationId"`
+	Participant    Participant `json:"participant"`
+}
+
+// CloseConversationParams closes a conversation. Creator, human participants and admin only.
+type CloseConversationParams struct {
+	ConversationID string   `json:"conversationId"`
+	Outcome        *Outcome `json:"outcome,omitempty"`
+}
+
+// TailParams asks for the events after SinceSeq.
+type TailParams struct {
+	ConversationID string `json:"conversationId"`
+	SinceSeq       int64  `json:"sinceSeq"`
+	Limit          int    `json:"limit,omitempty"`
+}
+
+// WaitForChangeParams waits until the log is longer than SinceSeq.
+type WaitForChangeParams struct {
+	ConversationID string `json:"conversationId"`
+	SinceSeq       int64  `json:"sinceSeq"`
+	// TimeoutMs absent or 0 answers at once; more than MaxWaitMs is taken as MaxWaitMs.
+	TimeoutMs int64 `json:"timeoutMs,omitempty"`
+}
+
+// Until says what getUpdates waits for.
+type Until string
+
+// The values of Until. Each of them also ends when the conversation is closed.
+const (
+	// UntilAny is a visible event after SinceSeq. The default.
+	UntilAny Until = "any"
+	// UntilMessage is a message after SinceSeq.
+	UntilMessage Until = "message"
+	// UntilMyTurn is that the caller may speak.
+	UntilMyTurn Until = "my_turn"
+	// UntilClosed is the end of the conversation.
+	UntilClosed Until = "closed"
+)
+
+// GetUpdatesParams asks for the messages after SinceSeq and the caller's guidance.
+type GetUpdatesParams struct {
+	ConversationID string `json:"conversationId"`
+	SinceSeq       int64  `json:"sinceSeq,omitempty"`
+	Limit          int    `json:"limit,omitempty"`
+	TimeoutMs      int64  `json:"timeoutMs,omitempty"`
+	Until          Until  `json:"until,omitempty"`
+}
+
+// SubscribeParams asks for the events after SinceSeq and then for what comes.
+type SubscribeParams struct {
+	ConversationID string `json:"conversationId"`
+	SinceSeq       int64  `json:"sinceSeq,omitempty"`
+	// Types filters events, replay and live alike; absent means all.
+	Types []EventType `json:"types,omitempty"`
+}
+
+// UnsubscribeParams ends a subscription of this socket.
+type UnsubscribeParams struct {
+	SubscriptionID string `json:"subscriptionId"`
+}
+
+// GetGuidanceParams asks for the caller's guidance.
+type GetGuidanceParams struct {
+	ConversationID string `json:"conversationId"`
+	// Explain adds all rules tried.
+	Explain bool `json:"explain,omitempty"`
+}
+
+// ExplainParams asks for the guidance of every participant at a seq, with the rules tried.
+type ExplainParams struct {
+	ConversationID string `json:"conversationId"`
+	// Seq is 1 to latestSeq; absent, the latest.
+	Seq int64 `json:"seq,omitempty"`
+}
+
+// SendMessageParams appends a message.
+type SendMessageParams struct {
+	ConversationID string          `json:"conversationId"`
+	Payload        json.RawMessage `json:"payload"`
+	Finality       Finality        `json:"finality"`
+	// Turn is the turn that the author means: refused when that one has ended or is not reached.
+	Turn int64 `json:"turn,omitempty"`
+	// AfterSeq is the last seq that the author has read: refused when another participant has spoken since.
+	AfterSeq *int64 `json:"afterSeq,omitempty"`
+	// Outcome goes with FinalityConversation only; absent means completed.
+	Outcome         *Outcome `json:"outcome,omitempty"`
+	ClientRequestID string   `json:"clientRequestId,omitempty"`
+}
+
+// SendTraceParams appends a trace.
+type SendTraceParams struct {
+	ConversationID  string          `json:"conversationId"`
+	Payload         json.RawMessage `json:"payload"`
+	Turn            int64           `json:"turn,omitempty"`
+	ClientRequestID string          `json:"clientRequestId,omitempty"`
+}
+
+// SendNoteParams appends a note.
+type SendNoteParams struct {
+	ConversationID  string `json:"conversationId"`
+	Payload         Note   `json:"payload"`
+	ClientRequestID string `json:"clientRequestId,omitempty"`
+}
+
+// SendDeltaParams passes a piece of text to live subscribers. It is fenced like a message.
+type SendDeltaParams struct {
+	ConversationID string `json:"conversationId"`
+	Turn           int64  `json:"turn"`
+	Index          int64  `json:"index"`
+	Text           string `json:"text"`
+}
+
+// CreateTokenParams makes a token that may do no more than the caller's. The secret is shown once.
+type CreateTokenParams struct {
+	// AgentID is the id that the token speaks as unless another is chosen.
+	AgentID string `json:"agentId"`
+	// Agents are further ids that it may speak as.
+	Agents []string `json:"agents,omitempty"`
+	// Scopes default to those of DefaultScopes that the caller has.
+	Scopes []Scope `json:"scopes,omitempty"`
+	// Conversations narrow the token to these; absent, the caller's own.
+	Conversations []string `json:"conversations,omitempty"`
+	// ExpiresInMs is 1,000 to MaxDurationMs; absent, as long as the caller's own.
+	ExpiresInMs int64 `json:"expiresInMs,omitempty"`
+}

@@ -1,0 +1,146 @@
+package parley
+
+// The results of each method that is served.
+
+// HubInfo says which hub answered.
+type HubInfo struct {
+	Version string `json:"version"`
+	NowMs   int64  `json:"nowMs"`
+}
+
+// WireLimits are the bounds of this hub, told by authenticate.
+type WireLimits struct {
+	MaxFrameBytes    int   `json:"maxFrameBytes"`
+	MaxEventBytes    int   `json:"maxEventBytes"`
+	MaxDepth         int   `json:"maxDepth"`
+	MaxInFlight      int   `json:"maxInFlight"`
+	MaxSubscriptions int   `json:"maxSubscriptions"`
+	MaxWaitMs        int64 `json:"maxWaitMs"`
+	MaxPage          int   `json:"maxPage"`
+}
+
+// AuthenticateResult says who the caller is now.
+type AuthenticateResult struct {
+	OK              bool       `json:"ok"`
+	AgentID         string     `json:"agentId"`
+	ProtocolVersion string     `json:"protocolVersion"`
+	Hub             HubInfo    `json:"hub"`
+	Limits          WireLimits `json:"limits"`
+}
+
+// PingResult is hub time.
+type PingResult struct {
+	NowMs int64 `json:"nowMs"`
+}
+
+// ListConversationsResult is a page; NextCursor is empty on the last.
+type ListConversationsResult struct {
+	Conversations []ConversationSummary `json:"conversations"`
+	NextCursor    string                `json:"nextCursor,omitempty"`
+}
+
+// SeqResult answers addParticipant and closeConversation with the seq of the event that did it.
+type SeqResult struct {
+	Seq       int64 `json:"seq"`
+	Duplicate bool  `json:"duplicate,omitempty"`
+}
+
+// TailResult is a page of visible events. NextSeq is the last seq examined: the cursor to go on from.
+type TailResult struct {
+	Events    []Event `json:"events"`
+	NextSeq   int64   `json:"nextSeq"`
+	LatestSeq int64   `json:"latestSeq"`
+}
+
+// WaitForChangeResult tells whether the log grew.
+type WaitForChangeResult struct {
+	LatestSeq int64 `json:"latestSeq"`
+	TimedOut  bool  `json:"timedOut"`
+}
+
+// GetUpdatesResult has the messages after SinceSeq. NextSeq is the last seq examined.
+type GetUpdatesResult struct {
+	Messages  []Event  `json:"messages"`
+	Guidance  Guidance `json:"guidance"`
+	NextSeq   int64    `json:"nextSeq"`
+	LatestSeq int64    `json:"latestSeq"`
+	Status    Status   `json:"status"`
+	TimedOut  bool     `json:"timedOut"`
+}
+
+// SubscribeResult comes before the first notification of the subscription.
+type SubscribeResult struct {
+	SubscriptionID string `json:"subscriptionId"`
+	LatestSeq      int64  `json:"latestSeq"`
+}
+
+// EmptyResult is an empty object.
+type EmptyResult struct{}
+
+// GetGuidanceResult is guidance at LatestSeq.
+type GetGuidanceResult struct {
+	Guidance  Guidance `json:"guidance"`
+	LatestSeq int64    `json:"latestSeq"`
+}
+
+// ParticipantGuidance is a row of ExplainResult.
+type ParticipantGuidance struct {
+	ParticipantID string   `json:"participantId"`
+	Guidance      Guidance `json:"guidance"`
+}
+
+// ExplainResult has the guidance of every participant at Seq.
+type ExplainResult struct {
+	Seq      int64                 `json:"seq"`
+	Guidance []ParticipantGuidance `json:"guidance"`
+}
+
+// SendResult answers sendMessage and sendTrace. Duplicate is true when the key was known: then it is the first result.
+type SendResult struct {
+	Seq       int64 `json:"seq"`
+	Turn      int64 `json:"turn"`
+	Duplicate bool  `json:"duplicate,omitempty"`
+}
+
+// CreateTokenResult shows the token, once.
+type CreateTokenResult struct {
+	Token   string `json:"token"`
+	TokenID string `json:"tokenId"`
+}
+
+// The notifications.
+
+// EventNotification carries an event of a subscription.
+type EventNotification struct {
+	SubscriptionID string `json:"subscriptionId"`
+	ConversationID string `json:"conversationId"`
+	Event          Event  `json:"event"`
+}
+
+// GuidanceNotification carries the caller's guidance at Seq, after caught_up and whenever it changes.
+type GuidanceNotification struct {
+	SubscriptionID string   `json:"subscriptionId"`
+	ConversationID string   `json:"conversationId"`
+	Seq            int64    `json:"seq"`
+	Guidance       Guidance `json:"guidance"`
+}
+
+// CaughtUpNotification comes once, after the events up to Seq.
+type CaughtUpNotification struct {
+	SubscriptionID string `json:"subscriptionId"`
+	ConversationID string `json:"conversationId"`
+	Seq            int64  `json:"seq"`
+}
+
+// DeltaNotification carries a delta.
+type DeltaNotification struct {
+	SubscriptionID string `json:"subscriptionId"`
+	Delta
+}
+
+// ClosingNotification says that the hub is about to close the socket.
+type ClosingNotification struct {
+	Reason string `json:"reason"`
+	// RetryAfterMs is when to come back.
+	RetryAfterMs int64 `json:"retryAfterMs,omitempty"`
+}

@@ -1,0 +1,53 @@
+package parley
+
+import "encoding/json"
+
+// The kinds of system events that this version writes. Readers must let an unknown kind pass.
+const (
+	KindConversationCreated = "conversation_created"
+	KindParticipantAdded    = "participant_added"
+	KindParticipantPrivate  = "participant_private"
+	KindNote                = "note"
+	// KindTokenCreated is written to the hub's own conversation of tokens only.
+	KindTokenCreated = "token_created"
+)
+
+// System is the payload of a system event: Kind says which of the other fields are set.
+type System struct {
+	Kind string `json:"kind"`
+
+	// conversation_created, always seq 1. ParamsHash tells a retry of createConversation from another call.
+	Title        string          `json:"title,omitempty"`
+	CreatedBy    string          `json:"createdBy,omitempty"`
+	Participants []Participant   `json:"participants,omitempty"`
+	Policy       *Policy         `json:"policy,omitempty"`
+	StartsWith   string          `json:"startsWith,omitempty"`
+	Limits       *Limits         `json:"limits,omitempty"`
+	Metadata     json.RawMessage `json:"metadata,omitempty"`
+	ParamsHash   string          `json:"paramsHash,omitempty"`
+
+	// participant_added has Participant, AddedBy; participant_private has ParticipantID, Text.
+	Participant   *Participant `json:"participant,omitempty"`
+	AddedBy       string       `json:"addedBy,omitempty"`
+	ParticipantID string       `json:"participantId,omitempty"`
+	Text          string       `json:"text,omitempty"`
+
+	// note
+	Schema string          `json:"schema,omitempty"`
+	Tags   []string        `json:"tags,omitempty"`
+	Data   json.RawMessage `json:"data,omitempty"`
+
+	// token_created
+	Token *TokenRecord `json:"token,omitempty"`
+}
+
+// TokenRecord is what the hub keeps of a token: never the secret, only its SHA-256.
+type TokenRecord struct {
+	TokenID       string    `json:"tokenId"`
+	SHA256        string    `json:"sha256"`
+	Agents        []string  `json:"agents"`
+	Scopes        []Scope   `json:"scopes"`
+	Conversations []string  `json:"conversations,omitempty"`
+	ExpiresAt     Timestamp `json:"expiresAt,omitempty"`
+	CreatedBy     string    `json:"createdBy"`
+}
