@@ -1,0 +1,212 @@
+package hub
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/journal"
+)
+
+// op is one command on its way: decided, perhaps submitted, answered once. It holds a pin of its conversation until then.
+type op struct {
+	n      int64
+	cmd    fold.Command
+	labels []string
+	// reply is called once, without a lock held.
+	reply func(d *fold.Decision, err error)
+
+	decision fold.Decision
+	frames   []frame
+	keys     []fold.KeyID
+	err      error
+}
+
+// do decides o and answers it when what the answer rests on is durable. The conversation is pinned by the caller; do
+// gives the pin back.
+func (c *conversation) do(o *op) {
+	if err := c.hub.begin(); err != nil {
+		o.reply(&o.decision, err)
+		c.hub.unpin(c)
+		return
+	}
+	c.mu.Lock()
+	c.asked++
+	o.n = c.asked
+	ready := c.decideLocked(o)
+	c.mu.Unlock()
+	if ready {
+		c.finish(o)
+	}
+}
+
+// finish answers o.
+func (c *conversation) finish(o *op) {
+	err := o.err
+	if err == nil {
+		err = o.decision.Err
+	}
+	o.reply(&o.decision, err)
+	c.hub.unpin(c)
+	c.hub.end()
+}
+
+// decideLocked decides o on the head and reports whether it can be answered now.
+func (c *conversation) decideLocked(o *op) bool {
+	if c.broken {
+		o.err = errBroken
+		return true
+	}
+	if c.reloading {
+		c.retry = append(c.retry, o)
+		return false
+	}
+	if c.head.ID == "" {
+		c.head.ID = c.id
+	}
+	o.cmd.Now = parley.TimestampOf(c.hub.Now())
+	before := c.head.Seq
+	o.decision = fold.Decide(c.head, c.keys, o.cmd)
+	if len(o.decision.Events) > 0 {
+		c.submitLocked(o, before)
+		return false
+	}
+	if o.decision.RestsOn <= c.durable.Seq {
+		return true
+	}
+	c.waiting = append(c.waiting, o)
+	return false
+}
+
+// submitLocked moves the head on and gives the events to the journal. Calls are in the order of decision because c.mu is held.
+func (c *conversation) submitLocked(o *op, before int64) {
+	o.frames, o.keys = o.frames[:0], o.keys[:0]
+	events := make([][]byte, 0, len(o.decision.Events))
+	for i := range o.decision.Events {
+		e := &o.decision.Events[i]
+		f := newFrame(c.id, e.Data, e.Event.Seq, fold.MetaOf(&e.Event))
+		o.frames = append(o.frames, f)
+		events = append(events, f.data)
+		if id, entry, ok := fold.KeyOf(&e.Event); ok {
+			c.keys[id] = entry
+			o.keys = append(o.keys, id)
+		}
+	}
+	c.head = o.decision.State
+	c.pending = append(c.pending, o)
+	c.hub.journal.Submit(journal.Batch{
+		Conversation: c.id, After: before, Events: events, Final: c.head.Closed(), Labels: o.labels,
+		Done: func(h journal.Head, err error) { c.committed(o, h, err) },
+	})
+}
+
+// committed is the journal's answer to o. It comes in the order of submission.
+func (c *conversation) committed(o *op, head journal.Head, err error) {
+	var finished []*op
+	c.mu.Lock()
+	c.pending = slices.DeleteFunc(c.pending, func(p *op) bool { return p == o })
+	if err == nil {
+		c.durable, c.hash = o.decision.State, head.Hash
+		for _, f := range o.frames {
+			c.pushLocked(f)
+		}
+		finished = append(c.restedLocked(), o)
+		c.wakeLocked()
+	} else {
+		finished = c.lostLocked(o, err)
+	}
+	due, _ := c.durable.Due()
+	c.mu.Unlock()
+
+	if errors.Is(err, journal.ErrOutcomeUnknown) {
+		c.hub.fail(err)
+	}
+	c.hub.clock.set(c.id, due)
+	for _, f := range finished {
+		c.finish(f)
+	}
+}
+
+// restedLocked takes the ops whose answer rests on nothing that is not durable.
+func (c *conversation) restedLocked() []*op {
+	if len(c.waiting) == 0 {
+		return nil
+	}
+	var rested []*op
+	c.waiting = slices.DeleteFunc(c.waiting, func(w *op) bool {
+		if w.decision.RestsOn > c.durable.Seq {
+			return false
+		}
+		rested = append(rested, w)
+		return true
+	})
+	return rested
+}
+
+// lostLocked deals with an append that is not in the log: o is answered, or decided again when only the head had moved; and everything that was
+// decided on it is decided again once the last of them has come back.
+func (c *conversation) lostLocked(o *op, err error) (finished []*op) {
+	for _, k := range o.keys {
+		delete(c.keys, k)
+	}
+	c.reloading = true
+	var moved *journal.MovedError
+	if errors.As(err, &moved) || errors.Is(err, journal.ErrFinal) {
+		c.retry = append(c.retry, o)
+	} else {
+		o.err = refusalOf(err)
+		finished = []*op{o}
+	}
+	if len(c.pending) == 0 {
+		c.retry = append(c.retry, c.waiting...)
+		c.waiting = nil
+		c.hub.wg.Go(c.reload)
+	}
+	return finished
+}
+
+// refusalOf gives what a caller is told of a failed append.
+func refusalOf(err error) error {
+	switch {
+	case errors.Is(err, journal.ErrStorageFull):
+		return &parley.Error{Err: parley.ErrStorageFull, Message: "the hub has no room left; nothing was written", RetryAfterMs: 1000}
+	case errors.Is(err, journal.ErrOutcomeUnknown):
+		return parley.Refuse(parley.ErrOutcomeUnknown, "the commit failed; the append may or may not be in the log", "a retry with the same clientRequestId")
+	case errors.Is(err, journal.ErrOverloaded):
+		return &parley.Error{Err: parley.ErrUnavailable, Message: "the log cannot keep up; nothing was written", RetryAfterMs: 100}
+	case errors.Is(err, journal.ErrClosed):
+		return errDraining
+	}
+	return parley.Refuse(parley.ErrInternal, "the log refused the append; nothing was written", "")
+}
+
+var errBroken = parley.Refuse(parley.ErrUnavailable, "the conversation could not be read after a failed append", "")
+
+// reload reads the state anew and decides the ops that were waiting for that, in the order in which they came.
+func (c *conversation) reload() {
+	var finished []*op
+	c.mu.Lock()
+	err := c.hub.Err()
+	if err == nil {
+		err = c.catchUpLocked()
+	}
+	c.reloading, c.broken = false, err != nil
+	slices.SortFunc(c.retry, func(a, b *op) int { return cmp.Compare(a.n, b.n) })
+	retry := c.retry
+	c.retry = nil
+	for _, o := range retry {
+		if c.decideLocked(o) {
+			finished = append(finished, o)
+		}
+	}
+	c.wakeLocked()
+	c.mu.Unlock()
+	if err != nil {
+		c.hub.log.Error("cannot read a conversation after a failed append", "conversation", c.id, "error", err)
+	}
+	for _, o := range finished {
+		c.finish(o)
+	}
+}

@@ -1,0 +1,272 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/parleyhub/parley"
+)
+
+// Client gives a client that speaks as p, inside the hub's process: the same methods, types and errors as over a wire.
+func (h *Hub) Client(p *Principal) parley.Client {
+	c := &client{hub: h, p: p}
+	c.ctx, c.cancel = context.WithCancelCause(h.ctx)
+	return c
+}
+
+// client is the in-process Client.
+type client struct {
+	hub    *Hub
+	p      *Principal
+	ctx    context.Context // ends with Close or the hub's
+	cancel context.CancelCauseFunc
+}
+
+var _ parley.Client = (*client)(nil)
+
+var errClientClosed = parley.Refuse(parley.ErrUnavailable, "the client is closed", "")
+
+func (c *client) AgentID() string { return c.p.AgentID }
+
+func (c *client) Close() error {
+	c.cancel(errClientClosed)
+	return nil
+}
+
+// join gives a ctx that ends with the call's or the client's.
+func (c *client) join(ctx context.Context) (context.Context, func(), error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	if c.ctx.Err() != nil {
+		return nil, nil, errClientClosed
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(c.ctx, func() { cancel(errClientClosed) })
+	return ctx, func() { stop(); cancel(nil) }, nil
+}
+
+// read runs a read and tells a closed client from an ended ctx.
+func read[T any](c *client, ctx context.Context, f func(context.Context) (T, error)) (T, error) {
+	var none T
+	ctx, end, err := c.join(ctx)
+	if err != nil {
+		return none, err
+	}
+	defer end()
+	out, err := f(ctx)
+	if err != nil {
+		if errors.Is(err, context.Canceled) && context.Cause(ctx) == errClientClosed {
+			err = errClientClosed
+		}
+		return none, err
+	}
+	return out, nil
+}
+
+// write runs a write and waits for its answer. When ctx ends first the outcome is not known.
+func write[T any](c *client, ctx context.Context, f func(done func(T, error))) (T, error) {
+	var none T
+	ctx, end, err := c.join(ctx)
+	if err != nil {
+		return none, err
+	}
+	defer end()
+	type result struct {
+		v   T
+		err error
+	}
+	answer := make(chan result, 1) // done never blocks, even when nobody waits any more
+	f(func(v T, err error) { answer <- result{v, err} })
+	select {
+	case r := <-answer:
+		return r.v, r.err
+	case <-ctx.Done():
+		return none, &parley.Error{Err: errors.Join(parley.ErrOutcomeUnknown, context.Cause(ctx)), Message: "the call ended before its answer"}
+	}
+}
+
+func (c *client) Now(ctx context.Context) (time.Time, error) {
+	return read(c, ctx, func(context.Context) (time.Time, error) {
+		return c.hub.Now(), c.hub.Ready()
+	})
+}
+
+func (c *client) CreateConversation(ctx context.Context, q *parley.CreateConversationParams) (*parley.Snapshot, error) {
+	if err := checkJSON(q.Metadata); err != nil {
+		return nil, err
+	}
+	return write(c, ctx, func(done func(*parley.Snapshot, error)) { c.hub.CreateConversation(c.p, q, done) })
+}
+
+func (c *client) GetConversation(ctx context.Context, q *parley.GetConversationParams) (*parley.Snapshot, error) {
+	return read(c, ctx, func(ctx context.Context) (*parley.Snapshot, error) {
+		snapshot, events, err := c.hub.GetConversation(ctx, c.p, q)
+		if err != nil {
+			return nil, err
+		}
+		snapshot.Events, err = decodeEvents(events)
+		return snapshot, err
+	})
+}
+
+func (c *client) ListConversations(ctx context.Context, q *parley.ListConversationsParams) (*parley.ListConversationsResult, error) {
+	return read(c, ctx, func(ctx context.Context) (*parley.ListConversationsResult, error) {
+		return c.hub.ListConversations(ctx, c.p, q)
+	})
+}
+
+func (c *client) AddParticipant(ctx context.Context, q *parley.AddParticipantParams) (*parley.SeqResult, error) {
+	r, err := write(c, ctx, func(done func(parley.SeqResult, error)) { c.hub.AddParticipant(c.p, q, done) })
+	return orNil(r, err)
+}
+
+func (c *client) CloseConversation(ctx context.Context, q *parley.CloseConversationParams) (*parley.SeqResult, error) {
+	r, err := write(c, ctx, func(done func(parley.SeqResult, error)) { c.hub.CloseConversation(c.p, q, done) })
+	return orNil(r, err)
+}
+
+func (c *client) Tail(ctx context.Context, q *parley.TailParams) (*parley.TailResult, error) {
+	return read(c, ctx, func(ctx context.Context) (*parley.TailResult, error) {
+		page, err := c.hub.Tail(ctx, c.p, q)
+		if err != nil {
+			return nil, err
+		}
+		events, err := decodeEvents(page.Events)
+		return &parley.TailResult{Events: events, NextSeq: page.NextSeq, LatestSeq: page.LatestSeq}, err
+	})
+}
+
+func (c *client) WaitForChange(ctx context.Context, q *parley.WaitForChangeParams) (*parley.WaitForChangeResult, error) {
+	r, err := read(c, ctx, func(ctx context.Context) (parley.WaitForChangeResult, error) { return c.hub.WaitForChange(ctx, c.p, q) })
+	return orNil(r, err)
+}
+
+func (c *client) GetUpdates(ctx context.Context, q *parley.GetUpdatesParams) (*parley.GetUpdatesResult, error) {
+	return read(c, ctx, func(ctx context.Context) (*parley.GetUpdatesResult, error) {
+		updates, messages, err := c.hub.GetUpdates(ctx, c.p, q)
+		if err != nil {
+			return nil, err
+		}
+		updates.Messages, err = decodeEvents(messages)
+		return updates, err
+	})
+}
+
+func (c *client) GetGuidance(ctx context.Context, q *parley.GetGuidanceParams) (*parley.GetGuidanceResult, error) {
+	r, err := read(c, ctx, func(ctx context.Context) (parley.GetGuidanceResult, error) { return c.hub.GetGuidance(ctx, c.p, q) })
+	return orNil(r, err)
+}
+
+func (c *client) Explain(ctx context.Context, q *parley.ExplainParams) (*parley.ExplainResult, error) {
+	return read(c, ctx, func(ctx context.Context) (*parley.ExplainResult, error) { return c.hub.Explain(ctx, c.p, q) })
+}
+
+func (c *client) SendMessage(ctx context.Context, q *parley.SendMessageParams) (*parley.SendResult, error) {
+	if err := checkJSON(q.Payload); err != nil {
+		return nil, err
+	}
+	r, err := write(c, ctx, func(done func(parley.SendResult, error)) { c.hub.SendMessage(c.p, q, done) })
+	return orNil(r, err)
+}
+
+func (c *client) SendTrace(ctx context.Context, q *parley.SendTraceParams) (*parley.SendResult, error) {
+	if err := checkJSON(q.Payload); err != nil {
+		return nil, err
+	}
+	r, err := write(c, ctx, func(done func(parley.SendResult, error)) { c.hub.SendTrace(c.p, q, done) })
+	return orNil(r, err)
+}
+
+func (c *client) SendNote(ctx context.Context, q *parley.SendNoteParams) (*parley.SeqResult, error) {
+	if err := checkJSON(q.Payload.Data); err != nil {
+		return nil, err
+	}
+	r, err := write(c, ctx, func(done func(parley.SeqResult, error)) { c.hub.SendNote(c.p, q, done) })
+	return orNil(r, err)
+}
+
+func (c *client) SendDelta(ctx context.Context, q *parley.SendDeltaParams) error {
+	_, err := write(c, ctx, func(done func(struct{}, error)) {
+		c.hub.SendDelta(c.p, q, func(err error) { done(struct{}{}, err) })
+	})
+	return err
+}
+
+func (c *client) CreateToken(ctx context.Context, q *parley.CreateTokenParams) (*parley.CreateTokenResult, error) {
+	r, err := write(c, ctx, func(done func(parley.CreateTokenResult, error)) { c.hub.CreateToken(c.p, q, done) })
+	return orNil(r, err)
+}
+
+func orNil[T any](v T, err error) (*T, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &v, nil
+}
+
+// pumpItems is how many items one look of an in-process subscription takes.
+const pumpItems = 200
+
+func (c *client) Subscribe(ctx context.Context, q *parley.SubscribeParams) iter.Seq2[parley.Notification, error] {
+	return func(yield func(parley.Notification, error) bool) {
+		caller := ctx
+		ctx, end, err := c.join(ctx)
+		if err != nil {
+			yield(parley.Notification{}, err)
+			return
+		}
+		defer end()
+		s, err := c.hub.Subscribe(ctx, c.p, q)
+		if err != nil {
+			yield(parley.Notification{}, err)
+			return
+		}
+		defer s.Close()
+		for {
+			items, err := s.Next(ctx, pumpItems)
+			if err != nil {
+				if caller.Err() == nil && context.Cause(ctx) == errClientClosed {
+					err = errClientClosed
+				}
+				yield(parley.Notification{}, err)
+				return
+			}
+			if !yieldItems(items, q.ConversationID, yield) {
+				return
+			}
+		}
+	}
+}
+
+func yieldItems(items []Item, conversation string, yield func(parley.Notification, error) bool) bool {
+	for _, item := range items {
+		n, err := item.notification(conversation)
+		if !yield(n, err) || err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (i *Item) notification(conversation string) (parley.Notification, error) {
+	switch {
+	case i.Event != nil:
+		events, err := decodeEvents([][]byte{i.Event})
+		if err != nil {
+			return parley.Notification{}, err
+		}
+		return parley.Notification{Event: &events[0]}, nil
+	case i.CaughtUp:
+		return parley.Notification{CaughtUp: &parley.CaughtUpNotification{ConversationID: conversation, Seq: i.Seq}}, nil
+	case i.Guidance != nil:
+		return parley.Notification{Guidance: &parley.GuidanceNotification{ConversationID: conversation, Seq: i.Seq, Guidance: *i.Guidance}}, nil
+	}
+	return parley.Notification{Delta: i.Delta}, nil
+}
+
+func (c *client) Events(ctx context.Context, conversationID string, since int64) iter.Seq2[parley.Event, error] {
+	return parley.EventsOf(c.Subscribe(ctx, &parley.SubscribeParams{ConversationID: conversationID, SinceSeq: since}))
+}

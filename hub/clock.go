@@ -1,0 +1,162 @@
+package hub
+
+import (
+	"container/heap"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+// clock closes conversations when a limit of time is over. It may fire early, never late: what it fires is a
+// Tick, which looks at the state and does nothing when nothing is due.
+type clock struct {
+	hub  *Hub
+	kick chan struct{} // one slot: the earliest time has changed
+
+	mu   sync.Mutex // guards the fields below
+	due  map[string]parley.Timestamp
+	heap dueHeap // has every entry of due, and some that are no longer
+}
+
+func newClock(h *Hub) *clock {
+	return &clock{hub: h, kick: make(chan struct{}, 1), due: make(map[string]parley.Timestamp)}
+}
+
+// set makes the clock fire for a conversation at due at the latest. Zero is no time.
+func (k *clock) set(conversation string, due parley.Timestamp) {
+	if due == 0 {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if at, ok := k.due[conversation]; ok && at <= due {
+		return // fires early, finds out, and is set again
+	}
+	k.due[conversation] = due
+	heap.Push(&k.heap, dueAt{due, conversation})
+	if k.heap[0].conversation == conversation {
+		select {
+		case k.kick <- struct{}{}:
+		default: // a kick is there already
+		}
+	}
+}
+
+// next takes the conversation that is due, or says how long to wait.
+func (k *clock) next() (conversation string, wait time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for len(k.heap) > 0 {
+		first := k.heap[0]
+		if k.due[first.conversation] != first.at {
+			heap.Pop(&k.heap) // replaced by an earlier one, which has fired
+			continue
+		}
+		if wait := first.at.Time().Sub(k.hub.Now()); wait > 0 {
+			return "", wait
+		}
+		heap.Pop(&k.heap)
+		delete(k.due, first.conversation)
+		return first.conversation, 0
+	}
+	return "", time.Hour
+}
+
+// run sets the clock from the log and fires until the hub ends.
+func (k *clock) run() {
+	k.recover()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		conversation, wait := k.next()
+		if conversation != "" {
+			k.hub.tick(conversation)
+			if k.hub.ctx.Err() != nil {
+				return
+			}
+			continue
+		}
+		timer.Reset(wait)
+		select {
+		case <-k.hub.ctx.Done():
+			return
+		case <-k.kick:
+		case <-timer.C:
+		}
+	}
+}
+
+// recover sets the clock for every open conversation that has a limit of time, from its first event: a time that is early at
+// worst.
+func (k *clock) recover() {
+	var after string
+	for k.hub.ctx.Err() == nil {
+		open, err := k.hub.journal.Open(after, 1000)
+		if err != nil {
+			k.hub.log.Error("cannot list open conversations: limits of time run only once they are used", "error", err)
+			return
+		}
+		if len(open) == 0 {
+			return
+		}
+		for _, id := range open {
+			if err := k.recoverOne(id); err != nil {
+				k.hub.log.Error("cannot read the limits of a conversation", "conversation", id, "error", err)
+			}
+		}
+		after = open[len(open)-1]
+	}
+}
+
+func (k *clock) recoverOne(id string) error {
+	records, err := k.hub.journal.Read(id, 0, 1, parley.MaxEventBytes)
+	if err != nil || len(records) == 0 {
+		return err
+	}
+	var e parley.Event
+	if err := json.Unmarshal(records[0].Data, &e); err != nil {
+		return err
+	}
+	first, err := fold.State{}.Apply(&e, len(records[0].Data))
+	if err != nil {
+		return err
+	}
+	due, _ := first.Due()
+	k.set(id, due)
+	return nil
+}
+
+// tick closes a conversation if it is overdue, else sets the clock again.
+func (h *Hub) tick(id string) {
+	c, err := h.pin(id)
+	if err != nil {
+		return // draining, or it cannot be read, which was logged
+	}
+	c.do(&op{cmd: fold.Command{Verb: fold.Tick, From: parley.HubID}, reply: func(d *fold.Decision, err error) {
+		if err == nil {
+			due, _ := d.State.Due()
+			h.clock.set(id, due)
+		}
+	}})
+}
+
+type dueAt struct {
+	at           parley.Timestamp
+	conversation string
+}
+
+type dueHeap []dueAt
+
+func (h dueHeap) Len() int           { return len(h) }
+func (h dueHeap) Less(i, j int) bool { return h[i].at < h[j].at }
+func (h dueHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *dueHeap) Push(x any)        { *h = append(*h, x.(dueAt)) }
+func (h *dueHeap) Pop() any {
+	old := *h
+	last := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return last
+}

@@ -1,0 +1,266 @@
+package hub
+
+import (
+	"bytes"
+	"container/list"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/journal"
+)
+
+// conversation is one conversation in memory. It may stand for one that does not exist yet (or never will): then
+// its states have Seq 0.
+type conversation struct {
+	hub *Hub
+	id  string
+
+	elem   *list.Element // guarded by hub.mu, as are the next two
+	pins   int           // who uses it; it is dropped only at 0
+	usedAt time.Time
+
+	load    sync.Once
+	loadErr error
+
+	mu sync.Mutex // guards the fields below
+	// head is the state after everything decided, keys its keys; durable is the state after everything committed, and
+	// hash its hash.
+	head    fold.State
+	keys    fold.Keys
+	durable fold.State
+	hash    journal.Hash
+
+	asked     int64 // counts ops, to keep their order
+	pending   []*op // submitted, in order
+	waiting   []*op // decided without events, resting on pending ones
+	retry     []*op // to be decided once the state was read anew
+	reloading bool
+	broken    bool // a reload failed; it is dropped once nobody uses it, and then loaded anew
+
+	frames     []frame // the last committed events, up to durable.Seq, without gap
+	frameBytes int
+	changed    chan struct{} // closed by the next change; nil when nobody waits
+	deltas     []delta
+	deltaCount int64 // deltas ever passed; deltas holds the last of them
+	savedSeq   int64
+}
+
+// pin finds or loads a conversation and keeps it in memory until unpin. It fails when the hub drains.
+func (h *Hub) pin(id string) (*conversation, error) {
+	h.mu.Lock()
+	if h.drained {
+		h.mu.Unlock()
+		return nil, errDraining
+	}
+	c := h.loaded[id]
+	if c == nil {
+		c = &conversation{hub: h, id: id}
+		c.elem = h.order.PushFront(c)
+		h.loaded[id] = c
+	}
+	c.pins++
+	h.order.MoveToFront(c.elem)
+	h.mu.Unlock()
+
+	c.load.Do(c.fill)
+	if c.loadErr != nil {
+		h.unpin(c)
+		return nil, c.loadErr
+	}
+	return c, nil
+}
+
+// unpin gives a conversation back. One that does not exist or could not be loaded is dropped at once.
+func (h *Hub) unpin(c *conversation) {
+	c.mu.Lock()
+	keep := c.loadErr == nil && !c.broken && c.head.Exists()
+	c.mu.Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c.pins--
+	c.usedAt = time.Now()
+	if c.pins == 0 && !keep && h.loaded[c.id] == c {
+		h.dropLocked(c)
+	}
+}
+
+func (h *Hub) dropLocked(c *conversation) {
+	delete(h.loaded, c.id)
+	h.order.Remove(c.elem)
+}
+
+// find pins a conversation that exists for p.
+func (h *Hub) find(p *Principal, id string) (*conversation, error) {
+	if !p.reaches(id) {
+		return nil, errNotFound
+	}
+	c, err := h.pin(id)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	seen := p.sees(&c.durable)
+	c.mu.Unlock()
+	if !seen {
+		h.unpin(c)
+		return nil, errNotFound
+	}
+	return c, nil
+}
+
+// saved is what is kept of a conversation's state. It is derived: losing it costs time only.
+type saved struct {
+	Version int
+	State   fold.State
+	Keys    fold.Keys
+}
+
+// fill loads the conversation: the kept state, if it is of use, and the events after it.
+func (c *conversation) fill() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.keys = make(fold.Keys)
+	if seq, raw, err := c.hub.journal.LoadState(c.id); err == nil && raw != nil {
+		var s saved
+		if err := gob.NewDecoder(bytes.NewReader(raw)).Decode(&s); err == nil && s.Version == fold.Version && s.State.Seq == seq {
+			c.durable, c.savedSeq = s.State, seq
+			if s.Keys != nil {
+				c.keys = s.Keys
+			}
+		}
+	}
+	if err := c.catchUpLocked(); err != nil {
+		c.loadErr = err
+		c.hub.log.Error("cannot load a conversation", "conversation", c.id, "error", err)
+	}
+}
+
+// catchUpLocked reads what the journal has beyond durable and makes head the same. Nothing may be pending.
+func (c *conversation) catchUpLocked() error {
+	for {
+		records, err := c.hub.journal.Read(c.id, c.durable.Seq, 1000, 4<<20)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", c.id, err)
+		}
+		if len(records) == 0 {
+			break
+		}
+		for _, r := range records {
+			if err := c.takeLocked(r); err != nil {
+				return fmt.Errorf("fold %s: %w", c.id, err)
+			}
+		}
+	}
+	head, err := c.hub.journal.Head(c.id)
+	if err != nil {
+		return fmt.Errorf("head of %s: %w", c.id, err)
+	}
+	if head.Seq != c.durable.Seq {
+		return fmt.Errorf("head of %s is %d after reading %d", c.id, head.Seq, c.durable.Seq)
+	}
+	c.hash, c.head = head.Hash, c.durable
+	return nil
+}
+
+// takeLocked folds one committed record.
+func (c *conversation) takeLocked(r journal.Record) error {
+	var e parley.Event
+	if err := e.UnmarshalJSON(r.Data); err != nil {
+		return err
+	}
+	if c.durable.ID == "" {
+		c.durable.ID = c.id
+	}
+	next, err := c.durable.Apply(&e, len(r.Data))
+	if err != nil {
+		return err
+	}
+	if id, entry, ok := fold.KeyOf(&e); ok {
+		c.keys[id] = entry
+	}
+	c.durable = next
+	c.pushLocked(newFrame(c.id, r.Data, e.Seq, fold.MetaOf(&e)))
+	return nil
+}
+
+// save keeps the state if that saves work. The conversation is not in use.
+func (c *conversation) save() {
+	c.mu.Lock()
+	s := saved{Version: fold.Version, State: c.durable, Keys: c.keys}
+	due := c.loadErr == nil && !c.broken && c.durable.Seq-c.savedSeq >= 64
+	c.mu.Unlock()
+	if !due {
+		return
+	}
+	var buf bytes.Buffer
+	if err := gob.NewEncoder(&buf).Encode(&s); err != nil {
+		c.hub.log.Error("cannot encode a state", "conversation", c.id, "error", err)
+		return
+	}
+	if err := c.hub.journal.SaveState(c.id, s.State.Seq, buf.Bytes()); err != nil && !errors.Is(err, journal.ErrClosed) {
+		c.hub.log.Warn("cannot keep a state", "conversation", c.id, "error", err)
+	}
+}
+
+// sweep drops conversations that nobody uses: those idle for long, and the longest unused when there are too many.
+func (h *Hub) sweep() {
+	ticker := time.NewTicker(max(h.opts.IdleEvict/10, 10*time.Millisecond))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-h.ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		for _, c := range h.unused() {
+			c.save()
+		}
+	}
+}
+
+// unused takes conversations that should be dropped out of the map.
+func (h *Hub) unused() []*conversation {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []*conversation
+	idle := time.Now().Add(-h.opts.IdleEvict)
+	excess := len(h.loaded) - h.opts.MaxLoaded
+	for e := h.order.Back(); e != nil; {
+		c := e.Value.(*conversation)
+		e = e.Prev()
+		if c.pins > 0 {
+			continue
+		}
+		if c.usedAt.After(idle) && len(out) >= excess {
+			break
+		}
+		h.dropLocked(c)
+		out = append(out, c)
+	}
+	return out
+}
+
+// saveAll keeps the states of all conversations when the hub stops.
+func (h *Hub) saveAll() {
+	h.mu.Lock()
+	var all []*conversation
+	for _, c := range h.loaded {
+		all = append(all, c)
+	}
+	h.mu.Unlock()
+	for _, c := range all {
+		c.save()
+	}
+}
+
+// Loaded counts the conversations in memory.
+func (h *Hub) Loaded() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.loaded)
+}

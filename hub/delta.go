@@ -1,0 +1,62 @@
+package hub
+
+import (
+	"fmt"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+// delta is a piece of text on its way to live subscribers. It goes out after the event with seq after.
+type delta struct {
+	parley.Delta
+	after int64
+}
+
+// keepDeltas is how many deltas a subscriber may be behind before it misses some.
+const keepDeltas = 256
+
+// SendDelta passes a piece of text to live subscribers, if a message of that turn would be taken.
+func (h *Hub) SendDelta(p *Principal, q *parley.SendDeltaParams, done func(error)) {
+	c, err := h.enter(p, parley.MethodSendDelta, q.ConversationID)
+	if err != nil {
+		done(err)
+		return
+	}
+	if err := checkDelta(q); err != nil {
+		h.unpin(c)
+		done(err)
+		return
+	}
+	d := parley.Delta{ConversationID: q.ConversationID, Turn: q.Turn, From: p.AgentID, Index: q.Index, Text: q.Text}
+	c.do(&op{cmd: fold.Command{Verb: fold.Delta, From: p.AgentID, Turn: q.Turn}, reply: func(_ *fold.Decision, err error) {
+		if err == nil {
+			c.pass(d)
+		}
+		done(err)
+	}})
+}
+
+func checkDelta(q *parley.SendDeltaParams) error {
+	switch {
+	case q.Turn < 1:
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("turn is %d", q.Turn), "1 or more")
+	case q.Index < 0:
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("index is %d", q.Index), "0 or more")
+	case len(q.Text) > parley.MaxDeltaBytes:
+		return parley.Refuse(parley.ErrTooLarge, fmt.Sprintf("text has %d bytes", len(q.Text)), fmt.Sprintf("at most %d", parley.MaxDeltaBytes))
+	}
+	return nil
+}
+
+// pass gives a delta to whoever is subscribed.
+func (c *conversation) pass(d parley.Delta) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deltas = append(c.deltas, delta{d, c.durable.Seq})
+	c.deltaCount++
+	if len(c.deltas) > 2*keepDeltas {
+		c.deltas = append([]delta(nil), c.deltas[len(c.deltas)-keepDeltas:]...)
+	}
+	c.wakeLocked()
+}

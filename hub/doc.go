@@ -1,0 +1,39 @@
+// Package hub owns conversations: it decides what may be added to each, appends it to a journal, and tells
+// whoever reads or waits. It is the one way into the log.
+//
+// # Guarantees
+//
+//   - A write is decided on the head, with pkg fold, and is answered when it is durable. A refusal that
+//     rests on an event not yet durable waits for that one's commit too.
+//   - Writes that one goroutine makes to one conversation are decided in the order of the calls.
+//   - Readers see committed events only. A subscription is a cursor and a wake-up: nobody misses or repeats an
+//     event, and a slow reader costs its cursor, never a queue.
+//   - What the hub knows of a conversation is a fold of its log: it is loaded on demand, dropped when idle, and
+//     the same after a restart.
+//
+// # A write
+//
+//	SendMessage -> fold.Decide(head, keys, command) -> journal.Submit -> (commit) -> committed
+//	                     | refusal, duplicate                                           | frames -> ring
+//	                     v                                                              | wake readers
+//	               reply when what it rests on is durable                               v reply
+//
+// If the journal says that the head moved, or that it is full, what was decided on the lost events is decided again, in order,
+// on the state read anew.
+//
+// # Goroutines
+//
+//   - The sweeper ([Hub.sweep]) drops idle conversations.
+//   - The clock ([clock.run]) closes conversations when a limit of time is over.
+//   - A reload ([conversation.reload]) runs after a failed append, one at a time for a conversation.
+//   - Journal callbacks ([conversation.committed]) run on the journal's goroutine; they take the conversation's mutex and
+//     never block.
+//
+// [Hub.Close] waits for all of them.
+//
+// # Locks
+//
+// Hub.mu guards the map of conversations; conversation.mu guards one conversation. Hub.mu is never taken while a
+// conversation.mu is held. Neither is held over a wait or over I/O, but for the load of a conversation, which only those
+// who need this conversation wait for.
+package hub

@@ -1,0 +1,283 @@
+package fold
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/parleyhub/parley"
+)
+
+// The checks hold what a caller gives against the rules that need no state. They answer with a *parley.Error for
+// ErrValidationFailed, or nil.
+
+func invalid(expected, format string, args ...any) error {
+	return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf(format, args...), expected)
+}
+
+// CheckKey holds a clientRequestId against the rules; empty is none.
+func CheckKey(key string) error {
+	if len(key) > parley.MaxKeyBytes {
+		return invalid(fmt.Sprintf("1 to %d bytes", parley.MaxKeyBytes), "clientRequestId has %d bytes", len(key))
+	}
+	return checkText("clientRequestId", key, parley.MaxKeyBytes)
+}
+
+// checkText refuses control characters and what a JSON decoder has replaced, so that two names never read alike.
+func checkText(name, s string, maxBytes int) error {
+	if len(s) > maxBytes {
+		return invalid(fmt.Sprintf("at most %d bytes", maxBytes), "%s has %d bytes", name, len(s))
+	}
+	for _, r := range s {
+		if r == utf8.RuneError || unicode.IsControl(r) {
+			return invalid("text without control characters or broken code points", "%s has the character %U", name, r)
+		}
+	}
+	return nil
+}
+
+// CheckCreate holds the params of createConversation against the rules.
+func CheckCreate(q *parley.CreateConversationParams) error {
+	if q.ConversationID != "" && !parley.ValidConversationID(q.ConversationID) {
+		return invalid("1 to 64 of A-Z a-z 0-9 _ -", "conversationId %q is not acceptable", clip(q.ConversationID))
+	}
+	if n := len(q.Participants); n < 1 || n > parley.MaxParticipants {
+		return invalid(fmt.Sprintf("1 to %d", parley.MaxParticipants), "there are %d participants", n)
+	}
+	seen := make(map[string]bool, len(q.Participants))
+	for i, p := range q.Participants {
+		if err := CheckParticipant(fmt.Sprintf("participants[%d]", i), p); err != nil {
+			return err
+		}
+		if seen[p.ID] {
+			return invalid("different ids", "participant %s is named twice", p.ID)
+		}
+		seen[p.ID] = true
+	}
+	if q.StartsWith != "" && !seen[q.StartsWith] {
+		return invalid("the id of a participant", "startsWith names %q", clip(q.StartsWith))
+	}
+	if err := checkPolicy(q.Policy); err != nil {
+		return err
+	}
+	if err := checkLimits(q.Limits); err != nil {
+		return err
+	}
+	if err := checkText("title", q.Title, parley.MaxTitleBytes); err != nil {
+		return err
+	}
+	if len(q.Metadata) > parley.MaxMetadataBytes {
+		return invalid(fmt.Sprintf("at most %d bytes", parley.MaxMetadataBytes), "metadata has %d bytes", len(q.Metadata))
+	}
+	if len(q.Metadata) > 0 && q.Metadata[0] != '{' {
+		return invalid("an object", "metadata is %s", jsonKind(q.Metadata))
+	}
+	return CheckKey(q.ClientRequestID)
+}
+
+// CheckParticipant holds a seat against the rules; name is what the caller calls it.
+func CheckParticipant(name string, p parley.Participant) error {
+	if !parley.ValidParticipantID(p.ID) {
+		return invalid("1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not hub", "%s.id %q is not acceptable", name, clip(p.ID))
+	}
+	if !p.Kind.Valid() {
+		return invalid("human, agent, tool or peer", "%s.kind is %q", name, clip(string(p.Kind)))
+	}
+	if len(p.Private) > parley.MaxPrivateBytes {
+		return invalid(fmt.Sprintf("at most %d bytes", parley.MaxPrivateBytes), "%s.private has %d bytes", name, len(p.Private))
+	}
+	return checkText(name+".role", p.Role, parley.MaxRoleBytes)
+}
+
+var laterPolicies = []parley.PolicyKind{"addressed", "rules", "moderator", "triggers"}
+
+func checkPolicy(p *parley.Policy) error {
+	switch {
+	case p == nil || p.Kind == parley.PolicyRoundRobin || p.Kind == parley.PolicyOpen:
+		return nil
+	case slices.Contains(laterPolicies, p.Kind):
+		return invalid("round_robin or open", "the policy %s is not served by this version", p.Kind)
+	}
+	return invalid("round_robin or open", "there is no policy %q", clip(string(p.Kind)))
+}
+
+func checkLimits(l *parley.Limits) error {
+	if l == nil {
+		return nil
+	}
+	for _, x := range []struct {
+		name       string
+		v, low, up int64
+	}{
+		{"maxTurns", l.MaxTurns, 1, parley.MaxTurnsLimit},
+		{"maxEvents", l.MaxEvents, 1, parley.MaxEventsLimit},
+		{"maxBytes", l.MaxBytes, parley.MinBytesLimit, parley.MaxBytesLimit},
+		{"idleTimeoutMs", l.IdleTimeoutMs, parley.MinDurationMs, parley.MaxDurationMs},
+		{"deadlineMs", l.DeadlineMs, parley.MinDurationMs, parley.MaxDurationMs},
+	} {
+		if x.v != 0 && (x.v < x.low || x.v > x.up) {
+			return invalid(fmt.Sprintf("%d to %d", x.low, x.up), "limits.%s is %d", x.name, x.v)
+		}
+	}
+	return nil
+}
+
+// CheckOutcome holds an outcome against the rules.
+func CheckOutcome(o *parley.Outcome) error {
+	if o == nil {
+		return nil
+	}
+	if !o.Status.Valid() {
+		return invalid("completed, failed or canceled", "outcome.status is %q", clip(string(o.Status)))
+	}
+	return checkText("outcome.reason", o.Reason, parley.MaxReasonBytes)
+}
+
+// CheckFinality holds a message's finality and outcome against the rules.
+func CheckFinality(f parley.Finality, o *parley.Outcome) error {
+	if !f.Valid() {
+		return invalid("none, turn or conversation", "finality is %q", clip(string(f)))
+	}
+	if o != nil && f != parley.FinalityConversation {
+		return invalid("finality conversation", "an outcome was given with finality %s", f)
+	}
+	return CheckOutcome(o)
+}
+
+var laterPayload = []string{"attachments", "parameters", "result"}
+
+// CheckMessage holds the payload of a message against the rules. Members without a meaning are let pass.
+func CheckMessage(payload json.RawMessage) error {
+	members, err := object(payload)
+	if err != nil {
+		return err
+	}
+	for _, later := range laterPayload {
+		if _, ok := members[later]; ok {
+			return invalid("text or data", "payload.%s is not served by this version", later)
+		}
+	}
+	text, hasText := members["text"]
+	_, hasData := members["data"]
+	if !hasText && !hasData {
+		return invalid("an object with text or data", "the payload has neither text nor data")
+	}
+	if hasText && jsonKind(text) != "a string" {
+		return invalid("a string", "payload.text is %s", jsonKind(text))
+	}
+	if err := checkStringMember(members, "schema"); err != nil {
+		return err
+	}
+	return checkTagsMember(members)
+}
+
+// CheckTrace holds the payload of a trace against the rules.
+func CheckTrace(payload json.RawMessage) error {
+	members, err := object(payload)
+	if err != nil {
+		return err
+	}
+	if _, ok := members["kind"]; !ok {
+		return invalid("an object with kind", "the payload has no kind")
+	}
+	return checkStringMember(members, "kind")
+}
+
+// CheckNote holds a note against the rules.
+func CheckNote(n *parley.Note) error {
+	if n.Schema == "" || len(n.Schema) > parley.MaxTagBytes {
+		return invalid(fmt.Sprintf("1 to %d bytes", parley.MaxTagBytes), "payload.schema has %d bytes", len(n.Schema))
+	}
+	if err := checkText("payload.schema", n.Schema, parley.MaxTagBytes); err != nil {
+		return err
+	}
+	if len(n.Data) == 0 {
+		return invalid("any JSON", "payload.data is missing")
+	}
+	return checkTags(n.Tags)
+}
+
+func object(payload json.RawMessage) (map[string]json.RawMessage, error) {
+	if k := jsonKind(payload); k != "an object" {
+		return nil, invalid("an object", "the payload is %s", k)
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(payload, &members); err != nil {
+		return nil, parley.Refuse(parley.ErrInvalidParams, "the payload is not JSON", "an object")
+	}
+	return members, nil
+}
+
+func checkStringMember(members map[string]json.RawMessage, name string) error {
+	raw, ok := members[name]
+	if !ok {
+		return nil
+	}
+	var s string
+	if err := json.Unmarshal(raw, &s); err != nil || raw[0] != '"' {
+		return invalid("a string", "payload.%s is %s", name, jsonKind(raw))
+	}
+	if s == "" {
+		return invalid("a string that is not empty", "payload.%s is empty", name)
+	}
+	return checkText("payload."+name, s, parley.MaxTagBytes)
+}
+
+func checkTagsMember(members map[string]json.RawMessage) error {
+	raw, ok := members["tags"]
+	if !ok {
+		return nil
+	}
+	var tags []string
+	if err := json.Unmarshal(raw, &tags); err != nil || raw[0] != '[' {
+		return invalid("an array of strings", "payload.tags is %s", jsonKind(raw))
+	}
+	return checkTags(tags)
+}
+
+func checkTags(tags []string) error {
+	if len(tags) > parley.MaxTags {
+		return invalid(fmt.Sprintf("at most %d", parley.MaxTags), "there are %d tags", len(tags))
+	}
+	for _, tag := range tags {
+		if tag == "" {
+			return invalid("tags that are not empty", "a tag is empty")
+		}
+		if err := checkText("payload.tags", tag, parley.MaxTagBytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// jsonKind names the JSON type of a value by its first byte.
+func jsonKind(raw json.RawMessage) string {
+	if len(raw) == 0 {
+		return "missing"
+	}
+	switch raw[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}
+
+// clip keeps what is quoted back to a caller short.
+func clip(s string) string {
+	s = strings.ToValidUTF8(s, "?")
+	if len(s) > 80 {
+		return s[:80] + "..."
+	}
+	return s
+}

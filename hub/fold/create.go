@@ -1,0 +1,74 @@
+package fold
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/parleyhub/parley"
+)
+
+// create begins a conversation, or meets the one that an earlier call of the same caller with the same key began.
+func (d *decision) create() {
+	q := d.c.Create
+	hash := paramsHash(q)
+	if d.s.Exists() {
+		d.meet(hash)
+		return
+	}
+	policy := parley.Policy{Kind: parley.PolicyRoundRobin}
+	if q.Policy != nil {
+		policy = *q.Policy
+	}
+	limits := Limited(q.Limits)
+	seats := make([]parley.Participant, len(q.Participants))
+	for i, p := range q.Participants {
+		seats[i] = parley.Participant{ID: p.ID, Kind: p.Kind, Role: p.Role}
+	}
+	e := d.system(parley.System{
+		Kind: parley.KindConversationCreated, Title: q.Title, CreatedBy: d.c.From, Participants: seats, Policy: &policy,
+		StartsWith: q.StartsWith, Limits: &limits, Metadata: q.Metadata, ParamsHash: hash,
+	})
+	e.ClientRequestID = d.c.Key
+	if !d.add(e) {
+		return
+	}
+	for _, p := range q.Participants {
+		d.addPrivate(p.ID, p.Private)
+	}
+}
+
+// meet answers create for an id that is taken.
+func (d *decision) meet(hash string) {
+	switch {
+	case d.c.Key == "" || d.s.CreateKey != d.c.Key || d.s.CreatedBy != d.c.From:
+		d.refuse(parley.ErrAlreadyExists, "the conversation id is taken", "another conversationId, or none")
+	case d.s.ParamsHash != hash:
+		d.refuse(parley.ErrIdempotencyConflict, fmt.Sprintf("clientRequestId %q was used with other params", d.c.Key), "a new clientRequestId")
+	default:
+		d.out.Seq, d.out.Duplicate, d.out.RestsOn = 1, true, 1
+	}
+}
+
+// paramsHash tells one createConversation from another. The key itself is not part of it.
+func paramsHash(q *parley.CreateConversationParams) string {
+	c := *q
+	c.ClientRequestID = ""
+	sum := sha256.Sum256(marshal(c))
+	return hex.EncodeToString(sum[:16])
+}
+
+// Limited gives limits with the defaults filled in.
+func Limited(l *parley.Limits) parley.Limits {
+	var limits parley.Limits
+	if l != nil {
+		limits = *l
+	}
+	if limits.MaxEvents == 0 {
+		limits.MaxEvents = parley.DefaultMaxEvents
+	}
+	if limits.MaxBytes == 0 {
+		limits.MaxBytes = parley.DefaultMaxBytes
+	}
+	return limits
+}

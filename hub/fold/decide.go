@@ -1,0 +1,280 @@
+package fold
+
+import (
+	"fmt"
+
+	"github.com/parleyhub/parley"
+)
+
+// Decide gives what a command does to a state. It looks at the key first, so that a retry of what closed a turn or the
+// conversation gets its first result; then the close; then whose turn it is.
+func Decide(s State, keys Keys, c Command) Decision {
+	d := decision{s: s, c: c}
+	if !d.known(keys) {
+		d.decide()
+	}
+	d.out.State = d.s
+	if d.out.RestsOn == 0 {
+		d.out.RestsOn = d.s.Seq
+	}
+	return d.out
+}
+
+// decision is one command on its way: s moves on as events are added.
+type decision struct {
+	s   State
+	c   Command
+	out Decision
+}
+
+func (d *decision) refuse(sentinel error, message, expected string) {
+	d.out.Err = parley.Refuse(sentinel, message, expected)
+}
+
+// refuseTurn refuses with the caller's guidance.
+func (d *decision) refuseTurn(sentinel error, message, expected string) {
+	g := d.s.Guidance(d.c.From, false)
+	d.out.Err = &parley.Error{Err: sentinel, Message: message, Expected: expected, Guidance: &g}
+}
+
+// known answers a command whose key is in the log.
+func (d *decision) known(keys Keys) bool {
+	if d.c.Key == "" || d.c.Verb == Create {
+		return false
+	}
+	entry, ok := keys[keyID(d.c.From, d.c.Key)]
+	if !ok {
+		return false
+	}
+	e := d.draft()
+	if digest(&e) != entry.Digest {
+		d.refuse(parley.ErrIdempotencyConflict,
+			fmt.Sprintf("clientRequestId %q was used at seq %d with another payload", d.c.Key, entry.Seq), "a new clientRequestId")
+	}
+	d.out.Seq, d.out.Turn, d.out.Duplicate, d.out.RestsOn = entry.Seq, entry.Turn, true, entry.Seq
+	return true
+}
+
+func (d *decision) decide() {
+	if d.c.Verb == Create {
+		d.create()
+		return
+	}
+	if d.s.Closed() {
+		d.refuseClosed()
+		return
+	}
+	if due, reason := d.s.Due(); due > 0 && d.now() >= due {
+		d.hubClose(parley.Outcome{Status: parley.OutcomeCanceled, Reason: reason})
+		d.refuseClosed()
+		return
+	}
+	switch d.c.Verb {
+	case Message, Trace:
+		if d.mayAppend() {
+			d.speak()
+		}
+	case Note:
+		if d.takesPart() {
+			d.speak()
+		}
+	case Delta:
+		if d.mayAppend() {
+			d.out.Turn = d.c.Turn
+		}
+	case AddParticipant:
+		d.addParticipant()
+	case Close:
+		d.close()
+	case Token:
+		d.add(d.system(parley.System{Kind: parley.KindTokenCreated, Token: d.c.Token}))
+	case Tick: // not overdue: nothing to do
+	}
+}
+
+func (d *decision) refuseClosed() {
+	if d.c.Verb == Tick {
+		return
+	}
+	reason := string(d.s.Outcome.Status)
+	if d.s.Outcome.Reason != "" {
+		reason += ", " + d.s.Outcome.Reason
+	}
+	d.refuseTurn(parley.ErrConversationClosed, fmt.Sprintf("the conversation is closed (%s)", reason), "")
+}
+
+// now is the command's time, but never before the last event's.
+func (d *decision) now() parley.Timestamp { return max(d.c.Now, d.s.LastAt) }
+
+func (d *decision) takesPart() bool {
+	if d.s.HasParticipant(d.c.From) {
+		return true
+	}
+	d.refuse(parley.ErrForbidden, fmt.Sprintf("%s does not take part in this conversation", d.c.From), "a participant")
+	return false
+}
+
+// mayAppend holds a message, trace or delta against whose turn it is.
+func (d *decision) mayAppend() bool {
+	if !d.takesPart() {
+		return false
+	}
+	current := d.s.CurrentTurn()
+	f := d.s.floor()
+	switch {
+	case d.c.Turn > 0 && d.c.Turn < current:
+		d.refuseTurn(parley.ErrTurnClosed, fmt.Sprintf("turn %d has ended", d.c.Turn), fmt.Sprintf("turn %d", current))
+	case !f.holds(d.c.From):
+		d.refuseTurn(parley.ErrNotYourTurn, fmt.Sprintf("%s has the floor", f.Speaker), "")
+	case d.c.Turn > current:
+		d.refuseTurn(parley.ErrTurnConflict, fmt.Sprintf("turn %d is not reached", d.c.Turn), fmt.Sprintf("turn %d", current))
+	case d.c.AfterSeq != nil && *d.c.AfterSeq > d.s.Seq:
+		d.refuse(parley.ErrCursorAhead, fmt.Sprintf("afterSeq %d is beyond the log", *d.c.AfterSeq), fmt.Sprintf("at most %d", d.s.Seq))
+	case d.c.AfterSeq != nil && d.s.spokenByOtherSince(d.c.From, *d.c.AfterSeq):
+		d.refuseTurn(parley.ErrTurnConflict, fmt.Sprintf("somebody has spoken after seq %d", *d.c.AfterSeq), fmt.Sprintf("afterSeq of at least %d", d.s.MessageSeq))
+	default:
+		return true
+	}
+	return false
+}
+
+// draft is the caller's event, as far as its digest goes.
+func (d *decision) draft() parley.Event {
+	switch d.c.Verb {
+	case Message:
+		return parley.Event{
+			Turn: d.s.CurrentTurn(), Type: parley.TypeMessage, From: d.c.From, Finality: d.c.Finality,
+			Outcome: d.c.Outcome, Payload: d.c.Payload, ClientRequestID: d.c.Key,
+		}
+	case Trace:
+		return parley.Event{
+			Turn: d.s.CurrentTurn(), Type: parley.TypeTrace, From: d.c.From, Payload: d.c.Payload, ClientRequestID: d.c.Key,
+		}
+	default: // Note
+		n := d.c.Note
+		return parley.Event{
+			Type: parley.TypeSystem, From: d.c.From, ClientRequestID: d.c.Key,
+			Payload: marshal(parley.System{Kind: parley.KindNote, Schema: n.Schema, Tags: n.Tags, Data: n.Data}),
+		}
+	}
+}
+
+// speak appends the caller's event and, if that reaches a limit, the hub's close.
+func (d *decision) speak() {
+	if !d.add(d.draft()) {
+		return
+	}
+	if d.s.Closed() {
+		return
+	}
+	if reason := d.s.limitReached(); reason != "" {
+		d.hubClose(parley.Outcome{Status: parley.OutcomeCanceled, Reason: reason})
+	}
+}
+
+// limitReached names the limit that the counts have reached.
+func (s *State) limitReached() string {
+	l := s.Limits
+	switch {
+	case l.MaxTurns > 0 && s.Turns >= l.MaxTurns:
+		return parley.ReasonMaxTurns
+	case l.MaxEvents > 0 && s.Events >= l.MaxEvents:
+		return parley.ReasonMaxEvents
+	case l.MaxBytes > 0 && s.Bytes >= l.MaxBytes:
+		return parley.ReasonMaxBytes
+	}
+	return ""
+}
+
+func (d *decision) close() {
+	seat := d.s.Seat(d.c.From)
+	human := seat >= 0 && d.s.Participants[seat].Kind == parley.KindHuman
+	if !d.c.Admin && d.c.From != d.s.CreatedBy && !human {
+		d.refuse(parley.ErrForbidden, "only the creator, human participants and admins close a conversation", "a message with finality conversation from who has the floor")
+		return
+	}
+	o := parley.Outcome{Status: parley.OutcomeCompleted, Reason: parley.ReasonClosed}
+	if d.c.Outcome != nil {
+		o = *d.c.Outcome
+	}
+	d.hubClose(o)
+}
+
+// closingTexts are what the hub says when it closes a conversation.
+var closingTexts = map[string]string{
+	parley.ReasonMaxTurns:    "The conversation has reached its number of turns.",
+	parley.ReasonMaxEvents:   "The conversation has reached its number of events.",
+	parley.ReasonMaxBytes:    "The conversation has reached its size.",
+	parley.ReasonIdleTimeout: "Nothing was said for too long.",
+	parley.ReasonDeadline:    "The time of the conversation is over.",
+}
+
+// hubClose appends the hub's closing message: in the open turn, else in the next.
+func (d *decision) hubClose(o parley.Outcome) {
+	text, ok := closingTexts[o.Reason]
+	if !ok || d.c.Verb == Close {
+		text = "The conversation was closed."
+		if d.c.Verb == Close {
+			text = fmt.Sprintf("The conversation was closed by %s.", d.c.From)
+		}
+	}
+	e := parley.Event{
+		Turn: d.s.CurrentTurn(), Type: parley.TypeMessage, From: parley.HubID, Finality: parley.FinalityConversation,
+		Outcome: &o, Payload: marshal(parley.Message{Text: text}),
+	}
+	d.add(e)
+}
+
+func (d *decision) addParticipant() {
+	p := *d.c.Participant
+	if !d.c.Admin && d.c.From != d.s.CreatedBy {
+		d.refuse(parley.ErrForbidden, "only the creator and admins add participants", "")
+		return
+	}
+	seat := d.s.Seat(p.ID)
+	switch {
+	case seat >= 0 && d.s.Participants[seat].Kind == p.Kind && d.s.Participants[seat].Role == p.Role:
+		d.out.Seq, d.out.Duplicate, d.out.RestsOn = d.s.SeatSeqs[seat], true, d.s.SeatSeqs[seat]
+	case seat >= 0:
+		d.refuse(parley.ErrAlreadyExists, fmt.Sprintf("%s takes part already, as another kind or in another role", p.ID), "")
+	case len(d.s.Participants) >= parley.MaxParticipants:
+		d.refuse(parley.ErrTooLarge, "the conversation has as many participants as it can", fmt.Sprintf("at most %d", parley.MaxParticipants))
+	default:
+		private := p.Private
+		p.Private = ""
+		if d.add(d.system(parley.System{Kind: parley.KindParticipantAdded, Participant: &p, AddedBy: d.c.From})) {
+			d.addPrivate(p.ID, private)
+		}
+	}
+}
+
+func (d *decision) addPrivate(id, text string) {
+	if text != "" {
+		d.add(d.system(parley.System{Kind: parley.KindParticipantPrivate, ParticipantID: id, Text: text}))
+	}
+}
+
+func (d *decision) system(sys parley.System) parley.Event {
+	return parley.Event{Type: parley.TypeSystem, From: parley.HubID, Payload: marshal(sys)}
+}
+
+// add numbers, dates and encodes an event and moves the state on. The first event added is the result.
+func (d *decision) add(e parley.Event) bool {
+	e.Seq, e.At = d.s.Seq+1, d.now()
+	data := AppendEvent(make([]byte, 0, len(e.Payload)+256), &e)
+	if len(data) > parley.MaxEventBytes {
+		d.refuse(parley.ErrTooLarge, fmt.Sprintf("the event has %d bytes", len(data)), fmt.Sprintf("at most %d", parley.MaxEventBytes))
+		return false
+	}
+	next, err := d.s.Apply(&e, len(data))
+	if err != nil {
+		d.refuse(parley.ErrInternal, "the hub would not take its own event", "")
+		return false
+	}
+	if len(d.out.Events) == 0 {
+		d.out.Seq, d.out.Turn = e.Seq, e.Turn
+	}
+	d.s = next
+	d.out.Events = append(d.out.Events, Encoded{Event: e, Data: data})
+	return true
+}

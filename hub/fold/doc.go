@@ -1,0 +1,18 @@
+// Package fold is the hub's reasoning: what a log means and what may be added to it. Everything in it is a pure function:
+// no clock, no I/O, no lock. The same events always give the same [State], and the same state and [Command] always
+// the same [Decision], so a log can be replayed at any time, in any process.
+//
+//	events  -> State.Apply  -> State
+//	command -> Decide(State, Keys, Command) -> events to append, or a refusal
+//	State, participant -> Guidance
+//
+// # Guarantees
+//
+//   - Decide never gives an event that Apply does not take.
+//   - A refusal comes with no event of the caller's; it may come with the hub's own close of an overdue conversation.
+//   - One turn is open at most, one participant owns it, and nothing follows the event that closes the conversation.
+//   - Guidance for a participant is may_speak exactly when a message without turn and afterSeq would be taken from it.
+package fold
+
+// Version of what State means. Derived state that was kept under another version is made anew from the log.
+const Version = 1

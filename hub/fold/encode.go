@@ -1,0 +1,79 @@
+package fold
+
+import (
+	"encoding/json"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/parleyhub/parley"
+)
+
+// AppendEvent appends the canonical encoding of e, the same bytes as parley's Event.Encode for a compact payload. It is what is
+// stored and sent.
+func AppendEvent(b []byte, e *parley.Event) []byte {
+	b = append(b, `{"seq":`...)
+	b = strconv.AppendInt(b, e.Seq, 10)
+	if e.Turn != 0 {
+		b = append(b, `,"turn":`...)
+		b = strconv.AppendInt(b, e.Turn, 10)
+	}
+	b = append(b, `,"type":"`...)
+	b = append(b, e.Type...)
+	b = append(b, `","from":"`...)
+	b = append(b, e.From...) // ids have nothing to escape
+	b = append(b, `","at":"`...)
+	b = e.At.Time().AppendFormat(b, "2006-01-02T15:04:05.000Z")
+	b = append(b, '"')
+	if e.Finality != "" {
+		b = append(b, `,"finality":"`...)
+		b = append(b, e.Finality...)
+		b = append(b, '"')
+	}
+	if e.Outcome != nil {
+		b = append(b, `,"outcome":{"status":"`...)
+		b = append(b, e.Outcome.Status...)
+		b = append(b, '"')
+		if e.Outcome.Reason != "" {
+			b = append(b, `,"reason":`...)
+			b = appendString(b, e.Outcome.Reason)
+		}
+		b = append(b, '}')
+	}
+	b = append(b, `,"payload":`...)
+	b = append(b, e.Payload...)
+	if e.ClientRequestID != "" {
+		b = append(b, `,"clientRequestId":`...)
+		b = appendString(b, e.ClientRequestID)
+	}
+	return append(b, '}')
+}
+
+// appendString appends s as a JSON string, without HTML escapes.
+func appendString(b []byte, s string) []byte {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c < 0x20 || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			return append(b, marshal(s)...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
+}
+
+// marshal encodes what always encodes, without HTML escapes.
+func marshal(v any) json.RawMessage {
+	var buf rawBuffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(err) // only structs of strings, numbers and checked JSON come here
+	}
+	return json.RawMessage(buf[:len(buf)-1])
+}
+
+type rawBuffer []byte
+
+func (b *rawBuffer) Write(p []byte) (int, error) {
+	*b = append(*b, p...)
+	return len(p), nil
+}

@@ -1,0 +1,218 @@
+package hub
+
+import (
+	"container/list"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/journal"
+)
+
+// Options of a hub. Nil and the zero value are valid.
+type Options struct {
+	// RootToken, if not empty, is a token with scope admin that speaks as any id.
+	RootToken string
+	// Version is told to clients; "dev" when empty.
+	Version string
+	// Logger gets what nobody can be told otherwise; nil discards it.
+	Logger *slog.Logger
+	// MaxLoaded bounds the conversations in memory that nobody uses at the moment; 0 means 4096.
+	MaxLoaded int
+	// IdleEvict is how long a conversation that nobody uses stays in memory; 0 means 5 minutes.
+	IdleEvict time.Duration
+	// NewID makes ids that begin with prefix; nil means random ones.
+	NewID func(prefix string) string
+	// NewSecret makes the secret of a token; nil means 256 random bits.
+	NewSecret func() string
+}
+
+func (o *Options) withDefaults() Options {
+	var d Options
+	if o != nil {
+		d = *o
+	}
+	if d.Version == "" {
+		d.Version = "dev"
+	}
+	if d.Logger == nil {
+		d.Logger = slog.New(slog.DiscardHandler)
+	}
+	if d.MaxLoaded == 0 {
+		d.MaxLoaded = 4096
+	}
+	if d.IdleEvict == 0 {
+		d.IdleEvict = 5 * time.Minute
+	}
+	if d.NewID == nil {
+		d.NewID = randomID
+	}
+	if d.NewSecret == nil {
+		d.NewSecret = randomSecret
+	}
+	return d
+}
+
+var base32Lower = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+func randomID(prefix string) string {
+	b := make([]byte, 15)
+	rand.Read(b) // never fails (crypto/rand)
+	return prefix + base32Lower.EncodeToString(b)
+}
+
+func randomSecret() string {
+	b := make([]byte, 32)
+	rand.Read(b)
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// Hub is a hub on a journal.
+type Hub struct {
+	journal journal.Journal
+	opts    Options
+	log     *slog.Logger
+	started time.Time
+	root    *[sha256.Size]byte
+	tokens  *tokens
+	clock   *clock
+
+	ctx      context.Context // ends with Close
+	cancel   context.CancelFunc
+	wg       sync.WaitGroup
+	draining chan struct{}
+	failed   chan struct{}
+
+	mu      sync.Mutex // guards the fields below
+	loaded  map[string]*conversation
+	order   *list.List // of *conversation, the one used last in front
+	drained bool
+	failure error
+	ops     int       // commands that are not answered
+	quiet   sync.Cond // on mu: ops has become 0
+}
+
+// Open starts a hub on j. The hub does not close j; do so after Close.
+func Open(j journal.Journal, o *Options) (*Hub, error) {
+	h := &Hub{
+		journal: j, opts: o.withDefaults(), started: time.Now(),
+		draining: make(chan struct{}), failed: make(chan struct{}),
+		loaded: make(map[string]*conversation), order: list.New(),
+	}
+	h.log = h.opts.Logger
+	h.quiet.L = &h.mu
+	h.ctx, h.cancel = context.WithCancel(context.Background())
+	if h.opts.RootToken != "" {
+		sum := sha256.Sum256([]byte(h.opts.RootToken))
+		h.root = &sum
+	}
+	h.clock = newClock(h)
+	var err error
+	if h.tokens, err = loadTokens(h); err != nil {
+		h.cancel()
+		return nil, fmt.Errorf("load tokens: %w", err)
+	}
+	h.wg.Go(h.sweep)
+	h.wg.Go(h.clock.run)
+	return h, nil
+}
+
+// Now is hub time: the wall clock of the start, moved on by the monotonic clock, so that a jump of the wall
+// clock closes nothing.
+func (h *Hub) Now() time.Time { return h.started.Add(time.Since(h.started)) }
+
+// Version is the hub's version.
+func (h *Hub) Version() string { return h.opts.Version }
+
+// Done is closed when the hub drains.
+func (h *Hub) Done() <-chan struct{} { return h.draining }
+
+// Failed is closed when the journal can take no more writes because the outcome of a commit is unknown. The process should exit; what is in
+// the log is known when it is opened again.
+func (h *Hub) Failed() <-chan struct{} { return h.failed }
+
+// Err says why the hub failed, or nil.
+func (h *Hub) Err() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.failure
+}
+
+// Ready says why the hub does not serve, or nil.
+func (h *Hub) Ready() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.failure != nil:
+		return parley.Refuse(parley.ErrUnavailable, "the log takes no more writes until the hub is started again", "")
+	case h.drained:
+		return errDraining
+	}
+	return nil
+}
+
+var errDraining = parley.Refuse(parley.ErrUnavailable, "the hub is about to stop", "")
+
+func (h *Hub) fail(err error) {
+	h.mu.Lock()
+	first := h.failure == nil
+	if first {
+		h.failure = err
+		close(h.failed)
+	}
+	h.mu.Unlock()
+	if first {
+		h.log.Error("the outcome of a commit is unknown: no more writes", "error", err)
+	}
+}
+
+// Drain takes no new calls: every one, and everything that waits, gets ErrUnavailable. Appends that were decided are still
+// answered.
+func (h *Hub) Drain() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.drained {
+		h.drained = true
+		close(h.draining)
+	}
+}
+
+// begin counts a command that is going to be answered, unless the hub takes none.
+func (h *Hub) begin() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.drained {
+		return errDraining
+	}
+	h.ops++
+	return nil
+}
+
+func (h *Hub) end() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ops--; h.ops == 0 {
+		h.quiet.Broadcast()
+	}
+}
+
+// Close drains, waits for what is under way, and stops. The journal stays open.
+func (h *Hub) Close() error {
+	h.Drain()
+	h.mu.Lock()
+	for h.ops > 0 {
+		h.quiet.Wait()
+	}
+	h.mu.Unlock()
+	h.cancel()
+	h.wg.Wait()
+	h.saveAll()
+	return nil
+}

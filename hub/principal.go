@@ -1,0 +1,77 @@
+package hub
+
+import (
+	"slices"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+// Principal is who calls: a participant and what it may do. It does not change.
+type Principal struct {
+	// AgentID is the participant that it speaks as.
+	AgentID string
+	// TokenID names the token that it came with; empty for callers inside the hub's process.
+	TokenID string
+	// ExpiresAt is when the token ends; zero means never.
+	ExpiresAt time.Time
+
+	agents        []string // ids that its token may speak as; nil with admin: any
+	scopes        []parley.Scope
+	conversations []string // nil: any
+}
+
+// LocalPrincipal makes a principal for a caller inside the hub's process; without scopes it has the default ones.
+func (h *Hub) LocalPrincipal(agentID string, scopes ...parley.Scope) *Principal {
+	if len(scopes) == 0 {
+		scopes = parley.DefaultScopes
+	}
+	return &Principal{AgentID: agentID, agents: []string{agentID}, scopes: scopes}
+}
+
+// Has reports whether the principal has a scope. Admin has all.
+func (p *Principal) Has(s parley.Scope) bool {
+	return s == parley.ScopeNone || s == parley.ScopeSelf || p.Admin() || slices.Contains(p.scopes, s)
+}
+
+// Admin reports whether the principal has the scope admin.
+func (p *Principal) Admin() bool { return slices.Contains(p.scopes, parley.ScopeAdmin) }
+
+// maySpeakAs reports whether its token may speak as id.
+func (p *Principal) maySpeakAs(id string) bool { return p.Admin() || slices.Contains(p.agents, id) }
+
+// viewer is whose eyes it reads with.
+func (p *Principal) viewer() fold.Viewer {
+	return fold.Viewer{ID: p.AgentID, All: p.Has(parley.ScopeTrace)}
+}
+
+// reaches reports whether its token lets it near a conversation at all.
+func (p *Principal) reaches(id string) bool {
+	if len(id) > 0 && id[0] == '~' {
+		return p.Admin() && p.conversations == nil
+	}
+	return p.conversations == nil || slices.Contains(p.conversations, id)
+}
+
+// sees reports whether a conversation exists for the principal.
+func (p *Principal) sees(s *fold.State) bool {
+	return s.Exists() && p.reaches(s.ID) && (p.Admin() || p.AgentID == s.CreatedBy || s.HasParticipant(p.AgentID))
+}
+
+// allow refuses what the principal's scopes do not include, and everything when the hub drains or has failed.
+func (h *Hub) allow(p *Principal, method string) error {
+	if err := h.Ready(); err != nil {
+		return err
+	}
+	m, _ := parley.MethodByName(method)
+	switch {
+	case !p.ExpiresAt.IsZero() && !h.Now().Before(p.ExpiresAt):
+		return parley.Refuse(parley.ErrUnauthenticated, "the token has expired", "a token that is valid")
+	case !p.Has(m.Scope):
+		return parley.Refuse(parley.ErrForbidden, method+" needs the scope "+string(m.Scope), "a token with scope "+string(m.Scope))
+	}
+	return nil
+}
+
+var errNotFound = parley.Refuse(parley.ErrNotFound, "there is no such conversation", "")

@@ -1,0 +1,343 @@
+package hub
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/journal"
+)
+
+// Page is some visible events, as stored. NextSeq is the last seq examined.
+type Page struct {
+	Events    [][]byte
+	NextSeq   int64
+	LatestSeq int64
+}
+
+// maxExamined bounds the events that one page may look at to find visible ones.
+const maxExamined = 20_000
+
+// page gives visible events after a seq that match, at most limit of them.
+func (c *conversation) page(seq int64, limit int, match func(fold.Meta) bool) (Page, error) {
+	p := Page{Events: [][]byte{}, NextSeq: seq}
+	bytes := 0
+	for examined := 0; examined < maxExamined; {
+		frames, err := c.after(p.NextSeq, min(limit, 500))
+		if err != nil {
+			return Page{}, err
+		}
+		if len(frames) == 0 {
+			break
+		}
+		for _, f := range frames {
+			if match(f.meta) {
+				if len(p.Events) > 0 && bytes+len(f.data) > parley.MaxPageBytes {
+					return c.finishPage(p), nil
+				}
+				p.Events = append(p.Events, f.data)
+				bytes += len(f.data)
+			}
+			p.NextSeq = f.seq
+			if len(p.Events) == limit {
+				return c.finishPage(p), nil
+			}
+		}
+		examined += len(frames)
+	}
+	return c.finishPage(p), nil
+}
+
+func (c *conversation) finishPage(p Page) Page {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p.LatestSeq = c.durable.Seq
+	return p
+}
+
+func checkLimit(limit, maximum, preset int) (int, error) {
+	switch {
+	case limit == 0:
+		return preset, nil
+	case limit < 0 || limit > maximum:
+		return 0, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("limit is %d", limit), fmt.Sprintf("1 to %d", maximum))
+	}
+	return limit, nil
+}
+
+// checkCursor refuses a cursor that is no seq of this log.
+func (c *conversation) checkCursor(seq int64) error {
+	c.mu.Lock()
+	latest := c.durable.Seq
+	c.mu.Unlock()
+	switch {
+	case seq < 0:
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("sinceSeq is %d", seq), "0 or more")
+	case seq > latest:
+		return parley.Refuse(parley.ErrCursorAhead, fmt.Sprintf("sinceSeq %d is beyond the log", seq), fmt.Sprintf("at most %d", latest))
+	}
+	return nil
+}
+
+// open is enter with a cursor and a limit; the conversation is pinned when there is no error.
+func (h *Hub) open(p *Principal, method, id string, seq int64, limit int) (*conversation, int, error) {
+	c, err := h.enter(p, method, id)
+	if err != nil {
+		return nil, 0, err
+	}
+	limit, err = checkLimit(limit, parley.MaxPage, parley.DefaultPage)
+	if err == nil {
+		err = c.checkCursor(seq)
+	}
+	if err != nil {
+		h.unpin(c)
+		return nil, 0, err
+	}
+	return c, limit, nil
+}
+
+// GetConversation gives a snapshot; the events are given beside it, as stored.
+func (h *Hub) GetConversation(_ context.Context, p *Principal, q *parley.GetConversationParams) (*parley.Snapshot, [][]byte, error) {
+	c, limit, err := h.open(p, parley.MethodGetConversation, q.ConversationID, q.SinceSeq, q.Limit)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer h.unpin(c)
+	return c.snapshot(p, q.SinceSeq, limit)
+}
+
+func (c *conversation) snapshot(p *Principal, since int64, limit int) (*parley.Snapshot, [][]byte, error) {
+	c.mu.Lock()
+	s, hash := c.durable, c.hash
+	c.mu.Unlock()
+	viewer := p.viewer()
+	page, err := c.page(since, limit, viewer.Sees)
+	if err != nil {
+		return nil, nil, err
+	}
+	events, next := page.Events, page.NextSeq
+	for len(events) > 0 && next > s.Seq { // what came after the state was read
+		events, next = cut(events, s.Seq)
+	}
+	snapshot := snapshotOf(&s, p.AgentID)
+	snapshot.HeadHash, snapshot.NextSeq = hex.EncodeToString(hash[:]), min(next, s.Seq)
+	return snapshot, events, nil
+}
+
+// cut drops the events after a seq.
+func cut(events [][]byte, seq int64) ([][]byte, int64) {
+	for i, e := range events {
+		if seqOf(e) > seq {
+			return events[:i], seq
+		}
+	}
+	return events, seq
+}
+
+// seqOf reads the seq of a stored event, which begins with it.
+func seqOf(event []byte) int64 {
+	rest := strings.TrimPrefix(string(event[:min(len(event), 32)]), `{"seq":`)
+	digits, _, _ := strings.Cut(rest, ",")
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		panic("hub: a stored event does not begin with its seq") // the hub's own encoding
+	}
+	return n
+}
+
+func snapshotOf(s *fold.State, viewer string) *parley.Snapshot {
+	out := &parley.Snapshot{
+		ConversationID: s.ID, Status: s.Status, Title: s.Title, CreatedBy: s.CreatedBy, CreatedAt: s.CreatedAt,
+		Participants: s.Participants, Policy: s.Policy, StartsWith: s.StartsWith, Limits: s.Limits, Metadata: s.Metadata,
+		LatestSeq: s.Seq, Turn: s.CurrentTurn(), Guidance: s.Guidance(viewer, false), Outcome: s.Outcome, Events: []parley.Event{},
+	}
+	if s.Open {
+		out.OpenTurn = &parley.OpenTurn{Turn: s.Turn, Owner: s.Owner}
+	}
+	return out
+}
+
+// ListConversations gives a page of what the caller takes part in or created.
+func (h *Hub) ListConversations(ctx context.Context, p *Principal, q *parley.ListConversationsParams) (*parley.ListConversationsResult, error) {
+	if err := h.allow(p, parley.MethodListConversations); err != nil {
+		return nil, err
+	}
+	limit, err := checkLimit(q.Limit, 100, 50)
+	if err != nil {
+		return nil, err
+	}
+	if q.Status != "" && q.Status != parley.StatusActive && q.Status != parley.StatusClosed {
+		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("status is %q", q.Status), "active or closed")
+	}
+	after, err := parseCursor(q.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	label := seatLabel(p.AgentID)
+	if p.Admin() {
+		label = ""
+	}
+	return h.list(ctx, p, label, after, limit, q.Status)
+}
+
+// listScan bounds the conversations that one page looks at to find some with the status asked for.
+const listScan = 500
+
+func (h *Hub) list(ctx context.Context, p *Principal, label string, after journal.Position, limit int, status parley.Status) (*parley.ListConversationsResult, error) {
+	rows, err := h.journal.Labeled(label, after, listScan)
+	if err != nil {
+		return nil, fmt.Errorf("list conversations: %w", err)
+	}
+	out := &parley.ListConversationsResult{Conversations: []parley.ConversationSummary{}}
+	for i, row := range rows {
+		if len(out.Conversations) == limit {
+			break
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		summary, ok, err := h.summary(p, row.Conversation)
+		if err != nil {
+			return nil, err
+		}
+		if ok && (status == "" || summary.Status == status) {
+			out.Conversations = append(out.Conversations, summary)
+		}
+		out.NextCursor = strconv.FormatUint(uint64(row.Position), 10)
+		if i == len(rows)-1 && len(rows) < listScan {
+			out.NextCursor = ""
+		}
+	}
+	return out, nil
+}
+
+func (h *Hub) summary(p *Principal, id string) (parley.ConversationSummary, bool, error) {
+	if strings.HasPrefix(id, "~") || !p.reaches(id) {
+		return parley.ConversationSummary{}, false, nil
+	}
+	c, err := h.pin(id)
+	if err != nil {
+		return parley.ConversationSummary{}, false, err
+	}
+	defer h.unpin(c)
+	c.mu.Lock()
+	s := c.durable
+	c.mu.Unlock()
+	if !p.sees(&s) {
+		return parley.ConversationSummary{}, false, nil
+	}
+	ids := make([]string, len(s.Participants))
+	for i, seat := range s.Participants {
+		ids[i] = seat.ID
+	}
+	return parley.ConversationSummary{
+		ConversationID: s.ID, Status: s.Status, Title: s.Title, CreatedBy: s.CreatedBy, CreatedAt: s.CreatedAt, UpdatedAt: s.LastAt,
+		Participants: ids, LatestSeq: s.Seq, Turn: s.CurrentTurn(), Outcome: s.Outcome,
+	}, true, nil
+}
+
+func parseCursor(cursor string) (journal.Position, error) {
+	if cursor == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(cursor, 10, 64)
+	if err != nil {
+		return 0, parley.Refuse(parley.ErrValidationFailed, "cursor is not one of this hub's", "nextCursor of the page before")
+	}
+	return journal.Position(n), nil
+}
+
+// Tail gives a page of events.
+func (h *Hub) Tail(_ context.Context, p *Principal, q *parley.TailParams) (Page, error) {
+	c, limit, err := h.open(p, parley.MethodTail, q.ConversationID, q.SinceSeq, q.Limit)
+	if err != nil {
+		return Page{}, err
+	}
+	defer h.unpin(c)
+	return c.page(q.SinceSeq, limit, p.viewer().Sees)
+}
+
+// GetGuidance gives the caller's guidance.
+func (h *Hub) GetGuidance(_ context.Context, p *Principal, q *parley.GetGuidanceParams) (parley.GetGuidanceResult, error) {
+	c, err := h.enter(p, parley.MethodGetGuidance, q.ConversationID)
+	if err != nil {
+		return parley.GetGuidanceResult{}, err
+	}
+	defer h.unpin(c)
+	c.mu.Lock()
+	s := c.durable
+	c.mu.Unlock()
+	return parley.GetGuidanceResult{Guidance: s.Guidance(p.AgentID, q.Explain), LatestSeq: s.Seq}, nil
+}
+
+// Explain gives the guidance of every participant at a seq, with the rules tried.
+func (h *Hub) Explain(ctx context.Context, p *Principal, q *parley.ExplainParams) (*parley.ExplainResult, error) {
+	c, err := h.enter(p, parley.MethodExplain, q.ConversationID)
+	if err != nil {
+		return nil, err
+	}
+	defer h.unpin(c)
+	c.mu.Lock()
+	s := c.durable
+	c.mu.Unlock()
+	if q.Seq < 0 || q.Seq > s.Seq {
+		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("seq is %d", q.Seq), fmt.Sprintf("1 to %d", s.Seq))
+	}
+	if q.Seq > 0 && q.Seq < s.Seq {
+		if s, err = h.stateAt(ctx, c.id, q.Seq); err != nil {
+			return nil, err
+		}
+	}
+	out := &parley.ExplainResult{Seq: s.Seq, Guidance: []parley.ParticipantGuidance{}}
+	for _, seat := range s.Participants {
+		out.Guidance = append(out.Guidance, parley.ParticipantGuidance{ParticipantID: seat.ID, Guidance: s.Guidance(seat.ID, true)})
+	}
+	return out, nil
+}
+
+// stateAt folds the events up to a seq.
+func (h *Hub) stateAt(ctx context.Context, id string, seq int64) (fold.State, error) {
+	s := fold.State{ID: id}
+	for s.Seq < seq {
+		if ctx.Err() != nil {
+			return s, ctx.Err()
+		}
+		records, err := h.journal.Read(id, s.Seq, int(min(seq-s.Seq, 1000)), 4<<20)
+		if err != nil {
+			return s, fmt.Errorf("read %s: %w", id, err)
+		}
+		for _, r := range records {
+			var e parley.Event
+			if err := e.UnmarshalJSON(r.Data); err != nil {
+				return s, err
+			}
+			if s, err = s.Apply(&e, len(r.Data)); err != nil {
+				return s, err
+			}
+		}
+	}
+	return s, nil
+}
+
+func decodeEvents(raw [][]byte) ([]parley.Event, error) {
+	events := make([]parley.Event, len(raw))
+	for i, b := range raw {
+		if err := events[i].UnmarshalJSON(b); err != nil {
+			return nil, fmt.Errorf("decode a stored event: %w", err)
+		}
+	}
+	return events, nil
+}
+
+// waitTime gives a timer for a timeout of the wire; without one the channel is nil and now is true.
+func waitTime(timeoutMs int64) (timer *time.Timer, err error) {
+	if timeoutMs < 0 {
+		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("timeoutMs is %d", timeoutMs), fmt.Sprintf("0 to %d", parley.MaxWaitMs))
+	}
+	return time.NewTimer(time.Duration(min(timeoutMs, parley.MaxWaitMs)) * time.Millisecond), nil
+}

@@ -1,0 +1,161 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+// Item is one thing that a subscription tells. Exactly one of Event, CaughtUp, Guidance and Delta is set.
+type Item struct {
+	// Seq is the event's, or that at which CaughtUp and Guidance hold.
+	Seq int64
+	// Event is a stored event, and Tail the end of its notification: `"conversationId":"...","event":{...}}}`. Both are shared by all
+	// readers.
+	Event, Tail []byte
+	CaughtUp    bool
+	Guidance    *parley.Guidance
+	Delta       *parley.Delta
+}
+
+// Subscription is a cursor and a wake-up. It is for one goroutine, but for Close.
+type Subscription struct {
+	c      *conversation
+	id     string // of the participant
+	viewer fold.Viewer
+	types  []parley.EventType
+	latest int64
+
+	cursor   int64
+	deltas   int64 // deltas of the conversation that were looked at
+	caughtUp bool
+	stand    fold.Stand
+
+	closeOnce sync.Once
+	closed    chan struct{}
+}
+
+// Subscribe gives a subscription from sinceSeq on. It keeps the conversation in memory until Close.
+func (h *Hub) Subscribe(_ context.Context, p *Principal, q *parley.SubscribeParams) (*Subscription, error) {
+	c, _, err := h.open(p, parley.MethodSubscribe, q.ConversationID, q.SinceSeq, 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range q.Types {
+		if t != parley.TypeMessage && t != parley.TypeTrace && t != parley.TypeSystem {
+			h.unpin(c)
+			return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("types has %q", t), "message, trace or system")
+		}
+	}
+	s := &Subscription{c: c, id: p.AgentID, viewer: p.viewer(), types: q.Types, cursor: q.SinceSeq, closed: make(chan struct{})}
+	c.mu.Lock()
+	s.latest, s.deltas = c.durable.Seq, c.deltaCount
+	c.mu.Unlock()
+	return s, nil
+}
+
+// LatestSeq is the head when the subscription was made.
+func (s *Subscription) LatestSeq() int64 { return s.latest }
+
+// Close ends the subscription: Next fails with ErrUnavailable. It may be called from any goroutine and more than once.
+func (s *Subscription) Close() {
+	s.closeOnce.Do(func() {
+		close(s.closed)
+		s.c.hub.unpin(s.c)
+	})
+}
+
+// Next waits until there is something and gives at most max items. It fails when ctx ends, the hub drains, or the
+// log cannot be read.
+func (s *Subscription) Next(ctx context.Context, max int) ([]Item, error) {
+	for {
+		select {
+		case <-s.closed:
+			return nil, parley.Refuse(parley.ErrUnavailable, "the subscription was closed", "")
+		case <-s.c.hub.draining:
+			return nil, errDraining
+		default:
+		}
+		s.c.mu.Lock()
+		now, changed := s.lookLocked(), s.c.changedLocked()
+		s.c.mu.Unlock()
+		items, err := s.collect(now, max)
+		if err != nil || len(items) > 0 {
+			return items, err
+		}
+		if s.cursor < now.state.Seq {
+			continue // all that was examined is not for this reader
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-s.closed:
+		case <-s.c.hub.draining:
+		}
+	}
+}
+
+// look is what a subscription finds at one moment.
+type look struct {
+	state  fold.State
+	deltas []delta
+	count  int64
+}
+
+func (s *Subscription) lookLocked() look {
+	l := look{state: s.c.durable, count: s.c.deltaCount}
+	if fresh := l.count - s.deltas; fresh > 0 {
+		kept := s.c.deltas
+		l.deltas = slices.Clone(kept[max(0, len(kept)-int(min(fresh, keepDeltas))):])
+	}
+	return l
+}
+
+// collect gives the events up to the state looked at and the deltas between them; then, at the head, caught_up and guidance.
+func (s *Subscription) collect(now look, max int) ([]Item, error) {
+	var items []Item
+	if s.cursor < now.state.Seq {
+		frames, err := s.c.after(s.cursor, max)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range frames {
+			if f.seq > now.state.Seq {
+				break
+			}
+			items = s.takeDeltas(items, &now, f.seq)
+			s.cursor = f.seq
+			if s.viewer.Sees(f.meta) && (s.types == nil || slices.Contains(s.types, f.meta.Type)) {
+				items = append(items, Item{Seq: f.seq, Event: f.data, Tail: f.tail})
+			}
+		}
+	}
+	if s.cursor < now.state.Seq {
+		return items, nil
+	}
+	if stand := now.state.Stand(); !s.caughtUp || stand != s.stand {
+		if !s.caughtUp {
+			items = append(items, Item{CaughtUp: true, Seq: s.cursor})
+		}
+		s.caughtUp, s.stand = true, stand
+		g := now.state.Guidance(s.id, false)
+		items = append(items, Item{Guidance: &g, Seq: s.cursor})
+	}
+	return s.takeDeltas(items, &now, now.state.Seq+1), nil
+}
+
+// takeDeltas gives the deltas that go out before the event with a seq.
+func (s *Subscription) takeDeltas(items []Item, now *look, before int64) []Item {
+	for len(now.deltas) > 0 && now.deltas[0].after < before {
+		d := now.deltas[0].Delta
+		now.deltas = now.deltas[1:]
+		items = append(items, Item{Delta: &d})
+	}
+	s.deltas = now.count - int64(len(now.deltas))
+	return items
+}

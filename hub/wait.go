@@ -1,0 +1,154 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+// The waits. All of them look, take the channel that the next change closes while the lock is still held, and look again after it: a
+// change between looking and waiting is never missed.
+
+// WaitForChange answers when the log is longer than sinceSeq.
+func (h *Hub) WaitForChange(ctx context.Context, p *Principal, q *parley.WaitForChangeParams) (parley.WaitForChangeResult, error) {
+	var none parley.WaitForChangeResult
+	c, _, err := h.open(p, parley.MethodWaitForChange, q.ConversationID, q.SinceSeq, 0)
+	if err != nil {
+		return none, err
+	}
+	defer h.unpin(c)
+	timer, err := waitTime(q.TimeoutMs)
+	if err != nil {
+		return none, err
+	}
+	defer timer.Stop()
+	for {
+		c.mu.Lock()
+		latest, changed := c.durable.Seq, c.changedLocked()
+		c.mu.Unlock()
+		if latest > q.SinceSeq {
+			return parley.WaitForChangeResult{LatestSeq: latest}, nil
+		}
+		if timedOut, err := h.wait(ctx, changed, timer, q.TimeoutMs); err != nil || timedOut {
+			return parley.WaitForChangeResult{LatestSeq: latest, TimedOut: true}, err
+		}
+	}
+}
+
+// wait waits for a change, the timer, the end of ctx, or the drain.
+func (h *Hub) wait(ctx context.Context, changed <-chan struct{}, timer *time.Timer, timeoutMs int64) (timedOut bool, err error) {
+	if timeoutMs == 0 {
+		return true, nil
+	}
+	select {
+	case <-changed:
+		return false, nil
+	case <-timer.C:
+		return true, nil
+	case <-ctx.Done():
+		return false, ctx.Err()
+	case <-h.draining:
+		return false, errDraining
+	}
+}
+
+// GetUpdates gives the messages after sinceSeq, which come beside the result as stored, and the caller's guidance, once until holds.
+func (h *Hub) GetUpdates(ctx context.Context, p *Principal, q *parley.GetUpdatesParams) (*parley.GetUpdatesResult, [][]byte, error) {
+	c, limit, err := h.open(p, parley.MethodGetUpdates, q.ConversationID, q.SinceSeq, q.Limit)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer h.unpin(c)
+	u := updates{c: c, p: p, viewer: p.viewer(), until: q.Until, seen: q.SinceSeq}
+	if u.until == "" {
+		u.until = parley.UntilAny
+	}
+	if !u.valid() {
+		return nil, nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("until is %q", q.Until), "any, message, my_turn or closed")
+	}
+	timer, err := waitTime(q.TimeoutMs)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer timer.Stop()
+	for {
+		c.mu.Lock()
+		s, changed := c.durable, c.changedLocked()
+		c.mu.Unlock()
+		holds, err := u.holds(&s)
+		if err != nil {
+			return nil, nil, err
+		}
+		timedOut := false
+		if !holds {
+			if timedOut, err = h.wait(ctx, changed, timer, q.TimeoutMs); err != nil {
+				return nil, nil, err
+			}
+		}
+		if holds || timedOut {
+			return u.result(q.SinceSeq, limit, timedOut && q.TimeoutMs > 0)
+		}
+	}
+}
+
+// updates is one call of GetUpdates: what it waits for, and up to where it has looked.
+type updates struct {
+	c      *conversation
+	p      *Principal
+	viewer fold.Viewer
+	until  parley.Until
+	seen   int64
+	found  bool
+}
+
+func (u *updates) valid() bool {
+	switch u.until {
+	case parley.UntilAny, parley.UntilMessage, parley.UntilMyTurn, parley.UntilClosed:
+		return true
+	}
+	return false
+}
+
+func (u *updates) holds(s *fold.State) (bool, error) {
+	if s.Closed() {
+		return true, nil
+	}
+	switch u.until {
+	case parley.UntilMyTurn:
+		return s.MaySpeak(u.p.AgentID), nil
+	case parley.UntilClosed:
+		return false, nil
+	}
+	for !u.found && u.seen < s.Seq {
+		frames, err := u.c.after(u.seen, 500)
+		if err != nil {
+			return false, err
+		}
+		for _, f := range frames {
+			u.found = u.found || u.matches(f.meta)
+			u.seen = f.seq
+		}
+	}
+	return u.found, nil
+}
+
+func (u *updates) matches(m fold.Meta) bool {
+	return u.viewer.Sees(m) && (u.until == parley.UntilAny || m.Type == parley.TypeMessage)
+}
+
+func (u *updates) result(since int64, limit int, timedOut bool) (*parley.GetUpdatesResult, [][]byte, error) {
+	page, err := u.c.page(since, limit, func(m fold.Meta) bool { return m.Type == parley.TypeMessage && u.viewer.Sees(m) })
+	if err != nil {
+		return nil, nil, err
+	}
+	u.c.mu.Lock()
+	s := u.c.durable
+	u.c.mu.Unlock()
+	return &parley.GetUpdatesResult{
+		Messages: []parley.Event{}, Guidance: s.Guidance(u.p.AgentID, false), NextSeq: page.NextSeq, LatestSeq: s.Seq,
+		Status: s.Status, TimedOut: timedOut,
+	}, page.Events, nil
+}

@@ -1,0 +1,220 @@
+package hub
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+// The writes. Each is decided before the call returns (or after a reload, in order), and done is called exactly once, before or after that,
+// on any goroutine; it must not block. The params may be kept.
+
+// compact gives the JSON without insignificant space.
+func compact(raw json.RawMessage) (json.RawMessage, error) {
+	var buf bytes.Buffer
+	buf.Grow(len(raw))
+	if err := json.Compact(&buf, raw); err != nil {
+		return nil, parley.Refuse(parley.ErrInvalidParams, "the payload is not JSON", "JSON")
+	}
+	return buf.Bytes(), nil
+}
+
+// SendMessage appends a message.
+func (h *Hub) SendMessage(p *Principal, q *parley.SendMessageParams, done func(parley.SendResult, error)) {
+	cmd := fold.Command{
+		Verb: fold.Message, Turn: q.Turn, AfterSeq: q.AfterSeq, Finality: q.Finality, Outcome: q.Outcome, Key: q.ClientRequestID,
+	}
+	err := fold.CheckFinality(q.Finality, q.Outcome)
+	if err == nil {
+		err = checkPosition(q.Turn, q.AfterSeq)
+	}
+	h.speak(p, parley.MethodSendMessage, q.ConversationID, cmd, err, q.Payload, done)
+}
+
+// SendTrace appends a trace.
+func (h *Hub) SendTrace(p *Principal, q *parley.SendTraceParams, done func(parley.SendResult, error)) {
+	cmd := fold.Command{Verb: fold.Trace, Turn: q.Turn, Key: q.ClientRequestID}
+	h.speak(p, parley.MethodSendTrace, q.ConversationID, cmd, checkPosition(q.Turn, nil), q.Payload, done)
+}
+
+func checkPosition(turn int64, afterSeq *int64) error {
+	if turn < 0 {
+		return parley.Refuse(parley.ErrValidationFailed, "turn is negative", "1 or more")
+	}
+	if afterSeq != nil && *afterSeq < 0 {
+		return parley.Refuse(parley.ErrValidationFailed, "afterSeq is negative", "0 or more")
+	}
+	return nil
+}
+
+// speak is what SendMessage and SendTrace have in common. The conversation is looked for before the params are held against the rules, so that
+// what is wrong with them tells nothing about foreign ones.
+func (h *Hub) speak(p *Principal, method, conversation string, cmd fold.Command, checked error, payload json.RawMessage, done func(parley.SendResult, error)) {
+	c, err := h.enter(p, method, conversation)
+	if err == nil {
+		if err = checked; err == nil {
+			cmd.Payload, err = checkSpeech(cmd, payload)
+		}
+		if err != nil {
+			h.unpin(c)
+		}
+	}
+	if err != nil {
+		done(parley.SendResult{}, err)
+		return
+	}
+	cmd.From, cmd.Admin = p.AgentID, p.Admin()
+	c.do(&op{cmd: cmd, reply: func(d *fold.Decision, err error) {
+		if err != nil {
+			done(parley.SendResult{}, err)
+			return
+		}
+		done(parley.SendResult{Seq: d.Seq, Turn: d.Turn, Duplicate: d.Duplicate}, nil)
+	}})
+}
+
+// enter is allow and find.
+func (h *Hub) enter(p *Principal, method, conversation string) (*conversation, error) {
+	if err := h.allow(p, method); err != nil {
+		return nil, err
+	}
+	return h.find(p, conversation)
+}
+
+func checkSpeech(cmd fold.Command, payload json.RawMessage) (json.RawMessage, error) {
+	if err := fold.CheckKey(cmd.Key); err != nil {
+		return nil, err
+	}
+	payload, err := compact(payload)
+	if err != nil {
+		return nil, err
+	}
+	if cmd.Verb == fold.Trace {
+		return payload, fold.CheckTrace(payload)
+	}
+	return payload, fold.CheckMessage(payload)
+}
+
+// SendNote appends a note.
+func (h *Hub) SendNote(p *Principal, q *parley.SendNoteParams, done func(parley.SeqResult, error)) {
+	c, err := h.enter(p, parley.MethodSendNote, q.ConversationID)
+	if err != nil {
+		done(parley.SeqResult{}, err)
+		return
+	}
+	note := q.Payload
+	if err = fold.CheckKey(q.ClientRequestID); err == nil {
+		err = fold.CheckNote(&note)
+	}
+	if err == nil {
+		note.Data, err = compact(note.Data)
+	}
+	h.run(c, p, err, fold.Command{Verb: fold.Note, Note: &note, Key: q.ClientRequestID}, nil, done)
+}
+
+// AddParticipant adds a seat.
+func (h *Hub) AddParticipant(p *Principal, q *parley.AddParticipantParams, done func(parley.SeqResult, error)) {
+	c, err := h.enter(p, parley.MethodAddParticipant, q.ConversationID)
+	if err != nil {
+		done(parley.SeqResult{}, err)
+		return
+	}
+	seat := q.Participant
+	err = fold.CheckParticipant("participant", seat)
+	h.run(c, p, err, fold.Command{Verb: fold.AddParticipant, Participant: &seat}, []string{seatLabel(seat.ID)}, done)
+}
+
+// CloseConversation closes a conversation.
+func (h *Hub) CloseConversation(p *Principal, q *parley.CloseConversationParams, done func(parley.SeqResult, error)) {
+	c, err := h.enter(p, parley.MethodCloseConversation, q.ConversationID)
+	if err != nil {
+		done(parley.SeqResult{}, err)
+		return
+	}
+	err = fold.CheckOutcome(q.Outcome)
+	h.run(c, p, err, fold.Command{Verb: fold.Close, Outcome: q.Outcome}, nil, done)
+}
+
+// run decides a command that answers with a seq. The conversation is pinned.
+func (h *Hub) run(c *conversation, p *Principal, err error, cmd fold.Command, labels []string, done func(parley.SeqResult, error)) {
+	if err != nil {
+		h.unpin(c)
+		done(parley.SeqResult{}, err)
+		return
+	}
+	cmd.From, cmd.Admin = p.AgentID, p.Admin()
+	c.do(&op{cmd: cmd, labels: labels, reply: func(d *fold.Decision, err error) {
+		if err != nil {
+			done(parley.SeqResult{}, err)
+			return
+		}
+		done(parley.SeqResult{Seq: d.Seq, Duplicate: d.Duplicate}, nil)
+	}})
+}
+
+// seatLabel is the label under which the conversations of a participant or creator are listed.
+func seatLabel(participant string) string { return "p:" + participant }
+
+// CreateConversation creates a conversation, or meets the one that the same caller has created with the same key.
+func (h *Hub) CreateConversation(p *Principal, q *parley.CreateConversationParams, done func(*parley.Snapshot, error)) {
+	c, cmd, labels, err := h.prepareCreate(p, q)
+	if err != nil {
+		done(nil, err)
+		return
+	}
+	c.do(&op{cmd: cmd, labels: labels, reply: func(_ *fold.Decision, err error) {
+		if err != nil {
+			done(nil, err)
+			return
+		}
+		// The first page of a conversation that was just committed is in memory.
+		snapshot, events, err := c.snapshot(p, 0, parley.DefaultPage)
+		if err == nil {
+			snapshot.Events, err = decodeEvents(events)
+		}
+		done(snapshot, err)
+	}})
+}
+
+func (h *Hub) prepareCreate(p *Principal, q *parley.CreateConversationParams) (*conversation, fold.Command, []string, error) {
+	var none fold.Command
+	if err := h.allow(p, parley.MethodCreateConversation); err != nil {
+		return nil, none, nil, err
+	}
+	if err := fold.CheckCreate(q); err != nil {
+		return nil, none, nil, err
+	}
+	params := *q
+	if len(params.Metadata) > 0 {
+		var err error
+		if params.Metadata, err = compact(params.Metadata); err != nil {
+			return nil, none, nil, err
+		}
+	}
+	id := q.ConversationID
+	switch {
+	case id == "" && q.ClientRequestID != "":
+		sum := sha256.Sum256([]byte("createConversation\x00" + p.AgentID + "\x00" + q.ClientRequestID))
+		id = "cnv_" + base32Lower.EncodeToString(sum[:15])
+	case id == "":
+		id = h.opts.NewID("cnv_")
+	}
+	if !p.reaches(id) {
+		return nil, none, nil, parley.Refuse(parley.ErrForbidden, "the token is for other conversations", "one of the token's conversations")
+	}
+	c, err := h.pin(id)
+	if err != nil {
+		return nil, none, nil, err
+	}
+	labels := []string{seatLabel(p.AgentID)}
+	for _, seat := range q.Participants {
+		if seat.ID != p.AgentID {
+			labels = append(labels, seatLabel(seat.ID))
+		}
+	}
+	cmd := fold.Command{Verb: fold.Create, From: p.AgentID, Admin: p.Admin(), Key: q.ClientRequestID, Create: &params}
+	return c, cmd, labels, nil
+}
