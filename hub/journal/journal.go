@@ -32,6 +32,10 @@ var (
 	ErrOutcomeUnknown = errors.New("journal: outcome of the commit unknown")
 	// ErrClosed: the journal was closed. Nothing was written.
 	ErrClosed = errors.New("journal: closed")
+	// ErrOverloaded: more batches wait for their commit than the journal holds. Nothing was written; try again.
+	ErrOverloaded = errors.New("journal: overloaded")
+	// ErrInvalid: the batch is outside the bounds that stand at Batch. Nothing was written.
+	ErrInvalid = errors.New("journal: invalid batch")
 	// ErrFinal: the conversation is closed. Nothing was written.
 	ErrFinal = errors.New("journal: conversation is final")
 	// ErrInUse: another process has the journal open.
@@ -82,16 +86,26 @@ type Record struct {
 	Data []byte
 }
 
+// Bounds of a batch, in bytes. A batch outside them gets ErrInvalid.
+const (
+	// MaxNameBytes bounds a conversation's id and a label. Both have at least one byte.
+	MaxNameBytes = 255
+	// MaxLabels bounds the labels of one batch.
+	MaxLabels = 255
+	// MaxBatchBytes bounds the events of one batch together.
+	MaxBatchBytes = 32 << 20
+)
+
 // Batch is some events of one conversation that are appended together or not at all.
 type Batch struct {
 	Conversation string
 	// After is the seq that the batch expects to follow; 0 means that the conversation has no record.
 	After int64
-	// Events are the encoded events. The journal may keep the slices until Done; nobody changes them.
+	// Events are the encoded events, at least one. The journal may keep the slices until Done; nobody changes them.
 	Events [][]byte
 	// Final: the last event closes the conversation.
 	Final bool
-	// Labels: from now on the conversation is listed under these.
+	// Labels: from now on the conversation is listed under these. One that it has already is not listed twice.
 	Labels []string
 	// Done is called exactly once, on a goroutine of the journal that holds no lock. It must not block.
 	Done func(Head, error)
@@ -128,23 +142,25 @@ type Listed struct {
 	Position     Position
 }
 
-// Journal is a log of many conversations. All methods may be called from any goroutine.
+// Journal is a log of many conversations. All methods may be called from any goroutine. After Close those that return an error
+// return ErrClosed.
 type Journal interface {
 	// Submit queues a batch and returns at once. One committer drains the queue into one commit after another; no timer waits
-	// for more. After Close, or after a commit with unknown outcome, Done gets ErrClosed or ErrOutcomeUnknown.
+	// for more. After Close, or after a commit with unknown outcome, Done gets ErrClosed or ErrOutcomeUnknown. When too much waits,
+	// Done gets ErrOverloaded.
 	Submit(b Batch)
 
 	// Head gives the committed head.
 	Head(conversation string) (Head, error)
 
 	// Read gives records after a seq, in order, at most limit of them and, but for the first, at most maxBytes of data. It is
-	// empty at the head.
+	// empty at the head. A limit below 1 is taken as 1, here and in all lists.
 	Read(conversation string, after int64, limit, maxBytes int) ([]Record, error)
 
 	// Scan gives records of all conversations in commit order.
 	Scan(after Position, limit, maxBytes int) ([]Record, error)
 
-	// Watch gives a channel that is closed by the next commit after the call.
+	// Watch gives a channel that is closed by the next commit after the call, or by Close.
 	Watch() <-chan struct{}
 
 	// Open gives the conversations that are not final, by id, after one.

@@ -1,0 +1,168 @@
+package bolt
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/hub/journal/internal/submit"
+	"go.etcd.io/bbolt"
+)
+
+const (
+	// maxCommitBytes bounds the data of one transaction, unless one batch alone is larger.
+	maxCommitBytes = 8 << 20
+	minAllocSize   = 512 << 10
+	maxAllocSize   = 64 << 20
+	maxArena       = 2 * maxCommitBytes
+)
+
+var logBucket = []byte("log")
+
+// Submit queues a batch.
+func (j *Journal) Submit(b journal.Batch) {
+	if !j.queue.Put(b) {
+		j.caller.Push(submit.Call{Done: b.Done, Err: journal.ErrClosed})
+	}
+}
+
+func (j *Journal) commitLoop() {
+	for {
+		items := j.queue.Take(maxCommitBytes)
+		if items == nil {
+			return
+		}
+		j.caller.Push(j.commit(items)...)
+	}
+}
+
+// commit decides items and makes what they come to durable, in one transaction.
+func (j *Journal) commit(items []submit.Item) []submit.Call {
+	err := j.Err()
+	if err == nil {
+		err = j.index.room()
+	}
+	if err != nil {
+		return submit.Refuse(items, err)
+	}
+	j.planner.Decide(items, j.Last())
+	records := j.planner.Records
+	if len(records) == 0 {
+		return j.planner.Finish(nil)
+	}
+	listed, err := j.index.listedBefore(records)
+	if err != nil {
+		return j.planner.Finish(err)
+	}
+	sum, err := j.write(records, j.planner.Starts)
+	if err != nil {
+		return j.planner.Finish(err)
+	}
+	j.publish(records, listed, sum)
+	return j.planner.Finish(nil)
+}
+
+// publish shows records that are durable to readers.
+func (j *Journal) publish(records []journal.Record, listed map[labelOf]bool, sum uint32) {
+	last := records[len(records)-1].Position
+	j.index.publish(records, listed, tail{last, sum})
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.last = last
+	close(j.watch)
+	j.watch = make(chan struct{})
+}
+
+// write commits records to log.db and gives the checksum of the last. Its error is journal.ErrStorageFull if nothing of them
+// is or will be in the log; with any other error the journal has ended its writing.
+func (j *Journal) write(records []journal.Record, starts []bool) (sum uint32, err error) {
+	var tx *bbolt.Tx
+	var id int
+	err = guard(&journal.DamageError{File: logFile, Position: records[0].Position}, func() (err error) {
+		growInSteps(j.log)
+		if tx, err = j.log.Begin(true); err != nil {
+			return err
+		}
+		id = tx.ID()
+		if sum, err = j.put(tx, records, starts); err != nil {
+			return errors.Join(err, tx.Rollback())
+		}
+		return tx.Commit()
+	})
+	if err == nil {
+		return sum, nil
+	}
+	var damage *journal.DamageError
+	if errors.As(err, &damage) && tx != nil {
+		j.unlock(tx)
+	}
+	if isFull(err) && j.absent(id) {
+		return 0, fullOr(err)
+	}
+	return 0, j.fail(err)
+}
+
+func (j *Journal) put(tx *bbolt.Tx, records []journal.Record, starts []bool) (sum uint32, err error) {
+	b := tx.Bucket(logBucket)
+	b.FillPercent = 1
+	size := 0
+	for i := range records {
+		size += recordSize(&records[i])
+	}
+	if cap(j.arena) < size || cap(j.arena) > maxArena {
+		j.arena = make([]byte, 0, size)
+	}
+	arena := j.arena[:0] // bbolt keeps slices of it until the commit
+	for i := range records {
+		r := &records[i]
+		start := len(arena)
+		arena = appendRecord(arena, r, starts[i])
+		key := keyOf(r.Position)
+		if err := b.Put(key[:], arena[start:len(arena):len(arena)]); err != nil {
+			return 0, err
+		}
+	}
+	return binary.BigEndian.Uint32(arena[len(arena)-recordTrailer:]), b.SetSequence(uint64(records[len(records)-1].Position))
+}
+
+// absent reports whether it is sure that transaction id, whose commit has failed, is not in log.db and will never be: its meta page, which
+// is written last and makes it count, has not reached the file.
+func (j *Journal) absent(id int) bool {
+	seen := id
+	err := view(j.log, &journal.DamageError{File: logFile}, func(tx *bbolt.Tx) error {
+		seen = tx.ID()
+		return nil
+	})
+	return err == nil && seen < id
+}
+
+// unlock gives a transaction back whose commit has panicked. If that cannot be done log.db cannot be closed either.
+func (j *Journal) unlock(tx *bbolt.Tx) {
+	err := guard(&journal.DamageError{File: logFile}, tx.Rollback)
+	var damage *journal.DamageError
+	j.stuck = errors.As(err, &damage)
+}
+
+// fail ends the writing: it is not known whether the last commit is in the log.
+func (j *Journal) fail(err error) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.err = fmt.Errorf("%w: %w", journal.ErrOutcomeUnknown, err)
+	return j.err
+}
+
+// Err says why the journal takes no more writes; nil while it does.
+func (j *Journal) Err() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.err
+}
+
+// growInSteps lets the file grow by an eighth of its size at a time: small ones stay small, large ones seldom wait for it.
+func growInSteps(db *bbolt.DB) {
+	size := 0
+	if err := db.View(func(tx *bbolt.Tx) error { size = int(tx.Size()); return nil }); err == nil {
+		db.AllocSize = min(max(size/8, minAllocSize), maxAllocSize)
+	}
+}

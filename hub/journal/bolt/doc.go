@@ -1,0 +1,32 @@
+// Package bolt keeps a journal in a directory, on bbolt.
+//
+// # Guarantees
+//
+// Those of package journal, and:
+//
+//   - One owner: a directory is open in one process at a time; a second Open fails within 2 s with journal.ErrInUse.
+//   - Damage is named: a file that is truncated, or has pages, records or an end that are not what was written, is refused by
+//     Open or by the call that meets it with a *journal.DamageError, never with a panic and never with other data.
+//   - Disk full: a commit for which there is no room writes nothing and gets journal.ErrStorageFull; the next is tried again.
+//   - Any other failure of a commit is journal.ErrOutcomeUnknown. The journal then takes no more writes (Err says why) until it is
+//     opened again; reads go on and show only what was known to be durable.
+//   - Memory is bounded, however many conversations there are.
+//
+// # The directory
+//
+//	FORMAT     "parley journal 1": written last when a directory is made, read first
+//	LOCK       locked while the directory is open
+//	log.db     the truth: every record, in commit order
+//	index.db   derived from log.db up to a checkpoint: where each conversation's records are, heads, lists, saved states.
+//	           Missing, damaged or foreign, it is made again by Open
+//	blobs/     one file per blob, named by its SHA-256
+//
+// In log.db the bucket "log" has the key position (8 bytes, big-endian) and a record as value (record.go). Keys only grow, so a commit
+// rewrites one leaf and its path. The bucket's sequence is the last position: a lost end shows.
+//
+// # Goroutines
+//
+// The committer drains the queue into one transaction after another. The caller (package submit) calls Done, so that the next commit
+// starts at once. The flusher brings index.db up to date, every CheckpointRecords records or CheckpointInterval; what is not in there
+// yet is in memory and found again by Open from the end of log.db. Close waits for all of them.
+package bolt

@@ -1,0 +1,23 @@
+package bolt
+
+import "go.etcd.io/bbolt"
+
+// LogDB is log.db, for tests that make its writes fail.
+func (j *Journal) LogDB() *bbolt.DB { return j.log }
+
+// IndexDB is index.db, for the same.
+func (j *Journal) IndexDB() *bbolt.DB { return j.index.db }
+
+// LimitHeads makes the cache of heads hold at most n.
+func LimitHeads(j *Journal, n int) {
+	j.index.mu.Lock()
+	defer j.index.mu.Unlock()
+	j.index.heads = newHeadCache(n)
+}
+
+// CachedHeads is how many heads are cached.
+func CachedHeads(j *Journal) int {
+	j.index.mu.Lock()
+	defer j.index.mu.Unlock()
+	return len(j.index.heads.young) + len(j.index.heads.old)
+}

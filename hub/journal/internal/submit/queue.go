@@ -1,0 +1,138 @@
+// Package submit is what every journal does between Submit and Done, apart from the storing: a bounded queue, the decision
+// of batches on heads, and the calls of Done.
+//
+//	Submit -> Queue -> one committer: Planner.Decide -> (store) -> Planner.Finish -> Caller -> Done
+//
+// Batches leave in the order in which they came, refused ones too.
+package submit
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/parleyhub/parley/hub/journal"
+)
+
+// Bounds of a Queue. What is more gets ErrOverloaded.
+const (
+	MaxQueueBytes   = 64 << 20
+	MaxQueueBatches = 65_536
+)
+
+// Item is a batch on its way.
+type Item struct {
+	journal.Batch
+	// Err is set when the batch was refused on arrival. It keeps its place, so that every Done comes in order.
+	Err error
+
+	bytes int
+}
+
+// Queue holds batches until the committer takes them. Make one with NewQueue.
+type Queue struct {
+	mu      sync.Mutex // guards the fields below
+	some    *sync.Cond
+	items   []Item
+	batches int
+	bytes   int
+	closed  bool // what comes now is refused in its place
+	ended   bool // the committer has taken the last
+}
+
+// NewQueue gives an empty queue.
+func NewQueue() *Queue {
+	q := &Queue{}
+	q.some = sync.NewCond(&q.mu)
+	return q
+}
+
+// Put adds a batch and reports whether the committer will meet it; if not, the caller answers it with ErrClosed. It does
+// not wait.
+func (q *Queue) Put(b journal.Batch) bool {
+	it := Item{Batch: b, Err: check(&b)}
+	for _, e := range b.Events {
+		it.bytes += len(e)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.ended {
+		return false
+	}
+	if q.closed {
+		it.Err = journal.ErrClosed
+	}
+	if it.Err == nil && (q.batches >= MaxQueueBatches || q.bytes+it.bytes > MaxQueueBytes) {
+		it.Err = journal.ErrOverloaded
+	}
+	if it.Err != nil {
+		it.Events, it.Labels, it.bytes = nil, nil, 0
+	} else {
+		q.batches++
+		q.bytes += it.bytes
+	}
+	q.items = append(q.items, it)
+	q.some.Signal()
+	return true
+}
+
+// Take waits for batches and gives them in order: all, but not more than max bytes unless the first alone is larger.
+// It gives nil when the queue is closed and empty.
+func (q *Queue) Take(max int) []Item {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.items) == 0 && !q.closed {
+		q.some.Wait()
+	}
+	n, bytes := 0, 0
+	for n < len(q.items) && (n == 0 || bytes+q.items[n].bytes <= max) {
+		bytes += q.items[n].bytes
+		if q.items[n].Err == nil {
+			q.batches--
+		}
+		n++
+	}
+	q.bytes -= bytes
+	taken := q.items[:n:n]
+	if q.items = q.items[n:]; len(q.items) == 0 {
+		q.items = nil
+	}
+	if n == 0 {
+		q.ended = true
+		return nil
+	}
+	return taken
+}
+
+// Close ends the taking of batches. What is in the queue stays for Take; what comes after gets ErrClosed.
+func (q *Queue) Close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.some.Signal()
+}
+
+func check(b *journal.Batch) error {
+	switch {
+	case b.Conversation == "" || len(b.Conversation) > journal.MaxNameBytes:
+		return fmt.Errorf("%w: conversation id of %d bytes, expected 1 to %d", journal.ErrInvalid, len(b.Conversation), journal.MaxNameBytes)
+	case b.After < 0:
+		return fmt.Errorf("%w: after %d, expected 0 or more", journal.ErrInvalid, b.After)
+	case len(b.Events) == 0:
+		return fmt.Errorf("%w: no events", journal.ErrInvalid)
+	case len(b.Labels) > journal.MaxLabels:
+		return fmt.Errorf("%w: %d labels, expected at most %d", journal.ErrInvalid, len(b.Labels), journal.MaxLabels)
+	}
+	for _, l := range b.Labels {
+		if l == "" || len(l) > journal.MaxNameBytes {
+			return fmt.Errorf("%w: label of %d bytes, expected 1 to %d", journal.ErrInvalid, len(l), journal.MaxNameBytes)
+		}
+	}
+	bytes := 0
+	for _, e := range b.Events {
+		bytes += len(e)
+	}
+	if bytes > journal.MaxBatchBytes {
+		return fmt.Errorf("%w: %d bytes, expected at most %d", journal.ErrInvalid, bytes, journal.MaxBatchBytes)
+	}
+	return nil
+}

@@ -1,0 +1,298 @@
+// Package memory keeps a journal in memory, for simulations and tests. It makes the promises of package journal, with
+// "survives kill -9" read as "survives Crash", and it can be told to fail.
+//
+// A batch becomes durable when the committer syncs it. Hold keeps it from doing so; Crash drops what is not durable. FailNext
+// and LoseNext make a commit fail before or after it took effect. It works inside testing/synctest bubbles: all waits are on
+// channels and conditions, and its goroutines end with Close or Crash.
+package memory
+
+import (
+	"context"
+	"crypto/sha256"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/hub/journal/internal/submit"
+)
+
+var _ journal.Journal = (*Journal)(nil)
+
+const maxCommitBytes = 8 << 20
+
+// Journal is a journal in memory. Make one with New.
+type Journal struct {
+	queue   *submit.Queue
+	caller  submit.Caller
+	planner submit.Planner
+	ended   chan struct{} // the committer has
+
+	mu     sync.Mutex // guards the fields below
+	gate   *sync.Cond // signals held and stopped
+	held   bool
+	next   *fault           // of the next commit
+	lost   []journal.Record // written, but not known to be: they show after Crash
+	err    error            // of every commit from now on
+	closed bool             // for readers
+	stop   bool             // Close or Crash has begun
+	watch  chan struct{}
+	states map[string]state
+	store  *store
+}
+
+type state struct {
+	seq  int64
+	data []byte
+}
+
+// New gives an empty journal. Close or Crash it.
+func New() *Journal { return open(newStore()) }
+
+func open(s *store) *Journal {
+	j := &Journal{
+		queue: submit.NewQueue(), ended: make(chan struct{}), watch: make(chan struct{}),
+		states: make(map[string]state), store: s,
+	}
+	j.gate = sync.NewCond(&j.mu)
+	j.planner.Head = j.Head
+	go j.commitLoop()
+	return j
+}
+
+// Submit queues a batch.
+func (j *Journal) Submit(b journal.Batch) {
+	if !j.queue.Put(b) {
+		j.caller.Push(submit.Call{Done: b.Done, Err: journal.ErrClosed})
+	}
+}
+
+func (j *Journal) commitLoop() {
+	defer close(j.ended)
+	for {
+		items := j.queue.Take(maxCommitBytes)
+		if items == nil {
+			return
+		}
+		j.caller.Push(j.commit(items)...)
+	}
+}
+
+func (j *Journal) commit(items []submit.Item) []submit.Call {
+	j.mu.Lock()
+	for j.held && !j.stop {
+		j.gate.Wait()
+	}
+	last, err := journal.Position(len(j.store.records)), j.err
+	j.mu.Unlock()
+	if err != nil {
+		return submit.Refuse(items, err)
+	}
+	j.planner.Decide(items, last)
+	return j.planner.Finish(j.sync(j.planner.Records))
+}
+
+// sync makes records durable, unless a crash or a fault came first.
+func (j *Journal) sync(records []journal.Record) error {
+	if len(records) == 0 {
+		return nil
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.err != nil {
+		return j.err
+	}
+	if f := j.next; f != nil {
+		j.next = nil
+		return j.failLocked(f, records)
+	}
+	j.store.append(records)
+	close(j.watch)
+	j.watch = make(chan struct{})
+	return nil
+}
+
+// Head gives the committed head.
+func (j *Journal) Head(conversation string) (journal.Head, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return journal.Head{}, journal.ErrClosed
+	}
+	if c := j.store.conversations[conversation]; c != nil {
+		return c.head, nil
+	}
+	return journal.Head{}, nil
+}
+
+// Read gives records of a conversation after a seq.
+func (j *Journal) Read(conversation string, after int64, limit, maxBytes int) ([]journal.Record, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return nil, journal.ErrClosed
+	}
+	c := j.store.conversations[conversation]
+	after = max(after, 0)
+	if c == nil || after >= int64(len(c.positions)) {
+		return nil, nil
+	}
+	return j.store.page(c.positions[after:], limit, maxBytes), nil
+}
+
+// Scan gives records in commit order.
+func (j *Journal) Scan(after journal.Position, limit, maxBytes int) ([]journal.Record, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return nil, journal.ErrClosed
+	}
+	if after >= journal.Position(len(j.store.records)) {
+		return nil, nil
+	}
+	n := min(max(limit, 1), len(j.store.records)-int(after))
+	positions := make([]journal.Position, n)
+	for i := range positions {
+		positions[i] = after + journal.Position(i) + 1
+	}
+	return j.store.page(positions, limit, maxBytes), nil
+}
+
+// Watch gives a channel that is closed by the next commit, Close or Crash.
+func (j *Journal) Watch() <-chan struct{} {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.watch
+}
+
+// Open gives the conversations that are not final.
+func (j *Journal) Open(after string, limit int) ([]string, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return nil, journal.ErrClosed
+	}
+	var ids []string
+	for id, c := range j.store.conversations {
+		if !c.head.Final && id > after {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids[:min(len(ids), max(limit, 1))], nil
+}
+
+// Labeled gives the conversations that have a label.
+func (j *Journal) Labeled(label string, after journal.Position, limit int) ([]journal.Listed, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return nil, journal.ErrClosed
+	}
+	rows := j.store.labels[label]
+	from, _ := slices.BinarySearchFunc(rows, after+1, func(l journal.Listed, p journal.Position) int {
+		return int(int64(l.Position) - int64(p))
+	})
+	rows = rows[from:]
+	return slices.Clone(rows[:min(len(rows), max(limit, 1))]), nil
+}
+
+// SaveState keeps derived state until Close or Crash.
+func (j *Journal) SaveState(conversation string, seq int64, data []byte) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return journal.ErrClosed
+	}
+	j.states[conversation] = state{seq, slices.Clone(data)}
+	return nil
+}
+
+// LoadState gives back what SaveState kept.
+func (j *Journal) LoadState(conversation string) (int64, []byte, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return 0, nil, journal.ErrClosed
+	}
+	s := j.states[conversation]
+	return s.seq, slices.Clone(s.data), nil
+}
+
+// PutBlob keeps data under its hash. It is durable at once.
+func (j *Journal) PutBlob(data []byte) (journal.Hash, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return journal.Hash{}, journal.ErrClosed
+	}
+	h := journal.Hash(sha256.Sum256(data))
+	j.store.blobs[h] = slices.Clone(data)
+	return h, nil
+}
+
+// GetBlob gives back what PutBlob kept.
+func (j *Journal) GetBlob(h journal.Hash) ([]byte, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return nil, journal.ErrClosed
+	}
+	data, ok := j.store.blobs[h]
+	if !ok {
+		return nil, journal.ErrNoBlob
+	}
+	return slices.Clone(data), nil
+}
+
+// Verify reads everything.
+func (j *Journal) Verify(ctx context.Context) (journal.Report, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return journal.Report{}, journal.ErrClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return journal.Report{}, err
+	}
+	return j.store.verify()
+}
+
+// Size is the bytes of data.
+func (j *Journal) Size() int64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	n := j.store.bytes
+	for data := range maps.Values(j.store.blobs) {
+		n += int64(len(data))
+	}
+	return n
+}
+
+// Close commits what was submitted and ends the journal. It lets go what Hold held.
+func (j *Journal) Close() error {
+	j.end(nil)
+	return nil
+}
+
+// end stops the journal: batches that are not durable yet get err, or are committed if it is nil.
+func (j *Journal) end(err error) {
+	j.mu.Lock()
+	j.stop = true
+	if j.err == nil {
+		j.err = err
+	}
+	j.gate.Broadcast()
+	j.mu.Unlock()
+
+	j.queue.Close()
+	<-j.ended
+	j.caller.Wait()
+
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.closed {
+		j.closed = true
+		close(j.watch)
+	}
+}
