@@ -12,7 +12,9 @@ import (
 
 // op is one command on its way: decided, perhaps submitted, answered once. It holds a pin of its conversation until then.
 type op struct {
-	n      int64
+	n int64
+	// by asks; nil is the hub itself, which sees everything.
+	by     *Principal
 	cmd    fold.Command
 	labels []string
 	// reply is called once, without a lock held.
@@ -68,7 +70,11 @@ func (c *conversation) decideLocked(o *op) bool {
 	}
 	o.cmd.Now = parley.TimestampOf(c.hub.Now())
 	before := c.head.Seq
-	o.decision = fold.Decide(c.head, c.keys, o.cmd)
+	if o.by != nil && !o.by.sees(&c.head) { // again: what it was seen by may be lost
+		o.decision = fold.Decision{State: c.head, RestsOn: before, Err: errNotFound}
+	} else {
+		o.decision = fold.Decide(c.head, c.keys, o.cmd)
+	}
 	if len(o.decision.Events) > 0 {
 		c.submitLocked(o, before)
 		return false
@@ -96,14 +102,21 @@ func (c *conversation) submitLocked(o *op, before int64) {
 	}
 	c.head = o.decision.State
 	c.pending = append(c.pending, o)
+	labels := o.labels
+	if o.decision.Err != nil {
+		labels = nil // the hub's own close, not what was asked for
+	}
 	c.hub.journal.Submit(journal.Batch{
-		Conversation: c.id, After: before, Events: events, Final: c.head.Closed(), Labels: o.labels,
+		Conversation: c.id, After: before, Events: events, Final: c.head.Closed(), Labels: labels,
 		Done: func(h journal.Head, err error) { c.committed(o, h, err) },
 	})
 }
 
 // committed is the journal's answer to o. It comes in the order of submission.
 func (c *conversation) committed(o *op, head journal.Head, err error) {
+	if errors.Is(err, journal.ErrOutcomeUnknown) {
+		c.hub.fail(err) // first: nothing shall be decided on what may not be the log
+	}
 	var finished []*op
 	c.mu.Lock()
 	c.pending = slices.DeleteFunc(c.pending, func(p *op) bool { return p == o })
@@ -112,7 +125,7 @@ func (c *conversation) committed(o *op, head journal.Head, err error) {
 		for _, f := range o.frames {
 			c.pushLocked(f)
 		}
-		finished = append(c.restedLocked(), o)
+		finished = append([]*op{o}, c.restedLocked()...)
 		c.wakeLocked()
 	} else {
 		finished = c.lostLocked(o, err)
@@ -120,10 +133,9 @@ func (c *conversation) committed(o *op, head journal.Head, err error) {
 	due, _ := c.durable.Due()
 	c.mu.Unlock()
 
-	if errors.Is(err, journal.ErrOutcomeUnknown) {
-		c.hub.fail(err)
+	if err == nil {
+		c.hub.clock.set(c.id, due)
 	}
-	c.hub.clock.set(c.id, due)
 	for _, f := range finished {
 		c.finish(f)
 	}
@@ -151,7 +163,7 @@ func (c *conversation) lostLocked(o *op, err error) (finished []*op) {
 	for _, k := range o.keys {
 		delete(c.keys, k)
 	}
-	c.reloading = true
+	c.reloading, c.head = true, c.durable // nothing after o can be in the log
 	var moved *journal.MovedError
 	if errors.As(err, &moved) || errors.Is(err, journal.ErrFinal) {
 		c.retry = append(c.retry, o)
@@ -187,8 +199,8 @@ var errBroken = parley.Refuse(parley.ErrUnavailable, "the conversation could not
 // reload reads the state anew and decides the ops that were waiting for that, in the order in which they came.
 func (c *conversation) reload() {
 	var finished []*op
-	c.mu.Lock()
 	err := c.hub.Err()
+	c.mu.Lock()
 	if err == nil {
 		err = c.catchUpLocked()
 	}
@@ -202,7 +214,11 @@ func (c *conversation) reload() {
 		}
 	}
 	c.wakeLocked()
+	due, _ := c.durable.Due()
 	c.mu.Unlock()
+	if due > parley.TimestampOf(c.hub.Now()) { // what is overdue already is the clock's to try again
+		c.hub.clock.set(c.id, due)
+	}
 	if err != nil {
 		c.hub.log.Error("cannot read a conversation after a failed append", "conversation", c.id, "error", err)
 	}

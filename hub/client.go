@@ -84,7 +84,11 @@ func write[T any](c *client, ctx context.Context, f func(done func(T, error))) (
 	case r := <-answer:
 		return r.v, r.err
 	case <-ctx.Done():
-		return none, &parley.Error{Err: errors.Join(parley.ErrOutcomeUnknown, context.Cause(ctx)), Message: "the call ended before its answer"}
+		unknown := parley.ErrOutcomeUnknown
+		if cause := context.Cause(ctx); cause != errClientClosed {
+			unknown = errors.Join(unknown, cause)
+		}
+		return none, &parley.Error{Err: unknown, Message: "the call ended before its answer"}
 	}
 }
 

@@ -129,6 +129,9 @@ func (k *clock) recoverOne(id string) error {
 	return nil
 }
 
+// tickAgain is when an overdue conversation is tried again whose close could not be written.
+const tickAgain = time.Second
+
 // tick closes a conversation if it is overdue, else sets the clock again.
 func (h *Hub) tick(id string) {
 	c, err := h.pin(id)
@@ -136,10 +139,11 @@ func (h *Hub) tick(id string) {
 		return // draining, or it cannot be read, which was logged
 	}
 	c.do(&op{cmd: fold.Command{Verb: fold.Tick, From: parley.HubID}, reply: func(d *fold.Decision, err error) {
-		if err == nil {
-			due, _ := d.State.Due()
-			h.clock.set(id, due)
+		due, _ := d.State.Due()
+		if err != nil && h.Err() == nil { // no room, perhaps
+			due = parley.TimestampOf(h.Now().Add(tickAgain))
 		}
+		h.clock.set(id, due)
 	}})
 }
 

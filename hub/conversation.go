@@ -20,7 +20,7 @@ type conversation struct {
 	hub *Hub
 	id  string
 
-	elem   *list.Element // guarded by hub.mu, as are the next two
+	elem   *list.Element // in hub.unused, nil while somebody uses it; guarded by hub.mu, as are the next two
 	pins   int           // who uses it; it is dropped only at 0
 	usedAt time.Time
 
@@ -60,11 +60,13 @@ func (h *Hub) pin(id string) (*conversation, error) {
 	c := h.loaded[id]
 	if c == nil {
 		c = &conversation{hub: h, id: id}
-		c.elem = h.order.PushFront(c)
 		h.loaded[id] = c
 	}
 	c.pins++
-	h.order.MoveToFront(c.elem)
+	if c.elem != nil {
+		h.unused.Remove(c.elem)
+		c.elem = nil
+	}
 	h.mu.Unlock()
 
 	c.load.Do(c.fill)
@@ -82,20 +84,25 @@ func (h *Hub) unpin(c *conversation) {
 	c.mu.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c.pins--
+	if c.pins--; c.pins > 0 {
+		return
+	}
+	if !keep {
+		delete(h.loaded, c.id)
+		return
+	}
 	c.usedAt = time.Now()
-	if c.pins == 0 && !keep && h.loaded[c.id] == c {
-		h.dropLocked(c)
+	c.elem = h.unused.PushFront(c)
+	if h.unused.Len() > h.opts.MaxLoaded {
+		select {
+		case h.crowded <- struct{}{}:
+		default: // the sweeper knows
+		}
 	}
 }
 
-func (h *Hub) dropLocked(c *conversation) {
-	delete(h.loaded, c.id)
-	h.order.Remove(c.elem)
-}
-
-// find pins a conversation that exists for p.
-func (h *Hub) find(p *Principal, id string) (*conversation, error) {
+// find pins a conversation that exists for p. A writer sees what was decided, a reader what was committed.
+func (h *Hub) find(p *Principal, id string, writes bool) (*conversation, error) {
 	if !p.reaches(id) {
 		return nil, errNotFound
 	}
@@ -104,7 +111,7 @@ func (h *Hub) find(p *Principal, id string) (*conversation, error) {
 		return nil, err
 	}
 	c.mu.Lock()
-	seen := p.sees(&c.durable)
+	seen := p.sees(&c.durable) || (writes && p.sees(&c.head))
 	c.mu.Unlock()
 	if !seen {
 		h.unpin(c)
@@ -120,28 +127,49 @@ type saved struct {
 	Keys    fold.Keys
 }
 
-// fill loads the conversation: the kept state, if it is of use, and the events after it.
+// fill loads the conversation: the kept state, if it is of use, and the events after it; else all events.
 func (c *conversation) fill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.keys = make(fold.Keys)
-	if seq, raw, err := c.hub.journal.LoadState(c.id); err == nil && raw != nil {
-		var s saved
-		if err := gob.NewDecoder(bytes.NewReader(raw)).Decode(&s); err == nil && s.Version == fold.Version && s.State.Seq == seq {
-			c.durable, c.savedSeq = s.State, seq
-			if s.Keys != nil {
-				c.keys = s.Keys
-			}
-		}
+	c.loadSavedLocked()
+	err := c.catchUpLocked()
+	if err != nil && c.savedSeq > 0 {
+		c.hub.log.Warn("a kept state does not fit the log", "conversation", c.id, "error", err)
+		c.durable, c.keys, c.savedSeq = fold.State{}, make(fold.Keys), 0
+		c.frames, c.frameBytes = nil, 0
+		err = c.catchUpLocked()
 	}
-	if err := c.catchUpLocked(); err != nil {
+	if err != nil {
 		c.loadErr = err
 		c.hub.log.Error("cannot load a conversation", "conversation", c.id, "error", err)
 	}
 }
 
+// loadSavedLocked begins with the state that was kept, if it is one that this version has written.
+func (c *conversation) loadSavedLocked() {
+	c.keys = make(fold.Keys)
+	seq, raw, err := c.hub.journal.LoadState(c.id)
+	if err != nil || raw == nil {
+		return
+	}
+	var s saved
+	err = gob.NewDecoder(bytes.NewReader(raw)).Decode(&s)
+	if err != nil || s.Version != fold.Version || s.State.Seq != seq || s.State.ID != c.id {
+		return
+	}
+	c.durable, c.savedSeq = s.State, seq
+	if s.Keys != nil {
+		c.keys = s.Keys
+	}
+}
+
 // catchUpLocked reads what the journal has beyond durable and makes head the same. Nothing may be pending.
 func (c *conversation) catchUpLocked() error {
+	head, err := c.hub.journal.Head(c.id)
+	if err != nil {
+		return fmt.Errorf("head of %s: %w", c.id, err)
+	}
+	from := head.Seq - keepFrames // older ones would be dropped again
 	for {
 		records, err := c.hub.journal.Read(c.id, c.durable.Seq, 1000, 4<<20)
 		if err != nil {
@@ -151,13 +179,12 @@ func (c *conversation) catchUpLocked() error {
 			break
 		}
 		for _, r := range records {
-			if err := c.takeLocked(r); err != nil {
+			if err := c.takeLocked(r, r.Seq > from); err != nil {
 				return fmt.Errorf("fold %s: %w", c.id, err)
 			}
 		}
 	}
-	head, err := c.hub.journal.Head(c.id)
-	if err != nil {
+	if head, err = c.hub.journal.Head(c.id); err != nil { // it may have moved since
 		return fmt.Errorf("head of %s: %w", c.id, err)
 	}
 	if head.Seq != c.durable.Seq {
@@ -167,8 +194,8 @@ func (c *conversation) catchUpLocked() error {
 	return nil
 }
 
-// takeLocked folds one committed record.
-func (c *conversation) takeLocked(r journal.Record) error {
+// takeLocked folds one committed record, and keeps its frame or forgets all frames.
+func (c *conversation) takeLocked(r journal.Record, keep bool) error {
 	var e parley.Event
 	if err := e.UnmarshalJSON(r.Data); err != nil {
 		return err
@@ -184,6 +211,10 @@ func (c *conversation) takeLocked(r journal.Record) error {
 		c.keys[id] = entry
 	}
 	c.durable = next
+	if !keep {
+		c.frames, c.frameBytes = nil, 0
+		return nil
+	}
 	c.pushLocked(newFrame(c.id, r.Data, e.Seq, fold.MetaOf(&e)))
 	return nil
 }
@@ -192,7 +223,7 @@ func (c *conversation) takeLocked(r journal.Record) error {
 func (c *conversation) save() {
 	c.mu.Lock()
 	s := saved{Version: fold.Version, State: c.durable, Keys: c.keys}
-	due := c.loadErr == nil && !c.broken && c.durable.Seq-c.savedSeq >= 64
+	due := c.loadErr == nil && !c.broken && !c.reloading && c.durable.Seq-c.savedSeq >= 64
 	c.mu.Unlock()
 	if !due {
 		return
@@ -216,30 +247,28 @@ func (h *Hub) sweep() {
 		case <-h.ctx.Done():
 			return
 		case <-ticker.C:
+		case <-h.crowded:
 		}
-		for _, c := range h.unused() {
+		for _, c := range h.takeUnused() {
 			c.save()
 		}
 	}
 }
 
-// unused takes conversations that should be dropped out of the map.
-func (h *Hub) unused() []*conversation {
+// takeUnused takes conversations that should be dropped out of the map.
+func (h *Hub) takeUnused() []*conversation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var out []*conversation
 	idle := time.Now().Add(-h.opts.IdleEvict)
-	excess := len(h.loaded) - h.opts.MaxLoaded
-	for e := h.order.Back(); e != nil; {
+	for e := h.unused.Back(); e != nil; e = h.unused.Back() {
 		c := e.Value.(*conversation)
-		e = e.Prev()
-		if c.pins > 0 {
-			continue
-		}
-		if c.usedAt.After(idle) && len(out) >= excess {
+		if c.usedAt.After(idle) && h.unused.Len() <= h.opts.MaxLoaded {
 			break
 		}
-		h.dropLocked(c)
+		h.unused.Remove(e)
+		c.elem = nil
+		delete(h.loaded, c.id)
 		out = append(out, c)
 	}
 	return out

@@ -18,7 +18,7 @@ const keepDeltas = 256
 
 // SendDelta passes a piece of text to live subscribers, if a message of that turn would be taken.
 func (h *Hub) SendDelta(p *Principal, q *parley.SendDeltaParams, done func(error)) {
-	c, err := h.enter(p, parley.MethodSendDelta, q.ConversationID)
+	c, err := h.enterWrite(p, parley.MethodSendDelta, q.ConversationID)
 	if err != nil {
 		done(err)
 		return
@@ -29,7 +29,7 @@ func (h *Hub) SendDelta(p *Principal, q *parley.SendDeltaParams, done func(error
 		return
 	}
 	d := parley.Delta{ConversationID: q.ConversationID, Turn: q.Turn, From: p.AgentID, Index: q.Index, Text: q.Text}
-	c.do(&op{cmd: fold.Command{Verb: fold.Delta, From: p.AgentID, Turn: q.Turn}, reply: func(_ *fold.Decision, err error) {
+	c.do(&op{by: p, cmd: fold.Command{Verb: fold.Delta, From: p.AgentID, Turn: q.Turn}, reply: func(_ *fold.Decision, err error) {
 		if err == nil {
 			c.pass(d)
 		}

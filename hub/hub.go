@@ -89,10 +89,11 @@ type Hub struct {
 	wg       sync.WaitGroup
 	draining chan struct{}
 	failed   chan struct{}
+	crowded  chan struct{} // one slot: more conversations are unused than are kept
 
 	mu      sync.Mutex // guards the fields below
 	loaded  map[string]*conversation
-	order   *list.List // of *conversation, the one used last in front
+	unused  *list.List // of *conversation in loaded that nobody uses, the one used last in front
 	drained bool
 	failure error
 	ops     int       // commands that are not answered
@@ -104,7 +105,7 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 	h := &Hub{
 		journal: j, opts: o.withDefaults(), started: time.Now(),
 		draining: make(chan struct{}), failed: make(chan struct{}),
-		loaded: make(map[string]*conversation), order: list.New(),
+		loaded: make(map[string]*conversation), unused: list.New(), crowded: make(chan struct{}, 1),
 	}
 	h.log = h.opts.Logger
 	h.quiet.L = &h.mu

@@ -9,7 +9,6 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
-	"github.com/parleyhub/parley/hub/journal/journaltest"
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
@@ -25,7 +24,7 @@ func open(t *testing.T, o *hub.Options) (*hub.Hub, *memory.Journal) {
 		if err := h.Close(); err != nil {
 			t.Error(err)
 		}
-		journaltest.CheckInvariants(t, j)
+		checkLog(t, j)
 		if err := j.Close(); err != nil {
 			t.Error(err)
 		}

@@ -46,9 +46,15 @@ func (p *Principal) viewer() fold.Viewer {
 	return fold.Viewer{ID: p.AgentID, All: p.Has(parley.ScopeTrace)}
 }
 
+// maxIDBytes is as long as an id of a conversation gets.
+const maxIDBytes = 64
+
 // reaches reports whether its token lets it near a conversation at all.
 func (p *Principal) reaches(id string) bool {
-	if len(id) > 0 && id[0] == '~' {
+	if id == "" || len(id) > maxIDBytes {
+		return false
+	}
+	if id[0] == '~' {
 		return p.Admin() && p.conversations == nil
 	}
 	return p.conversations == nil || slices.Contains(p.conversations, id)

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"fmt"
@@ -23,41 +24,35 @@ type Page struct {
 // maxExamined bounds the events that one page may look at to find visible ones.
 const maxExamined = 20_000
 
-// page gives visible events after a seq that match, at most limit of them.
-func (c *conversation) page(seq int64, limit int, match func(fold.Meta) bool) (Page, error) {
-	p := Page{Events: [][]byte{}, NextSeq: seq}
-	bytes := 0
-	for examined := 0; examined < maxExamined; {
-		frames, err := c.after(p.NextSeq, min(limit, 500))
+// page gives visible events after a seq that match, at most limit of them, up to the seq latest: so that a page and the state
+// beside it are of one moment.
+func (c *conversation) page(seq, latest int64, limit int, match func(fold.Meta) bool) (Page, error) {
+	p := Page{Events: [][]byte{}, NextSeq: seq, LatestSeq: latest}
+	end := min(latest, seq+maxExamined)
+	size := 0
+	for p.NextSeq < end {
+		frames, err := c.after(p.NextSeq, min(max(limit, 50), 500))
 		if err != nil {
 			return Page{}, err
 		}
-		if len(frames) == 0 {
-			break
-		}
 		for _, f := range frames {
+			if f.seq > end {
+				break
+			}
 			if match(f.meta) {
-				if len(p.Events) > 0 && bytes+len(f.data) > parley.MaxPageBytes {
-					return c.finishPage(p), nil
+				if len(p.Events) > 0 && size+len(f.data) > parley.MaxPageBytes {
+					return p, nil
 				}
 				p.Events = append(p.Events, f.data)
-				bytes += len(f.data)
+				size += len(f.data)
 			}
 			p.NextSeq = f.seq
 			if len(p.Events) == limit {
-				return c.finishPage(p), nil
+				return p, nil
 			}
 		}
-		examined += len(frames)
 	}
-	return c.finishPage(p), nil
-}
-
-func (c *conversation) finishPage(p Page) Page {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p.LatestSeq = c.durable.Seq
-	return p
+	return p, nil
 }
 
 func checkLimit(limit, maximum, preset int) (int, error) {
@@ -70,11 +65,16 @@ func checkLimit(limit, maximum, preset int) (int, error) {
 	return limit, nil
 }
 
+// latest is the last committed seq.
+func (c *conversation) latest() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.durable.Seq
+}
+
 // checkCursor refuses a cursor that is no seq of this log.
 func (c *conversation) checkCursor(seq int64) error {
-	c.mu.Lock()
-	latest := c.durable.Seq
-	c.mu.Unlock()
+	latest := c.latest()
 	switch {
 	case seq < 0:
 		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("sinceSeq is %d", seq), "0 or more")
@@ -115,51 +115,35 @@ func (c *conversation) snapshot(p *Principal, since int64, limit int) (*parley.S
 	c.mu.Lock()
 	s, hash := c.durable, c.hash
 	c.mu.Unlock()
-	viewer := p.viewer()
-	page, err := c.page(since, limit, viewer.Sees)
+	page, err := c.page(since, s.Seq, limit, p.viewer().Sees)
 	if err != nil {
 		return nil, nil, err
 	}
-	events, next := page.Events, page.NextSeq
-	for len(events) > 0 && next > s.Seq { // what came after the state was read
-		events, next = cut(events, s.Seq)
-	}
 	snapshot := snapshotOf(&s, p.AgentID)
-	snapshot.HeadHash, snapshot.NextSeq = hex.EncodeToString(hash[:]), min(next, s.Seq)
-	return snapshot, events, nil
-}
-
-// cut drops the events after a seq.
-func cut(events [][]byte, seq int64) ([][]byte, int64) {
-	for i, e := range events {
-		if seqOf(e) > seq {
-			return events[:i], seq
-		}
-	}
-	return events, seq
-}
-
-// seqOf reads the seq of a stored event, which begins with it.
-func seqOf(event []byte) int64 {
-	rest := strings.TrimPrefix(string(event[:min(len(event), 32)]), `{"seq":`)
-	digits, _, _ := strings.Cut(rest, ",")
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil {
-		panic("hub: a stored event does not begin with its seq") // the hub's own encoding
-	}
-	return n
+	snapshot.HeadHash, snapshot.NextSeq = hex.EncodeToString(hash[:]), page.NextSeq
+	return snapshot, page.Events, nil
 }
 
 func snapshotOf(s *fold.State, viewer string) *parley.Snapshot {
 	out := &parley.Snapshot{
 		ConversationID: s.ID, Status: s.Status, Title: s.Title, CreatedBy: s.CreatedBy, CreatedAt: s.CreatedAt,
-		Participants: s.Participants, Policy: s.Policy, StartsWith: s.StartsWith, Limits: s.Limits, Metadata: s.Metadata,
-		LatestSeq: s.Seq, Turn: s.CurrentTurn(), Guidance: s.Guidance(viewer, false), Outcome: s.Outcome, Events: []parley.Event{},
+		Participants: append([]parley.Participant{}, s.Participants...), Policy: s.Policy, StartsWith: s.StartsWith, Limits: s.Limits,
+		Metadata: bytes.Clone(s.Metadata), LatestSeq: s.Seq, Turn: s.CurrentTurn(), Guidance: s.Guidance(viewer, false),
+		Outcome: outcomeOf(s), Events: []parley.Event{},
 	}
 	if s.Open {
 		out.OpenTurn = &parley.OpenTurn{Turn: s.Turn, Owner: s.Owner}
 	}
 	return out
+}
+
+// outcomeOf gives a copy: callers inside the process may do with it what they like.
+func outcomeOf(s *fold.State) *parley.Outcome {
+	if s.Outcome == nil {
+		return nil
+	}
+	o := *s.Outcome
+	return &o
 }
 
 // ListConversations gives a page of what the caller takes part in or created.
@@ -237,7 +221,7 @@ func (h *Hub) summary(p *Principal, id string) (parley.ConversationSummary, bool
 	}
 	return parley.ConversationSummary{
 		ConversationID: s.ID, Status: s.Status, Title: s.Title, CreatedBy: s.CreatedBy, CreatedAt: s.CreatedAt, UpdatedAt: s.LastAt,
-		Participants: ids, LatestSeq: s.Seq, Turn: s.CurrentTurn(), Outcome: s.Outcome,
+		Participants: ids, LatestSeq: s.Seq, Turn: s.CurrentTurn(), Outcome: outcomeOf(&s),
 	}, true, nil
 }
 
@@ -259,7 +243,7 @@ func (h *Hub) Tail(_ context.Context, p *Principal, q *parley.TailParams) (Page,
 		return Page{}, err
 	}
 	defer h.unpin(c)
-	return c.page(q.SinceSeq, limit, p.viewer().Sees)
+	return c.page(q.SinceSeq, c.latest(), limit, p.viewer().Sees)
 }
 
 // GetGuidance gives the caller's guidance.

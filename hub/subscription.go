@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -31,9 +32,11 @@ type Subscription struct {
 	latest int64
 
 	cursor   int64
-	deltas   int64 // deltas of the conversation that were looked at
+	deltas   int64  // deltas of the conversation that were looked at
+	rest     []Item // found, but more than Next was asked for
 	caughtUp bool
 	stand    fold.Stand
+	guidance parley.Guidance // that was told last
 
 	closeOnce sync.Once
 	closed    chan struct{}
@@ -51,7 +54,7 @@ func (h *Hub) Subscribe(_ context.Context, p *Principal, q *parley.SubscribePara
 			return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("types has %q", t), "message, trace or system")
 		}
 	}
-	s := &Subscription{c: c, id: p.AgentID, viewer: p.viewer(), types: q.Types, cursor: q.SinceSeq, closed: make(chan struct{})}
+	s := &Subscription{c: c, id: p.AgentID, viewer: p.viewer(), types: slices.Clone(q.Types), cursor: q.SinceSeq, closed: make(chan struct{})}
 	c.mu.Lock()
 	s.latest, s.deltas = c.durable.Seq, c.deltaCount
 	c.mu.Unlock()
@@ -80,12 +83,24 @@ func (s *Subscription) Next(ctx context.Context, max int) ([]Item, error) {
 			return nil, errDraining
 		default:
 		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if len(s.rest) > 0 {
+			return s.give(s.rest, max), nil
+		}
 		s.c.mu.Lock()
-		now, changed := s.lookLocked(), s.c.changedLocked()
+		now, changed, broken := s.lookLocked(), s.c.changedLocked(), s.c.broken
 		s.c.mu.Unlock()
+		if broken {
+			return nil, errBroken
+		}
 		items, err := s.collect(now, max)
-		if err != nil || len(items) > 0 {
-			return items, err
+		if err != nil {
+			return nil, err
+		}
+		if len(items) > 0 {
+			return s.give(items, max), nil
 		}
 		if s.cursor < now.state.Seq {
 			continue // all that was examined is not for this reader
@@ -98,6 +113,13 @@ func (s *Subscription) Next(ctx context.Context, max int) ([]Item, error) {
 		case <-s.c.hub.draining:
 		}
 	}
+}
+
+// give cuts items to what was asked for and keeps the rest: never more than a page and the deltas between.
+func (s *Subscription) give(items []Item, max int) []Item {
+	n := min(len(items), max)
+	s.rest = items[n:]
+	return items[:n:n]
 }
 
 // look is what a subscription finds at one moment.
@@ -139,22 +161,35 @@ func (s *Subscription) collect(now look, max int) ([]Item, error) {
 		return items, nil
 	}
 	if stand := now.state.Stand(); !s.caughtUp || stand != s.stand {
-		if !s.caughtUp {
-			items = append(items, Item{CaughtUp: true, Seq: s.cursor})
-		}
-		s.caughtUp, s.stand = true, stand
-		g := now.state.Guidance(s.id, false)
-		items = append(items, Item{Guidance: &g, Seq: s.cursor})
+		items = s.stands(items, &now.state)
+		s.stand = stand
 	}
 	return s.takeDeltas(items, &now, now.state.Seq+1), nil
 }
 
-// takeDeltas gives the deltas that go out before the event with a seq.
+// stands tells, at the head, that the reader has caught up, and its guidance where that is another one than it was told last.
+func (s *Subscription) stands(items []Item, state *fold.State) []Item {
+	g := state.Guidance(s.id, false)
+	told := g
+	told.DeadlineMs = 0 // moves with every event, and is information only
+	if s.caughtUp && reflect.DeepEqual(told, s.guidance) {
+		return items
+	}
+	if !s.caughtUp {
+		items = append(items, Item{CaughtUp: true, Seq: s.cursor})
+	}
+	s.caughtUp, s.guidance = true, told
+	return append(items, Item{Guidance: &g, Seq: s.cursor})
+}
+
+// takeDeltas gives the deltas that go out before the event with a seq. Before caught_up there are none.
 func (s *Subscription) takeDeltas(items []Item, now *look, before int64) []Item {
 	for len(now.deltas) > 0 && now.deltas[0].after < before {
 		d := now.deltas[0].Delta
 		now.deltas = now.deltas[1:]
-		items = append(items, Item{Delta: &d})
+		if s.caughtUp {
+			items = append(items, Item{Delta: &d})
+		}
 	}
 	s.deltas = now.count - int64(len(now.deltas))
 	return items

@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -126,43 +127,45 @@ func (h *Hub) CreateToken(p *Principal, q *parley.CreateTokenParams, done func(p
 	token := "plt_" + record.TokenID + "_" + secret
 	sum := sha256.Sum256([]byte(token))
 	record.SHA256 = hex.EncodeToString(sum[:])
-	if err := h.createTokensConversation(); err != nil {
-		done(parley.CreateTokenResult{}, err)
-		return
-	}
-	c, err := h.pin(tokensConversation)
-	if err != nil {
-		done(parley.CreateTokenResult{}, err)
-		return
-	}
-	cmd := fold.Command{Verb: fold.Token, From: parley.HubID, Admin: true, Token: record}
-	c.do(&op{cmd: cmd, reply: func(_ *fold.Decision, err error) {
+	h.withTokensLog(func(c *conversation, err error) {
 		if err != nil {
 			done(parley.CreateTokenResult{}, err)
 			return
 		}
-		h.tokens.put(record)
-		done(parley.CreateTokenResult{Token: token, TokenID: record.TokenID}, nil)
-	}})
+		cmd := fold.Command{Verb: fold.Token, From: parley.HubID, Admin: true, Token: record}
+		c.do(&op{cmd: cmd, reply: func(_ *fold.Decision, err error) {
+			if err != nil {
+				done(parley.CreateTokenResult{}, err)
+				return
+			}
+			h.tokens.put(record)
+			done(parley.CreateTokenResult{Token: token, TokenID: record.TokenID}, nil)
+		}})
+	})
 }
 
-// createTokensConversation asks for the log of tokens. When it is there already that is refused, which is fine: what
-// follows is decided after it.
-func (h *Hub) createTokensConversation() error {
+// withTokensLog pins the log of tokens, which the first token creates, and passes it on.
+func (h *Hub) withTokensLog(then func(*conversation, error)) {
 	c, err := h.pin(tokensConversation)
 	if err != nil {
-		return err
+		then(nil, err)
+		return
 	}
 	c.mu.Lock()
 	there := c.head.Exists()
 	c.mu.Unlock()
 	if there {
-		h.unpin(c)
-		return nil
+		then(c, nil)
+		return
 	}
 	cmd := fold.Command{Verb: fold.Create, From: parley.HubID, Create: &parley.CreateConversationParams{Title: "tokens"}}
-	c.do(&op{cmd: cmd, reply: func(*fold.Decision, error) {}})
-	return nil
+	c.do(&op{cmd: cmd, reply: func(_ *fold.Decision, err error) {
+		if err != nil && !errors.Is(err, parley.ErrAlreadyExists) { // by another's first token
+			then(nil, err)
+			return
+		}
+		then(h.pin(tokensConversation)) // c's own pin goes with this answer; it is in memory
+	}})
 }
 
 // newToken holds what is asked for against what the caller has.
@@ -193,11 +196,11 @@ func widens(format string, args ...any) error {
 
 func checkTokenAgents(p *Principal, r *parley.TokenRecord) error {
 	if len(r.Agents) > parley.MaxTokenIDs {
-		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("there are %d ids", len(r.Agents)), fmt.Sprintf("at most %d", parley.MaxTokenIDs))
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("agents: there are %d ids", len(r.Agents)), fmt.Sprintf("at most %d", parley.MaxTokenIDs))
 	}
 	for _, id := range r.Agents {
 		if !parley.ValidParticipantID(id) {
-			return parley.Refuse(parley.ErrValidationFailed, "an id is not acceptable", "1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not hub")
+			return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("agentId or agents: %.80q is not acceptable", id), "1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not hub")
 		}
 		if !p.maySpeakAs(id) {
 			return widens("the caller may not speak as %s", id)
@@ -215,11 +218,11 @@ func checkTokenScopes(p *Principal, r *parley.TokenRecord) error {
 		}
 	}
 	if len(r.Scopes) == 0 {
-		return parley.Refuse(parley.ErrValidationFailed, "the token would have no scope", "at least one scope")
+		return parley.Refuse(parley.ErrValidationFailed, "scopes: the token would have none", "at least one scope")
 	}
 	for _, s := range r.Scopes {
 		if !slices.Contains(parley.Scopes, s) {
-			return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("there is no scope %q", s), "read, write, create, claim, approve, trace or admin")
+			return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("scopes: there is no scope %.80q", s), "read, write, create, claim, approve, trace or admin")
 		}
 		if !p.Has(s) {
 			return widens("the caller does not have the scope %s", s)
@@ -234,11 +237,11 @@ func checkTokenConversations(p *Principal, r *parley.TokenRecord) error {
 		return nil
 	}
 	if n := len(r.Conversations); n == 0 || n > parley.MaxConversationScope {
-		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("there are %d conversations", n), fmt.Sprintf("1 to %d", parley.MaxConversationScope))
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("conversations: there are %d", n), fmt.Sprintf("1 to %d", parley.MaxConversationScope))
 	}
 	for _, id := range r.Conversations {
 		if !parley.ValidConversationID(id) {
-			return parley.Refuse(parley.ErrValidationFailed, "a conversation id is not acceptable", "1 to 64 of A-Z a-z 0-9 _ -")
+			return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("conversations: %.80q is not acceptable", id), "1 to 64 of A-Z a-z 0-9 _ -")
 		}
 		if !p.reaches(id) {
 			return widens("the caller's token is for other conversations than %s", id)

@@ -25,15 +25,15 @@ func (h *Hub) WaitForChange(ctx context.Context, p *Principal, q *parley.WaitFor
 		return none, err
 	}
 	defer timer.Stop()
-	for {
+	for timedOut := false; ; {
 		c.mu.Lock()
 		latest, changed := c.durable.Seq, c.changedLocked()
 		c.mu.Unlock()
-		if latest > q.SinceSeq {
-			return parley.WaitForChangeResult{LatestSeq: latest}, nil
+		if grown := latest > q.SinceSeq; grown || timedOut {
+			return parley.WaitForChangeResult{LatestSeq: latest, TimedOut: !grown}, nil
 		}
-		if timedOut, err := h.wait(ctx, changed, timer, q.TimeoutMs); err != nil || timedOut {
-			return parley.WaitForChangeResult{LatestSeq: latest, TimedOut: true}, err
+		if timedOut, err = h.wait(ctx, changed, timer, q.TimeoutMs); err != nil {
+			return none, err
 		}
 	}
 }
@@ -74,7 +74,7 @@ func (h *Hub) GetUpdates(ctx context.Context, p *Principal, q *parley.GetUpdates
 		return nil, nil, err
 	}
 	defer timer.Stop()
-	for {
+	for timedOut := false; ; {
 		c.mu.Lock()
 		s, changed := c.durable, c.changedLocked()
 		c.mu.Unlock()
@@ -82,14 +82,11 @@ func (h *Hub) GetUpdates(ctx context.Context, p *Principal, q *parley.GetUpdates
 		if err != nil {
 			return nil, nil, err
 		}
-		timedOut := false
-		if !holds {
-			if timedOut, err = h.wait(ctx, changed, timer, q.TimeoutMs); err != nil {
-				return nil, nil, err
-			}
-		}
 		if holds || timedOut {
-			return u.result(q.SinceSeq, limit, timedOut && q.TimeoutMs > 0)
+			return u.result(&s, q.SinceSeq, limit, !holds && q.TimeoutMs > 0)
+		}
+		if timedOut, err = h.wait(ctx, changed, timer, q.TimeoutMs); err != nil {
+			return nil, nil, err
 		}
 	}
 }
@@ -128,6 +125,9 @@ func (u *updates) holds(s *fold.State) (bool, error) {
 			return false, err
 		}
 		for _, f := range frames {
+			if f.seq > s.Seq {
+				break // for the next look
+			}
 			u.found = u.found || u.matches(f.meta)
 			u.seen = f.seq
 		}
@@ -139,14 +139,12 @@ func (u *updates) matches(m fold.Meta) bool {
 	return u.viewer.Sees(m) && (u.until == parley.UntilAny || m.Type == parley.TypeMessage)
 }
 
-func (u *updates) result(since int64, limit int, timedOut bool) (*parley.GetUpdatesResult, [][]byte, error) {
-	page, err := u.c.page(since, limit, func(m fold.Meta) bool { return m.Type == parley.TypeMessage && u.viewer.Sees(m) })
+// result gives the messages up to the state that was looked at, so that guidance never tells of more than the messages do.
+func (u *updates) result(s *fold.State, since int64, limit int, timedOut bool) (*parley.GetUpdatesResult, [][]byte, error) {
+	page, err := u.c.page(since, s.Seq, limit, func(m fold.Meta) bool { return m.Type == parley.TypeMessage && u.viewer.Sees(m) })
 	if err != nil {
 		return nil, nil, err
 	}
-	u.c.mu.Lock()
-	s := u.c.durable
-	u.c.mu.Unlock()
 	return &parley.GetUpdatesResult{
 		Messages: []parley.Event{}, Guidance: s.Guidance(u.p.AgentID, false), NextSeq: page.NextSeq, LatestSeq: s.Seq,
 		Status: s.Status, TimedOut: timedOut,

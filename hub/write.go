@@ -12,12 +12,12 @@ import (
 // The writes. Each is decided before the call returns (or after a reload, in order), and done is called exactly once, before or after that,
 // on any goroutine; it must not block. The params may be kept.
 
-// compact gives the JSON without insignificant space.
-func compact(raw json.RawMessage) (json.RawMessage, error) {
+// compact gives the JSON without insignificant space; name is what the caller calls it.
+func compact(name string, raw json.RawMessage) (json.RawMessage, error) {
 	var buf bytes.Buffer
 	buf.Grow(len(raw))
 	if err := json.Compact(&buf, raw); err != nil {
-		return nil, parley.Refuse(parley.ErrInvalidParams, "the payload is not JSON", "JSON")
+		return nil, parley.Refuse(parley.ErrInvalidParams, name+" is not JSON", "JSON")
 	}
 	return buf.Bytes(), nil
 }
@@ -53,7 +53,7 @@ func checkPosition(turn int64, afterSeq *int64) error {
 // speak is what SendMessage and SendTrace have in common. The conversation is looked for before the params are held against the rules, so that
 // what is wrong with them tells nothing about foreign ones.
 func (h *Hub) speak(p *Principal, method, conversation string, cmd fold.Command, checked error, payload json.RawMessage, done func(parley.SendResult, error)) {
-	c, err := h.enter(p, method, conversation)
+	c, err := h.enterWrite(p, method, conversation)
 	if err == nil {
 		if err = checked; err == nil {
 			cmd.Payload, err = checkSpeech(cmd, payload)
@@ -67,7 +67,7 @@ func (h *Hub) speak(p *Principal, method, conversation string, cmd fold.Command,
 		return
 	}
 	cmd.From, cmd.Admin = p.AgentID, p.Admin()
-	c.do(&op{cmd: cmd, reply: func(d *fold.Decision, err error) {
+	c.do(&op{by: p, cmd: cmd, reply: func(d *fold.Decision, err error) {
 		if err != nil {
 			done(parley.SendResult{}, err)
 			return
@@ -81,14 +81,22 @@ func (h *Hub) enter(p *Principal, method, conversation string) (*conversation, e
 	if err := h.allow(p, method); err != nil {
 		return nil, err
 	}
-	return h.find(p, conversation)
+	return h.find(p, conversation, false)
+}
+
+// enterWrite is enter for a write: it may follow one that is not committed yet.
+func (h *Hub) enterWrite(p *Principal, method, conversation string) (*conversation, error) {
+	if err := h.allow(p, method); err != nil {
+		return nil, err
+	}
+	return h.find(p, conversation, true)
 }
 
 func checkSpeech(cmd fold.Command, payload json.RawMessage) (json.RawMessage, error) {
 	if err := fold.CheckKey(cmd.Key); err != nil {
 		return nil, err
 	}
-	payload, err := compact(payload)
+	payload, err := compact("payload", payload)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +108,7 @@ func checkSpeech(cmd fold.Command, payload json.RawMessage) (json.RawMessage, er
 
 // SendNote appends a note.
 func (h *Hub) SendNote(p *Principal, q *parley.SendNoteParams, done func(parley.SeqResult, error)) {
-	c, err := h.enter(p, parley.MethodSendNote, q.ConversationID)
+	c, err := h.enterWrite(p, parley.MethodSendNote, q.ConversationID)
 	if err != nil {
 		done(parley.SeqResult{}, err)
 		return
@@ -110,14 +118,14 @@ func (h *Hub) SendNote(p *Principal, q *parley.SendNoteParams, done func(parley.
 		err = fold.CheckNote(&note)
 	}
 	if err == nil {
-		note.Data, err = compact(note.Data)
+		note.Data, err = compact("payload.data", note.Data)
 	}
 	h.run(c, p, err, fold.Command{Verb: fold.Note, Note: &note, Key: q.ClientRequestID}, nil, done)
 }
 
 // AddParticipant adds a seat.
 func (h *Hub) AddParticipant(p *Principal, q *parley.AddParticipantParams, done func(parley.SeqResult, error)) {
-	c, err := h.enter(p, parley.MethodAddParticipant, q.ConversationID)
+	c, err := h.enterWrite(p, parley.MethodAddParticipant, q.ConversationID)
 	if err != nil {
 		done(parley.SeqResult{}, err)
 		return
@@ -129,7 +137,7 @@ func (h *Hub) AddParticipant(p *Principal, q *parley.AddParticipantParams, done 
 
 // CloseConversation closes a conversation.
 func (h *Hub) CloseConversation(p *Principal, q *parley.CloseConversationParams, done func(parley.SeqResult, error)) {
-	c, err := h.enter(p, parley.MethodCloseConversation, q.ConversationID)
+	c, err := h.enterWrite(p, parley.MethodCloseConversation, q.ConversationID)
 	if err != nil {
 		done(parley.SeqResult{}, err)
 		return
@@ -146,7 +154,7 @@ func (h *Hub) run(c *conversation, p *Principal, err error, cmd fold.Command, la
 		return
 	}
 	cmd.From, cmd.Admin = p.AgentID, p.Admin()
-	c.do(&op{cmd: cmd, labels: labels, reply: func(d *fold.Decision, err error) {
+	c.do(&op{by: p, cmd: cmd, labels: labels, reply: func(d *fold.Decision, err error) {
 		if err != nil {
 			done(parley.SeqResult{}, err)
 			return
@@ -184,15 +192,15 @@ func (h *Hub) prepareCreate(p *Principal, q *parley.CreateConversationParams) (*
 	if err := h.allow(p, parley.MethodCreateConversation); err != nil {
 		return nil, none, nil, err
 	}
-	if err := fold.CheckCreate(q); err != nil {
-		return nil, none, nil, err
-	}
 	params := *q
 	if len(params.Metadata) > 0 {
 		var err error
-		if params.Metadata, err = compact(params.Metadata); err != nil {
+		if params.Metadata, err = compact("metadata", params.Metadata); err != nil {
 			return nil, none, nil, err
 		}
+	}
+	if err := fold.CheckCreate(&params); err != nil {
+		return nil, none, nil, err
 	}
 	id := q.ConversationID
 	switch {

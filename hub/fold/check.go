@@ -45,7 +45,7 @@ func CheckCreate(q *parley.CreateConversationParams) error {
 		return invalid("1 to 64 of A-Z a-z 0-9 _ -", "conversationId %q is not acceptable", clip(q.ConversationID))
 	}
 	if n := len(q.Participants); n < 1 || n > parley.MaxParticipants {
-		return invalid(fmt.Sprintf("1 to %d", parley.MaxParticipants), "there are %d participants", n)
+		return invalid(fmt.Sprintf("1 to %d", parley.MaxParticipants), "participants: there are %d", n)
 	}
 	seen := make(map[string]bool, len(q.Participants))
 	for i, p := range q.Participants {
@@ -53,7 +53,7 @@ func CheckCreate(q *parley.CreateConversationParams) error {
 			return err
 		}
 		if seen[p.ID] {
-			return invalid("different ids", "participant %s is named twice", p.ID)
+			return invalid("different ids", "participants: %s is named twice", p.ID)
 		}
 		seen[p.ID] = true
 	}
@@ -99,9 +99,9 @@ func checkPolicy(p *parley.Policy) error {
 	case p == nil || p.Kind == parley.PolicyRoundRobin || p.Kind == parley.PolicyOpen:
 		return nil
 	case slices.Contains(laterPolicies, p.Kind):
-		return invalid("round_robin or open", "the policy %s is not served by this version", p.Kind)
+		return invalid("round_robin or open", "policy.kind: %s is not served by this version", p.Kind)
 	}
-	return invalid("round_robin or open", "there is no policy %q", clip(string(p.Kind)))
+	return invalid("round_robin or open", "policy.kind is %q", clip(string(p.Kind)))
 }
 
 func checkLimits(l *parley.Limits) error {
@@ -142,48 +142,64 @@ func CheckFinality(f parley.Finality, o *parley.Outcome) error {
 		return invalid("none, turn or conversation", "finality is %q", clip(string(f)))
 	}
 	if o != nil && f != parley.FinalityConversation {
-		return invalid("finality conversation", "an outcome was given with finality %s", f)
+		return invalid("finality conversation", "outcome was given with finality %s", f)
 	}
 	return CheckOutcome(o)
 }
 
 var laterPayload = []string{"attachments", "parameters", "result"}
 
-// CheckMessage holds the payload of a message against the rules. Members without a meaning are let pass.
+// CheckMessage holds the payload of a message, compact JSON, against the rules. Members without a meaning are let pass.
 func CheckMessage(payload json.RawMessage) error {
-	members, err := object(payload)
-	if err != nil {
-		return err
-	}
-	for _, later := range laterPayload {
-		if _, ok := members[later]; ok {
-			return invalid("text or data", "payload.%s is not served by this version", later)
+	var text, data, schema, tags json.RawMessage
+	later := ""
+	err := eachMember(payload, func(name, value []byte) {
+		switch string(name) {
+		case "text":
+			text = value
+		case "data":
+			data = value
+		case "schema":
+			schema = value
+		case "tags":
+			tags = value
+		default:
+			if slices.Contains(laterPayload, string(name)) {
+				later = string(name)
+			}
 		}
-	}
-	text, hasText := members["text"]
-	_, hasData := members["data"]
-	if !hasText && !hasData {
+	})
+	switch {
+	case err != nil:
+		return err
+	case later != "":
+		return invalid("text or data", "payload.%s is not served by this version", later)
+	case text == nil && data == nil:
 		return invalid("an object with text or data", "the payload has neither text nor data")
-	}
-	if hasText && jsonKind(text) != "a string" {
+	case text != nil && text[0] != '"':
 		return invalid("a string", "payload.text is %s", jsonKind(text))
 	}
-	if err := checkStringMember(members, "schema"); err != nil {
+	if err := checkStringMember("schema", schema); err != nil {
 		return err
 	}
-	return checkTagsMember(members)
+	return checkTagsMember(tags)
 }
 
-// CheckTrace holds the payload of a trace against the rules.
+// CheckTrace holds the payload of a trace, compact JSON, against the rules.
 func CheckTrace(payload json.RawMessage) error {
-	members, err := object(payload)
-	if err != nil {
+	var kind json.RawMessage
+	err := eachMember(payload, func(name, value []byte) {
+		if string(name) == "kind" {
+			kind = value
+		}
+	})
+	switch {
+	case err != nil:
 		return err
-	}
-	if _, ok := members["kind"]; !ok {
+	case kind == nil:
 		return invalid("an object with kind", "the payload has no kind")
 	}
-	return checkStringMember(members, "kind")
+	return checkStringMember("kind", kind)
 }
 
 // CheckNote holds a note against the rules.
@@ -200,20 +216,8 @@ func CheckNote(n *parley.Note) error {
 	return checkTags(n.Tags)
 }
 
-func object(payload json.RawMessage) (map[string]json.RawMessage, error) {
-	if k := jsonKind(payload); k != "an object" {
-		return nil, invalid("an object", "the payload is %s", k)
-	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(payload, &members); err != nil {
-		return nil, parley.Refuse(parley.ErrInvalidParams, "the payload is not JSON", "an object")
-	}
-	return members, nil
-}
-
-func checkStringMember(members map[string]json.RawMessage, name string) error {
-	raw, ok := members[name]
-	if !ok {
+func checkStringMember(name string, raw json.RawMessage) error {
+	if raw == nil {
 		return nil
 	}
 	var s string
@@ -226,9 +230,8 @@ func checkStringMember(members map[string]json.RawMessage, name string) error {
 	return checkText("payload."+name, s, parley.MaxTagBytes)
 }
 
-func checkTagsMember(members map[string]json.RawMessage) error {
-	raw, ok := members["tags"]
-	if !ok {
+func checkTagsMember(raw json.RawMessage) error {
+	if raw == nil {
 		return nil
 	}
 	var tags []string
@@ -240,11 +243,11 @@ func checkTagsMember(members map[string]json.RawMessage) error {
 
 func checkTags(tags []string) error {
 	if len(tags) > parley.MaxTags {
-		return invalid(fmt.Sprintf("at most %d", parley.MaxTags), "there are %d tags", len(tags))
+		return invalid(fmt.Sprintf("at most %d", parley.MaxTags), "payload.tags: there are %d", len(tags))
 	}
 	for _, tag := range tags {
 		if tag == "" {
-			return invalid("tags that are not empty", "a tag is empty")
+			return invalid("tags that are not empty", "payload.tags: one is empty")
 		}
 		if err := checkText("payload.tags", tag, parley.MaxTagBytes); err != nil {
 			return err

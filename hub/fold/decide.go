@@ -39,8 +39,8 @@ func (d *decision) refuseTurn(sentinel error, message, expected string) {
 
 // known answers a command whose key is in the log.
 func (d *decision) known(keys Keys) bool {
-	if d.c.Key == "" || d.c.Verb == Create {
-		return false
+	if d.c.Key == "" || (d.c.Verb != Message && d.c.Verb != Trace && d.c.Verb != Note) {
+		return false // the key of Create is looked for in the state
 	}
 	entry, ok := keys[keyID(d.c.From, d.c.Key)]
 	if !ok {
@@ -64,8 +64,12 @@ func (d *decision) decide() {
 		d.refuseClosed()
 		return
 	}
+	if !d.s.Exists() {
+		d.refuse(parley.ErrNotFound, "there is no such conversation", "")
+		return
+	}
 	if due, reason := d.s.Due(); due > 0 && d.now() >= due {
-		d.hubClose(parley.Outcome{Status: parley.OutcomeCanceled, Reason: reason})
+		d.limitClose(reason)
 		d.refuseClosed()
 		return
 	}
@@ -168,7 +172,7 @@ func (d *decision) speak() {
 		return
 	}
 	if reason := d.s.limitReached(); reason != "" {
-		d.hubClose(parley.Outcome{Status: parley.OutcomeCanceled, Reason: reason})
+		d.limitClose(reason)
 	}
 }
 
@@ -197,10 +201,10 @@ func (d *decision) close() {
 	if d.c.Outcome != nil {
 		o = *d.c.Outcome
 	}
-	d.hubClose(o)
+	d.hubClose(o, fmt.Sprintf("The conversation was closed by %s.", d.c.From))
 }
 
-// closingTexts are what the hub says when it closes a conversation.
+// closingTexts are what the hub says when a limit closes a conversation.
 var closingTexts = map[string]string{
 	parley.ReasonMaxTurns:    "The conversation has reached its number of turns.",
 	parley.ReasonMaxEvents:   "The conversation has reached its number of events.",
@@ -209,15 +213,12 @@ var closingTexts = map[string]string{
 	parley.ReasonDeadline:    "The time of the conversation is over.",
 }
 
+func (d *decision) limitClose(reason string) {
+	d.hubClose(parley.Outcome{Status: parley.OutcomeCanceled, Reason: reason}, closingTexts[reason])
+}
+
 // hubClose appends the hub's closing message: in the open turn, else in the next.
-func (d *decision) hubClose(o parley.Outcome) {
-	text, ok := closingTexts[o.Reason]
-	if !ok || d.c.Verb == Close {
-		text = "The conversation was closed."
-		if d.c.Verb == Close {
-			text = fmt.Sprintf("The conversation was closed by %s.", d.c.From)
-		}
-	}
+func (d *decision) hubClose(o parley.Outcome, text string) {
 	e := parley.Event{
 		Turn: d.s.CurrentTurn(), Type: parley.TypeMessage, From: parley.HubID, Finality: parley.FinalityConversation,
 		Outcome: &o, Payload: marshal(parley.Message{Text: text}),

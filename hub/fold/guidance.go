@@ -17,20 +17,22 @@ func (s *State) Guidance(id string, explain bool) parley.Guidance {
 	f := s.floor()
 	g.Speaker = f.Speaker
 	g.Kind = parley.Wait
-	g.Reason = f.rules[len(f.rules)-1].Because + "."
+	g.Reason = s.because(f) + "."
+	if explain {
+		g.Rules = s.tried(f)
+	}
 	switch {
 	case !s.HasParticipant(id):
-		f.decide("participant", fmt.Sprintf("%s does not take part", id))
-		f.rules[len(f.rules)-2].Decided = false
 		g.Reason = "You do not take part; " + g.Reason
+		if explain {
+			g.Rules[len(g.Rules)-1].Decided = false
+			g.Rules = append(g.Rules, parley.RuleTried{Rule: "participant", Decided: true, Because: fmt.Sprintf("%s does not take part", id)})
+		}
 	case f.holds(id):
 		g.Kind, g.Action = parley.MaySpeak, parley.StartTurn
 		if s.Open {
 			g.Action = parley.ContinueTurn
 		}
-	}
-	if explain {
-		g.Rules = append([]parley.RuleTried{{Rule: "closed", Because: "the conversation is active"}}, f.rules...)
 	}
 	return g
 }

@@ -166,9 +166,9 @@ func (s State) applySpeech(e *parley.Event, size int) (State, error) {
 	s.Open, s.Owner = false, ""
 	if e.Finality == parley.FinalityConversation {
 		s.Status = parley.StatusClosed
-		s.Outcome = e.Outcome
-		if s.Outcome == nil {
-			s.Outcome = &parley.Outcome{Status: parley.OutcomeCompleted}
+		s.Outcome = &parley.Outcome{Status: parley.OutcomeCompleted}
+		if e.Outcome != nil {
+			*s.Outcome = *e.Outcome // the event may hold on to its author's
 		}
 	}
 	return s, nil

@@ -1,0 +1,73 @@
+package fold_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+func BenchmarkDecide(b *testing.B) {
+	payload := json.RawMessage(`{"text":"The quick brown fox jumps over the lazy dog.","data":{"n":1,"list":[1,2,3]},"tags":["a"]}`)
+	for _, seats := range []int{2, 64} {
+		b.Run(fmt.Sprintf("message/%d", seats), func(b *testing.B) {
+			state, keys := begun(b, seats), fold.Keys{}
+			b.ReportAllocs()
+			for b.Loop() {
+				d := fold.Decide(state, keys, fold.Command{
+					Verb: fold.Message, From: "p0", Now: state.LastAt, Finality: parley.FinalityTurn, Payload: payload, Key: "key-1",
+				})
+				if d.Err != nil {
+					b.Fatal(d.Err)
+				}
+			}
+		})
+	}
+	b.Run("not_your_turn", func(b *testing.B) {
+		state := begun(b, 2)
+		b.ReportAllocs()
+		for b.Loop() {
+			d := fold.Decide(state, nil, fold.Command{Verb: fold.Message, From: "p1", Now: state.LastAt, Finality: parley.FinalityTurn, Payload: payload})
+			if d.Err == nil {
+				b.Fatal("taken")
+			}
+		}
+	})
+}
+
+func begun(b *testing.B, n int) fold.State {
+	q := &parley.CreateConversationParams{}
+	for i := range n {
+		q.Participants = append(q.Participants, parley.Participant{ID: fmt.Sprint("p", i), Kind: parley.KindAgent})
+	}
+	d := fold.Decide(fold.State{ID: "x"}, nil, fold.Command{Verb: fold.Create, From: "p0", Now: 1, Create: q})
+	if d.Err != nil {
+		b.Fatal(d.Err)
+	}
+	return d.State
+}
+
+func BenchmarkCheckMessage(b *testing.B) {
+	payload := json.RawMessage(`{"text":"The quick brown fox jumps over the lazy dog.","data":{"n":1,"list":[1,2,3]},"tags":["a"]}`)
+	b.SetBytes(int64(len(payload)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := fold.CheckMessage(payload); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkGuidance(b *testing.B) {
+	state := begun(b, 4)
+	for _, explain := range []bool{false, true} {
+		b.Run(fmt.Sprintf("explain=%t", explain), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				state.Guidance("p1", explain)
+			}
+		})
+	}
+}

@@ -1,0 +1,228 @@
+package fold_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+// slowCheck is CheckMessage or CheckTrace on a map of the members: slow, and plain to see.
+func slowCheck(payload []byte, trace bool) bool {
+	var m map[string]json.RawMessage
+	if payload[0] != '{' || json.Unmarshal(payload, &m) != nil {
+		return false
+	}
+	text := func(name string) bool { // absent, or a proper short string
+		raw, ok := m[name]
+		var s string
+		return !ok || (raw[0] == '"' && json.Unmarshal(raw, &s) == nil && s != "" && proper(s))
+	}
+	if trace {
+		_, ok := m["kind"]
+		return ok && text("kind")
+	}
+	for _, later := range []string{"attachments", "parameters", "result"} {
+		if _, ok := m[later]; ok {
+			return false
+		}
+	}
+	words, hasText := m["text"]
+	_, hasData := m["data"]
+	if (!hasText && !hasData) || (hasText && words[0] != '"') || !text("schema") {
+		return false
+	}
+	raw, ok := m["tags"]
+	if !ok {
+		return true
+	}
+	var tags []string
+	if raw[0] != '[' || json.Unmarshal(raw, &tags) != nil || len(tags) > 32 {
+		return false
+	}
+	for _, tag := range tags {
+		if tag == "" || !proper(tag) {
+			return false
+		}
+	}
+	return true
+}
+
+func proper(s string) bool {
+	return len(s) <= 128 && !strings.ContainsFunc(s, func(r rune) bool {
+		return r == '\ufffd' || r < 0x20 || (r >= 0x7f && r < 0xa0)
+	})
+}
+
+// FuzzCheck holds the checks of payloads against slow ones.
+func FuzzCheck(f *testing.F) {
+	for _, s := range []string{
+		`{"text":"x"}`, `{"te\u0078t":"x","data":{"a":[1,"]}\""]}}`, `{"kind":"k"}`, `{"text":"x","tags":["a",null]}`, `{"data":[],"schema":""}`,
+		`{"text":"\\","result":1}`, `{}`, `[]`, `{"a":"\"","text":1}`, `{"text":"\ud800","schema":"\ud800"}`, `{"":{"text":"x"}}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		payload := compacted(raw)
+		if payload == nil {
+			return
+		}
+		err := fold.CheckMessage(payload)
+		if want := slowCheck(payload, false); (err == nil) != want {
+			t.Errorf("CheckMessage(%s): %v, want %t", payload, err, want)
+		}
+		if err != nil && !errors.Is(err, parley.ErrValidationFailed) {
+			t.Errorf("CheckMessage(%s): %v", payload, err)
+		}
+		if err, want := fold.CheckTrace(payload), slowCheck(payload, true); (err == nil) != want {
+			t.Errorf("CheckTrace(%s): %v, want %t", payload, err, want)
+		}
+	})
+}
+
+// compacted gives what may come to the checks: JSON with each name once, compact; or nil.
+func compacted(raw []byte) json.RawMessage {
+	e := parley.Event{Payload: raw}
+	b, err := e.Encode()
+	if err != nil || len(raw) == 0 {
+		return nil
+	}
+	var back parley.Event
+	if json.Unmarshal(b, &back) != nil || twice(back.Payload) {
+		return nil
+	}
+	return back.Payload
+}
+
+// twice reports whether the outermost object has a name twice.
+func twice(payload []byte) bool {
+	dec := json.NewDecoder(strings.NewReader(string(payload)))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return false
+	}
+	seen := map[string]bool{}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return true
+		}
+		s, _ := name.(string)
+		if seen[s] {
+			return true
+		}
+		seen[s] = true
+		var skip json.RawMessage
+		if dec.Decode(&skip) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// FuzzEvent: what decodes as an event keeps its bytes, and its known fields are encoded alike by both encoders.
+func FuzzEvent(f *testing.F) {
+	f.Add([]byte(`{"seq":1,"type":"system","from":"hub","at":"2000-01-01T00:00:00.000Z","payload":{"kind":"x"}}`))
+	f.Add([]byte(`{"seq":7,"turn":3,"type":"message","from":"a","at":"2000-01-01T00:00:00.000Z","finality":"conversation","outcome":{"status":"failed","reason":"<\"\u2028"},"payload":{"text":"\u00e9<"},"clientRequestId":"é\u0001","new":1}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var e parley.Event
+		if json.Unmarshal(raw, &e) != nil {
+			return
+		}
+		kept, err := e.MarshalJSON()
+		if err != nil || string(kept) != string(e.Raw()) {
+			t.Fatalf("raw %q comes back as %q, %v", e.Raw(), kept, err)
+		}
+		if year := e.At.Time().Year(); year < 0 || year > 9999 || len(e.Payload) == 0 {
+			return
+		}
+		canonical, err := e.Encode()
+		if err != nil {
+			t.Fatalf("%s: %v", raw, err)
+		}
+		var again parley.Event
+		if err := json.Unmarshal(canonical, &again); err != nil {
+			t.Fatalf("%s does not decode: %v", canonical, err)
+		}
+		twice, err := again.Encode()
+		if err != nil || string(twice) != string(canonical) {
+			t.Fatalf("%s, again %s, %v", canonical, twice, err)
+		}
+		if !parley.ValidParticipantID(e.From) || !plain(string(e.Type)) || !plain(string(e.Finality)) || (e.Outcome != nil && !plain(string(e.Outcome.Status))) {
+			return // the hub writes no such event
+		}
+		if got := fold.AppendEvent(nil, &again); string(got) != string(canonical) {
+			t.Fatalf("AppendEvent %s, Encode %s", got, canonical)
+		}
+	})
+}
+
+func plain(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < 'a' || r > 'z' })
+}
+
+// FuzzApply: no bytes make Apply, or what is asked of the state after it, panic.
+func FuzzApply(f *testing.F) {
+	f.Add([]byte(`{"seq":1,"type":"system","from":"hub","at":"2000-01-01T00:00:00.000Z","payload":{"kind":"conversation_created","createdBy":"a","participants":[{"id":"a","kind":"agent"}],"policy":{"kind":"open"},"limits":{"maxTurns":1,"idleTimeoutMs":5}}}
+{"seq":2,"turn":1,"type":"message","from":"a","at":"2000-01-01T00:00:00.000Z","finality":"turn","payload":{"text":"x"},"clientRequestId":"k"}
+{"seq":3,"turn":2,"type":"message","from":"hub","at":"2000-01-01T00:00:00.000Z","finality":"conversation","payload":{"text":"x"}}`))
+	f.Add([]byte(`{"seq":1,"type":"system","payload":{"kind":"conversation_created"}}
+{"seq":2,"type":"system","payload":{"kind":"participant_added","participant":{}}}
+{"seq":3,"turn":1,"type":"trace"}
+{"seq":4,"turn":1,"type":"message","finality":"conversation"}`))
+	f.Fuzz(func(t *testing.T, log []byte) {
+		state, keys := fold.State{ID: "x"}, fold.Keys{}
+		for line := range strings.Lines(string(log)) {
+			var e parley.Event
+			if json.Unmarshal([]byte(line), &e) != nil {
+				continue
+			}
+			fold.MetaOf(&e)
+			next, err := state.Apply(&e, len(line))
+			if err != nil {
+				continue
+			}
+			state = next
+			if id, entry, ok := fold.KeyOf(&e); ok {
+				keys[id] = entry
+			}
+			state.Due()
+			for _, id := range []string{"a", "hub", "", e.From} {
+				state.Guidance(id, true)
+				if !state.Closed() && state.MaySpeak(id) != (state.Guidance(id, false).Kind == parley.MaySpeak) {
+					t.Fatalf("guidance of %q and MaySpeak differ in %+v", id, state)
+				}
+				fold.Decide(state, keys, fold.Command{Verb: fold.Message, From: id, Key: "k", Finality: parley.FinalityTurn, Payload: json.RawMessage(`{"text":"x"}`)})
+			}
+		}
+	})
+}
+
+// TestCloseOfTheOverdue: who asks for a close after a limit of time has come is not named as the one who closed.
+func TestCloseOfTheOverdue(t *testing.T) {
+	s := &story{t: t, state: fold.State{ID: "x"}, now: 1000}
+	s.create(roundRobin, "", &parley.Limits{DeadlineMs: 5000}, seats("a", "b")...)
+	s.now += 5000
+	d := fold.Decide(s.state, nil, fold.Command{Verb: fold.Close, From: "maker", Now: s.now})
+	if !errors.Is(d.Err, parley.ErrConversationClosed) || len(d.Events) != 1 {
+		t.Fatalf("%+v", d)
+	}
+	if e := d.Events[0].Event; e.Outcome.Reason != parley.ReasonDeadline || strings.Contains(string(e.Payload), "maker") {
+		t.Fatalf("%s %+v", e.Payload, e.Outcome)
+	}
+}
+
+// TestNothingThere: only create is taken where there is no conversation.
+func TestNothingThere(t *testing.T) {
+	for v := fold.Message; v <= fold.Tick; v++ {
+		c := fold.Command{
+			Verb: v, From: "a", Key: "k", Finality: parley.FinalityTurn, Payload: json.RawMessage(`{"text":"x"}`),
+			Note: &parley.Note{Schema: "s"}, Participant: &parley.Participant{ID: "a"}, Token: &parley.TokenRecord{},
+		}
+		if d := fold.Decide(fold.State{ID: "x"}, nil, c); !errors.Is(d.Err, parley.ErrNotFound) || len(d.Events) > 0 {
+			t.Errorf("verb %d: %+v", v, d)
+		}
+	}
+}

@@ -1,0 +1,397 @@
+package fold_test
+
+import (
+	"bytes"
+	"encoding/gob"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+// machine plays random commands on the fold and on the model.
+type machine struct {
+	model  model
+	state  fold.State
+	keys   fold.Keys
+	stored [][]byte
+	sent   []fold.Command
+	now    parley.Timestamp
+}
+
+var (
+	everybody = []string{"a", "b", "c", "d", "maker", "stranger"}
+	payloads  = []string{`{"text":"x"}`, `{"text":"<&>\u2028é"}`, `{"data":{"n":1},"tags":["t"]}`}
+	someKeys  = []string{"", "", "", "k1", "k2", "schlüssel \"3\""}
+	someRoles = []string{"", "r"}
+)
+
+func TestModel(t *testing.T) {
+	for i := range 4 { // each has as many checks as -rapid.checks says
+		t.Run(strconv.Itoa(i), testModel)
+	}
+}
+
+func testModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		m := &machine{state: fold.State{ID: "cnv"}, keys: fold.Keys{}, now: 1_000_000}
+		m.step(rt, m.drawCreate(rt))
+		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+			m.now += parley.Timestamp(rapid.SampledFrom([]int64{0, 0, 1, 7, 40, 99, -5}).Draw(rt, "dt"))
+			m.step(rt, m.draw(rt))
+			m.guidance(rt)
+		}
+		m.replay(rt)
+	})
+}
+
+func (m *machine) drawCreate(rt *rapid.T) fold.Command {
+	q := &parley.CreateConversationParams{
+		Title: rapid.SampledFrom([]string{"", "T <1>"}).Draw(rt, "title"),
+	}
+	for _, id := range everybody[:rapid.IntRange(1, 3).Draw(rt, "n")] {
+		q.Participants = append(q.Participants, drawSeat(rt, id))
+	}
+	switch rapid.IntRange(0, 2).Draw(rt, "policy") {
+	case 1:
+		q.Policy = &parley.Policy{Kind: parley.PolicyOpen}
+	case 2:
+		q.Policy = &parley.Policy{Kind: parley.PolicyRoundRobin}
+	}
+	if rapid.Bool().Draw(rt, "starts") {
+		q.StartsWith = rapid.SampledFrom(q.Participants).Draw(rt, "startsWith").ID
+	}
+	if rapid.Bool().Draw(rt, "limited") {
+		q.Limits = &parley.Limits{
+			MaxTurns: rapid.SampledFrom([]int64{0, 1, 3}).Draw(rt, "maxTurns"), MaxEvents: rapid.SampledFrom([]int64{0, 1, 6}).Draw(rt, "maxEvents"),
+			MaxBytes:      rapid.SampledFrom([]int64{0, 1024}).Draw(rt, "maxBytes"),
+			IdleTimeoutMs: rapid.SampledFrom([]int64{0, 100}).Draw(rt, "idle"), DeadlineMs: rapid.SampledFrom([]int64{0, 100, 500}).Draw(rt, "deadline"),
+		}
+	}
+	if rapid.Bool().Draw(rt, "meta") {
+		q.Metadata = json.RawMessage(`{"m":[1,"<"]}`)
+	}
+	key := rapid.SampledFrom(someKeys).Draw(rt, "key")
+	q.ClientRequestID = key
+	return fold.Command{Verb: fold.Create, From: "maker", Now: m.now, Create: q, Key: key}
+}
+
+func drawSeat(rt *rapid.T, id string) parley.Participant {
+	return parley.Participant{
+		ID: id, Kind: rapid.SampledFrom([]parley.ParticipantKind{parley.KindHuman, parley.KindAgent}).Draw(rt, "kind"),
+		Role:    rapid.SampledFrom(someRoles).Draw(rt, "role"),
+		Private: rapid.SampledFrom([]string{"", "secret"}).Draw(rt, "private"),
+	}
+}
+
+// drawAgain repeats a command that had a key, perhaps not quite.
+func (m *machine) drawAgain(rt *rapid.T) fold.Command {
+	c := rapid.SampledFrom(m.sent).Draw(rt, "sent")
+	c.Now = m.now
+	switch rapid.IntRange(0, 7).Draw(rt, "but") {
+	case 0:
+		c.Outcome = drawOutcome(rt)
+	case 1:
+		c.From = rapid.SampledFrom(everybody).Draw(rt, "from")
+	case 2:
+		c.Payload = json.RawMessage(rapid.SampledFrom(payloads).Draw(rt, "payload"))
+	case 3:
+		c.Turn = m.model.turn()
+	}
+	if c.Verb == fold.Message && rapid.IntRange(0, 7).Draw(rt, "ends") == 0 {
+		c.Finality = rapid.SampledFrom([]parley.Finality{parley.FinalityNone, parley.FinalityTurn, parley.FinalityConversation}).Draw(rt, "finality")
+	}
+	if c.Verb != fold.Message || c.Finality != parley.FinalityConversation {
+		c.Outcome = nil
+	}
+	return c
+}
+
+var verbs = []fold.Verb{
+	fold.Message, fold.Message, fold.Message, fold.Message, fold.Message, fold.Trace, fold.Trace, fold.Note, fold.Delta,
+	fold.AddParticipant, fold.Close, fold.Tick, fold.Create,
+}
+
+func (m *machine) draw(rt *rapid.T) fold.Command {
+	if len(m.sent) > 0 && rapid.IntRange(0, 4).Draw(rt, "again") == 0 {
+		return m.drawAgain(rt)
+	}
+	c := fold.Command{Verb: rapid.SampledFrom(verbs).Draw(rt, "verb"), Now: m.now}
+	c.From = rapid.SampledFrom(everybody).Draw(rt, "from")
+	if speaker := m.model.speaker(); speaker != "" && rapid.IntRange(0, 2).Draw(rt, "any") > 0 {
+		c.From = speaker
+	}
+	c.Admin = rapid.IntRange(0, 9).Draw(rt, "admin") == 0
+	switch c.Verb {
+	case fold.Create:
+		if rapid.Bool().Draw(rt, "retry") {
+			q := m.model.params
+			return fold.Command{Verb: fold.Create, From: c.From, Now: m.now, Create: &q, Key: q.ClientRequestID}
+		}
+		again := m.drawCreate(rt)
+		again.From = rapid.SampledFrom([]string{"maker", c.From}).Draw(rt, "creator")
+		return again
+	case fold.AddParticipant:
+		p := drawSeat(rt, rapid.SampledFrom(everybody[:4]).Draw(rt, "new"))
+		c.Participant = &p
+		c.From = rapid.SampledFrom([]string{"maker", c.From}).Draw(rt, "adder")
+		return c
+	case fold.Close:
+		if rapid.IntRange(0, 3).Draw(rt, "really") > 0 {
+			c.Verb = fold.Tick
+			return c
+		}
+		c.Outcome = drawOutcome(rt)
+		return c
+	case fold.Note:
+		c.Key = rapid.SampledFrom(someKeys).Draw(rt, "key")
+		c.Note = &parley.Note{
+			Schema: "s.v1", Tags: rapid.SampledFrom([][]string{nil, {"t"}, {"t", "u"}}).Draw(rt, "tags"),
+			Data: json.RawMessage(rapid.SampledFrom([]string{`1`, `{"x":"<"}`}).Draw(rt, "data")),
+		}
+		return c
+	}
+	if c.Verb != fold.Tick {
+		m.drawSpeech(rt, &c)
+	}
+	return c
+}
+
+func (m *machine) drawSpeech(rt *rapid.T, c *fold.Command) {
+	if rapid.IntRange(0, 2).Draw(rt, "says turn") == 0 || c.Verb == fold.Delta {
+		c.Turn = max(0, m.model.turn()+rapid.SampledFrom([]int64{0, 0, -1, 1, -2, 1}).Draw(rt, "turn"))
+	}
+	if c.Verb == fold.Delta {
+		return
+	}
+	c.Key = rapid.SampledFrom(someKeys).Draw(rt, "key")
+	c.Payload = json.RawMessage(rapid.SampledFrom(payloads).Draw(rt, "payload"))
+	if c.Verb == fold.Trace {
+		c.Payload = json.RawMessage(`{"kind":"k"}`)
+		return
+	}
+	if rapid.IntRange(0, 2).Draw(rt, "says after") == 0 {
+		after := max(0, int64(len(m.model.log))+rapid.Int64Range(-4, 1).Draw(rt, "after"))
+		c.AfterSeq = &after
+	}
+	c.Finality = rapid.SampledFrom([]parley.Finality{
+		parley.FinalityNone, parley.FinalityTurn, parley.FinalityTurn, parley.FinalityTurn, parley.FinalityTurn,
+	}).Draw(rt, "finality")
+	if rapid.IntRange(0, 11).Draw(rt, "ends") == 0 {
+		c.Finality = parley.FinalityConversation
+		c.Outcome = drawOutcome(rt)
+	}
+}
+
+func drawOutcome(rt *rapid.T) *parley.Outcome {
+	return rapid.SampledFrom([]*parley.Outcome{
+		nil, {Status: parley.OutcomeCompleted}, {Status: parley.OutcomeFailed, Reason: "it \"broke\" <so>"}, {Status: parley.OutcomeCanceled, Reason: "deadline"},
+	}).Draw(rt, "outcome")
+}
+
+// step plays one command on both and compares everything.
+func (m *machine) step(rt *rapid.T, c fold.Command) {
+	before := m.state
+	if c.Key != "" && c.Verb != fold.Create {
+		m.sent = append(m.sent, c)
+	}
+	d := fold.Decide(m.state, m.keys, c)
+	want := m.model.do(c)
+	if (want.err == nil) != (d.Err == nil) || !errors.Is(d.Err, want.err) {
+		rt.Fatalf("%+v: error %v, want %v", c, d.Err, want.err)
+	}
+	if d.Err == nil && (d.Seq != want.seq || d.Turn != want.turn || d.Duplicate != want.duplicate) {
+		rt.Fatalf("%+v: seq %d turn %d duplicate %t, want %+v", c, d.Seq, d.Turn, d.Duplicate, want)
+	}
+	if len(d.Events) != len(want.add) {
+		rt.Fatalf("%+v: %d events, want %+v", c, len(d.Events), want.add)
+	}
+	if d.RestsOn < 1 || d.RestsOn > d.State.Seq || (d.Err == nil && d.RestsOn < d.Seq) {
+		rt.Fatalf("%+v: rests on %d, seq %d", c, d.RestsOn, d.Seq)
+	}
+	if !reflect.DeepEqual(before, m.state) {
+		rt.Fatalf("Decide changed the state that it was given")
+	}
+	for i := range d.Events {
+		m.take(rt, &d.Events[i], want.add[i])
+	}
+	if diff := cmp.Diff(d.State, m.state); diff != "" {
+		rt.Fatalf("the state of the decision is not that of its events:\n%s", diff)
+	}
+	m.compareState(rt)
+}
+
+// take applies an event that was decided, and holds it against the model's.
+func (m *machine) take(rt *rapid.T, got *fold.Encoded, want fact) {
+	canonical, err := got.Event.Encode()
+	if err != nil || string(canonical) != string(got.Data) {
+		rt.Fatalf("encoding %s, Event.Encode gives %s, %v", got.Data, canonical, err)
+	}
+	var e parley.Event
+	if err := json.Unmarshal(got.Data, &e); err != nil {
+		rt.Fatal(err)
+	}
+	if e.Seq != want.seq || e.Turn != want.turn || e.Type != want.typ || e.From != want.from || int64(e.At) != want.at ||
+		e.Finality != want.finality || e.ClientRequestID != want.key || !reflect.DeepEqual(e.Outcome, want.outcome) {
+		rt.Fatalf("event %s, want %+v", got.Data, want)
+	}
+	if want.payload != "" && string(e.Payload) != want.payload {
+		rt.Fatalf("payload %s, want %s", e.Payload, want.payload)
+	}
+	if e.Type == parley.TypeSystem {
+		sys, err := e.System()
+		if err != nil || sys.Kind != want.kind || (sys.Kind == parley.KindParticipantPrivate && sys.Text != want.private) || sys.AddedBy != want.added {
+			rt.Fatalf("system event %s, %v, want %+v", e.Payload, err, want)
+		}
+		if strings.Contains(string(e.Payload), "secret") && sys.Kind != parley.KindParticipantPrivate {
+			rt.Fatalf("a private text in %s", e.Payload)
+		}
+	}
+	if e.From == parley.HubID && e.Type == parley.TypeMessage {
+		if msg, err := e.Message(); err != nil || msg.Text == "" {
+			rt.Fatalf("the hub's message says nothing: %s, %v", e.Payload, err)
+		}
+	}
+	next, err := m.state.Apply(&e, len(got.Data))
+	if err != nil {
+		rt.Fatalf("Apply refuses what Decide gave: %v", err)
+	}
+	if id, entry, ok := fold.KeyOf(&e); ok {
+		m.keys[id] = entry
+	}
+	m.state = next
+	m.stored = append(m.stored, got.Data)
+}
+
+func (m *machine) compareState(rt *rapid.T) {
+	s, w := &m.state, &m.model
+	turns, events, bytes := w.counts()
+	status := parley.StatusActive
+	var outcome *parley.Outcome
+	if w.closed() {
+		status = parley.StatusClosed
+		if outcome = w.log[len(w.log)-1].outcome; outcome == nil {
+			outcome = &parley.Outcome{Status: parley.OutcomeCompleted}
+		}
+	}
+	_, owner, open := w.open()
+	due, reason := w.due()
+	gotDue, gotReason := s.Due()
+	type visible struct {
+		Seq, Turn, Turns, Events, Bytes, Due                  int64
+		Status                                                parley.Status
+		Open                                                  bool
+		Owner, Reason, Title, CreatedBy, StartsWith, Metadata string
+		Seats                                                 []parley.Participant
+		Limits                                                parley.Limits
+		Outcome                                               *parley.Outcome
+		CreatedAt, LastAt                                     int64
+	}
+	got := visible{
+		s.Seq, s.CurrentTurn(), s.Turns, s.Events, s.Bytes, int64(gotDue), s.Status, s.Open, s.Owner, gotReason, s.Title, s.CreatedBy,
+		s.StartsWith, string(s.Metadata), s.Participants, s.Limits, s.Outcome, int64(s.CreatedAt), int64(s.LastAt),
+	}
+	want := visible{
+		int64(len(w.log)), w.turn(), turns, events, bytes, due, status, open, owner, reason, w.params.Title, "maker",
+		w.params.StartsWith, string(w.params.Metadata), w.seats(), w.limits(), outcome, w.log[0].at, w.log[len(w.log)-1].at,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		rt.Fatalf("state (-model +fold):\n%s", diff)
+	}
+}
+
+// guidance holds everybody's guidance against the model's, and against what Decide would do.
+func (m *machine) guidance(rt *rapid.T) {
+	for _, id := range everybody {
+		for _, explain := range []bool{false, true} {
+			g := m.state.Guidance(id, explain)
+			checkReason(rt, g, explain)
+			g.Reason, g.Rules = "", nil
+			if diff := cmp.Diff(m.model.guidance(id), g); diff != "" {
+				rt.Fatalf("guidance of %s (-model +fold):\n%s", id, diff)
+			}
+		}
+		may := m.state.Guidance(id, false).Kind == parley.MaySpeak
+		if may != m.state.MaySpeak(id) {
+			rt.Fatalf("MaySpeak(%s) is %t", id, !may)
+		}
+		plain := fold.Command{
+			Verb: fold.Message, From: id, Now: m.state.LastAt, Finality: parley.FinalityTurn, Payload: json.RawMessage(`{"text":"?"}`),
+		}
+		if due, _ := m.state.Due(); due > 0 && due <= m.state.LastAt {
+			continue // overdue: the clock's next tick closes it
+		}
+		if d := fold.Decide(m.state, m.keys, plain); (d.Err == nil) != may {
+			rt.Fatalf("guidance of %s: may speak %t, but a message gets %v", id, may, d.Err)
+		}
+	}
+}
+
+func checkReason(rt *rapid.T, g parley.Guidance, explain bool) {
+	if !strings.HasSuffix(g.Reason, ".") || strings.Count(g.Reason, ".") != 1 {
+		rt.Fatalf("reason %q is not one sentence", g.Reason)
+	}
+	if !explain {
+		if g.Rules != nil {
+			rt.Fatalf("rules without being asked: %+v", g.Rules)
+		}
+		return
+	}
+	for i, r := range g.Rules {
+		if r.Decided != (i == len(g.Rules)-1) || r.Rule == "" || r.Because == "" {
+			rt.Fatalf("rules %+v", g.Rules)
+		}
+	}
+	if len(g.Rules) == 0 {
+		rt.Fatal("no rules")
+	}
+}
+
+// replay folds the stored bytes anew, whole and from a kept state, and wants the same state, keys and guidance.
+func (m *machine) replay(rt *rapid.T) {
+	again, keys := fold.State{ID: "cnv"}, fold.Keys{}
+	kept := rapid.IntRange(0, len(m.stored)).Draw(rt, "kept")
+	for i, b := range m.stored {
+		if i == kept {
+			again = throughGob(rt, again)
+		}
+		var e parley.Event
+		if err := json.Unmarshal(b, &e); err != nil {
+			rt.Fatal(err)
+		}
+		next, err := again.Apply(&e, len(b))
+		if err != nil {
+			rt.Fatalf("replay: %v", err)
+		}
+		again = next
+		if id, entry, ok := fold.KeyOf(&e); ok {
+			keys[id] = entry
+		}
+	}
+	if diff := cmp.Diff(m.state, again); diff != "" {
+		rt.Fatalf("replayed state differs:\n%s", diff)
+	}
+	if diff := cmp.Diff(m.keys, keys); diff != "" {
+		rt.Fatalf("replayed keys differ:\n%s", diff)
+	}
+}
+
+func throughGob(rt *rapid.T, s fold.State) fold.State {
+	var buf bytes.Buffer
+	var out fold.State
+	if err := gob.NewEncoder(&buf).Encode(s); err != nil {
+		rt.Fatal(err)
+	}
+	if err := gob.NewDecoder(&buf).Decode(&out); err != nil {
+		rt.Fatal(err)
+	}
+	return out
+}

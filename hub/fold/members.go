@@ -1,0 +1,78 @@
+package fold
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/parleyhub/parley"
+)
+
+// eachMember calls f with the name, unquoted, and the value of each member of an object. The payload is compact JSON that was
+// found valid; so this only has to find where things end, and a payload costs no allocation.
+func eachMember(payload []byte, f func(name, value []byte)) error {
+	if k := jsonKind(payload); k != "an object" {
+		return invalid("an object", "the payload is %s", k)
+	}
+	for i := 1; i < len(payload) && payload[i] == '"'; {
+		colon := stringEnd(payload, i)
+		end := valueEnd(payload, colon+1)
+		if end <= colon+1 || end >= len(payload) {
+			return errNotJSON
+		}
+		name := payload[i+1 : colon-1]
+		if bytes.IndexByte(name, '\\') >= 0 {
+			var s string
+			if err := json.Unmarshal(payload[i:colon], &s); err != nil {
+				return errNotJSON
+			}
+			name = []byte(s)
+		}
+		f(name, payload[colon+1:end])
+		i = end + 1 // after the comma, or the brace
+	}
+	return nil
+}
+
+var errNotJSON = parley.Refuse(parley.ErrInvalidParams, "the payload is not JSON", "an object")
+
+// stringEnd gives the index after the string that begins at i.
+func stringEnd(b []byte, i int) int {
+	for i++; i < len(b); i++ {
+		switch b[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(b)
+}
+
+// valueEnd gives the index after the value that begins at i.
+func valueEnd(b []byte, i int) int {
+	depth := 0
+	for i < len(b) {
+		switch b[i] {
+		case '"':
+			if i = stringEnd(b, i); depth == 0 {
+				return i
+			}
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return i // the end of what a number or literal stood in
+			}
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		case ',':
+			if depth == 0 {
+				return i
+			}
+		}
+		i++
+	}
+	return len(b)
+}

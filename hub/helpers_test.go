@@ -1,0 +1,309 @@
+package hub_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/hub/journal/journaltest"
+	"github.com/parleyhub/parley/hub/journal/memory"
+)
+
+// counted gives options with ids that are counted; prefix keeps the ids of two hubs on one journal apart.
+func counted(prefix string) *hub.Options {
+	var ids, secrets atomic.Int64
+	return &hub.Options{
+		NewID:     func(p string) string { return fmt.Sprintf("%s%s%d", p, prefix, ids.Add(1)) },
+		NewSecret: func() string { return fmt.Sprintf("SECRET%s%d", prefix, secrets.Add(1)) },
+	}
+}
+
+// restart closes h and opens a hub on what next gives.
+func startOn(t testing.TB, j journal.Journal, o *hub.Options) *hub.Hub {
+	t.Helper()
+	h, err := hub.Open(j, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// newJournal gives a journal whose log is checked at the end of the test, after the hubs that are started on it.
+func newJournal(t testing.TB) *memory.Journal {
+	j := memory.New()
+	t.Cleanup(func() { endJournal(t, j) })
+	return j
+}
+
+// crash ends j as kill -9 would and gives what is left, checked at the end of the test.
+func crash(t testing.TB, j *memory.Journal) *memory.Journal {
+	next := j.Crash()
+	t.Cleanup(func() { endJournal(t, next) })
+	return next
+}
+
+func endJournal(t testing.TB, j *memory.Journal) {
+	t.Helper()
+	if _, err := j.Head("any"); err == nil { // else it has crashed, and its successor is checked
+		checkLog(t, j)
+	}
+	if err := j.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// checkLog holds a log against what must be true of it whatever was done.
+func checkLog(t testing.TB, j journal.Journal) {
+	t.Helper()
+	journaltest.CheckInvariants(t, j)
+	states := make(map[string]fold.State)
+	keys := make(map[string]map[fold.KeyID]int64)
+	var after journal.Position
+	for {
+		records, err := j.Scan(after, 1000, 8<<20)
+		if err != nil {
+			t.Fatalf("scan: %v", err)
+		}
+		if len(records) == 0 {
+			break
+		}
+		for _, r := range records {
+			after = r.Position
+			var e parley.Event
+			if err := json.Unmarshal(r.Data, &e); err != nil {
+				t.Fatalf("log: %s/%d: %v", r.Conversation, r.Seq, err)
+			}
+			next, err := states[r.Conversation].Apply(&e, len(r.Data))
+			if err != nil {
+				t.Fatalf("log: %s: %v", r.Conversation, err)
+			}
+			states[r.Conversation] = next
+			if r.Final != next.Closed() {
+				t.Fatalf("log: %s/%d: final %t, closed %t", r.Conversation, r.Seq, r.Final, next.Closed())
+			}
+			id, _, ok := fold.KeyOf(&e)
+			if !ok {
+				continue
+			}
+			if keys[r.Conversation] == nil {
+				keys[r.Conversation] = make(map[fold.KeyID]int64)
+			}
+			if first, twice := keys[r.Conversation][id]; twice {
+				t.Fatalf("log: %s: the key %q stands at %d and %d", r.Conversation, e.ClientRequestID, first, e.Seq)
+			}
+			keys[r.Conversation][id] = e.Seq
+		}
+	}
+}
+
+// events gives the whole log of a conversation.
+func events(t testing.TB, j journal.Journal, id string) []parley.Event {
+	t.Helper()
+	var out []parley.Event
+	for {
+		records, err := j.Read(id, int64(len(out)), 1000, 8<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(records) == 0 {
+			return out
+		}
+		for _, r := range records {
+			var e parley.Event
+			if err := json.Unmarshal(r.Data, &e); err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, e)
+		}
+	}
+}
+
+// create makes a conversation and gives its id.
+func create(t testing.TB, h *hub.Hub, p *hub.Principal, q *parley.CreateConversationParams) string {
+	t.Helper()
+	s, err := h.Client(p).CreateConversation(context.Background(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.ConversationID
+}
+
+func open2(ids ...string) *parley.CreateConversationParams {
+	return &parley.CreateConversationParams{Participants: seats(ids...), Policy: &parley.Policy{Kind: parley.PolicyOpen}}
+}
+
+func message(id, words string, f parley.Finality, key string) *parley.SendMessageParams {
+	return &parley.SendMessageParams{ConversationID: id, Payload: text(words), Finality: f, ClientRequestID: key}
+}
+
+func trace(id, words, key string) *parley.SendTraceParams {
+	return &parley.SendTraceParams{ConversationID: id, Payload: json.RawMessage(`{"kind":"k","text":"` + words + `"}`), ClientRequestID: key}
+}
+
+func note(id, words, key string) *parley.SendNoteParams {
+	return &parley.SendNoteParams{
+		ConversationID: id, ClientRequestID: key, Payload: parley.Note{Schema: "s.v1", Data: json.RawMessage(`"` + words + `"`)},
+	}
+}
+
+// sent is the answer to a write.
+type sent struct {
+	parley.SendResult
+	err error
+}
+
+// post sends without waiting; the answer comes on the channel.
+func post(h *hub.Hub, p *hub.Principal, q *parley.SendMessageParams) <-chan sent {
+	c := make(chan sent, 1)
+	h.SendMessage(p, q, func(r parley.SendResult, err error) { c <- sent{r, err} })
+	return c
+}
+
+// say sends and waits, and fails the test if it is refused.
+func say(t testing.TB, h *hub.Hub, p *hub.Principal, q *parley.SendMessageParams) parley.SendResult {
+	t.Helper()
+	r := <-post(h, p, q)
+	if r.err != nil {
+		t.Fatalf("%s says %s: %v", p.AgentID, q.Payload, r.err)
+	}
+	return r.SendResult
+}
+
+// refused fails the test unless err is the sentinel.
+func refused(t testing.TB, err, sentinel error) {
+	t.Helper()
+	if !errors.Is(err, sentinel) {
+		t.Fatalf("error %v, want %v", err, sentinel)
+	}
+	if row := parley.ErrorRowOf(err); row.Err != sentinel {
+		t.Fatalf("error %v goes out as %v, want %v", err, row.Err, sentinel)
+	}
+}
+
+// one waits for the answer of a write that was begun by f.
+func one[T any](f func(done func(T, error))) (T, error) {
+	type answer struct {
+		v   T
+		err error
+	}
+	c := make(chan answer, 1)
+	f(func(v T, err error) { c <- answer{v, err} })
+	a := <-c
+	return a.v, a.err
+}
+
+// call is one method of the hub on a conversation, with params that are good but for what the caller may do. It gives all that
+// the caller is told, as JSON.
+type call struct {
+	method string
+	do     func(h *hub.Hub, p *hub.Principal, id string) (string, error)
+}
+
+var calls = []call{
+	{parley.MethodGetConversation, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+		s, events, err := h.GetConversation(context.Background(), p, &parley.GetConversationParams{ConversationID: id})
+		return told(err, s, events)
+	}},
+	{parley.MethodTail, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+		page, err := h.Tail(context.Background(), p, &parley.TailParams{ConversationID: id})
+		return told(err, page.NextSeq, page.Events)
+	}},
+	{parley.MethodWaitForChange, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+		r, err := h.WaitForChange(context.Background(), p, &parley.WaitForChangeParams{ConversationID: id})
+		return told(err, r, nil)
+	}},
+	{parley.MethodGetUpdates, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+		r, events, err := h.GetUpdates(context.Background(), p, &parley.GetUpdatesParams{ConversationID: id})
+		return told(err, r, events)
+	}},
+	{parley.MethodSubscribe, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+		s, err := h.Subscribe(context.Background(), p, &parley.SubscribeParams{ConversationID: id})
+		if err != nil {
+			return "", err
+		}
+		defer s.Close()
+		var items []hub.Item
+		for {
+			more, err := s.Next(context.Background(), 10)
+			if err != nil {
+				return "", err
+			}
+			items = append(items, more...)
+			if items[len(items)-1].Guidance != nil {
+				break
+			}
+		}
+		var out strings.Builder
+		for _, i := range items {
+			out.Write(i.Event)
+			out.Write(i.Tail)
+			fmt.Fprint(&out, i.Guidance, i.CaughtUp)
+		}
+		return out.String(), nil
+	}},
+	{parley.MethodGetGuidance, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+		r, err := h.GetGuidance(context.Background(), p, &parley.GetGuidanceParams{ConversationID: id, Explain: true})
+		return told(err, r, nil)
+	}},
+	{parley.MethodExplain, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+		r, err := h.Explain(context.Background(), p, &parley.ExplainParams{ConversationID: id})
+		return told(err, r, nil)
+	}},
+	{parley.MethodAddParticipant, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+		_, err := one(func(done func(parley.SeqResult, error)) {
+			h.AddParticipant(p, &parley.AddParticipantParams{ConversationID: id, Participant: parley.Participant{ID: "new", Kind: parley.KindAgent}}, done)
+		})
+		return "", err
+	}},
+	{parley.MethodSendMessage, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+		r := <-post(h, p, message(id, "hi", parley.FinalityTurn, ""))
+		return "", r.err
+	}},
+	{parley.MethodSendTrace, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+		_, err := one(func(done func(parley.SendResult, error)) { h.SendTrace(p, trace(id, "hi", ""), done) })
+		return "", err
+	}},
+	{parley.MethodSendNote, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+		_, err := one(func(done func(parley.SeqResult, error)) { h.SendNote(p, note(id, "hi", ""), done) })
+		return "", err
+	}},
+	{parley.MethodSendDelta, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+		_, err := one(func(done func(int, error)) {
+			h.SendDelta(p, &parley.SendDeltaParams{ConversationID: id, Turn: 1, Text: "hi"}, func(err error) { done(0, err) })
+		})
+		return "", err
+	}},
+	{parley.MethodCloseConversation, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+		_, err := one(func(done func(parley.SeqResult, error)) {
+			h.CloseConversation(p, &parley.CloseConversationParams{ConversationID: id}, done)
+		})
+		return "", err
+	}},
+}
+
+func told(err error, v any, events [][]byte) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range events {
+		b = append(append(b, '\n'), e...)
+	}
+	return string(b), nil
+}
