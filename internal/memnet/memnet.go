@@ -1,0 +1,80 @@
+// Package memnet is a network in memory: a listener whose connections are buffered pipes. Every wait in it is one that
+// testing/synctest sees, so a server and its clients can run inside a bubble.
+//
+// A connection holds at most [Buffer] bytes in each direction; a writer waits for its reader beyond that, as on TCP.
+// Deadlines work. A write is not mixed with another of the same end.
+package memnet
+
+import (
+	"context"
+	"net"
+	"sync"
+)
+
+// Buffer is how much a connection holds in each direction.
+const Buffer = 64 << 10
+
+// Addr is the address of every listener and connection.
+type Addr struct{}
+
+// Network is "mem".
+func (Addr) Network() string { return "mem" }
+
+func (Addr) String() string { return "127.0.0.1:0" }
+
+// Listener is a net.Listener in memory.
+type Listener struct {
+	accept chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+var _ net.Listener = (*Listener)(nil)
+
+// Listen makes a listener.
+func Listen() *Listener {
+	return &Listener{accept: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+// Accept waits for a Dial.
+func (l *Listener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.accept:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close ends Accept and Dial; connections stay.
+func (l *Listener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+// Addr is Addr{}.
+func (l *Listener) Addr() net.Addr { return Addr{} }
+
+// Dial connects. It waits for an Accept.
+func (l *Listener) Dial(ctx context.Context) (net.Conn, error) {
+	client, server := Pipe()
+	select {
+	case l.accept <- server:
+		return client, nil
+	case <-l.closed:
+		return nil, &net.OpError{Op: "dial", Net: "mem", Addr: Addr{}, Err: net.ErrClosed}
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// DialContext is Dial with the signature that http.Transport wants; it looks at neither network nor address.
+func (l *Listener) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
+	return l.Dial(ctx)
+}
+
+// Pipe makes two connected ends.
+func Pipe() (a, b net.Conn) {
+	ab, ba := newHalf(), newHalf()
+	return newConn(ba, ab), newConn(ab, ba)
+}

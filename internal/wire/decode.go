@@ -1,0 +1,336 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/parleyhub/parley"
+)
+
+// MaxInteger is the largest integer that every JSON reader holds exactly; its negative is the smallest.
+const MaxInteger = 1<<53 - 1
+
+// ParamError says which param is wrong. It unwraps to the *parley.Error that goes out.
+type ParamError struct {
+	// Path names the param, such as participants[1].kind; empty means the params as a whole.
+	Path string
+	// Unknown is true when there is no such param.
+	Unknown bool
+
+	refusal *parley.Error
+}
+
+func (e *ParamError) Error() string { return e.refusal.Error() }
+
+// Unwrap gives the refusal.
+func (e *ParamError) Unwrap() error { return e.refusal }
+
+func paramError(path, message, expected string) *ParamError {
+	if path != "" {
+		message = path + " " + message
+	} else {
+		message = "params " + message
+	}
+	return &ParamError{Path: path, refusal: parley.Refuse(parley.ErrInvalidParams, message, expected)}
+}
+
+// Decode reads params into a pointer to a struct of parley. It refuses, with a *ParamError, what is unknown, there twice (also
+// inside of payloads), wrongly cased, missing (a field without omitempty is required), null, of the wrong JSON type, an integer
+// beyond MaxInteger, or a string with half a surrogate pair. A json.RawMessage gets the exact bytes. Nothing that it fills in
+// points into data. Empty data is an empty object.
+func Decode(data []byte, into any) error {
+	if len(data) == 0 {
+		data = []byte("{}")
+	}
+	v := reflect.ValueOf(into).Elem()
+	s := scanners.Get().(*scanner)
+	defer scanners.Put(s)
+	s.reset(data, strict...)
+	d := decoder{s.dec}
+	if err := d.value(planOf(v.Type()), v); err != nil {
+		return err
+	}
+	if err := s.end(); err != nil {
+		return paramError("", "are more than one value", "an object")
+	}
+	return nil
+}
+
+// decoder fills in a struct in one pass over the tokens.
+type decoder struct{ *jsontext.Decoder }
+
+// value decodes the next value into v.
+func (d decoder) value(p *plan, v reflect.Value) *ParamError {
+	if p.pointer {
+		v.Set(reflect.New(p.typ))
+		v = v.Elem()
+	}
+	switch p.shape {
+	case shapeObject:
+		return d.object(p, v)
+	case shapeList:
+		return d.list(p, v)
+	}
+	raw, err := d.ReadValue()
+	if err != nil {
+		return d.syntax(err)
+	}
+	return d.scalar(p, v, raw)
+}
+
+func (d decoder) scalar(p *plan, v reflect.Value, raw jsontext.Value) *ParamError {
+	switch kind := raw.Kind(); {
+	case p.shape == shapeRaw:
+		v.SetBytes(append([]byte(nil), raw...))
+	case p.shape == shapeText && kind == '"':
+		text, _ := jsontext.AppendUnquote(nil, raw)
+		v.SetString(string(text))
+	case p.shape == shapeBool && (kind == 't' || kind == 'f'):
+		v.SetBool(kind == 't')
+	case p.shape == shapeInteger && kind == '0':
+		n, err := strconv.ParseInt(string(raw), 10, 64)
+		if err != nil || n > MaxInteger || n < -MaxInteger {
+			return paramError(d.path(), "is not an integer within plus or minus 2^53-1", p.shape.String())
+		}
+		v.SetInt(n)
+	default:
+		return d.wrongType(p)
+	}
+	return nil
+}
+
+func (d decoder) wrongType(p *plan) *ParamError {
+	return paramError(d.path(), "has the wrong JSON type", p.shape.String())
+}
+
+// open reads the bracket that begins an object or list.
+func (d decoder) open(p *plan, bracket jsontext.Kind) *ParamError {
+	if d.PeekKind() == bracket {
+		if _, err := d.ReadToken(); err != nil {
+			return d.syntax(err)
+		}
+		return nil
+	}
+	if err := d.SkipValue(); err != nil {
+		return d.syntax(err)
+	}
+	return d.wrongType(p)
+}
+
+func (d decoder) list(p *plan, v reflect.Value) *ParamError {
+	if err := d.open(p, '['); err != nil {
+		return err
+	}
+	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+	for d.PeekKind() != ']' {
+		element := reflect.New(v.Type().Elem()).Elem()
+		if err := d.value(p.element, element); err != nil {
+			return err
+		}
+		v.Set(reflect.Append(v, element))
+	}
+	return d.close()
+}
+
+func (d decoder) object(p *plan, v reflect.Value) *ParamError {
+	if err := d.open(p, '{'); err != nil {
+		return err
+	}
+	var seen uint64
+	for d.PeekKind() != '}' {
+		i, err := d.member(p)
+		if err != nil {
+			return err
+		}
+		seen |= 1 << i
+		if err := d.value(p.fields[i].plan, v.Field(p.fields[i].index)); err != nil {
+			return err
+		}
+	}
+	if err := d.close(); err != nil {
+		return err
+	}
+	if missing := p.required &^ seen; missing != 0 {
+		return d.missing(p, missing)
+	}
+	return nil
+}
+
+func (d decoder) close() *ParamError {
+	if _, err := d.ReadToken(); err != nil {
+		return d.syntax(err)
+	}
+	return nil
+}
+
+// member reads a name and finds its field.
+func (d decoder) member(p *plan) (int, *ParamError) {
+	raw, err := d.ReadValue()
+	if err != nil {
+		return 0, d.syntax(err)
+	}
+	if i, ok := p.names[string(raw[1:len(raw)-1])]; ok {
+		return i, nil
+	}
+	name, _ := jsontext.AppendUnquote(nil, raw)
+	if i, ok := p.names[string(name)]; ok {
+		return i, nil
+	}
+	e := paramError(d.path(), "is not a param of this method", p.resembling(string(name)))
+	e.Unknown = true
+	return 0, e
+}
+
+func (d decoder) missing(p *plan, missing uint64) *ParamError {
+	path := d.path()
+	if path != "" {
+		path += "."
+	}
+	for i, f := range p.fields {
+		if missing&(1<<i) != 0 {
+			return paramError(path+f.name, "is missing", f.plan.shape.String())
+		}
+	}
+	return nil
+}
+
+// syntax turns an error of the tokens into one of a param. The text as a whole is JSON; what can still be wrong is a name that is there
+// twice and half a surrogate pair.
+func (d decoder) syntax(err error) *ParamError {
+	var s *jsontext.SyntacticError
+	if !errors.As(err, &s) {
+		return paramError("", "end too early", "an object")
+	}
+	path := pathOf(s.JSONPointer)
+	if errors.Is(err, jsontext.ErrDuplicateName) {
+		return paramError(path, "is there twice", "")
+	}
+	return paramError(path, "is not text that can be kept exactly", "valid JSON with whole surrogate pairs")
+}
+
+func (d decoder) path() string { return pathOf(d.StackPointer()) }
+
+// pathOf writes /participants/1/kind as participants[1].kind.
+func pathOf(p jsontext.Pointer) string {
+	var b strings.Builder
+	for token := range p.Tokens() {
+		switch _, err := strconv.Atoi(token); {
+		case err == nil && b.Len() > 0:
+			fmt.Fprintf(&b, "[%s]", token)
+		case b.Len() > 0:
+			b.WriteString("." + token)
+		default:
+			b.WriteString(token)
+		}
+	}
+	return truncate(b.String())
+}
+
+// truncate keeps what a caller chose from filling an error.
+func truncate(s string) string {
+	const most = 200
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "..."
+}
+
+// shape is the JSON type that a field takes.
+type shape int
+
+const (
+	shapeObject shape = iota
+	shapeList
+	shapeText
+	shapeInteger
+	shapeBool
+	shapeRaw
+)
+
+func (s shape) String() string {
+	return [...]string{"an object", "an array", "a string", "an integer", "true or false", "any JSON value"}[s]
+}
+
+// plan is how a type is decoded. Plans are made once for each type.
+type plan struct {
+	shape    shape
+	typ      reflect.Type
+	pointer  bool
+	element  *plan          // of a list
+	fields   []planField    // of an object, at most 64
+	names    map[string]int // into fields
+	required uint64         // bits of fields
+}
+
+type planField struct {
+	name  string
+	index int // in the struct
+	plan  *plan
+}
+
+var plans sync.Map // reflect.Type -> *plan
+
+func planOf(t reflect.Type) *plan {
+	if p, ok := plans.Load(t); ok {
+		return p.(*plan)
+	}
+	p := makePlan(t)
+	plans.Store(t, p)
+	return p
+}
+
+func makePlan(t reflect.Type) *plan {
+	p := &plan{typ: t}
+	if t.Kind() == reflect.Pointer {
+		p.pointer, p.typ = true, t.Elem()
+	}
+	switch p.typ.Kind() {
+	case reflect.Struct:
+		p.shape = shapeObject
+		p.addFields()
+	case reflect.Slice:
+		p.shape = shapeList
+		if p.typ.Elem().Kind() == reflect.Uint8 {
+			p.shape = shapeRaw
+		} else {
+			p.element = makePlan(p.typ.Elem())
+		}
+	case reflect.String:
+		p.shape = shapeText
+	case reflect.Int, reflect.Int64:
+		p.shape = shapeInteger
+	case reflect.Bool:
+		p.shape = shapeBool
+	default:
+		panic("wire: params of type " + t.String() + " have no plan")
+	}
+	return p
+}
+
+func (p *plan) addFields() {
+	p.names = map[string]int{}
+	for f := range p.typ.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		i := len(p.fields)
+		p.names[name] = i
+		p.fields = append(p.fields, planField{name: name, index: f.Index[0], plan: makePlan(f.Type)})
+		if options != "omitempty" {
+			p.required |= 1 << i
+		}
+	}
+}
+
+// resembling gives the name that a wrongly cased one probably means.
+func (p *plan) resembling(name string) string {
+	for _, f := range p.fields {
+		if strings.EqualFold(f.name, name) {
+			return f.name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,192 @@
+package wire_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/wire"
+)
+
+// allParams are the params of every method.
+var allParams = []func() any{
+	func() any { return new(parley.AuthenticateParams) }, func() any { return new(parley.PingParams) },
+	func() any { return new(parley.CreateConversationParams) }, func() any { return new(parley.GetConversationParams) },
+	func() any { return new(parley.ListConversationsParams) }, func() any { return new(parley.AddParticipantParams) },
+	func() any { return new(parley.CloseConversationParams) }, func() any { return new(parley.TailParams) },
+	func() any { return new(parley.WaitForChangeParams) }, func() any { return new(parley.GetUpdatesParams) },
+	func() any { return new(parley.SubscribeParams) }, func() any { return new(parley.UnsubscribeParams) },
+	func() any { return new(parley.GetGuidanceParams) }, func() any { return new(parley.ExplainParams) },
+	func() any { return new(parley.SendMessageParams) }, func() any { return new(parley.SendTraceParams) },
+	func() any { return new(parley.SendNoteParams) }, func() any { return new(parley.SendDeltaParams) },
+	func() any { return new(parley.CreateTokenParams) },
+}
+
+func TestDecodeKeepsBytes(t *testing.T) {
+	params := []byte(`{"finality":"none","payload":{ "n":1.0e2, "t":"\u003c<\ud83d\ude00" },"conversationId":"\u0063","afterSeq":0}`)
+	var q parley.SendMessageParams
+	if err := wire.Decode(params, &q); err != nil {
+		t.Fatal(err)
+	}
+	clear(params) // the frame is used again
+	if q.ConversationID != "c" || string(q.Payload) != `{ "n":1.0e2, "t":"\u003c<\ud83d\ude00" }` || q.AfterSeq == nil || *q.AfterSeq != 0 {
+		t.Errorf("got %+v", q)
+	}
+}
+
+func TestDecodeRefusals(t *testing.T) {
+	for _, c := range []struct {
+		into    func() any
+		params  string
+		path    string
+		unknown bool
+	}{
+		{func() any { return new(parley.TailParams) }, ``, "conversationId", false},
+		{func() any { return new(parley.TailParams) }, `{"conversationId":"c"}`, "sinceSeq", false},
+		{func() any { return new(parley.TailParams) }, `{"conversationId":1,"sinceSeq":0}`, "conversationId", false},
+		{func() any { return new(parley.TailParams) }, `{"conversationId":"c","sinceSeq":0,"x":{}}`, "x", true},
+		{func() any { return new(parley.TailParams) }, `{"ConversationId":"c","sinceSeq":0}`, "ConversationId", true},
+		{func() any { return new(parley.TailParams) }, `{"conversationId":"c","sinceSeq":1.0}`, "sinceSeq", false},
+		{func() any { return new(parley.TailParams) }, `{"conversationId":"c","sinceSeq":-9007199254740992}`, "sinceSeq", false},
+		{func() any { return new(parley.TailParams) }, `{"conversationId":"c","sinceSeq":99999999999999999999}`, "sinceSeq", false},
+		{func() any { return new(parley.TailParams) }, `{"conversationId":"c","conversation\u0049d":"d","sinceSeq":0}`, "conversationId", false},
+		{func() any { return new(parley.TailParams) }, `[]`, "", false},
+		{func() any { return new(parley.GetGuidanceParams) }, `{"conversationId":"c","explain":1}`, "explain", false},
+		{func() any { return new(parley.CreateConversationParams) }, `{"participants":[{"id":"a","kind":"agent"},{"id":"b"}]}`, "participants[1].kind", false},
+		{func() any { return new(parley.CreateConversationParams) }, `{"participants":[{"id":"a","kind":"agent","x":1}]}`, "participants[0].x", true},
+		{func() any { return new(parley.CreateConversationParams) }, `{"participants":[7]}`, "participants[0]", false},
+		{func() any { return new(parley.CreateConversationParams) }, `{"participants":null}`, "participants", false},
+		{func() any { return new(parley.CreateConversationParams) }, `{"participants":[],"policy":null}`, "policy", false},
+		{func() any { return new(parley.CreateConversationParams) }, `{"participants":[],"policy":{}}`, "policy.kind", false},
+		{func() any { return new(parley.CreateConversationParams) }, `{"participants":[],"limits":{"maxTurns":"2"}}`, "limits.maxTurns", false},
+		{func() any { return new(parley.SendNoteParams) }, `{"conversationId":"c","payload":{"schema":"s","data":{"a":{"b":1,"b":2}}}}`, "payload.data.a.b", false},
+		{func() any { return new(parley.SendMessageParams) }, `{"conversationId":"c","finality":"none","payload":{"text":"\udc00"}}`, "payload.text", false},
+	} {
+		err := wire.Decode([]byte(c.params), c.into())
+		var p *wire.ParamError
+		if !errors.As(err, &p) || !errors.Is(err, parley.ErrInvalidParams) {
+			t.Errorf("%s: %v", c.params, err)
+			continue
+		}
+		if p.Path != c.path || p.Unknown != c.unknown {
+			t.Errorf("%s: path %q, unknown %v: %v", c.params, p.Path, p.Unknown, err)
+		}
+	}
+}
+
+// TestDecodeRequired takes away one member after the other of every method's params: those without omitempty are missed, the others not.
+func TestDecodeRequired(t *testing.T) {
+	for _, into := range allParams {
+		full := filled(reflect.TypeOf(into()).Elem())
+		var members map[string]json.RawMessage
+		encoded, err := json.Marshal(full.Interface())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := wire.Decode(encoded, into()); err != nil {
+			t.Errorf("%s: %v", encoded, err)
+		}
+		if err := json.Unmarshal(encoded, &members); err != nil {
+			t.Fatal(err)
+		}
+		for f := range full.Type().Fields() {
+			name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+			without, _ := json.Marshal(remove(members, name))
+			err := wire.Decode(without, into())
+			if required := options != "omitempty"; required != errors.Is(err, parley.ErrInvalidParams) {
+				t.Errorf("%v without %s: %v", full.Type(), name, err)
+			}
+			if err != nil && !strings.Contains(err.Error(), name+" is missing") {
+				t.Errorf("%v without %s: %v", full.Type(), name, err)
+			}
+		}
+	}
+}
+
+func remove(members map[string]json.RawMessage, name string) map[string]json.RawMessage {
+	out := map[string]json.RawMessage{}
+	for k, v := range members {
+		if k != name {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// filled gives a value with nothing in it zero.
+func filled(t reflect.Type) reflect.Value {
+	v := reflect.New(t).Elem()
+	switch t.Kind() {
+	case reflect.Pointer:
+		v.Set(filled(t.Elem()).Addr())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			v.Field(i).Set(filled(t.Field(i).Type))
+		}
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			v.SetBytes([]byte(`{}`))
+		} else {
+			v.Set(reflect.Append(v, filled(t.Elem())))
+		}
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Bool:
+		v.SetBool(true)
+	default:
+		v.SetInt(7)
+	}
+	return v
+}
+
+// FuzzDecode holds Decode against encoding/json: what it takes means the same there, and comes through both again.
+func FuzzDecode(f *testing.F) {
+	for i, s := range []string{
+		`{"token":"t"}`, `{}`, `{"participants":[{"id":"a","kind":"agent","role":"r"}],"policy":{"kind":"open"},"limits":{"maxTurns":3},"metadata":{"a":[1]}}`,
+		`{"conversationId":"c","sinceSeq":1,"limit":5}`, `{"status":"active"}`, `{"conversationId":"c","participant":{"id":"a","kind":"tool"}}`,
+		`{"conversationId":"c","outcome":{"status":"failed"}}`, `{"conversationId":"c","sinceSeq":0}`, `{"conversationId":"c","payload":{"text":"\u00e9"},"finality":"turn","afterSeq":-1}`,
+		`{"conversationId":"c","payload":{"schema":"s","tags":["a"],"data":null}}`, `{"agentId":"a","scopes":["read"],"expiresInMs":9007199254740991}`, `{"conversationId":"c","types":[]}`,
+	} {
+		for kind := range allParams {
+			if kind%4 == i%4 {
+				f.Add(byte(kind), []byte(s))
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, kind byte, params []byte) {
+		into := allParams[int(kind)%len(allParams)]
+		got := into()
+		if err := wire.Decode(params, got); err != nil {
+			if !errors.Is(err, parley.ErrInvalidParams) {
+				t.Fatalf("%q: %v", params, err)
+			}
+			return
+		}
+		if len(params) == 0 {
+			return
+		}
+		want := into()
+		if err := json.Unmarshal(params, want); err != nil {
+			t.Fatalf("%q was taken, but encoding/json says %v", params, err)
+		}
+		if a, b := marshal(t, got), marshal(t, want); !bytes.Equal(a, b) {
+			t.Fatalf("%q: read %s, encoding/json reads %s", params, a, b)
+		}
+		again := into()
+		if err := wire.Decode(marshal(t, got), again); err != nil {
+			t.Fatalf("%q was taken, but not encoded again: %v", params, err)
+		}
+	})
+}
+
+func marshal(t *testing.T, v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
