@@ -1,0 +1,126 @@
+package rpc
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/parleyhub/parley"
+)
+
+// appendJSON encodes v without HTML escapes, so that stored bytes inside of it stay as they are.
+func appendJSON(b []byte, v any) ([]byte, error) {
+	w := bytes.NewBuffer(b)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return b, err
+	}
+	return bytes.TrimSuffix(w.Bytes(), []byte{'\n'}), nil
+}
+
+// appendWire is appendJSON for what cannot fail.
+func appendWire(b []byte, v any) []byte {
+	out, err := appendJSON(b, v)
+	if err != nil {
+		panic(fmt.Sprintf("rpc: encode %T: %v", v, err))
+	}
+	return out
+}
+
+// appendFailure makes the reply of a refused call; without id it is null.
+func appendFailure(b, id []byte, e parley.WireError) []byte {
+	if id == nil {
+		id = []byte("null")
+	}
+	b = append(b, `{"jsonrpc":"2.0","id":`...)
+	b = append(b, id...)
+	b = append(b, `,"error":`...)
+	return append(appendWire(b, e), '}')
+}
+
+// appendNotification makes a notification.
+func appendNotification(b []byte, method string, params any) []byte {
+	b = append(b, `{"jsonrpc":"2.0","method":"`...)
+	b = append(b, method...)
+	b = append(b, `","params":`...)
+	return append(appendWire(b, params), '}')
+}
+
+// appendEventHead begins an event notification; hub.Item.Tail ends it.
+func appendEventHead(b []byte, subscriptionID string) []byte {
+	b = append(b, `{"jsonrpc":"2.0","method":"event","params":{"subscriptionId":"`...)
+	b = append(b, subscriptionID...)
+	return append(b, `",`...)
+}
+
+func appendSendResult(b []byte, r parley.SendResult) []byte {
+	b = appendInt(b, `{"seq":`, r.Seq)
+	b = appendInt(b, `,"turn":`, r.Turn)
+	return appendDuplicate(b, r.Duplicate)
+}
+
+func appendSeqResult(b []byte, r parley.SeqResult) []byte {
+	return appendDuplicate(appendInt(b, `{"seq":`, r.Seq), r.Duplicate)
+}
+
+func appendDuplicate(b []byte, duplicate bool) []byte {
+	if duplicate {
+		return append(b, `,"duplicate":true}`...)
+	}
+	return append(b, '}')
+}
+
+func appendInt(b []byte, name string, n int64) []byte {
+	return strconv.AppendInt(append(b, name...), n, 10)
+}
+
+// appendEvents writes stored events as an array.
+func appendEvents(b []byte, events [][]byte) []byte {
+	b = append(b, '[')
+	for i, e := range events {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, e...)
+	}
+	return append(b, ']')
+}
+
+func appendTail(b []byte, events [][]byte, nextSeq, latestSeq int64) []byte {
+	b = appendEvents(append(b, `{"events":`...), events)
+	b = appendInt(b, `,"nextSeq":`, nextSeq)
+	b = appendInt(b, `,"latestSeq":`, latestSeq)
+	return append(b, '}')
+}
+
+// appendSnapshot encodes a snapshot with stored events in the place of its empty list. The place is found from the end: after
+// it come digits only.
+func appendSnapshot(b []byte, s *parley.Snapshot, events [][]byte) ([]byte, error) {
+	return splice(b, s, `"events":[],"nextSeq":`, `"events":`, events)
+}
+
+// appendUpdates does the same for getUpdates, whose first member is the list.
+func appendUpdates(b []byte, u *parley.GetUpdatesResult, events [][]byte) ([]byte, error) {
+	return splice(b, u, `{"messages":[],`, `{"messages":`, events)
+}
+
+// splice encodes v and puts events in place of the empty list in the last occurrence of mark, which begins with head.
+func splice(b []byte, v any, mark, head string, events [][]byte) ([]byte, error) {
+	encoded, err := appendJSON(nil, v)
+	if err != nil {
+		return b, err
+	}
+	at := 0
+	if mark[0] != '{' {
+		at = bytes.LastIndex(encoded, []byte(mark))
+	}
+	if at < 0 || !bytes.HasPrefix(encoded[at:], []byte(mark)) {
+		return b, fmt.Errorf("%T has no empty list of events", v)
+	}
+	at += len(head)
+	b = append(b, encoded[:at]...)
+	b = appendEvents(b, events)
+	return append(b, encoded[at+len("[]"):]...), nil
+}

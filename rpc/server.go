@@ -1,0 +1,214 @@
+package rpc
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/internal/wire"
+)
+
+// closingRetryMs is what the hub says of when to come back after it has stopped.
+const closingRetryMs = 1000
+
+// Server serves one hub. It is an http.Handler for any number of listeners.
+type Server struct {
+	hub   *hub.Hub
+	opts  Options
+	log   *slog.Logger
+	guard guard
+
+	ctx    context.Context // ends with Shutdown
+	cancel context.CancelFunc
+	wg     sync.WaitGroup // sockets, posts, the sweeper
+
+	mu      sync.Mutex // guards the fields below
+	stopped bool       // nothing is added to wg
+	cutOff  bool       // Shutdown waits for nobody any more
+	sockets map[*socket]struct{}
+}
+
+var _ http.Handler = (*Server)(nil)
+
+// NewServer makes a server. End it with Shutdown.
+func NewServer(h *hub.Hub, o *Options) *Server {
+	s := &Server{hub: h, opts: o.withDefaults(), sockets: map[*socket]struct{}{}}
+	s.log = s.opts.Logger
+	s.guard = newGuard(s.opts.AllowHosts, s.opts.AllowOrigins)
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.wg.Go(s.sweep)
+	return s
+}
+
+// ServeHTTP serves /rpc, /livez and /readyz.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := s.guard.check(r); err != nil {
+		writeRefusal(w, err)
+		return
+	}
+	switch {
+	case r.URL.Path == "/rpc" && r.Method == http.MethodPost:
+		s.servePost(w, r)
+	case r.URL.Path == "/rpc":
+		s.serveSocket(w, r)
+	case r.URL.Path == "/livez":
+		writeText(w, http.StatusOK, "ok\n")
+	case r.URL.Path == "/readyz":
+		s.serveReady(w)
+	default:
+		writeText(w, http.StatusNotFound, "the hub serves /rpc, /livez and /readyz\n")
+	}
+}
+
+func writeText(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text)) // a peer that is gone needs no answer
+}
+
+func (s *Server) serveReady(w http.ResponseWriter) {
+	if err := s.hub.Ready(); err != nil {
+		writeText(w, http.StatusServiceUnavailable, parley.ToWire(err).Message+"\n")
+		return
+	}
+	writeText(w, http.StatusOK, "ok\n")
+}
+
+// bearer finds who the headers say is calling; nil without an Authorization header.
+func (s *Server) bearer(r *http.Request) (*hub.Principal, error) {
+	values := r.Header.Values("Authorization")
+	if len(values) == 0 {
+		return nil, nil
+	}
+	scheme, token, _ := strings.Cut(values[0], " ")
+	if len(values) > 1 || !strings.EqualFold(scheme, "Bearer") {
+		return nil, parley.Refuse(parley.ErrUnauthenticated, "the Authorization header has no bearer token", "Authorization: Bearer <token>")
+	}
+	return s.hub.Authenticate(strings.TrimSpace(token), r.Header.Get("Parley-Agent"))
+}
+
+// serveSocket turns the request into a socket. The handler returns at once; the socket lives on a goroutine of its own.
+func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
+	if !s.enter() {
+		writeRefusal(w, errStopping)
+		return
+	}
+	p, err := s.bearer(r)
+	if err == nil {
+		err = s.hub.Ready()
+	}
+	if err != nil {
+		s.wg.Done()
+		writeRefusal(w, err)
+		return
+	}
+	conn, err := wire.Accept(w, r, s.opts.WriteTimeout)
+	if err != nil {
+		s.wg.Done()
+		s.log.Debug("no handshake", "remote", r.RemoteAddr, "error", err)
+		return
+	}
+	k := newSocket(s, conn, r.RemoteAddr)
+	go func() {
+		defer s.wg.Done()
+		k.serve(s.ctx, p)
+	}()
+}
+
+var errStopping = &parley.Error{Err: parley.ErrUnavailable, Message: "the hub is about to stop", RetryAfterMs: closingRetryMs}
+
+// enter adds to wg unless the server has stopped. The caller owes a wg.Done.
+func (s *Server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		return false
+	}
+	s.wg.Add(1)
+	return true
+}
+
+// add makes a socket known; it reports false when the server has stopped and the socket is to be closed.
+func (s *Server) add(k *socket) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sockets[k] = struct{}{}
+	if s.cutOff {
+		k.conn.Cut()
+	}
+	return !s.stopped
+}
+
+func (s *Server) remove(k *socket) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.sockets, k)
+}
+
+func (s *Server) all() []*socket {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*socket, 0, len(s.sockets))
+	for k := range s.sockets {
+		all = append(all, k)
+	}
+	return all
+}
+
+// Shutdown tells every socket that the hub is closing, drains the hub, waits until what is under way is answered, and closes
+// the sockets with code 1001. It returns when every goroutine of the server has ended; when ctx ends first, sockets are cut and
+// ctx's error is returned.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	s.stopped = true
+	s.mu.Unlock()
+
+	sockets := s.all()
+	for _, k := range sockets {
+		k.notifyClosing()
+	}
+	s.hub.Drain()
+	stop := context.AfterFunc(ctx, s.cut)
+	defer stop()
+	var closing sync.WaitGroup
+	for _, k := range sockets {
+		closing.Go(func() { k.retire(ctx) })
+	}
+	closing.Wait()
+	s.cancel()
+	s.wg.Wait()
+	return ctx.Err()
+}
+
+// cut ends all sockets without a word.
+func (s *Server) cut() {
+	s.mu.Lock()
+	s.cutOff = true
+	s.mu.Unlock()
+	for _, k := range s.all() {
+		k.conn.Cut()
+	}
+}
+
+// sweep pings sockets that are silent.
+func (s *Server) sweep() {
+	period := max(s.opts.PingAfter/8, time.Millisecond)
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		for _, k := range s.all() {
+			k.sweep(int64(s.opts.PingAfter / period))
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/internal/wire"
+)
+
+// closeInternal is the close code of a socket that a fault of the hub's own has ended.
+const closeInternal = 1011
+
+// socket is one WebSocket connection.
+type socket struct {
+	server *Server
+	conn   *wire.Conn
+	remote string
+	wg     sync.WaitGroup // everything but serve and the flusher
+
+	principal atomic.Pointer[hub.Principal] // nil before authenticate
+	active    atomic.Bool                   // a frame came since the last sweep
+	silent    int64                         // sweeps without a frame; of the sweeper
+	pinging   atomic.Bool
+	closing   atomic.Bool // a close frame is on its way: nothing that comes counts any more
+
+	out outbox
+
+	mu            sync.Mutex // guards the fields below
+	ended         bool       // nothing is added to wg
+	timer         *time.Timer
+	subscriptions map[string]*subscription
+	opened        int64 // subscriptions so far
+}
+
+func newSocket(s *Server, conn *wire.Conn, remote string) *socket {
+	k := &socket{server: s, conn: conn, remote: remote}
+	k.out.write = conn.Write
+	k.out.broken = func(err error) {
+		if !k.closing.Load() { // else what was said after goodbye did not go out, and the peer shall still hear the goodbye
+			s.log.Debug("cannot write to a socket", "remote", remote, "error", err)
+			conn.Cut()
+		}
+	}
+	return k
+}
+
+// serve reads until the socket ends, and cleans up.
+func (k *socket) serve(parent context.Context, p *hub.Principal) {
+	ctx, cancel := context.WithCancel(parent)
+	defer cancel()
+	var err error
+	defer k.server.remove(k)
+	if k.server.add(k) {
+		k.arm(p)
+		err = k.read(ctx)
+	} else {
+		err = &wire.CloseError{Code: wire.CloseGoingAway, Reason: errStopping.Message}
+	}
+	cancel()
+	k.end()
+	var rule *wire.CloseError
+	if errors.As(err, &rule) {
+		k.closing.Store(true)
+		k.server.log.Debug("socket closed", "remote", k.remote, "code", rule.Code, "reason", rule.Reason)
+		_ = k.conn.Close(rule.Code, rule.Reason) // the peer may be gone
+	} else {
+		_ = k.conn.CloseNow()
+	}
+	k.out.end()
+	k.wg.Wait()
+}
+
+// read handles frame after frame.
+func (k *socket) read(ctx context.Context) error {
+	for {
+		frame, err := k.conn.Read()
+		if err != nil {
+			return err
+		}
+		k.active.Store(true)
+		if k.closing.Load() {
+			continue
+		}
+		k.handle(ctx, frame)
+		if err := k.out.room(ctx); err != nil { // a peer that reads nothing is not read from
+			return err
+		}
+	}
+}
+
+// handle starts one call.
+func (k *socket) handle(ctx context.Context, frame []byte) {
+	req, err := wire.ReadRequest(frame)
+	if err != nil {
+		k.refuse(req.ID, err)
+		return
+	}
+	h, known := handlers[string(req.Method)]
+	p := k.principal.Load()
+	switch {
+	case p == nil && h.name != parley.MethodAuthenticate:
+		k.refuse(req.ID, errNoToken)
+		return
+	case !known:
+		k.refuse(req.ID, noSuchMethod(string(req.Method)))
+		return
+	}
+	c := &call{server: k.server, socket: k, handler: h, id: bytes.Clone(req.ID), principal: p}
+	if err := k.out.begin(c); err != nil {
+		k.refuse(req.ID, err)
+		return
+	}
+	if !h.waits {
+		c.params = req.Params
+		c.run(ctx)
+		return
+	}
+	c.params = bytes.Clone(req.Params)
+	k.spawn(func() { c.run(ctx) })
+}
+
+var errNoToken = parley.Refuse(parley.ErrUnauthenticated, "the socket has not shown a token", "authenticate as the first call")
+
+// refuse answers a request that did not become a call.
+func (k *socket) refuse(id []byte, err error) {
+	k.server.log.Debug("request refused", "remote", k.remote, "error", err)
+	k.out.add(appendFailure(nil, id, parley.ToWire(err)))
+}
+
+// spawn runs f on a goroutine that serve waits for, unless the socket has ended.
+func (k *socket) spawn(f func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.ended {
+		k.wg.Go(f)
+	}
+}
+
+// end stops the timer and lets nothing new begin.
+func (k *socket) end() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.ended = true
+	if k.timer != nil {
+		k.timer.Stop()
+	}
+}
+
+// close says goodbye with a code; the read then ends.
+func (k *socket) close(code int, reason string) {
+	k.closing.Store(true)
+	k.spawn(func() {
+		k.server.log.Debug("closing socket", "remote", k.remote, "code", code, "reason", reason)
+		_ = k.conn.Close(code, reason) // the peer may be gone
+	})
+}
+
+// arm makes p the caller and sets the clock for its token, or for having none.
+func (k *socket) arm(p *hub.Principal) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.timer != nil {
+		k.timer.Stop()
+		k.timer = nil
+	}
+	if k.ended {
+		return
+	}
+	if p == nil {
+		k.timer = time.AfterFunc(k.server.opts.AuthTimeout, func() { k.close(wire.CloseUnauthenticated, "no token was shown in time") })
+		return
+	}
+	k.principal.Store(p)
+	if !p.ExpiresAt.IsZero() {
+		left := p.ExpiresAt.Sub(k.server.hub.Now())
+		k.timer = time.AfterFunc(left, func() { k.close(wire.CloseUnauthenticated, "the token has expired") })
+	}
+}
+
+// sweep pings a socket that was silent for a number of sweeps.
+func (k *socket) sweep(most int64) {
+	if k.active.Swap(false) {
+		k.silent = 0
+		return
+	}
+	if k.silent++; k.silent < most || k.pinging.Swap(true) {
+		return
+	}
+	k.silent = 0
+	k.spawn(func() {
+		defer k.pinging.Store(false)
+		ctx, cancel := context.WithTimeout(context.Background(), k.server.opts.PingTimeout)
+		defer cancel()
+		if err := k.conn.Ping(ctx); err != nil {
+			k.server.log.Debug("a peer did not answer a ping", "remote", k.remote, "error", err)
+			k.conn.Cut()
+		}
+	})
+}
+
+// notifyClosing tells the peer that the hub stops.
+func (k *socket) notifyClosing() {
+	n := parley.ClosingNotification{Reason: errStopping.Message, RetryAfterMs: closingRetryMs}
+	k.out.add(appendNotification(nil, parley.NotifyClosing, n))
+}
+
+// retire closes the socket once everything is answered and written, or when ctx ends.
+func (k *socket) retire(ctx context.Context) {
+	select {
+	case <-k.out.settled():
+	case <-ctx.Done():
+	}
+	k.closing.Store(true)
+	_ = k.conn.Close(wire.CloseGoingAway, errStopping.Message) // the peer may be gone
+}

@@ -1,0 +1,136 @@
+package rpc_test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parleyhub/parley"
+)
+
+// section gives the text of a section of protocol.md.
+func section(t *testing.T, title string) string {
+	t.Helper()
+	doc, err := os.ReadFile(protocolFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(doc), "\n## "+title+"\n")
+	if !found {
+		t.Fatalf("protocol.md has no section %q", title)
+	}
+	text, _, _ := strings.Cut(rest, "\n## ")
+	return text
+}
+
+// rows gives the cells of the first table of a text, without its head.
+func rows(text string) [][]string {
+	var out [][]string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if !strings.HasPrefix(line, "|") {
+			if len(out) > 0 {
+				break
+			}
+			continue
+		}
+		cells := strings.Split(strings.Trim(line, "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		out = append(out, cells)
+	}
+	return out[2:]
+}
+
+func compare(t *testing.T, what string, doc, code []string) {
+	t.Helper()
+	if !slices.Equal(doc, code) {
+		t.Errorf("%s\nprotocol.md: %s\ncode:        %s", what, strings.Join(doc, " | "), strings.Join(code, " | "))
+	}
+}
+
+func TestMethodsAreThoseOfTheProtocol(t *testing.T) {
+	text := section(t, "11. Methods")
+	var doc, served, headings []string
+	for _, r := range rows(text) {
+		doc = append(doc, strings.Join(r, " "))
+	}
+	var code, later []string
+	for _, m := range parley.Methods {
+		if m.Later {
+			later = append(later, m.Name)
+			continue
+		}
+		scope, socket := string(m.Scope), "no"
+		if m.Scope == parley.ScopeNone {
+			scope = "-"
+		}
+		if m.Socket {
+			socket = "yes"
+		}
+		code = append(code, fmt.Sprintf("%s %s %s %s", m.Name, m.Group, scope, socket))
+		served = append(served, m.Name)
+	}
+	compare(t, "the table of methods", doc, code)
+	for _, m := range regexp.MustCompile(`(?m)^### (\w+)$`).FindAllStringSubmatch(text, -1) {
+		headings = append(headings, m[1])
+	}
+	compare(t, "the headings of methods", headings, served)
+
+	list, _, _ := strings.Cut(section(t, "13. Later"), "\n\n")
+	_, list, _ = strings.Cut(strings.ReplaceAll(list, "\n", " "), "by name: ")
+	if list == "" {
+		_, list, _ = strings.Cut(section(t, "13. Later"), "by name: ")
+		list, _, _ = strings.Cut(list, ".\n")
+		list = strings.ReplaceAll(list, "\n", " ")
+	}
+	compare(t, "the methods of later versions", strings.Split(strings.TrimSuffix(strings.TrimSpace(list), "."), ", "), later)
+}
+
+func TestErrorsAreThoseOfTheProtocol(t *testing.T) {
+	var doc, code []string
+	for _, r := range rows(section(t, "3. Errors")) {
+		doc = append(doc, strings.Join(r[:4], " "))
+	}
+	for _, e := range parley.Errors {
+		retryable := "no"
+		if e.Retryable {
+			retryable = "yes"
+		}
+		code = append(code, fmt.Sprintf("%d %s %d %s", e.Code, e.Reason(), e.HTTP, retryable))
+	}
+	compare(t, "the table of errors", doc, code)
+}
+
+func TestNotificationsAreThoseOfTheProtocol(t *testing.T) {
+	var doc []string
+	for _, r := range rows(section(t, "12. Notifications")) {
+		doc = append(doc, r[0])
+	}
+	code := []string{parley.NotifyEvent, parley.NotifyCaughtUp, parley.NotifyGuidance, parley.NotifyDelta, parley.NotifyClosing}
+	compare(t, "the table of notifications", doc, code)
+}
+
+// TestTranscriptsShowEverything: every method is called, every error provoked and every notification seen in some transcript.
+func TestTranscriptsShowEverything(t *testing.T) {
+	text := section(t, "14. Transcripts")
+	for _, m := range parley.Methods {
+		if !m.Later && !strings.Contains(text, fmt.Sprintf(`"method":%q`, m.Name)) {
+			t.Errorf("no transcript calls %s", m.Name)
+		}
+	}
+	for _, e := range parley.Errors {
+		if !strings.Contains(text, fmt.Sprintf(`"data":{"reason":%q`, e.Reason())) {
+			t.Errorf("no transcript provokes %s", e.Reason())
+		}
+	}
+	for _, n := range []string{parley.NotifyEvent, parley.NotifyCaughtUp, parley.NotifyGuidance, parley.NotifyDelta, parley.NotifyClosing} {
+		if !strings.Contains(text, fmt.Sprintf(`<-- {"jsonrpc":"2.0","method":%q`, n)) {
+			t.Errorf("no transcript shows the notification %s", n)
+		}
+	}
+}

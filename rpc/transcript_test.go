@@ -1,0 +1,174 @@
+package rpc_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/parleyhub/parley/hub/journal"
+)
+
+var update = flag.Bool("update", false, "rewrite the replies in the transcripts of protocol.md")
+
+const protocolFile = "../protocol.md"
+
+var transcriptBlock = regexp.MustCompile("(?ms)^```transcript ([a-z0-9 -]+)\n(.*?)^```\n")
+
+// TestTranscripts plays every transcript of protocol.md against a hub and compares what comes back byte for byte.
+func TestTranscripts(t *testing.T) {
+	doc, err := os.ReadFile(protocolFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	played := 0
+	fresh := transcriptBlock.ReplaceAllFunc(doc, func(block []byte) []byte {
+		m := transcriptBlock.FindSubmatch(block)
+		name, text := string(m[1]), string(m[2])
+		got := text
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { got = play(t, text) })
+			if got != text && !*update {
+				t.Errorf("played, it goes otherwise (-update rewrites it):\n%s", firstDifference(text, got))
+			}
+		})
+		played++
+		return fmt.Appendf(nil, "```transcript %s\n%s```\n", name, got)
+	})
+	if played < 10 {
+		t.Errorf("protocol.md has %d transcripts", played)
+	}
+	if *update && !bytes.Equal(fresh, doc) {
+		if err := os.WriteFile(protocolFile, fresh, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func firstDifference(want, got string) string {
+	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
+	for i := range max(len(w), len(g)) {
+		a, b := "(nothing)", "(nothing)"
+		if i < len(w) {
+			a = w[i]
+		}
+		if i < len(g) {
+			b = g[i]
+		}
+		if a != b {
+			return fmt.Sprintf("line %d\nwritten: %s\nplayed:  %s", i+1, a, b)
+		}
+	}
+	return ""
+}
+
+// stage is one transcript being played.
+type stage struct {
+	t     *testing.T
+	world *world
+	peers []*peer
+	out   strings.Builder
+}
+
+// play runs the lines that are sent and the directives, and gives the block with what came back.
+func play(t *testing.T, text string) string {
+	s := &stage{t: t, world: newWorld(t, nil)}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if strings.Contains(line, " <-- ") && !strings.HasPrefix(line, "#") {
+			continue
+		}
+		s.out.WriteString(line + "\n")
+		s.line(line)
+		synctest.Wait()
+		s.collect()
+	}
+	return s.out.String()
+}
+
+func (s *stage) line(line string) {
+	s.t.Helper()
+	name, frame, sends := strings.Cut(line, " --> ")
+	switch {
+	case line == "" || strings.HasPrefix(line, "#"):
+	case strings.HasPrefix(line, "! "):
+		s.directive(strings.Fields(line)[1:])
+	case sends:
+		s.peer(name).send(expand(frame))
+	default:
+		s.t.Fatalf("what does this line mean? %s", line)
+	}
+}
+
+var manyBytes = regexp.MustCompile(`<(\d+) bytes>`)
+
+// expand writes out what stands for many bytes.
+func expand(frame string) string {
+	return manyBytes.ReplaceAllStringFunc(frame, func(m string) string {
+		n, _ := strconv.Atoi(manyBytes.FindStringSubmatch(m)[1]) // digits
+		return strings.Repeat("a", n)
+	})
+}
+
+func (s *stage) peer(name string) *peer {
+	i := slices.IndexFunc(s.peers, func(p *peer) bool { return p.name == name })
+	if i < 0 {
+		s.peers = append(s.peers, s.world.dial(name, nil))
+		i = len(s.peers) - 1
+	}
+	return s.peers[i]
+}
+
+func (s *stage) directive(words []string) {
+	s.t.Helper()
+	switch words[0] {
+	case "advance":
+		d, err := time.ParseDuration(words[1])
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		time.Sleep(d) // the bubble's clock
+	case "restart":
+		s.world.restart()
+	case "fail-next":
+		s.world.journal.FailNext(map[string]error{
+			"storage_full": journal.ErrStorageFull, "outcome_unknown": journal.ErrOutcomeUnknown, "internal": fmt.Errorf("a fault"),
+		}[words[1]])
+	case "lose-next":
+		s.world.journal.LoseNext()
+	case "64":
+		for id := range 64 {
+			s.peer(words[2]).send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id+1, words[3], words[4]))
+		}
+	default:
+		s.t.Fatalf("unknown directive %q", words[0])
+	}
+}
+
+// collect writes down what came back on each socket since the last line.
+func (s *stage) collect() {
+	for _, p := range slices.Clone(s.peers) {
+		for _, f := range p.take() {
+			if !json.Valid([]byte(f)) {
+				s.t.Errorf("%s got a frame that is not JSON: %s", p.name, f)
+			}
+			fmt.Fprintf(&s.out, "%s <-- %s\n", p.name, f)
+		}
+		select {
+		case <-p.done:
+			if p.code > 0 {
+				fmt.Fprintf(&s.out, "%s <-- close %d\n", p.name, p.code)
+			}
+			s.peers = slices.DeleteFunc(s.peers, func(q *peer) bool { return q == p })
+		default:
+		}
+	}
+}
