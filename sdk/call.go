@@ -1,0 +1,150 @@
+package sdk
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/parleyhub/parley"
+)
+
+// repeat says what is done with a call whose answer did not come.
+type repeat int
+
+const (
+	always repeat = iota // made again: a read
+	keyed                // made again: a write that the hub recognizes
+	once                 // not made again; whether it was done is unknown
+	lossy                // not made again; it may be lost
+)
+
+// longestWait is how long one waiting request stays with the hub; a longer wait is several of them. So a wait that was given up
+// does not take up room for long, and a dead connection is noticed.
+const longestWait = 20 * time.Second
+
+// entry finds a session with room for one more request. release is called when the request takes none any more.
+type entry func(ctx context.Context) (s *session, release func(), err error)
+
+// call asks the hub, again and again where that is safe, until there is an answer.
+func call[R any](ctx context.Context, c *Client, method string, params any, k repeat) (*R, error) {
+	return callVia[R](ctx, c, c.enter, method, params, k)
+}
+
+func callVia[R any](ctx context.Context, c *Client, enter entry, method string, params any, k repeat) (*R, error) {
+	body, err := encode(params)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := c.ask(ctx, enter, method, body, k)
+	if err != nil {
+		return nil, err
+	}
+	r := new(R)
+	if err := json.Unmarshal(raw, r); err != nil {
+		return nil, fmt.Errorf("%w: result of %s: %w", parley.ErrInternal, method, err)
+	}
+	return r, nil
+}
+
+// ask is call with encoded params and result.
+func (c *Client) ask(ctx context.Context, enter entry, method string, body []byte, k repeat) (json.RawMessage, error) {
+	pauses := c.newBackoff()
+	unknown := false // an attempt may have taken effect
+	for {
+		raw, sent, err := c.attempt(ctx, enter, method, body)
+		switch {
+		case err == nil:
+			return raw, nil
+		case c.hasEnded(ctx, err):
+			return nil, honest(err, unknown || sent && k != always)
+		case errors.Is(err, errBroken):
+			unknown = unknown || k == keyed || k == once
+			if k == once || k == lossy {
+				return nil, honest(err, unknown)
+			}
+			continue // the next connection has a pause of its own
+		case k == once || k == lossy || !errors.Is(err, parley.ErrUnavailable) && !errors.Is(err, parley.ErrOutcomeUnknown):
+			return nil, err
+		}
+		unknown = unknown || errors.Is(err, parley.ErrOutcomeUnknown) && k == keyed
+		if err := c.pause(ctx, min(pauses.NextBackOff(), c.o.MaxBackoff)); err != nil {
+			return nil, honest(err, unknown)
+		}
+	}
+}
+
+// hasEnded reports whether err says that ctx or the client has ended.
+func (c *Client) hasEnded(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && errors.Is(err, ctx.Err()) || c.life.Err() != nil && errors.Is(err, context.Cause(c.life))
+}
+
+// honest says also that the outcome is unknown, where it is.
+func honest(err error, unknown bool) error {
+	switch {
+	case unknown:
+		return fmt.Errorf("%w: %w", parley.ErrOutcomeUnknown, err)
+	case errors.Is(err, errBroken):
+		return fmt.Errorf("%w: %w", parley.ErrUnavailable, err)
+	}
+	return err
+}
+
+// attempt makes one request, when there is room and a connection. sent is true when the hub may have got it.
+func (c *Client) attempt(ctx context.Context, enter entry, method string, body []byte) (raw json.RawMessage, sent bool, err error) {
+	s, release, err := enter(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	l, err := c.await(ctx, s)
+	if err != nil {
+		release()
+		return nil, false, err
+	}
+	raw, err = l.call(ctx, method, body, nil, release)
+	return raw, true, err
+}
+
+// enter finds room for a call that the hub answers at once.
+func (c *Client) enter(ctx context.Context) (*session, func(), error) {
+	s := c.first()
+	release, err := c.enterSession(ctx, s)
+	return s, release, err
+}
+
+func (c *Client) enterSession(ctx context.Context, s *session) (release func(), err error) {
+	select {
+	case s.calls <- struct{}{}:
+		return func() { <-s.calls }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-c.life.Done():
+		return nil, context.Cause(c.life)
+	}
+}
+
+// enterWait finds room for a request that the hub may hold on to.
+func (c *Client) enterWait(context.Context) (*session, func(), error) {
+	s, err := c.take(func(s *session) bool {
+		if s.waits >= maxWaits {
+			return false
+		}
+		s.waits++
+		return true
+	})
+	return s, func() { s.locked(func(s *session) bool { s.waits--; return true }) }, err
+}
+
+// wait makes a request that waits, in pieces. ask sends one with the timeout given and reports whether it ended without what was waited for.
+func (c *Client) wait(timeoutMs int64, ask func(timeoutMs int64) (timedOut bool, err error)) error {
+	timeout := time.Duration(min(timeoutMs, parley.MaxWaitMs)) * time.Millisecond
+	start := time.Now()
+	for {
+		left := timeout - time.Since(start)
+		timedOut, err := ask(max(min(left, longestWait).Milliseconds(), 1))
+		if err != nil || !timedOut || left <= longestWait {
+			return err
+		}
+	}
+}

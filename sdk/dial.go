@@ -1,0 +1,141 @@
+package sdk
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/executors"
+)
+
+// DefaultURL is where a hub listens unless told otherwise.
+const DefaultURL = "ws://127.0.0.1:7447/rpc"
+
+// dialTimeout bounds one attempt: the handshake and authenticate together.
+const dialTimeout = 10 * time.Second
+
+// Client is a parley.Client over WebSockets. Make one with [Dial].
+type Client struct {
+	url     string
+	o       Options
+	agentID string
+
+	life context.Context // ends by Close, or when the hub refuses the token; its cause says which
+	end  context.CancelCauseFunc
+	wg   sync.WaitGroup
+
+	mu       sync.Mutex // guards the fields below
+	closed   bool       // no goroutine is started any more
+	sessions []*session // the first carries the calls that do not wait
+}
+
+var _ parley.Client = (*Client)(nil)
+
+// Dial connects to a hub and authenticates. The url is ws://host:port/rpc (wss, http and https too; /rpc may be left out). It makes one
+// attempt, bounded by ctx and 10 s: a hub that is not there is ErrUnavailable, a bad token ErrUnauthenticated, an id that is not
+// the token's ErrForbidden. The client reconnects by itself from then on. ctx is for Dial alone.
+func Dial(ctx context.Context, url string, o *Options) (*Client, error) {
+	address, err := hubURL(url)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{url: address, o: o.withDefaults()}
+	c.agentID = c.o.AgentID
+	c.life, c.end = context.WithCancelCause(context.Background())
+	l, err := c.dialLink(ctx)
+	if err != nil {
+		c.end(err)
+		return nil, fmt.Errorf("dial hub: %w", err)
+	}
+	c.agentID = l.agentID
+	c.addSession(l)
+	return c, nil
+}
+
+// DialEnv is Dial with what the environment says: PARLEY_URL (absent, DefaultURL), PARLEY_TOKEN and PARLEY_AGENT.
+func DialEnv(ctx context.Context) (*Client, error) {
+	return Dial(ctx, cmp.Or(os.Getenv("PARLEY_URL"), DefaultURL), &Options{
+		Token: os.Getenv("PARLEY_TOKEN"), AgentID: os.Getenv("PARLEY_AGENT"),
+	})
+}
+
+// Run connects and lets agent take the turns of every conversation in which the client takes part, until ctx ends or the hub
+// refuses the token. It is Dial and executors.Serve.
+func Run(ctx context.Context, url string, agent parley.Agent, o *Options) error {
+	c, err := Dial(ctx, url, o)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	return executors.Serve(ctx, c, agent, &executors.Options{Logger: c.o.Logger})
+}
+
+// AgentID is the participant that this client speaks as.
+func (c *Client) AgentID() string { return c.agentID }
+
+// Close ends everything under way with ErrUnavailable and waits until all goroutines have ended.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.end(parley.Refuse(parley.ErrUnavailable, "this client is closed", ""))
+	c.wg.Wait()
+	return nil
+}
+
+// start runs f on a goroutine that Close waits for; false when the client is closed already.
+func (c *Client) start(f func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.wg.Go(f)
+	return true
+}
+
+func (c *Client) newBackoff() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.MaxInterval, b.Multiplier, b.RandomizationFactor = c.o.MinBackoff, c.o.MaxBackoff, 2, 0.5
+	return b
+}
+
+// pause sleeps for d, less when ctx or the client ends, and then gives the error.
+func (c *Client) pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.life.Done():
+		return context.Cause(c.life)
+	}
+}
+
+// hubURL checks and completes the address of a hub.
+func hubURL(s string) (string, error) {
+	u, err := url.Parse(s)
+	if err != nil {
+		return "", fmt.Errorf("hub url: %w", err)
+	}
+	switch u.Scheme {
+	case "ws", "wss", "http", "https":
+	default:
+		return "", fmt.Errorf("hub url %q: expected ws://host:port/rpc or wss://host:port/rpc", s)
+	}
+	if u.Host == "" {
+		return "", fmt.Errorf("hub url %q: it names no host", s)
+	}
+	if u.Path == "" || u.Path == "/" {
+		u.Path = "/rpc"
+	}
+	return u.String(), nil
+}

@@ -1,0 +1,26 @@
+// Package sdk is what partners import: [Dial] gives a [parley.Client] over a WebSocket that reconnects by itself, and
+// [Run] lets an agent take its turns over one.
+//
+// # Guarantees
+//
+//   - Reads wait for the hub to come back: a read that fails because the connection broke or the hub drains is repeated until its ctx ends.
+//   - Writes happen once: every write carries a clientRequestId (a random one is made when the caller gave none), so it is repeated
+//     safely when the connection broke, the hub drains or the outcome is unknown, until its ctx ends. A write whose ctx ends after
+//     it was sent fails with an error for which both ctx's error and [parley.ErrOutcomeUnknown] hold: give the same
+//     clientRequestId to find out.
+//   - createToken is never repeated after it was sent: a broken connection is [parley.ErrOutcomeUnknown]. sendDelta is not
+//     repeated either; a delta that was lost is [parley.ErrUnavailable].
+//   - closeConversation has no key. When it was repeated and finds the conversation closed by the hub with the outcome it asked
+//     for, that is a duplicate and no error.
+//   - No gap, no repeat: [Client.Events] and [Client.Subscribe] go on from their cursor over any number of reconnects.
+//   - A slow loop over events holds up no other call and costs bounded memory: when its buffer is full the subscription is
+//     given up, and taken up again from the cursor when the buffer is empty.
+//   - A token that is refused on a reconnect is final: from then on every call fails with that error.
+//   - [Client.Close] ends all calls and waits for all goroutines.
+//
+// # Goroutines
+//
+// A client owns, for each of its sockets (one, and further ones for each 32 waits or 900 subscriptions under way): a supervisor,
+// which dials and dials again; the reader of jsonrpc2; a keeper, which pings a hub that has been silent; and a janitor, which
+// sends unsubscribe. A call that was given up by its ctx leaves a goroutine until its answer comes or its socket ends.
+package sdk

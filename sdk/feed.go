@@ -1,0 +1,235 @@
+package sdk
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/sourcegraph/jsonrpc2"
+)
+
+// maxFeedBytes bounds the events that wait for a slow loop.
+const maxFeedBytes = 2 << 20
+
+// feed is what came for one subscription on one link and was not looped over yet. The reader adds and never waits; when there is no room
+// the feed ends, and its loop subscribes again from its cursor.
+type feed struct {
+	conversation string
+	max          int
+	wake         chan struct{} // a token: there is something, or the end
+	id           string        // of the subscription, when there is one; guarded by the mu of the link
+
+	mu    sync.Mutex // guards the fields below
+	items []parley.Notification
+	bytes int
+	seq   int64 // of the last event added
+	ended bool  // nothing is added any more
+}
+
+func newFeed(conversation string, since int64, max int) *feed {
+	return &feed{conversation: conversation, max: max, wake: make(chan struct{}, 1), seq: since}
+}
+
+// add puts n at the end. It reports false when the feed has ended or ends now.
+func (f *feed) add(conversation string, n parley.Notification) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended {
+		return false
+	}
+	size := 0
+	ok := conversation == f.conversation
+	if n.Event != nil {
+		size = len(n.Event.Raw())
+		ok = ok && n.Event.Seq > f.seq // else the hub repeats itself: better to ask again from the cursor
+		f.seq = max(f.seq, n.Event.Seq)
+	}
+	full := len(f.items) >= f.max || len(f.items) > 0 && f.bytes+size > maxFeedBytes
+	if !ok || full {
+		f.ended = true
+		f.signal()
+		return false
+	}
+	f.items = append(f.items, n)
+	f.bytes += size
+	f.signal()
+	return true
+}
+
+// take gives what is there. When ended is true as well, nothing will follow.
+func (f *feed) take() (items []parley.Notification, ended bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	items, f.items, f.bytes = f.items, nil, 0
+	return items, f.ended
+}
+
+// end lets nothing more in.
+func (f *feed) end() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ended = true
+	f.signal()
+}
+
+func (f *feed) hasEnded() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ended
+}
+
+func (f *feed) signal() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// ask notes that the answer to call id will name the subscription of f.
+func (l *link) ask(id uint64, f *feed) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		f.end()
+		return
+	}
+	l.asked[id] = f
+}
+
+// bind is called by jsonrpc2 on the reader for each response, before its caller has it: so the feed is in place for the first
+// notification, which comes right behind.
+func (l *link) bind(req *jsonrpc2.Request, resp *jsonrpc2.Response) {
+	if req == nil || resp == nil || req.Method != parley.MethodSubscribe {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.asked[req.ID.Num]
+	delete(l.asked, req.ID.Num)
+	var r parley.SubscribeResult
+	if f == nil || resp.Result == nil || json.Unmarshal(*resp.Result, &r) != nil {
+		return
+	}
+	if f.hasEnded() { // its loop is gone
+		l.dropLocked(r.SubscriptionID)
+		return
+	}
+	f.id = r.SubscriptionID
+	l.feeds[f.id] = f
+}
+
+// notify takes a notification to its feed.
+func (l *link) notify(method string, params json.RawMessage) error {
+	switch method {
+	case parley.NotifyEvent:
+		var p parley.EventNotification
+		err := json.Unmarshal(params, &p)
+		return l.pass(err, p.SubscriptionID, p.ConversationID, parley.Notification{Event: &p.Event})
+	case parley.NotifyCaughtUp:
+		var p parley.CaughtUpNotification
+		err := json.Unmarshal(params, &p)
+		return l.pass(err, p.SubscriptionID, p.ConversationID, parley.Notification{CaughtUp: &p})
+	case parley.NotifyGuidance:
+		var p parley.GuidanceNotification
+		err := json.Unmarshal(params, &p)
+		return l.pass(err, p.SubscriptionID, p.ConversationID, parley.Notification{Guidance: &p})
+	case parley.NotifyDelta:
+		var p parley.DeltaNotification
+		err := json.Unmarshal(params, &p)
+		return l.pass(err, p.SubscriptionID, p.ConversationID, parley.Notification{Delta: &p.Delta})
+	case parley.NotifyClosing:
+		var p parley.ClosingNotification
+		if err := json.Unmarshal(params, &p); err != nil {
+			return fmt.Errorf("notification closing: %w", err)
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.comeBack = min(time.Duration(max(p.RetryAfterMs, 0))*time.Millisecond, maxComeBack)
+	}
+	return nil // one of a later version
+}
+
+// maxComeBack is the longest that a hub can send a client away.
+const maxComeBack = time.Minute
+
+func (l *link) pass(err error, subscription, conversation string, n parley.Notification) error {
+	if err != nil {
+		return fmt.Errorf("notification of %s: %w", subscription, err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.feeds[subscription]
+	if f != nil && !f.add(conversation, n) {
+		delete(l.feeds, subscription)
+		l.dropLocked(subscription)
+	}
+	return nil
+}
+
+// leave ends f and its subscription, if it has one.
+func (l *link) leave(f *feed) {
+	f.end()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if f.id != "" && l.feeds[f.id] == f {
+		delete(l.feeds, f.id)
+		l.dropLocked(f.id)
+	}
+}
+
+func (l *link) dropLocked(subscription string) {
+	l.drop = append(l.drop, subscription)
+	select {
+	case l.drops <- struct{}{}:
+	default:
+	}
+}
+
+// tidy is the janitor: it ends subscriptions at the hub.
+func (l *link) tidy() {
+	for {
+		select {
+		case <-l.lost:
+			return
+		case <-l.drops:
+		}
+		l.mu.Lock()
+		ids := l.drop
+		l.drop = nil
+		l.mu.Unlock()
+		for _, id := range ids {
+			l.unsubscribe(id)
+		}
+	}
+}
+
+func (l *link) unsubscribe(id string) {
+	body, err := encode(&parley.UnsubscribeParams{SubscriptionID: id})
+	if err == nil {
+		_, err = l.call(l.c.life, parley.MethodUnsubscribe, body, nil, func() {})
+	}
+	if err != nil {
+		l.c.o.Logger.Debug("unsubscribe", "subscription", id, "error", err) // it ends with the connection
+	}
+}
+
+// end is called by the reader when it ends: nothing comes any more.
+func (l *link) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return
+	}
+	l.ended = true
+	for _, f := range l.feeds {
+		f.end()
+	}
+	for _, f := range l.asked {
+		f.end()
+	}
+	clear(l.feeds)
+	clear(l.asked)
+	close(l.lost)
+}

@@ -1,0 +1,135 @@
+package sdk
+
+// White-box: how much a feed holds and what a frame may be cannot be seen from outside.
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/parleyhub/parley"
+)
+
+func event(t *testing.T, seq int64, size int) parley.Notification {
+	t.Helper()
+	e := new(parley.Event)
+	raw := fmt.Sprintf(`{"seq":%d,"type":"message","from":"a","at":"2026-11-20T09:00:00.000Z","finality":"turn","payload":{"text":"%s"}}`,
+		seq, strings.Repeat("x", size))
+	if err := json.Unmarshal([]byte(raw), e); err != nil {
+		t.Fatal(err)
+	}
+	return parley.Notification{Event: e}
+}
+
+// TestFeedIsBounded: it ends when it is full, and what it holds up to then is whole.
+func TestFeedIsBounded(t *testing.T) {
+	for _, c := range []struct{ max, size, want int }{
+		{max: 8, size: 10, want: 8},
+		{max: 1000, size: maxFeedBytes / 4, want: 3},
+		{max: 8, size: maxFeedBytes * 2, want: 1}, // one is taken, whatever its size: else it could never be read
+	} {
+		f := newFeed("c", 0, c.max)
+		for seq := int64(1); seq <= int64(c.want)+2; seq++ {
+			if ok := f.add("c", event(t, seq, c.size)); ok != (seq <= int64(c.want)) {
+				t.Fatalf("max %d, size %d: event %d was taken: %v", c.max, c.size, seq, ok)
+			}
+		}
+		items, ended := f.take()
+		if len(items) != c.want || !ended {
+			t.Errorf("max %d, size %d: the feed holds %d, ended %v, expected %d", c.max, c.size, len(items), ended, c.want)
+		}
+		for i, n := range items {
+			if n.Event.Seq != int64(i+1) {
+				t.Errorf("item %d is event %d", i, n.Event.Seq)
+			}
+		}
+	}
+}
+
+// TestFeedRefusesWhatIsOff: an event that was there already, or that is another conversation's, ends the feed.
+func TestFeedRefusesWhatIsOff(t *testing.T) {
+	for _, c := range []struct {
+		conversation string
+		seq          int64
+		want         bool
+	}{{"c", 6, true}, {"c", 9, true}, {"c", 5, false}, {"c", 4, false}, {"other", 6, false}} {
+		f := newFeed("c", 5, 100)
+		if got := f.add(c.conversation, event(t, c.seq, 1)); got != c.want {
+			t.Errorf("event %d of %s after 5 is taken: %v", c.seq, c.conversation, got)
+		}
+	}
+}
+
+// TestCursorAdmitsOnce: over subscriptions made again, nothing is told twice.
+func TestCursorAdmitsOnce(t *testing.T) {
+	k := cursor{seq: 3}
+	guidance := func(kind parley.GuidanceKind) parley.Notification {
+		return parley.Notification{Guidance: &parley.GuidanceNotification{Guidance: parley.Guidance{Kind: kind}}}
+	}
+	caughtUp := func(seq int64) parley.Notification {
+		return parley.Notification{CaughtUp: &parley.CaughtUpNotification{Seq: seq}}
+	}
+	for i, c := range []struct {
+		n    parley.Notification
+		want bool
+		seq  int64
+	}{
+		{event(t, 3, 1), false, 3},
+		{event(t, 4, 1), true, 4},
+		{caughtUp(6), true, 6}, // 5 and 6 are not for this reader
+		{guidance(parley.Wait), true, 6},
+		{event(t, 6, 1), false, 6},
+		{caughtUp(6), false, 6},
+		{guidance(parley.Wait), false, 6},
+		{guidance(parley.MaySpeak), true, 6},
+		{event(t, 7, 1), true, 7},
+		{caughtUp(9), false, 9},
+	} {
+		if got := k.admit(c.n); got != c.want || k.seq != c.seq {
+			t.Errorf("step %d: admitted %v, cursor %d, expected %v, %d", i, got, k.seq, c.want, c.seq)
+		}
+	}
+}
+
+// TestRequestFrame: what the hub could not answer is refused before it is sent.
+func TestRequestFrame(t *testing.T) {
+	nested := func(n int) string { return strings.Repeat(`{"a":`, n) + `"]}\"["` + strings.Repeat("}", n) }
+	for _, c := range []struct {
+		name, body string
+		want       error
+	}{
+		{"empty", `{}`, nil},
+		{"as deep as may be", nested(parley.MaxDepth - 1), nil},
+		{"too deep", nested(parley.MaxDepth), parley.ErrParse},
+		{"not UTF-8", "{\"a\":\"\xff\"}", parley.ErrParse},
+		{"too large", `{"a":"` + strings.Repeat("x", parley.MaxFrameBytes) + `"}`, parley.ErrTooLarge},
+	} {
+		frame, err := requestFrame(7, "ping", []byte(c.body))
+		if !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, expected %v", c.name, err, c.want)
+		}
+		if want := `{"jsonrpc":"2.0","id":7,"method":"ping","params":` + c.body + `}`; err == nil && string(frame) != want {
+			t.Errorf("%s: the frame is %s", c.name, frame)
+		}
+	}
+}
+
+// TestNotification: responses and notifications are told apart whatever the order of their members.
+func TestNotification(t *testing.T) {
+	for frame, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":1,"result":{"method":"event"}}`:        "",
+		`{"result":{"method":"event"},"id":1,"jsonrpc":"2.0"}`:        "",
+		`{"jsonrpc":"2.0","method":"event","params":{"b":1,"a":"<"}}`: "event",
+		`{"params":{"b":1,"a":"<"},"method":"event","jsonrpc":"2.0"}`: "event",
+	} {
+		method, params, err := notification([]byte(frame))
+		if err != nil || method != want {
+			t.Errorf("%s is %q, %v", frame, method, err)
+		}
+		if method != "" && string(params) != `{"b":1,"a":"<"}` {
+			t.Errorf("%s has params %s", frame, params)
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package sdk
+
+import (
+	"cmp"
+	"log/slog"
+	"net/http"
+	"time"
+)
+
+// Options are for Dial. Nil and the zero value are useful.
+type Options struct {
+	// Token is the secret "plt_...".
+	Token string
+	// AgentID chooses among the ids that the token may speak as; empty, the token's first.
+	AgentID string
+	// ClientName is for the hub's log; at most 128 bytes.
+	ClientName string
+	// HTTPClient makes the handshakes; nil, http.DefaultClient. Its transport decides how connections are made.
+	HTTPClient *http.Client
+	// Logger hears of lost and regained connections; nil, nobody.
+	Logger *slog.Logger
+	// MinBackoff and MaxBackoff bound the jittered pause between attempts; 0, 100 ms and 5 s.
+	MinBackoff, MaxBackoff time.Duration
+	// PingAfter is how long the hub may be silent before it is pinged; it has as long again to answer before the connection is given
+	// up. 0, 15 s.
+	PingAfter time.Duration
+	// Buffer is how many notifications of one subscription wait for a slow loop before the subscription is given up and taken up again
+	// later; 0, 512. Whatever this is, no more than 2 MiB of them wait.
+	Buffer int
+}
+
+func (o *Options) withDefaults() Options {
+	var d Options
+	if o != nil {
+		d = *o
+	}
+	d.HTTPClient = cmp.Or(d.HTTPClient, http.DefaultClient)
+	d.MinBackoff = cmp.Or(d.MinBackoff, 100*time.Millisecond)
+	d.MaxBackoff = max(cmp.Or(d.MaxBackoff, 5*time.Second), d.MinBackoff)
+	d.PingAfter = cmp.Or(d.PingAfter, 15*time.Second)
+	d.Buffer = cmp.Or(d.Buffer, 512)
+	if d.Logger == nil {
+		d.Logger = slog.New(slog.DiscardHandler)
+	}
+	return d
+}

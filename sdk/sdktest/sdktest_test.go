@@ -1,0 +1,78 @@
+package sdktest_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/executors"
+	"github.com/parleyhub/parley/sdk/sdktest"
+)
+
+// TestAgentAnswers is what a test of an agent looks like: a hub, a seat for the agent, and somebody to talk with.
+func TestAgentAnswers(t *testing.T) {
+	h := sdktest.NewHub(t)
+	id := h.Create(t, "me", "echo")
+	me := h.Client(t, "me")
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- executors.Loop(ctx, h.Client(t, "echo"), id, echo, nil) }()
+
+	say(t, me, id, "hello")
+	u, err := me.GetUpdates(t.Context(), &parley.GetUpdatesParams{ConversationID: id, SinceSeq: 2, Until: parley.UntilMyTurn, TimeoutMs: 10_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(u.Messages) != 1 || string(u.Messages[0].Payload) != `{"text":"hello"}` {
+		t.Errorf("the agent answered %+v", u.Messages)
+	}
+	stop()
+	<-ended
+}
+
+// echo says what was said last.
+var echo = parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
+	said, err := turn.Messages(ctx)
+	if err != nil {
+		return "", err
+	}
+	m, err := said[len(said)-1].Message()
+	if err != nil {
+		return "", err
+	}
+	_, err = turn.Post(ctx, m, parley.FinalityTurn)
+	return parley.TurnPosted, err
+})
+
+func say(t *testing.T, c parley.Client, conversation, text string) *parley.SendResult {
+	t.Helper()
+	payload, err := json.Marshal(parley.Message{Text: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := c.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: conversation, Payload: payload, Finality: parley.FinalityTurn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestRestartKeepsTheLog: what was acknowledged is there on the same address.
+func TestRestartKeepsTheLog(t *testing.T) {
+	h := sdktest.NewHub(t)
+	id := h.Create(t, "a", "b")
+	a := h.Client(t, "a")
+	sent := say(t, a, id, "before")
+	h.Restart(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	page, err := a.Tail(ctx, &parley.TailParams{ConversationID: id, SinceSeq: sent.Seq - 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(page.Events) != 1 || page.LatestSeq != sent.Seq {
+		t.Errorf("after the restart the log has %d, the events %v", page.LatestSeq, page.Events)
+	}
+}

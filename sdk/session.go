@@ -1,0 +1,159 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/parleyhub/parley"
+)
+
+// What one socket carries at once. Together they stay below parley.MaxInFlight and parley.MaxSubscriptions; further sockets are opened
+// for further waits and subscriptions, and further calls queue.
+const (
+	maxCalls = 24
+	maxWaits = 32
+	maxSubs  = 900
+)
+
+// session is a socket that is opened again whenever it is lost.
+type session struct {
+	calls chan struct{} // holds one token for each call under way
+
+	mu      sync.Mutex    // guards the fields below
+	link    *link         // nil while there is no connection
+	changed chan struct{} // closed when link changes
+	waits   int           // under way
+	subs    int           // under way
+}
+
+// addSession starts a session; l is its connection if it has one already. It is nil when the client is closed.
+func (c *Client) addSession(l *link) *session {
+	s := &session{calls: make(chan struct{}, maxCalls), link: l, changed: make(chan struct{})}
+	if !c.start(func() { c.supervise(s, l) }) {
+		if l != nil {
+			l.close()
+		}
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sessions = append(c.sessions, s)
+	return s
+}
+
+// take finds the first session for which has is true, or adds one. has also notes what was taken; it is called with the session's mu held.
+func (c *Client) take(has func(*session) bool) (*session, error) {
+	c.mu.Lock()
+	sessions := c.sessions // grows only
+	c.mu.Unlock()
+	for _, s := range sessions {
+		if s.locked(has) {
+			return s, nil
+		}
+	}
+	s := c.addSession(nil)
+	if s == nil {
+		return nil, context.Cause(c.life)
+	}
+	s.locked(has)
+	return s, nil
+}
+
+func (s *session) locked(f func(*session) bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return f(s)
+}
+
+func (c *Client) first() *session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sessions[0]
+}
+
+// supervise keeps a session connected until the client ends.
+func (c *Client) supervise(s *session, l *link) {
+	pauses := c.newBackoff()
+	var pause time.Duration
+	for c.pause(c.life, pause) == nil {
+		if l == nil {
+			var err error
+			if l, err = c.dialLink(c.life); err != nil {
+				c.notConnected(err)
+				pause = min(pauses.NextBackOff(), c.o.MaxBackoff)
+				continue
+			}
+			c.o.Logger.Info("connected to the hub", "url", c.url, "agent", c.agentID)
+		}
+		pauses.Reset()
+		c.hold(s, l)
+		pause = pauses.NextBackOff()
+		if after := l.retryAfter(); after > 0 {
+			pause = after + rand.N(c.o.MinBackoff) // not everybody at the same moment
+		}
+		l = nil
+	}
+	if l != nil {
+		l.close()
+		l.wait()
+	}
+}
+
+// notConnected ends the client when an attempt failed for good.
+func (c *Client) notConnected(err error) {
+	switch {
+	case c.life.Err() != nil:
+	case errors.Is(err, parley.ErrUnauthenticated), errors.Is(err, parley.ErrForbidden):
+		c.o.Logger.Error("the hub refuses this client from now on", "url", c.url, "agent", c.agentID, "error", err)
+		c.end(err)
+	default:
+		c.o.Logger.Debug("no connection to the hub yet", "url", c.url, "error", err)
+	}
+}
+
+// hold offers the connection until it is lost or the client ends.
+func (c *Client) hold(s *session, l *link) {
+	s.set(l)
+	select {
+	case <-l.lost:
+		c.o.Logger.Info("connection to the hub lost", "url", c.url, "agent", c.agentID)
+	case <-c.life.Done():
+	}
+	s.set(nil)
+	l.close()
+	l.wait()
+}
+
+func (s *session) set(l *link) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.link = l
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// await gives the connection, when there is one again.
+func (c *Client) await(ctx context.Context, s *session) (*link, error) {
+	for {
+		if c.life.Err() != nil {
+			return nil, context.Cause(c.life)
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		s.mu.Lock()
+		l, changed := s.link, s.changed
+		s.mu.Unlock()
+		if l != nil {
+			return l, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		case <-c.life.Done():
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"reflect"
+
+	"github.com/parleyhub/parley"
+)
+
+// Events yields the visible events after since, then those to come, each once and in order, over any number of reconnects.
+// It ends after the event that closes the conversation, or when it has caught up if that one is not after since.
+func (c *Client) Events(ctx context.Context, conversationID string, since int64) iter.Seq2[parley.Event, error] {
+	return parley.EventsOf(c.Subscribe(ctx, &parley.SubscribeParams{ConversationID: conversationID, SinceSeq: since}))
+}
+
+// Subscribe is Events with everything that a subscription carries: caught_up once, guidance when it has changed, deltas as they
+// come. It does not end by itself.
+func (c *Client) Subscribe(ctx context.Context, p *parley.SubscribeParams) iter.Seq2[parley.Notification, error] {
+	q := value(p)
+	return func(yield func(parley.Notification, error) bool) {
+		if err := c.follow(ctx, q, yield); err != nil {
+			yield(parley.Notification{}, err)
+		}
+	}
+}
+
+// cursor is how far a loop has come, over all its subscriptions.
+type cursor struct {
+	seq      int64 // of the last event, or where the hub said that there is nothing more
+	caughtUp bool
+	guidance *parley.Guidance
+}
+
+// admit moves the cursor and reports whether the loop has not seen n yet.
+func (k *cursor) admit(n parley.Notification) bool {
+	switch {
+	case n.Event != nil:
+		if n.Event.Seq <= k.seq {
+			return false
+		}
+		k.seq = n.Event.Seq
+	case n.CaughtUp != nil:
+		k.seq = max(k.seq, n.CaughtUp.Seq)
+		first := !k.caughtUp
+		k.caughtUp = true
+		return first
+	case n.Guidance != nil:
+		if k.guidance != nil && reflect.DeepEqual(*k.guidance, n.Guidance.Guidance) {
+			return false
+		}
+		g := n.Guidance.Guidance
+		k.guidance = &g
+	}
+	return true
+}
+
+// follow subscribes, and subscribes again, until yield says enough (then it gives nil) or nothing helps.
+func (c *Client) follow(ctx context.Context, p parley.SubscribeParams, yield func(parley.Notification, error) bool) error {
+	s, err := c.take(func(s *session) bool {
+		if s.subs >= maxSubs {
+			return false
+		}
+		s.subs++
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	defer s.locked(func(s *session) bool { s.subs--; return true })
+
+	k := cursor{seq: p.SinceSeq}
+	pauses := c.newBackoff()
+	for {
+		p.SinceSeq = k.seq
+		l, f, err := c.subscribe(ctx, s, p)
+		if err != nil {
+			return err
+		}
+		some, more, err := c.drain(ctx, l, f, &k, yield)
+		if !more || err != nil {
+			return err
+		}
+		if some {
+			pauses.Reset()
+			continue
+		}
+		if err := c.pause(ctx, min(pauses.NextBackOff(), c.o.MaxBackoff)); err != nil {
+			return err
+		}
+	}
+}
+
+// subscribe makes a subscription when there is a connection.
+func (c *Client) subscribe(ctx context.Context, s *session, p parley.SubscribeParams) (*link, *feed, error) {
+	body, err := encode(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	pauses := c.newBackoff()
+	for {
+		release, err := c.enterSession(ctx, s)
+		if err != nil {
+			return nil, nil, err
+		}
+		l, err := c.await(ctx, s)
+		if err != nil {
+			release()
+			return nil, nil, err
+		}
+		f := newFeed(p.ConversationID, p.SinceSeq, c.o.Buffer)
+		if _, err = l.call(ctx, parley.MethodSubscribe, body, f, release); err == nil {
+			return l, f, nil
+		}
+		l.leave(f)
+		if c.hasEnded(ctx, err) || !errors.Is(err, errBroken) && !errors.Is(err, parley.ErrUnavailable) &&
+			!errors.Is(err, parley.ErrRateLimited) { // unsubscribes may be under way
+			return nil, nil, err
+		}
+		if err := c.pause(ctx, min(pauses.NextBackOff(), c.o.MaxBackoff)); err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+// drain yields what comes on f until it ends. some is whether there was anything, more whether the loop wants more.
+func (c *Client) drain(
+	ctx context.Context, l *link, f *feed, k *cursor, yield func(parley.Notification, error) bool,
+) (some, more bool, err error) {
+	defer l.leave(f) // also when the loop's body panics
+	for {
+		items, ended := f.take()
+		for _, n := range items {
+			if ctx.Err() != nil {
+				return some, false, ctx.Err()
+			}
+			if !k.admit(n) {
+				continue
+			}
+			some = true
+			if !yield(n, nil) {
+				return some, false, nil
+			}
+		}
+		if ended {
+			return some, true, nil
+		}
+		select {
+		case <-f.wake:
+		case <-ctx.Done():
+			return some, false, ctx.Err()
+		case <-c.life.Done():
+			return some, false, context.Cause(c.life)
+		}
+	}
+}
