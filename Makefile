@@ -1,0 +1,50 @@
+# make help says what there is. CI runs .ci/run, which is check, test and conformance.
+.DEFAULT_GOAL := help
+
+GO    ?= go
+BIN   := bin/parley
+TOOL  := $(GO) tool -modfile=tools/go.mod
+# What 'make check' runs under the race detector: the parts that share memory.
+RACE  := . ./hub/... ./internal/... ./rpc/... ./sdk/... ./executors/...
+# How long 'make fuzz' spends on each target.
+FUZZTIME ?= 10s
+
+.PHONY: help build demo test check bench fuzz conformance clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/parley
+	@echo "building $(BIN)"
+	@$(GO) build -trimpath -o $(BIN) ./cmd/parley
+
+demo: build ## a payer inside a hub and a clinic in a process of its own settle a case
+	@$(BIN) demo
+
+test: ## all tests, kill -9 and scripts included
+	$(GO) test -timeout 10m $$($(GO) list ./... | grep -v -e /torture$$ -e /conformance$$)
+	@echo "kill -9, 20 rounds:"
+	$(GO) test -timeout 5m -count=1 -v ./torture
+
+check: ## formatting, vet, staticcheck, import directions, race detector
+	@echo "gofmt";       out=$$(gofmt -l .); test -z "$$out" || { echo "not formatted:"; echo "$$out"; exit 1; }
+	@echo "go vet";      $(GO) vet ./...
+	@echo "staticcheck"; $(TOOL) staticcheck ./...
+	@echo "imports point one way"; $(GO) test -count=1 -run Imports .
+	@echo "race";        $(GO) test -race -short -timeout 10m $(RACE)
+
+bench: build ## durable appends per second beside a bare WebSocket echo
+	$(BIN) bench append
+
+fuzz: ## every fuzz target for FUZZTIME (10s)
+	@set -e; for p in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
+	    echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p; \
+	  done; \
+	done
+
+conformance: ## strangers speak the protocol: clients that share no code with Parley (needs node)
+	$(GO) test -count=1 -v ./conformance
+
+clean: ## remove what was built
+	rm -rf bin
