@@ -1,0 +1,88 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/journal/memory"
+)
+
+// screen is a stdout on which a test waits for a text.
+type screen struct {
+	mu    sync.Mutex // guards the fields below
+	text  strings.Builder
+	wrote *sync.Cond
+}
+
+func newScreen() *screen {
+	s := &screen{}
+	s.wrote = sync.NewCond(&s.mu)
+	return s
+}
+
+func (s *screen) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wrote.Broadcast()
+	return s.text.Write(b)
+}
+
+// wait returns when text was written. A test in which that never happens ends with its timeout.
+func (s *screen) wait(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !strings.Contains(s.text.String(), text) {
+		s.wrote.Wait()
+	}
+}
+
+// TestChatShowsDeltas: what another is saying is shown before it is said, made harmless; what is one's own is not.
+func TestChatShowsDeltas(t *testing.T) {
+	s, err := startServer(serverOptions{journal: memory.New(), addr: "127.0.0.1:0", log: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	bob, ann := s.hub.Client(s.hub.LocalPrincipal("bob")), s.hub.Client(s.hub.LocalPrincipal("ann"))
+	_, err = bob.CreateConversation(t.Context(), &parley.CreateConversationParams{
+		ConversationID: "c1",
+		Participants:   []parley.Participant{{ID: "bob", Kind: parley.KindAgent}, {ID: "ann", Kind: parley.KindHuman}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdin, typed := io.Pipe()
+	out := newScreen()
+	a := &app{in: stdin, out: newStream(out), err: newStream(io.Discard), timeout: defaultTimeout}
+	ended := make(chan error, 1)
+	go func() { ended <- newChat(a, ann, a.pipeDesk(), "c1").run(t.Context()) }()
+	out.wait("-- waiting for bob: ")
+	err = bob.SendDelta(t.Context(), &parley.SendDeltaParams{ConversationID: "c1", Turn: 1, Index: 0, Text: "good mor\x1b[2J"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.wait("bob is saying: good mor\\x1b[2J\n")
+	_, err = bob.SendMessage(t.Context(), &parley.SendMessageParams{
+		ConversationID: "c1", Turn: 1, Payload: json.RawMessage(`{"text":"good morning"}`), Finality: parley.FinalityTurn,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.wait("-- your turn (turn 2): ")
+	io.WriteString(typed, "morning\n")
+	out.wait("t2   ann  morning\n")
+	typed.Close()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+}

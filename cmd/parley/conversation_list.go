@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parleyhub/parley"
+)
+
+func (a *app) conversationListCommand() *cobra.Command {
+	var as, status string
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "list the conversations that the token sees, oldest first",
+		Args:  cobra.NoArgs,
+	}
+	asFlag(c, &as)
+	c.Flags().StringVar(&status, "status", "", "active or closed (default: both)")
+	return a.does(c, func(ctx context.Context, _ []string) error {
+		client, err := a.dial(ctx, as)
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		if a.format == formatJSON {
+			return a.listJSON(ctx, client, parley.Status(status))
+		}
+		return a.listTable(ctx, client, parley.Status(status))
+	})
+}
+
+// summaries pages through listConversations.
+func (a *app) summaries(ctx context.Context, client parley.Client, status parley.Status) iter.Seq2[parley.ConversationSummary, error] {
+	return func(yield func(parley.ConversationSummary, error) bool) {
+		p := &parley.ListConversationsParams{Status: status, Limit: 100}
+		for {
+			page, err := call(ctx, a, client.ListConversations, p)
+			if err != nil {
+				yield(parley.ConversationSummary{}, err)
+				return
+			}
+			for _, s := range page.Conversations {
+				if !yield(s, nil) {
+					return
+				}
+			}
+			if page.NextCursor == "" {
+				return
+			}
+			p.Cursor = page.NextCursor
+		}
+	}
+}
+
+func (a *app) listJSON(ctx context.Context, client parley.Client, status parley.Status) error {
+	for s, err := range a.summaries(ctx, client, status) {
+		if err != nil {
+			return err
+		}
+		if err := a.out.json(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) listTable(ctx context.Context, client parley.Client, status parley.Status) error {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tSTATUS\tTURN\tSEQ\tUPDATED\tPARTICIPANTS\tTITLE")
+	for s, err := range a.summaries(ctx, client, status) {
+		if err != nil {
+			return err
+		}
+		state := string(s.Status)
+		if s.Status == parley.StatusClosed {
+			state = outcomeText(s.Outcome)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\t%s\n", clean(s.ConversationID), clean(state), s.Turn, s.LatestSeq, s.UpdatedAt,
+			clean(strings.Join(s.Participants, " ")), clean(s.Title))
+	}
+	return w.Flush()
+}

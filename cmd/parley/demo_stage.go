@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/examples/priorauth"
+	"github.com/parleyhub/parley/executors"
+	"github.com/parleyhub/parley/sdk"
+)
+
+// stage is what the demo runs: a hub with the payer inside, and the clinic in a process of its own.
+type stage struct {
+	dir, data string
+	server    *server
+	admin     parley.Client
+
+	payer   parley.Client
+	stop    context.CancelFunc // of the payer
+	serving sync.WaitGroup
+	clinic  *exec.Cmd
+	left    chan error // how the clinic's process ended
+}
+
+// lookEvery is how often the demo's agents look for a new conversation.
+const lookEvery = 50 * time.Millisecond
+
+func (a *app) startStage(ctx context.Context, dir string, cases []*priorauth.Case) (*stage, error) {
+	s := &stage{dir: dir, data: filepath.Join(dir, "data"), left: make(chan error, 1)}
+	j, err := openData(s.data)
+	if err != nil {
+		return nil, err
+	}
+	log := a.logger().Level(zerolog.WarnLevel)
+	if s.server, err = startServer(serverOptions{journal: j, addr: "127.0.0.1:0", log: log}); err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
+	h := s.server.hub
+	s.admin = h.Client(h.LocalPrincipal("admin", parley.ScopeAdmin))
+	s.startPayer(log)
+	if err := s.startClinic(ctx, a, cases); err != nil {
+		s.clinic = nil
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+// startPayer runs the payer's agent inside the hub.
+func (s *stage) startPayer(log zerolog.Logger) {
+	h := s.server.hub
+	s.payer = h.Client(h.LocalPrincipal("payer"))
+	ctx, cancel := context.WithCancel(context.Background())
+	s.stop = cancel
+	o := &executors.Options{PollEvery: lookEvery, Logger: slog.New(zerolog.NewSlogHandler(log))}
+	s.serving.Go(func() {
+		if err := executors.Serve(ctx, s.payer, &priorauth.Payer{}, o); err != nil && ctx.Err() == nil {
+			log.Error().Err(err).Msg("the payer ended")
+		}
+	})
+}
+
+// startClinic runs this program again as the clinic, with a token that is good for these conversations only.
+func (s *stage) startClinic(ctx context.Context, a *app, cases []*priorauth.Case) error {
+	p := &parley.CreateTokenParams{
+		AgentID: "clinic", Scopes: []parley.Scope{parley.ScopeRead, parley.ScopeWrite}, ExpiresInMs: demoTimeout.Milliseconds(),
+	}
+	for _, c := range cases {
+		p.Conversations = append(p.Conversations, demoConversation(c))
+	}
+	token, err := s.admin.CreateToken(ctx, p)
+	if err != nil {
+		return fmt.Errorf("make the clinic's token: %w", err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	s.clinic = exec.Command(self, "demo-clinic")
+	s.clinic.Env = append(os.Environ(), envURL+"="+s.server.url, envToken+"="+token.Token, envAgent+"=")
+	s.clinic.Stderr = a.err
+	if err := s.clinic.Start(); err != nil {
+		return err
+	}
+	go func() { s.left <- s.clinic.Wait() }()
+	return nil
+}
+
+// close stops the clinic, the payer and the hub, in this order.
+func (s *stage) close() error {
+	var clinicErr error
+	if s.clinic != nil {
+		s.clinic.Process.Signal(syscall.SIGTERM) // fails when it has ended, which the next line tells
+		clinicErr = <-s.left
+	}
+	s.stop()
+	s.serving.Wait()
+	err := errors.Join(s.payer.Close(), s.admin.Close(), s.server.close())
+	if clinicErr != nil {
+		err = errors.Join(err, fmt.Errorf("the clinic's process: %w", clinicErr))
+	}
+	return err
+}
+
+// demoClinicCommand is the clinic's process, run by demo: what a partner's program would be.
+func (a *app) demoClinicCommand() *cobra.Command {
+	c := &cobra.Command{Use: "demo-clinic", Hidden: true, Args: cobra.NoArgs}
+	return a.does(c, func(ctx context.Context, _ []string) error {
+		client, err := sdk.DialEnv(ctx)
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		log := slog.New(zerolog.NewSlogHandler(a.logger().Level(zerolog.WarnLevel)))
+		err = executors.Serve(ctx, client, &priorauth.Clinic{}, &executors.Options{PollEvery: lookEvery, Logger: log})
+		if ctx.Err() != nil {
+			return nil // told to stop
+		}
+		return err
+	})
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+var (
+	fenced   = regexp.MustCompile("(?s)```sh\n(.*?)```")
+	quoted   = regexp.MustCompile("`(parley [^`]+)`")
+	assigned = regexp.MustCompile(`^([A-Z_]+=\S+ +)+`)
+)
+
+// TestDocsQuoteRealCommands holds every command line of the documents and of the hints to the flags and arguments that there are.
+func TestDocsQuoteRealCommands(t *testing.T) {
+	lines := commandLines(t, filepath.Join("..", "..", "README.md"))
+	if len(lines) < 8 {
+		t.Fatalf("only %d command lines found in the README: %q", len(lines), lines)
+	}
+	for _, hint := range hints {
+		for _, m := range regexp.MustCompile(`'(parley [^']+)'`).FindAllStringSubmatch(hint, -1) {
+			lines = append(lines, m[1])
+		}
+	}
+	for _, line := range lines {
+		if err := understood(line); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	if err := understood("parley tail -f --nonsense"); err == nil {
+		t.Error("an unknown flag was understood")
+	}
+	if err := understood("parley conversation forget"); err == nil {
+		t.Error("an unknown command was understood")
+	}
+}
+
+// commandLines gives the lines of code blocks that run parley, and the quoted ones; of "parley a, b" the first is enough.
+func commandLines(t *testing.T, file string) []string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, block := range fenced.FindAllSubmatch(text, -1) {
+		for l := range strings.Lines(string(block[1])) {
+			l, _, _ = strings.Cut(l, "#")
+			l = assigned.ReplaceAllString(strings.TrimSpace(l), "")
+			if l = strings.TrimPrefix(l, "bin/"); strings.HasPrefix(l, "parley ") {
+				lines = append(lines, l)
+			}
+		}
+	}
+	for _, m := range quoted.FindAllSubmatch(text, -1) {
+		l, _, _ := strings.Cut(string(m[1]), ",")
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// understood says whether the command and its flags exist. It runs nothing.
+func understood(line string) error {
+	args := strings.Fields(line)[1:]
+	var sink bytes.Buffer
+	a := &app{in: &sink, out: newStream(&sink), err: newStream(&sink)}
+	root := a.root()
+	root.InitDefaultHelpCmd()
+	c, rest, err := root.Find(args)
+	if err != nil {
+		return err
+	}
+	if err := c.ParseFlags(rest); errors.Is(err, pflag.ErrHelp) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if c.HasSubCommands() && c.Name() != "help" { // a group takes no arguments
+		return c.ValidateArgs(c.Flags().Args())
+	}
+	return nil
+}

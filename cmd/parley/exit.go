@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/journal"
+)
+
+// The exit codes. They are part of the command line's contract, like the flags.
+const (
+	exitOK          = 0
+	exitFailure     = 1
+	exitUsage       = 2
+	exitNotFound    = 3
+	exitAuth        = 4
+	exitConflict    = 5
+	exitUnavailable = 6
+)
+
+var exitCodes = []struct {
+	code    int
+	meaning string
+}{
+	{exitOK, "done"},
+	{exitFailure, "failed; the line on stderr says what and why"},
+	{exitUsage, "the command line is wrong; nothing was tried"},
+	{exitNotFound, "no such conversation, or not one that this token sees (not_found)"},
+	{exitAuth, "the token is missing, wrong or too narrow (unauthenticated, forbidden)"},
+	{exitConflict, "refused by the state of the conversation (codes 4090 to 4098, such as not_your_turn)"},
+	{exitUnavailable, "no answer in time, or the hub cannot do it now (rate_limited, unavailable, outcome_unknown, storage_full): try again"},
+}
+
+func exitCodesTopic() *cobra.Command {
+	var b strings.Builder
+	b.WriteString("Exit codes of every command:\n\n")
+	for _, e := range exitCodes {
+		fmt.Fprintf(&b, "  %d  %s\n", e.code, e.meaning)
+	}
+	b.WriteString("\nWith -o json the error on stderr is an object with what, reason, code and hint.")
+	return &cobra.Command{Use: "exit-codes", Short: "what the exit codes mean", Long: b.String()}
+}
+
+var errTimeout = errors.New("timed out")
+
+// usageError is a command line that was not understood.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Errorf(format, args...)}
+}
+
+// hintError adds to an error what to do next.
+type hintError struct {
+	err  error
+	hint string
+}
+
+func (e *hintError) Error() string { return e.err.Error() }
+func (e *hintError) Unwrap() error { return e.err }
+
+func withHint(err error, hint string) error {
+	if err == nil {
+		return nil
+	}
+	return &hintError{err, hint}
+}
+
+// failure is an error as a person or program is told of it.
+type failure struct {
+	What   string `json:"what"`
+	Reason string `json:"reason"`
+	Code   int    `json:"code,omitempty"`
+	Hint   string `json:"hint,omitempty"`
+	exit   int
+}
+
+// report tells of err on stderr, in one line, and gives the exit code.
+func (a *app) report(ctx context.Context, err error) int {
+	if err == nil {
+		return exitOK
+	}
+	f := failureOf(ctx, err)
+	if a.format == formatJSON {
+		line, _ := json.Marshal(f) // strings and numbers only
+		a.err.line(string(line))
+		return f.exit
+	}
+	line := "parley: " + a.err.paint(styleError, f.Reason) + ": " + clean(f.What)
+	if f.Hint != "" {
+		line += "; " + clean(f.Hint)
+	}
+	a.err.line(line)
+	return f.exit
+}
+
+func failureOf(ctx context.Context, err error) failure {
+	f := classify(ctx, err)
+	var h *hintError
+	if errors.As(err, &h) {
+		f.Hint = h.hint
+	}
+	return f
+}
+
+func classify(ctx context.Context, err error) failure {
+	var usage *usageError
+	var damage *journal.DamageError
+	switch {
+	case errors.As(err, &usage):
+		return failure{What: err.Error(), Reason: "usage", Hint: "see 'parley help'", exit: exitUsage}
+	case errors.As(err, &damage):
+		return failure{What: err.Error(), Reason: "damaged", Hint: "keep the files as they are and restore from a copy or an export", exit: exitFailure}
+	case errors.Is(err, journal.ErrInUse):
+		return failure{What: err.Error(), Reason: "in_use",
+			Hint: "a hub has this directory open: stop it, or ask it over the wire with PARLEY_URL", exit: exitFailure}
+	}
+	if row := parley.ErrorRowOf(err); errors.Is(err, row.Err) {
+		return failure{What: messageOf(err, row), Reason: row.Reason(), Code: row.Code, Hint: hints[row.Err], exit: exitOf(row)}
+	}
+	if errors.Is(err, errTimeout) || errors.Is(err, context.DeadlineExceeded) {
+		return failure{What: err.Error(), Reason: "timeout", Hint: hints[parley.ErrUnavailable], exit: exitUnavailable}
+	}
+	if ctx.Err() != nil {
+		return failure{What: "stopped by a signal", Reason: "interrupted", exit: exitFailure}
+	}
+	return failure{What: err.Error(), Reason: "failed", exit: exitFailure}
+}
+
+// messageOf gives the text of a refusal without its reason, which is printed before it.
+func messageOf(err error, row parley.ErrorRow) string {
+	return strings.Replace(err.Error(), row.Reason()+": ", "", 1)
+}
+
+func exitOf(row parley.ErrorRow) int {
+	switch {
+	case row.Err == parley.ErrNotFound:
+		return exitNotFound
+	case row.Err == parley.ErrUnauthenticated, row.Err == parley.ErrForbidden:
+		return exitAuth
+	case row.Code >= 4090 && row.Code <= 4098:
+		return exitConflict
+	case row.Code >= 4290: // what may succeed later
+		return exitUnavailable
+	default:
+		return exitFailure
+	}
+}
+
+var hints = map[error]string{
+	parley.ErrUnauthenticated:     "set PARLEY_TOKEN to a token of this hub; 'parley token create' makes one",
+	parley.ErrForbidden:           "use a token that has the scope and the id; 'parley token create --help' says how to make one",
+	parley.ErrNotFound:            "'parley conversation list' shows what this token sees",
+	parley.ErrNotYourTurn:         "follow with 'parley tail ID -f', or take the seat with 'parley chat ID --as AGENT'",
+	parley.ErrTurnClosed:          "leave --turn out, or read on with 'parley tail ID' and answer the turn that is open",
+	parley.ErrConversationClosed:  "read it with 'parley tail ID'",
+	parley.ErrTurnConflict:        "read what was said with 'parley tail ID' and try again",
+	parley.ErrIdempotencyConflict: "use another --key: this one was used for something else",
+	parley.ErrAlreadyExists:       "choose another id, or leave it out to have one made",
+	parley.ErrCursorAhead:         "'parley conversation show ID' tells the latest seq",
+	parley.ErrRateLimited:         "try again in a moment",
+	parley.ErrUnavailable:         "is a hub running there? PARLEY_URL says where; 'parley serve --dev' starts one",
+	parley.ErrOutcomeUnknown:      "repeat it with the same --key: it is done once",
+	parley.ErrStorageFull:         "make room on the hub's disk and try again",
+}

@@ -1,0 +1,25 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// logger writes to stderr: for eyes on a terminal, else one JSON object a line.
+func (a *app) logger() zerolog.Logger {
+	if a.err.terminal && a.format != formatJSON {
+		w := zerolog.ConsoleWriter{Out: a.err, NoColor: !a.err.colour, TimeFormat: time.TimeOnly}
+		return zerolog.New(w).With().Timestamp().Logger().Level(zerolog.InfoLevel)
+	}
+	return zerolog.New(a.err).With().Timestamp().Logger().Level(zerolog.InfoLevel)
+}
+
+// randomToken makes the admin token of a hub that lives no longer than its process.
+func randomToken() string {
+	var b [24]byte
+	rand.Read(b[:]) // never fails
+	return "plt_dev_" + hex.EncodeToString(b[:])
+}

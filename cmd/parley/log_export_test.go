@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/journal/memory"
+)
+
+// otherHead is a client of a hub that says something else about its head than its events do.
+type otherHead struct{ parley.Client }
+
+func (c otherHead) GetConversation(ctx context.Context, p *parley.GetConversationParams) (*parley.Snapshot, error) {
+	s, err := c.Client.GetConversation(ctx, p)
+	if err == nil {
+		s.HeadHash = strings.Repeat("0", len(s.HeadHash))
+	}
+	return s, err
+}
+
+// TestExportComparesHeadHash: an export over the wire ends at the hash that the hub gives, or fails.
+func TestExportComparesHeadHash(t *testing.T) {
+	s, err := startServer(serverOptions{journal: memory.New(), addr: "127.0.0.1:0", log: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	client := s.hub.Client(s.hub.LocalPrincipal("ann"))
+	_, err = client.CreateConversation(t.Context(), &parley.CreateConversationParams{
+		ConversationID: "c1", Participants: []parley.Participant{{ID: "ann", Kind: parley.KindHuman}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &app{timeout: defaultTimeout}
+	if err := a.exportConversation(t.Context(), client, &exporter{out: io.Discard}, "c1"); err != nil {
+		t.Error(err)
+	}
+	err = a.exportConversation(t.Context(), otherHead{client}, &exporter{out: io.Discard}, "c1")
+	if err == nil || !strings.Contains(err.Error(), "head hash") {
+		t.Errorf("the hub's hash is another, and the export says %v", err)
+	}
+}

@@ -1,0 +1,194 @@
+package main
+
+// Output rules, for every command:
+//
+//   - stdout is data, stderr is chatter and errors. What a script wants to read is on stdout, alone.
+//   - Chatter begins with a lower-case letter and has no full stop. An error is one line: reason, what, what to do next.
+//   - -o json: one JSON value a line, with the names of the protocol. Events are the stored bytes, unchanged.
+//   - In text, whatever others wrote (messages, titles, ids, errors from the wire) passes through clean: it can neither move
+//     the cursor nor pose as a line of somebody else.
+//   - Colour only on a terminal, never when NO_COLOR is set or TERM is dumb; it never carries meaning alone.
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/fatih/color"
+	"golang.org/x/term"
+)
+
+const (
+	formatText = "text"
+	formatJSON = "json"
+)
+
+func checkFormat(f string) error {
+	if f != formatText && f != formatJSON {
+		return usagef("-o %s: expected text or json", f)
+	}
+	return nil
+}
+
+// stream is stdout or stderr. Lines are written whole.
+type stream struct {
+	colour   bool
+	terminal bool
+
+	mu sync.Mutex // guards the fields below
+	w  io.Writer
+}
+
+func newStream(w io.Writer) *stream {
+	f, isFile := w.(*os.File)
+	terminal := isFile && term.IsTerminal(int(f.Fd()))
+	colour := terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return &stream{w: w, terminal: terminal, colour: colour}
+}
+
+// Write makes a stream an io.Writer.
+func (s *stream) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.w.Write(b)
+}
+
+// line writes one line. A stream that cannot be written any more ends the program by SIGPIPE, or the next read does.
+func (s *stream) line(text string) {
+	io.WriteString(s, text+"\n")
+}
+
+func (s *stream) linef(format string, args ...any) {
+	s.line(fmt.Sprintf(format, args...))
+}
+
+type style int
+
+const (
+	stylePlain style = iota
+	styleDim
+	styleBold
+	styleError
+	styleGood
+	styleSpeakers // and the numbers above it: one per speaker
+)
+
+var styles = map[style][]color.Attribute{
+	styleDim:   {color.Faint},
+	styleBold:  {color.Bold},
+	styleError: {color.FgRed, color.Bold},
+	styleGood:  {color.FgGreen, color.Bold},
+}
+
+var speakerColours = []color.Attribute{
+	color.FgCyan, color.FgMagenta, color.FgYellow, color.FgGreen, color.FgBlue, color.FgHiRed,
+}
+
+// paint colours text where the stream shows colour. It must be clean already.
+func (s *stream) paint(st style, text string) string {
+	if !s.colour || st == stylePlain {
+		return text
+	}
+	attrs, ok := styles[st]
+	if !ok {
+		attrs = []color.Attribute{speakerColours[int(st-styleSpeakers)%len(speakerColours)], color.Bold}
+	}
+	c := color.New(attrs...)
+	c.EnableColor() // the package looks at the process's stdout; this stream has decided already
+	return c.Sprint(text)
+}
+
+// json writes v on a line of its own, without HTML escapes, so that stored events go out as they are.
+func (s *stream) json(v any) error {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(s, b.String())
+	return err
+}
+
+// clean makes a text of others harmless on one line: control characters, line and paragraph separators and
+// characters that turn the direction of writing are shown as escapes.
+func clean(text string) string {
+	if !strings.ContainsFunc(text, unsafeRune) {
+		return text
+	}
+	var b strings.Builder
+	for i, r := range text {
+		_, size := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case r == utf8.RuneError && size == 1: // not UTF-8
+			fmt.Fprintf(&b, `\x%02x`, text[i])
+		case r == utf8.RuneError, !unsafeRune(r):
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r < 0x100:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+func unsafeRune(r rune) bool {
+	if r == '\u200c' || r == '\u200d' { // joiners: scripts and emoji need them, and they move nothing
+		return false
+	}
+	return unicode.IsControl(r) || r == utf8.RuneError || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
+}
+
+// cleanLines is clean for a text of several lines: each is cleaned, and those after the first are indented, so that
+// none of them can pass for the beginning of an event. Lines longer than width, if that is a useful one, are broken between words.
+func cleanLines(text, indent string, width int) string {
+	var lines []string
+	for l := range strings.SplitSeq(strings.ReplaceAll(text, "\r\n", "\n"), "\n") {
+		l = clean(strings.ReplaceAll(l, "\t", "    "))
+		if width >= minWrap {
+			lines = append(lines, wrapLine(l, width)...)
+		} else {
+			lines = append(lines, l)
+		}
+	}
+	return strings.Join(lines, "\n"+indent)
+}
+
+// minWrap is the narrowest column that is worth breaking lines for.
+const minWrap = 30
+
+func wrapLine(l string, width int) []string {
+	var lines []string
+	for utf8.RuneCountInString(l) > width {
+		at := strings.LastIndexByte(string([]rune(l)[:width+1]), ' ')
+		if at <= 0 {
+			break
+		}
+		lines = append(lines, l[:at])
+		l = strings.TrimLeft(l[at:], " ")
+	}
+	return append(lines, l)
+}
+
+// columns is how wide a terminal is, and 0 for anything else.
+func (s *stream) columns() int {
+	f, isFile := s.w.(*os.File)
+	if !s.terminal || !isFile {
+		return 0
+	}
+	w, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return w
+}

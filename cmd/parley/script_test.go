@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"parley": main})
+}
+
+// The scripts in testdata/script run the program as its users do: real processes, files and sockets. Besides testscript's commands
+// they have:
+//
+//	hub NAME [FLAGS]      start "parley serve" and wait until it takes calls; PARLEY_URL (and PARLEY_TOKEN of a dev hub) are set
+//	hubends NAME CODE     send SIGTERM and expect that exit code
+//	hubkill NAME          kill -9
+//	begin NAME PATTERN ARGS...
+//	                      start a program and wait for the first line of its stdout that matches
+//	ends NAME SIGNAL CODE send INT, TERM or NONE and expect that exit code
+//	exits CODE ARGS...    run a program and expect that exit code
+//	jsonset VAR FIELD     set a variable to a field of the JSON object on the last stdout
+//	outset VAR            set a variable to the last stdout
+//	flip FILE TEXT        change the byte after the first TEXT in a file
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(env *testscript.Env) error {
+			env.Values[processesKey{}] = map[string]*process{}
+			env.Setenv("HOME", env.WorkDir)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"hub": startScriptHub, "hubends": endScriptHub, "hubkill": killScriptHub, "begin": begin, "ends": ends,
+			"exits": expectExit, "jsonset": setFromJSON, "outset": setFromOutput, "flip": flipByte,
+		},
+		RequireUniqueNames: true,
+	})
+}
+
+type processesKey struct{}
+
+// process is a program that a script runs beside its commands.
+type process struct {
+	cmd    *exec.Cmd
+	stderr strings.Builder
+	// line is the line of stdout that was waited for.
+	line []byte
+}
+
+// start runs a program and waits for a line of its stdout that matches. What it prints after that is thrown away.
+func start(ts *testscript.TestScript, name, pattern string, args []string) *process {
+	wanted, err := regexp.Compile(pattern)
+	ts.Check(err)
+	p := &process{cmd: exec.Command(args[0], args[1:]...)}
+	p.cmd.Dir = ts.MkAbs(".")
+	p.cmd.Env = os.Environ()
+	for _, v := range []string{"HOME", envURL, envToken, envDevToken} {
+		p.cmd.Env = append(p.cmd.Env, v+"="+ts.Getenv(v))
+	}
+	p.cmd.Stderr = &p.stderr
+	stdout, err := p.cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(p.cmd.Start())
+	ts.Value(processesKey{}).(map[string]*process)[name] = p
+	ts.Defer(func() {
+		p.cmd.Process.Kill() // does nothing to a process that has ended
+		p.cmd.Wait()
+	})
+	stuck := time.AfterFunc(20*time.Second, func() { p.cmd.Process.Kill() })
+	defer stuck.Stop()
+	out := bufio.NewReader(stdout)
+	for !wanted.Match(p.line) {
+		if p.line, err = out.ReadBytes('\n'); err != nil {
+			p.cmd.Wait()
+			ts.Fatalf("%s never said %q: %s", name, pattern, p.stderr.String())
+		}
+	}
+	return p
+}
+
+// end sends a signal and expects an exit code.
+func end(ts *testscript.TestScript, name string, signal os.Signal, code string) {
+	p := ts.Value(processesKey{}).(map[string]*process)[name]
+	if signal != nil {
+		ts.Check(p.cmd.Process.Signal(signal))
+	}
+	stuck := time.AfterFunc(drainTimeout+2*time.Second, func() { p.cmd.Process.Kill() })
+	defer stuck.Stop()
+	p.cmd.Wait() // the code is looked at below
+	if got := strconv.Itoa(p.cmd.ProcessState.ExitCode()); got != code {
+		ts.Fatalf("%s ended with code %s, expected %s: %s", name, got, code, p.stderr.String())
+	}
+}
+
+func startScriptHub(ts *testscript.TestScript, neg bool, args []string) {
+	wantArgs(ts, neg, len(args) > 0, "hub NAME [FLAGS]")
+	p := start(ts, args[0], ".", append([]string{"parley", "serve", "-o", "json", "--listen", "127.0.0.1:0"}, args[1:]...))
+	var first listening
+	ts.Check(json.Unmarshal(p.line, &first))
+	ts.Setenv(envURL, first.URL)
+	if first.Token != "" {
+		ts.Setenv(envToken, first.Token)
+	}
+}
+
+func endScriptHub(ts *testscript.TestScript, neg bool, args []string) {
+	wantArgs(ts, neg, len(args) == 2, "hubends NAME CODE")
+	end(ts, args[0], syscall.SIGTERM, args[1])
+}
+
+func killScriptHub(ts *testscript.TestScript, neg bool, args []string) {
+	wantArgs(ts, neg, len(args) == 1, "hubkill NAME")
+	end(ts, args[0], syscall.SIGKILL, "-1")
+}
+
+func begin(ts *testscript.TestScript, neg bool, args []string) {
+	wantArgs(ts, neg, len(args) > 2, "begin NAME PATTERN ARGS...")
+	start(ts, args[0], args[1], args[2:])
+}
+
+func ends(ts *testscript.TestScript, neg bool, args []string) {
+	wantArgs(ts, neg, len(args) == 3, "ends NAME SIGNAL CODE")
+	signal, ok := map[string]os.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "NONE": nil}[args[1]]
+	wantArgs(ts, neg, ok, "ends NAME INT|TERM|NONE CODE")
+	end(ts, args[0], signal, args[2])
+}
+
+func wantArgs(ts *testscript.TestScript, neg, ok bool, usage string) {
+	if neg || !ok {
+		ts.Fatalf("usage: %s", usage)
+	}
+}
+
+func expectExit(ts *testscript.TestScript, neg bool, args []string) {
+	wantArgs(ts, neg, len(args) >= 2, "exits CODE ARGS...")
+	start := time.Now()
+	err := ts.Exec(args[1], args[2:]...)
+	code := 0
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if strconv.Itoa(code) != args[0] {
+		ts.Fatalf("exit code %d, expected %s", code, args[0])
+	}
+	if took := time.Since(start); code != 0 && took > 2*time.Second {
+		ts.Fatalf("it took %s to refuse", took)
+	}
+}
+
+func setFromJSON(ts *testscript.TestScript, neg bool, args []string) {
+	wantArgs(ts, neg, len(args) == 2, "jsonset VAR FIELD")
+	var object map[string]any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &object))
+	value, ok := object[args[1]]
+	if !ok {
+		ts.Fatalf("no field %s", args[1])
+	}
+	ts.Setenv(args[0], fmt.Sprint(value))
+}
+
+func setFromOutput(ts *testscript.TestScript, neg bool, args []string) {
+	wantArgs(ts, neg, len(args) == 1, "outset VAR")
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
+}
+
+// flipByte changes one byte and keeps the length, as a failing disk or a careful forger would.
+func flipByte(ts *testscript.TestScript, neg bool, args []string) {
+	wantArgs(ts, neg, len(args) == 2, "flip FILE TEXT")
+	name := ts.MkAbs(args[0])
+	data, err := os.ReadFile(name)
+	ts.Check(err)
+	at := strings.Index(string(data), args[1])
+	if at < 0 {
+		ts.Fatalf("%s does not hold %q", args[0], args[1])
+	}
+	data[at+len(args[1])] ^= 1
+	ts.Check(os.WriteFile(name, data, 0o600))
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parleyhub/parley"
+)
+
+type sendFlags struct {
+	as, finality, key, data, schema, status, reason string
+	turn, afterSeq                                  int64
+}
+
+func (a *app) sendCommand() *cobra.Command {
+	var f sendFlags
+	c := &cobra.Command{
+		Use:   "send ID [TEXT|-]",
+		Short: "say something in a conversation",
+		Long: `send appends a message and prints its seq and turn. TEXT may be "-" for stdin; it may be left out where --data is given.
+Repeating a send with the same --key and the same words is safe: it is done once.`,
+		Args: cobra.RangeArgs(1, 2),
+	}
+	asFlag(c, &f.as)
+	c.Flags().StringVar(&f.finality, "finality", string(parley.FinalityTurn), "what the message ends: none, turn or conversation")
+	c.Flags().Int64Var(&f.turn, "turn", 0, "the turn that is meant; refused when it has ended or is not reached")
+	c.Flags().Int64Var(&f.afterSeq, "after-seq", -1, "the last seq that was read; refused when another has spoken since")
+	c.Flags().StringVar(&f.key, "key", "", "idempotency key (clientRequestId)")
+	c.Flags().StringVar(&f.data, "data", "", "JSON that goes with the text")
+	c.Flags().StringVar(&f.schema, "schema", "", "name of the shape of --data")
+	c.Flags().StringVar(&f.status, "status", "", "outcome, with --finality conversation: completed, failed or canceled")
+	c.Flags().StringVar(&f.reason, "reason", "", "reason of the outcome")
+	return a.does(c, func(ctx context.Context, args []string) error { return a.send(ctx, f, args) })
+}
+
+func (a *app) send(ctx context.Context, f sendFlags, args []string) error {
+	p, err := a.sendParams(f, args)
+	if err != nil {
+		return err
+	}
+	client, err := a.dial(ctx, f.as)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	r, err := call(ctx, a, client.SendMessage, p)
+	if err != nil {
+		return err
+	}
+	if a.format == formatJSON {
+		return a.out.json(r)
+	}
+	again := ""
+	if r.Duplicate {
+		again = " (already there)"
+	}
+	a.out.linef("seq %d turn %d%s", r.Seq, r.Turn, again)
+	return nil
+}
+
+func (a *app) sendParams(f sendFlags, args []string) (*parley.SendMessageParams, error) {
+	text, err := a.sendText(args[1:])
+	if err != nil {
+		return nil, err
+	}
+	if text == "" && f.data == "" {
+		return nil, usagef("nothing to say: give a TEXT or --data")
+	}
+	if f.data != "" && !json.Valid([]byte(f.data)) {
+		return nil, usagef("--data is not JSON")
+	}
+	finality := parley.Finality(f.finality)
+	if !finality.Valid() {
+		return nil, usagef("--finality %s: expected none, turn or conversation", f.finality)
+	}
+	outcome, err := parseOutcome(f.status, f.reason)
+	if err != nil {
+		return nil, err
+	}
+	if outcome != nil && finality != parley.FinalityConversation {
+		return nil, usagef("--status and --reason go with --finality conversation")
+	}
+	payload, err := json.Marshal(parley.Message{Text: text, Data: json.RawMessage(f.data), Schema: f.schema})
+	if err != nil {
+		return nil, err
+	}
+	p := &parley.SendMessageParams{
+		ConversationID: args[0], Payload: payload, Finality: finality, Turn: f.turn, Outcome: outcome, ClientRequestID: f.key,
+	}
+	if f.afterSeq >= 0 {
+		p.AfterSeq = &f.afterSeq
+	}
+	return p, nil
+}
+
+func (a *app) sendText(args []string) (string, error) {
+	if len(args) == 0 {
+		return "", nil
+	}
+	if args[0] != "-" {
+		return args[0], nil
+	}
+	b, err := io.ReadAll(a.in)
+	return strings.TrimRight(string(b), "\r\n"), err
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/hub/journal/memory"
+)
+
+// TestServerEndsWhenItCannotWrite: a hub whose log takes no more writes is no hub; its process ends, and says why.
+func TestServerEndsWhenItCannotWrite(t *testing.T) {
+	j := memory.New()
+	s, err := startServer(serverOptions{journal: j, addr: "127.0.0.1:0", log: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := s.hub.Client(s.hub.LocalPrincipal("ann"))
+	ended := make(chan error, 1)
+	go func() { ended <- s.run(t.Context()) }()
+	_, err = client.CreateConversation(t.Context(), &parley.CreateConversationParams{
+		ConversationID: "c1", Participants: []parley.Participant{{ID: "ann", Kind: parley.KindHuman}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.FailNext(journal.ErrOutcomeUnknown)
+	_, err = client.SendMessage(t.Context(), &parley.SendMessageParams{
+		ConversationID: "c1", Payload: json.RawMessage(`{"text":"hello"}`), Finality: parley.FinalityTurn,
+	})
+	if !errors.Is(err, parley.ErrOutcomeUnknown) {
+		t.Fatalf("%v, expected outcome_unknown", err)
+	}
+	err = <-ended
+	if err == nil || !strings.Contains(err.Error(), "takes no more writes") {
+		t.Fatalf("run ended with %v", err)
+	}
+	if f := failureOf(context.Background(), err); f.exit == exitOK || f.Hint == "" {
+		t.Errorf("reported as %+v", f)
+	}
+}
+
+// TestListenAddress: what is allowed to be listened on.
+func TestListenAddress(t *testing.T) {
+	for _, c := range []struct {
+		f    serveFlags
+		want string // empty: refused
+	}{
+		{serveFlags{dev: true, listen: "127.0.0.1:1"}, "127.0.0.1:1"},
+		{serveFlags{dev: true, listen: ":0"}, "127.0.0.1:0"},
+		{serveFlags{dev: true, listen: "[::1]:1"}, "[::1]:1"},
+		{serveFlags{dev: true, listen: "localhost:1"}, "localhost:1"},
+		{serveFlags{dev: true, listen: "0.0.0.0:1"}, ""},
+		{serveFlags{dev: true, listen: "10.0.0.1:1", insecurePublic: true}, ""},
+		{serveFlags{dev: true, listen: "localhost.example.com:1"}, ""},
+		{serveFlags{listen: "0.0.0.0:1"}, ""},
+		{serveFlags{listen: "0.0.0.0:1", insecurePublic: true}, "0.0.0.0:1"},
+		{serveFlags{listen: "nonsense"}, ""},
+	} {
+		got, err := listenAddress(c.f)
+		if got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%+v: %q, %v; expected %q", c.f, got, err, c.want)
+		}
+	}
+}

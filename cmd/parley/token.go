@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub"
+)
+
+type tokenFlags struct {
+	data, agent                   string
+	agents, scopes, conversations []string
+	expires                       time.Duration
+	admin                         bool
+}
+
+func (a *app) tokenCommand() *cobra.Command {
+	return group(&cobra.Command{Use: "token", Short: "make tokens"}, a.tokenCreateCommand())
+}
+
+func (a *app) tokenCreateCommand() *cobra.Command {
+	var f tokenFlags
+	c := &cobra.Command{
+		Use:   "create",
+		Short: "make a token and print it, once",
+		Long: `create makes a token. Over the wire (PARLEY_URL, PARLEY_TOKEN) it may do no more than the token that makes it: its ids, scopes and
+conversations are a subset, and it lasts no longer.
+
+With --data it writes into the log of a hub that is not running: that is how a hub gets its first token.
+
+  parley token create --admin --data DIR
+  parley token create --agent clinic --conversations cnv_1 --expires 24h`,
+		Args: cobra.NoArgs,
+	}
+	c.Flags().StringVar(&f.agent, "agent", "", "the id that it speaks as (admin with --admin)")
+	c.Flags().StringSliceVar(&f.agents, "agents", nil, "further ids that it may speak as")
+	c.Flags().StringSliceVar(&f.scopes, "scopes", nil, "read, write, create, claim, approve, trace, admin (default: read,write,create)")
+	c.Flags().StringSliceVar(&f.conversations, "conversations", nil, "only these conversations (default: those of the token that makes it)")
+	c.Flags().DurationVar(&f.expires, "expires", 0, "how long it lasts, such as 24h (default: as long as the token that makes it)")
+	c.Flags().BoolVar(&f.admin, "admin", false, "scope admin: everything, as anybody")
+	c.Flags().StringVar(&f.data, "data", "", "directory of the log of a hub that is not running")
+	return a.does(c, func(ctx context.Context, _ []string) error { return a.createToken(ctx, f) })
+}
+
+func (a *app) createToken(ctx context.Context, f tokenFlags) error {
+	p, err := f.params()
+	if err != nil {
+		return err
+	}
+	r, err := a.makeToken(ctx, f.data, p)
+	if err != nil {
+		return err
+	}
+	if a.format == formatJSON {
+		return a.out.json(r)
+	}
+	a.out.line(r.Token)
+	a.err.linef("token %s speaks as %s; it is shown only now", clean(r.TokenID), p.AgentID)
+	return nil
+}
+
+func (f tokenFlags) params() (*parley.CreateTokenParams, error) {
+	if f.admin && len(f.scopes) > 0 {
+		return nil, usagef("--admin has all scopes: leave --scopes out")
+	}
+	p := &parley.CreateTokenParams{
+		AgentID: f.agent, Agents: f.agents, Conversations: f.conversations, ExpiresInMs: f.expires.Milliseconds(),
+	}
+	for _, s := range f.scopes {
+		p.Scopes = append(p.Scopes, parley.Scope(s))
+	}
+	if f.admin {
+		p.Scopes = []parley.Scope{parley.ScopeAdmin}
+	}
+	if f.admin && p.AgentID == "" {
+		p.AgentID = "admin"
+	}
+	if p.AgentID == "" {
+		return nil, usagef("whose token? --agent ID, or --admin")
+	}
+	return p, nil
+}
+
+func (a *app) makeToken(ctx context.Context, data string, p *parley.CreateTokenParams) (*parley.CreateTokenResult, error) {
+	if data != "" {
+		return offlineToken(ctx, data, p)
+	}
+	client, err := a.dial(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	return call(ctx, a, client.CreateToken, p)
+}
+
+// offlineToken opens a hub without a door for one call. Whoever may write the files may do everything, so the call is an
+// admin's.
+func offlineToken(ctx context.Context, dir string, p *parley.CreateTokenParams) (*parley.CreateTokenResult, error) {
+	j, err := openData(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer j.Close()
+	h, err := hub.Open(j, &hub.Options{Version: version()})
+	if err != nil {
+		return nil, err
+	}
+	defer h.Close()
+	client := h.Client(h.LocalPrincipal("admin", parley.ScopeAdmin))
+	defer client.Close()
+	return client.CreateToken(ctx, p)
+}
