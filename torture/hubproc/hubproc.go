@@ -1,0 +1,119 @@
+// Package hubproc runs the parley program as a process of its own, for tests that need a real one: to kill it, or to let a
+// stranger talk to it.
+package hubproc
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Token is the admin token of every hub that Start starts.
+const Token = "plt_test_test"
+
+// startTimeout is how long a hub may take until it takes calls.
+const startTimeout = 20 * time.Second
+
+// Program is a parley binary.
+type Program string
+
+// Main builds the program, gives it to use, runs the tests and returns the exit code for os.Exit.
+func Main(m *testing.M, use func(Program)) int {
+	dir, err := os.MkdirTemp("", "parley-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	p := Program(filepath.Join(dir, "parley"))
+	build := exec.Command("go", "build", "-o", string(p), "github.com/parleyhub/parley/cmd/parley")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build parley: %v\n%s", err, out)
+		return 1
+	}
+	use(p)
+	return m.Run()
+}
+
+// Run runs the program to its end, which must be code 0, and gives what it printed.
+func (p Program) Run(t testing.TB, args ...string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd := exec.Command(string(p), args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("parley %s: %v\n%s", strings.Join(args, " "), err, errs.Bytes())
+	}
+	return out.String()
+}
+
+// Hub is a running hub. It is killed at the end of the test if it still runs.
+type Hub struct {
+	// URL is where it takes calls.
+	URL string
+
+	cmd    *exec.Cmd
+	stderr bytes.Buffer
+}
+
+// Start starts a dev hub on dir and waits until it takes calls.
+func (p Program) Start(t testing.TB, dir string) *Hub {
+	t.Helper()
+	h := &Hub{cmd: exec.Command(string(p), "serve", "--dev", "--listen", "127.0.0.1:0", "--data", dir, "-o", "json")}
+	h.cmd.Env = append(os.Environ(), "PARLEY_DEV_TOKEN="+Token)
+	h.cmd.Stderr = &h.stderr
+	stdout, err := h.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		h.cmd.Process.Kill() // does nothing to a process that has ended
+		h.cmd.Wait()
+	})
+	stuck := time.AfterFunc(startTimeout, func() { h.cmd.Process.Kill() })
+	defer stuck.Stop()
+	var first struct {
+		URL string `json:"url"`
+	}
+	line, err := bufio.NewReader(stdout).ReadBytes('\n')
+	if err != nil || json.Unmarshal(line, &first) != nil {
+		h.cmd.Wait()
+		t.Fatalf("the hub did not start: %v\n%s", err, h.stderr.Bytes())
+	}
+	h.URL = first.URL
+	return h
+}
+
+// Kill is kill -9. The hub must not have ended by itself before.
+func (h *Hub) Kill(t testing.TB) {
+	t.Helper()
+	if err := h.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	h.cmd.Wait()
+	if status := h.cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGKILL {
+		t.Fatalf("the hub ended by itself before it was killed: %v\n%s", h.cmd.ProcessState, h.stderr.Bytes())
+	}
+}
+
+// Stop is SIGTERM. The hub must end with code 0.
+func (h *Hub) Stop(t testing.TB) {
+	t.Helper()
+	if err := h.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.cmd.Wait(); err != nil {
+		t.Fatalf("after SIGTERM: %v\n%s", err, h.stderr.Bytes())
+	}
+}
