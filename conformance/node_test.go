@@ -1,0 +1,45 @@
+package conformance
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/parleyhub/parley/torture/hubproc"
+)
+
+var program hubproc.Program
+
+func TestMain(m *testing.M) {
+	os.Exit(hubproc.Main(m, func(p hubproc.Program) { program = p }))
+}
+
+// TestNode plays testdata/client.mjs, which uses Node's own WebSocket, fetch and SHA-256.
+func TestNode(t *testing.T) {
+	node := require(t, "node")
+	h := program.Start(t, t.TempDir())
+	cmd := exec.Command(node, "--experimental-websocket", "--no-warnings", filepath.Join("testdata", "client.mjs"))
+	cmd.Env = append(os.Environ(), "PARLEY_URL="+h.URL, "PARLEY_TOKEN="+hubproc.Token)
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", bytes.TrimSpace(out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Stop(t)
+}
+
+// require finds a program, or leaves the test out. CI must not leave it out.
+func require(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err == nil {
+		return path
+	}
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("%s is missing, and CI leaves nothing out", name)
+	}
+	t.Skipf("LEFT OUT: %s is missing on this machine", name)
+	return ""
+}
