@@ -1,0 +1,203 @@
+package parley_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/parleyhub/parley"
+
+// The libraries that not everybody may import.
+const (
+	bbolt      = "go.etcd.io/bbolt"
+	jsonrpc2   = "github.com/sourcegraph/jsonrpc2"
+	websocket  = "github.com/coder/websocket"
+	zerolog    = "github.com/rs/zerolog"
+	jsonschema = "github.com/santhosh-tekuri/jsonschema"
+	backoff    = "github.com/cenkalti/backoff"
+	cobra      = "github.com/spf13/cobra"
+)
+
+// never says what a package must not depend on, through whatever it imports. A name covers what is below it.
+var never = []struct {
+	pkg  string // every package at or below this path
+	not  string
+	why  string
+	save []string // packages at or below pkg for which it does not hold
+}{
+	{"hub", "rpc", "The hub does not know by which door it is called.", nil},
+	{"hub", "sdk", "The hub does not call itself over a wire.", nil},
+	{"hub", "executors", "The hub orders turns; it does not take them.", nil},
+	{"hub", "adapters", "The hub knows no foreign protocol.", nil},
+	{"hub", zerolog, "The hub logs by slog; how it looks is for cmd.", nil},
+	{"hub", websocket, "The hub has no sockets.", nil},
+	{"hub", jsonrpc2, "The hub speaks Go; rpc speaks JSON-RPC.", nil},
+	{"rpc", "sdk", "A door does not use the client of doors.", nil},
+	{"rpc", "executors", "A door carries; it does not speak.", nil},
+	{"rpc", "hub/journal/bolt", "A door works with any journal.", nil},
+	{"rpc", bbolt, "A door works with any journal.", nil},
+	{"executors", "hub", "The loop is the same inside the hub and outside: it knows parley.Client only.", nil},
+	{"executors", "rpc", "The loop is the same inside the hub and outside: it knows parley.Client only.", nil},
+	{"executors", "sdk", "The loop is the same inside the hub and outside: it knows parley.Client only.", nil},
+	{"executors", "internal", "The loop is the same inside the hub and outside: it knows parley.Client only.", nil},
+	{"sdk", bbolt, "Partners do not build a storage engine.", []string{"sdk/sdktest"}},
+	{"sdk", jsonschema, "Partners do not build what only the hub validates.", []string{"sdk/sdktest"}},
+	{"sdk", zerolog, "Partners choose their own logger; the sdk takes a *slog.Logger.", []string{"sdk/sdktest"}},
+	{"sdk", "hub", "Partners import the client without the server.", []string{"sdk/sdktest"}},
+	{"sdk", "rpc", "Partners import the client without the server.", []string{"sdk/sdktest"}},
+	{"examples", "hub", "An example is what a partner could write.", nil},
+	{"examples", "rpc", "An example is what a partner could write.", nil},
+	{"examples", "sdk", "An agent works with any Client.", nil},
+	{"internal", "hub", "What doors and sdk share knows neither.", nil},
+	{"internal", "rpc", "What doors and sdk share knows neither.", nil},
+	{"internal", "sdk", "What doors and sdk share knows neither.", nil},
+}
+
+// only says who alone may import a package directly.
+var only = []struct {
+	pkg string
+	by  []string
+	why string
+}{
+	{bbolt, []string{"hub/journal/bolt"}, "One package knows how the log lies on disk."},
+	{"hub/journal/bolt", []string{"cmd"}, "Which journal carries a hub is chosen where the program is put together."},
+	{websocket, []string{"internal/wire", "cmd/parley/internal/bench"}, "One package knows sockets; the bench compares with a bare one."},
+	{jsonrpc2, []string{"internal/wire", "sdk"}, "wire has the stream and the types; sdk runs the library's Conn over it. Nobody else sees either."},
+	{cobra, []string{"cmd"}, "Flags are for the program."},
+	{zerolog, []string{"cmd", "rpc"}, "Others log by slog or return errors."},
+}
+
+// toCome are packages of the design that rules name before they exist.
+var toCome = []string{"adapters"}
+
+// within says all that a package may import besides the standard library and the nouns.
+var within = []struct {
+	pkg string
+	may []string
+	why string
+}{
+	{"", nil, "The nouns import the standard library only."},
+	{"executors", []string{backoff}, "The loop is small enough to be read."},
+	{"sdk", []string{"executors", "internal/wire", backoff, jsonrpc2}, "Every library of the sdk is one of the partners' too."},
+	{"examples/priorauth", []string{"executors"}, "An example shows Parley, not libraries."},
+}
+
+type pkg struct {
+	ImportPath string
+	Standard   bool
+	Imports    []string
+	Deps       []string
+}
+
+// TestImportsPointOneWay keeps the layers of the design.
+func TestImportsPointOneWay(t *testing.T) {
+	all := load(t)
+	for _, r := range never {
+		named(t, all, r.pkg, r.not)
+		named(t, all, r.save...)
+		for _, p := range all {
+			if !below(p.ImportPath, r.pkg) || belowAny(p.ImportPath, r.save) {
+				continue
+			}
+			if i := slices.IndexFunc(p.Deps, func(d string) bool { return below(d, r.not) }); i >= 0 {
+				t.Errorf("%s depends on %s. %s", p.ImportPath, p.Deps[i], r.why)
+			}
+		}
+	}
+	for _, r := range only {
+		named(t, all, r.pkg)
+		named(t, all, r.by...)
+		for _, p := range all {
+			if !ours(p.ImportPath) || below(p.ImportPath, r.pkg) || belowAny(p.ImportPath, r.by) {
+				continue
+			}
+			if slices.ContainsFunc(p.Imports, func(i string) bool { return below(i, r.pkg) }) {
+				t.Errorf("%s imports %s. %s", p.ImportPath, r.pkg, r.why)
+			}
+		}
+	}
+	for _, r := range within {
+		named(t, all, r.pkg)
+		named(t, all, r.may...)
+		p := all[path(r.pkg)]
+		for _, i := range p.Imports {
+			if !all[i].Standard && i != module && !belowAny(i, r.may) {
+				t.Errorf("%s imports %s. %s", p.ImportPath, i, r.why)
+			}
+		}
+	}
+}
+
+// load lists every package of the module with all that it depends on, tests left out.
+func load(t *testing.T) map[string]pkg {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-deps", "-json=ImportPath,Standard,Imports,Deps", "./...")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	all := map[string]pkg{}
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p pkg
+		err := dec.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		all[p.ImportPath] = p
+	}
+}
+
+// named fails for names of packages of ours that do not exist: a rule about nothing holds always.
+func named(t *testing.T, all map[string]pkg, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if !isOurs(name) {
+			continue
+		}
+		exists := false
+		for _, p := range all {
+			exists = exists || below(p.ImportPath, name)
+		}
+		if coming := slices.Contains(toCome, name); exists == coming {
+			t.Errorf("%s exists: %v, and the rules say that it is to come: %v. Change them", path(name), exists, coming)
+		}
+	}
+}
+
+// path is the import path of a name in the tables: one of ours, or a library.
+func path(name string) string {
+	switch {
+	case name == "":
+		return module
+	case isOurs(name):
+		return module + "/" + name
+	}
+	return name
+}
+
+func isOurs(name string) bool {
+	first, _, _ := strings.Cut(name, "/")
+	return !strings.Contains(first, ".")
+}
+
+func ours(importPath string) bool {
+	return importPath == module || strings.HasPrefix(importPath, module+"/")
+}
+
+// below reports whether an import path is the one named or lies below it.
+func below(importPath, name string) bool {
+	return importPath == path(name) || strings.HasPrefix(importPath, path(name)+"/")
+}
+
+func belowAny(importPath string, names []string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return below(importPath, n) })
+}
