@@ -27,7 +27,7 @@ var _ Agent = AgentFunc(nil)
 // TurnOutcome says how an agent left its turn.
 type TurnOutcome string
 
-// The values of TurnOutcome (seed 001).
+// The values of TurnOutcome.
 const (
 	TurnPosted   TurnOutcome = "posted"
 	TurnYield    TurnOutcome = "yield"

@@ -131,6 +131,8 @@ type Snapshot struct {
 	// Events are the visible events after SinceSeq; NextSeq is the last seq examined, the cursor to go on from.
 	Events  []Event `json:"events"`
 	NextSeq int64   `json:"nextSeq"`
+	// Duplicate is true when createConversation has met the conversation of an earlier call with the same key.
+	Duplicate bool `json:"duplicate,omitempty"`
 }
 
 // ConversationSummary is a row of listConversations.

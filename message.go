@@ -1,6 +1,9 @@
 package parley
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+)
 
 // Message is the payload of a message event. At least one of Text and Data is set. Fields that this version
 // does not know survive in the event's Payload.
@@ -10,6 +13,25 @@ type Message struct {
 	// Schema names the shape of Data, such as "priorauth.decision.v1"; Tags are free labels.
 	Schema string   `json:"schema,omitempty"`
 	Tags   []string `json:"tags,omitempty"`
+}
+
+// UnmarshalJSON takes the members by their exact names; encoding/json by itself would take "Text" for text.
+func (m *Message) UnmarshalJSON(b []byte) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(b, &members); err != nil {
+		return err
+	}
+	*m = Message{Data: members["data"]}
+	for name, into := range map[string]any{"text": &m.Text, "schema": &m.Schema, "tags": &m.Tags} {
+		raw, ok := members[name]
+		if !ok {
+			continue
+		}
+		if err := json.Unmarshal(raw, into); err != nil {
+			return fmt.Errorf("payload.%s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // Trace is the payload of a trace event: diagnostics of the author, seen by the author itself, by tokens with

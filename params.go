@@ -104,8 +104,8 @@ type GetUpdatesParams struct {
 type SubscribeParams struct {
 	ConversationID string `json:"conversationId"`
 	SinceSeq       int64  `json:"sinceSeq,omitempty"`
-	// Types filters events, replay and live alike; absent means all.
-	Types []EventType `json:"types,omitempty"`
+	// Types filters events, replay and live alike; nil means all. Empty but not nil is refused.
+	Types []EventType `json:"types,omitzero"`
 }
 
 // UnsubscribeParams ends a subscription of this socket.
@@ -169,11 +169,11 @@ type CreateTokenParams struct {
 	// AgentID is the id that the token speaks as unless another is chosen.
 	AgentID string `json:"agentId"`
 	// Agents are further ids that it may speak as.
-	Agents []string `json:"agents,omitempty"`
-	// Scopes default to those of DefaultScopes that the caller has.
-	Scopes []Scope `json:"scopes,omitempty"`
-	// Conversations narrow the token to these; absent, the caller's own.
-	Conversations []string `json:"conversations,omitempty"`
+	Agents []string `json:"agents,omitzero"`
+	// Scopes are, when nil, those of DefaultScopes that the caller has. Empty but not nil is refused.
+	Scopes []Scope `json:"scopes,omitzero"`
+	// Conversations narrow the token to these; nil, the caller's own. Empty but not nil is refused.
+	Conversations []string `json:"conversations,omitzero"`
 	// ExpiresInMs is 1,000 to MaxDurationMs; absent, as long as the caller's own.
 	ExpiresInMs int64 `json:"expiresInMs,omitempty"`
 }

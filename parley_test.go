@@ -91,6 +91,15 @@ func TestEventEncoding(t *testing.T) {
 	}
 }
 
+// A member that is another in Go's eyes only does not stand in for it.
+func TestMessageMembersAreExact(t *testing.T) {
+	e := parley.Event{Payload: json.RawMessage(`{"data":1,"Text":5,"SCHEMA":[],"tags":["x"]}`)}
+	m, err := e.Message()
+	if err != nil || m.Text != "" || m.Schema != "" || string(m.Data) != "1" || len(m.Tags) != 1 {
+		t.Fatalf("%+v, %v", m, err)
+	}
+}
+
 func TestIDs(t *testing.T) {
 	for id, ok := range map[string]bool{"a": true, "a.b-c_d": true, "": false, "hub": false, "-a": false, "a b": false, "ä": false, "a\n": false} {
 		if parley.ValidParticipantID(id) != ok {

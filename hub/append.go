@@ -117,6 +117,9 @@ func (c *conversation) committed(o *op, head journal.Head, err error) {
 	if errors.Is(err, journal.ErrOutcomeUnknown) {
 		c.hub.fail(err) // first: nothing shall be decided on what may not be the log
 	}
+	if full := errors.Is(err, journal.ErrStorageFull); full || err == nil {
+		c.hub.full.Store(full)
+	}
 	var finished []*op
 	c.mu.Lock()
 	c.pending = slices.DeleteFunc(c.pending, func(p *op) bool { return p == o })

@@ -94,12 +94,12 @@ func write[T any](c *client, ctx context.Context, f func(done func(T, error))) (
 
 func (c *client) Now(ctx context.Context) (time.Time, error) {
 	return read(c, ctx, func(context.Context) (time.Time, error) {
-		return c.hub.Now(), c.hub.Ready()
+		return c.hub.Now(), c.hub.serving()
 	})
 }
 
 func (c *client) CreateConversation(ctx context.Context, q *parley.CreateConversationParams) (*parley.Snapshot, error) {
-	if err := checkJSON(q.Metadata); err != nil {
+	if err := checkJSON(q.Metadata, 2); err != nil {
 		return nil, err
 	}
 	return write(c, ctx, func(done func(*parley.Snapshot, error)) { c.hub.CreateConversation(c.p, q, done) })
@@ -169,7 +169,7 @@ func (c *client) Explain(ctx context.Context, q *parley.ExplainParams) (*parley.
 }
 
 func (c *client) SendMessage(ctx context.Context, q *parley.SendMessageParams) (*parley.SendResult, error) {
-	if err := checkJSON(q.Payload); err != nil {
+	if err := checkJSON(q.Payload, 2); err != nil {
 		return nil, err
 	}
 	r, err := write(c, ctx, func(done func(parley.SendResult, error)) { c.hub.SendMessage(c.p, q, done) })
@@ -177,7 +177,7 @@ func (c *client) SendMessage(ctx context.Context, q *parley.SendMessageParams) (
 }
 
 func (c *client) SendTrace(ctx context.Context, q *parley.SendTraceParams) (*parley.SendResult, error) {
-	if err := checkJSON(q.Payload); err != nil {
+	if err := checkJSON(q.Payload, 2); err != nil {
 		return nil, err
 	}
 	r, err := write(c, ctx, func(done func(parley.SendResult, error)) { c.hub.SendTrace(c.p, q, done) })
@@ -185,7 +185,7 @@ func (c *client) SendTrace(ctx context.Context, q *parley.SendTraceParams) (*par
 }
 
 func (c *client) SendNote(ctx context.Context, q *parley.SendNoteParams) (*parley.SeqResult, error) {
-	if err := checkJSON(q.Payload.Data); err != nil {
+	if err := checkJSON(q.Payload.Data, 3); err != nil {
 		return nil, err
 	}
 	r, err := write(c, ctx, func(done func(parley.SeqResult, error)) { c.hub.SendNote(c.p, q, done) })

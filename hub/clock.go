@@ -25,13 +25,14 @@ func newClock(h *Hub) *clock {
 	return &clock{hub: h, kick: make(chan struct{}, 1), due: make(map[string]parley.Timestamp)}
 }
 
-// set makes the clock fire for a conversation at due at the latest. Zero is no time.
+// set makes the clock fire for a conversation at due at the latest. Zero is no time: it does not fire any more.
 func (k *clock) set(conversation string, due parley.Timestamp) {
-	if due == 0 {
-		return
-	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if due == 0 {
+		k.dropLocked(conversation)
+		return
+	}
 	if at, ok := k.due[conversation]; ok && at <= due {
 		return // fires early, finds out, and is set again
 	}
@@ -43,6 +44,19 @@ func (k *clock) set(conversation string, due parley.Timestamp) {
 		default: // a kick is there already
 		}
 	}
+}
+
+// dropLocked forgets a conversation, and the entries of the forgotten once they are most of the heap.
+func (k *clock) dropLocked(conversation string) {
+	delete(k.due, conversation)
+	if len(k.heap) < 2*len(k.due)+64 {
+		return
+	}
+	k.heap = k.heap[:0]
+	for id, at := range k.due {
+		k.heap = append(k.heap, dueAt{at, id})
+	}
+	heap.Init(&k.heap)
 }
 
 // next takes the conversation that is due, or says how long to wait.
@@ -135,8 +149,9 @@ const tickAgain = time.Second
 // tick closes a conversation if it is overdue, else sets the clock again.
 func (h *Hub) tick(id string) {
 	c, err := h.pin(id)
-	if err != nil {
-		return // draining, or it cannot be read, which was logged
+	if err != nil { // draining, or it cannot be read now, which was logged
+		h.clock.set(id, parley.TimestampOf(h.Now().Add(tickAgain)))
+		return
 	}
 	c.do(&op{cmd: fold.Command{Verb: fold.Tick, From: parley.HubID}, reply: func(d *fold.Decision, err error) {
 		due, _ := d.State.Due()

@@ -20,9 +20,10 @@ type conversation struct {
 	hub *Hub
 	id  string
 
-	elem   *list.Element // in hub.unused, nil while somebody uses it; guarded by hub.mu, as are the next two
+	elem   *list.Element // in hub.unused, nil while somebody uses it; guarded by hub.mu, as are the next three
 	pins   int           // who uses it; it is dropped only at 0
 	usedAt time.Time
+	size   int // about the bytes that it holds, as of usedAt
 
 	load    sync.Once
 	loadErr error
@@ -47,6 +48,8 @@ type conversation struct {
 	changed    chan struct{} // closed by the next change; nil when nobody waits
 	deltas     []delta
 	deltaCount int64 // deltas ever passed; deltas holds the last of them
+	deltaBytes int   // of the text of deltas
+	listeners  int   // subscriptions
 	savedSeq   int64
 }
 
@@ -64,8 +67,7 @@ func (h *Hub) pin(id string) (*conversation, error) {
 	}
 	c.pins++
 	if c.elem != nil {
-		h.unused.Remove(c.elem)
-		c.elem = nil
+		h.removeUnusedLocked(c)
 	}
 	h.mu.Unlock()
 
@@ -81,6 +83,7 @@ func (h *Hub) pin(id string) (*conversation, error) {
 func (h *Hub) unpin(c *conversation) {
 	c.mu.Lock()
 	keep := c.loadErr == nil && !c.broken && c.head.Exists()
+	size := conversationBytes + c.frameBytes + keyBytes*len(c.keys)
 	c.mu.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -91,14 +94,32 @@ func (h *Hub) unpin(c *conversation) {
 		delete(h.loaded, c.id)
 		return
 	}
-	c.usedAt = time.Now()
+	c.usedAt, c.size = time.Now(), size
 	c.elem = h.unused.PushFront(c)
-	if h.unused.Len() > h.opts.MaxLoaded {
+	h.unusedBytes += size
+	if h.crowdedLocked() {
 		select {
 		case h.crowded <- struct{}{}:
 		default: // the sweeper knows
 		}
 	}
+}
+
+// What a conversation in memory costs, about: itself, and each of its keys.
+const (
+	conversationBytes = 4 << 10
+	keyBytes          = 96
+)
+
+func (h *Hub) removeUnusedLocked(c *conversation) {
+	h.unused.Remove(c.elem)
+	h.unusedBytes -= c.size
+	c.elem = nil
+}
+
+// crowdedLocked reports whether more is kept that nobody uses than there should be.
+func (h *Hub) crowdedLocked() bool {
+	return h.unused.Len() > h.opts.MaxLoaded || h.unusedBytes > h.opts.MaxLoadedBytes
 }
 
 // find pins a conversation that exists for p. A writer sees what was decided, a reader what was committed.
@@ -263,11 +284,10 @@ func (h *Hub) takeUnused() []*conversation {
 	idle := time.Now().Add(-h.opts.IdleEvict)
 	for e := h.unused.Back(); e != nil; e = h.unused.Back() {
 		c := e.Value.(*conversation)
-		if c.usedAt.After(idle) && h.unused.Len() <= h.opts.MaxLoaded {
+		if c.usedAt.After(idle) && !h.crowdedLocked() {
 			break
 		}
-		h.unused.Remove(e)
-		c.elem = nil
+		h.removeUnusedLocked(c)
 		delete(h.loaded, c.id)
 		out = append(out, c)
 	}

@@ -13,8 +13,11 @@ type delta struct {
 	after int64
 }
 
-// keepDeltas is how many deltas a subscriber may be behind before it misses some.
-const keepDeltas = 256
+// What a subscriber may be behind before it misses deltas.
+const (
+	keepDeltas     = 256
+	keepDeltaBytes = 128 << 10
+)
 
 // SendDelta passes a piece of text to live subscribers, if a message of that turn would be taken.
 func (h *Hub) SendDelta(p *Principal, q *parley.SendDeltaParams, done func(error)) {
@@ -49,14 +52,31 @@ func checkDelta(q *parley.SendDeltaParams) error {
 	return nil
 }
 
-// pass gives a delta to whoever is subscribed.
+// pass gives a delta to whoever is subscribed, unless its turn has ended meanwhile.
 func (c *conversation) pass(d parley.Delta) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.listeners == 0 || c.durable.Closed() || d.Turn != c.durable.CurrentTurn() {
+		return
+	}
 	c.deltas = append(c.deltas, delta{d, c.durable.Seq})
 	c.deltaCount++
-	if len(c.deltas) > 2*keepDeltas {
-		c.deltas = append([]delta(nil), c.deltas[len(c.deltas)-keepDeltas:]...)
+	c.deltaBytes += len(d.Text)
+	drop := 0
+	for len(c.deltas)-drop > keepDeltas || c.deltaBytes > keepDeltaBytes {
+		c.deltaBytes -= len(c.deltas[drop].Text)
+		drop++
 	}
+	clear(c.deltas[:drop])
+	c.deltas = c.deltas[drop:]
 	c.wakeLocked()
+}
+
+// listen counts who is subscribed. Deltas are kept for them only.
+func (c *conversation) listen(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.listeners += n; c.listeners == 0 {
+		c.deltas, c.deltaBytes = nil, 0
+	}
 }

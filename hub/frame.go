@@ -73,6 +73,9 @@ func (c *conversation) after(seq int64, n int) ([]frame, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s after %d: %w", c.id, seq, err)
 	}
+	if len(records) == 0 {
+		return nil, fmt.Errorf("read %s after %d: nothing there, where %d is the head", c.id, seq, latest)
+	}
 	out := make([]frame, 0, len(records))
 	for _, r := range records {
 		meta, err := peek(r.Data)

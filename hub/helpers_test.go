@@ -26,7 +26,7 @@ func counted(prefix string) *hub.Options {
 	}
 }
 
-// restart closes h and opens a hub on what next gives.
+// startOn starts a hub on j that is closed at the end of the test.
 func startOn(t testing.TB, j journal.Journal, o *hub.Options) *hub.Hub {
 	t.Helper()
 	h, err := hub.Open(j, o)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/parleyhub/parley"
@@ -26,6 +27,8 @@ type Options struct {
 	Logger *slog.Logger
 	// MaxLoaded bounds the conversations in memory that nobody uses at the moment; 0 means 4096.
 	MaxLoaded int
+	// MaxLoadedBytes bounds about the bytes of the same; 0 means 256 MiB.
+	MaxLoadedBytes int
 	// IdleEvict is how long a conversation that nobody uses stays in memory; 0 means 5 minutes.
 	IdleEvict time.Duration
 	// NewID makes ids that begin with prefix; nil means random ones.
@@ -47,6 +50,9 @@ func (o *Options) withDefaults() Options {
 	}
 	if d.MaxLoaded == 0 {
 		d.MaxLoaded = 4096
+	}
+	if d.MaxLoadedBytes == 0 {
+		d.MaxLoadedBytes = 256 << 20
 	}
 	if d.IdleEvict == 0 {
 		d.IdleEvict = 5 * time.Minute
@@ -89,15 +95,17 @@ type Hub struct {
 	wg       sync.WaitGroup
 	draining chan struct{}
 	failed   chan struct{}
+	full     atomic.Bool   // the last append found no room
 	crowded  chan struct{} // one slot: more conversations are unused than are kept
 
-	mu      sync.Mutex // guards the fields below
-	loaded  map[string]*conversation
-	unused  *list.List // of *conversation in loaded that nobody uses, the one used last in front
-	drained bool
-	failure error
-	ops     int       // commands that are not answered
-	quiet   sync.Cond // on mu: ops has become 0
+	mu          sync.Mutex // guards the fields below
+	loaded      map[string]*conversation
+	unused      *list.List // of *conversation in loaded that nobody uses, the one used last in front
+	unusedBytes int
+	drained     bool
+	failure     error
+	ops         int       // commands that are not answered
+	quiet       sync.Cond // on mu: ops has become 0
 }
 
 // Open starts a hub on j. The hub does not close j; do so after Close.
@@ -146,8 +154,20 @@ func (h *Hub) Err() error {
 	return h.failure
 }
 
-// Ready says why the hub does not serve, or nil.
+// Ready says why the hub does not serve reads and writes, or nil. With a full storage it serves reads, and takes writes to find out whether
+// there is room again, but is not ready.
 func (h *Hub) Ready() error {
+	if err := h.serving(); err != nil {
+		return err
+	}
+	if h.full.Load() {
+		return refusalOf(journal.ErrStorageFull)
+	}
+	return nil
+}
+
+// serving says why the hub takes no calls, or nil.
+func (h *Hub) serving() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {

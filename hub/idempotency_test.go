@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/parleyhub/parley"
@@ -152,16 +153,16 @@ func TestRetryOfTheClose(t *testing.T) {
 }
 
 func TestRetryAfterEviction(t *testing.T) {
-	j := newJournal(t)
-	h := startOn(t, j, &hub.Options{IdleEvict: time.Millisecond})
-	id, last, first := closedLong(t, h)
-	for { // it is kept once the conversation was dropped
-		if seq, _, err := j.LoadState(id); err != nil || seq == first.Seq {
-			break
+	synctest.Test(t, func(t *testing.T) {
+		j := newJournal(t)
+		h := startOn(t, j, &hub.Options{IdleEvict: time.Second})
+		id, last, first := closedLong(t, h)
+		<-time.After(3 * time.Second)
+		if seq, _, err := j.LoadState(id); err != nil || seq != first.Seq || h.Loaded() != 0 {
+			t.Fatalf("state kept at %d, %v; %d loaded", seq, err, h.Loaded())
 		}
-		waitBriefly(t)
-	}
-	checkRetries(t, h, id, last, first)
+		checkRetries(t, h, id, last, first)
+	})
 }
 
 // waitBriefly lets the hub's goroutines go on.

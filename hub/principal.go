@@ -2,6 +2,7 @@ package hub
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/parleyhub/parley"
@@ -49,12 +50,15 @@ func (p *Principal) viewer() fold.Viewer {
 // maxIDBytes is as long as an id of a conversation gets.
 const maxIDBytes = 64
 
+// reserved reports whether an id is of a conversation of the hub's own.
+func reserved(id string) bool { return strings.HasPrefix(id, "~") }
+
 // reaches reports whether its token lets it near a conversation at all.
 func (p *Principal) reaches(id string) bool {
 	if id == "" || len(id) > maxIDBytes {
 		return false
 	}
-	if id[0] == '~' {
+	if reserved(id) {
 		return p.Admin() && p.conversations == nil
 	}
 	return p.conversations == nil || slices.Contains(p.conversations, id)
@@ -65,15 +69,21 @@ func (p *Principal) sees(s *fold.State) bool {
 	return s.Exists() && p.reaches(s.ID) && (p.Admin() || p.AgentID == s.CreatedBy || s.HasParticipant(p.AgentID))
 }
 
+func (h *Hub) expired(p *Principal) bool {
+	return !p.ExpiresAt.IsZero() && !h.Now().Before(p.ExpiresAt)
+}
+
+var errExpired = parley.Refuse(parley.ErrUnauthenticated, "the token has expired", "a token that is valid")
+
 // allow refuses what the principal's scopes do not include, and everything when the hub drains or has failed.
 func (h *Hub) allow(p *Principal, method string) error {
-	if err := h.Ready(); err != nil {
+	if err := h.serving(); err != nil {
 		return err
 	}
 	m, _ := parley.MethodByName(method)
 	switch {
-	case !p.ExpiresAt.IsZero() && !h.Now().Before(p.ExpiresAt):
-		return parley.Refuse(parley.ErrUnauthenticated, "the token has expired", "a token that is valid")
+	case h.expired(p):
+		return errExpired
 	case !p.Has(m.Scope):
 		return parley.Refuse(parley.ErrForbidden, method+" needs the scope "+string(m.Scope), "a token with scope "+string(m.Scope))
 	}

@@ -82,7 +82,7 @@ func TestCloseRacesPosts(t *testing.T) {
 	}
 }
 
-// TestOneFloorManySpeakers: many hands of one participant race for the same turn; exactly one opens each.
+// TestOneTurnOneWinner: many hands of one participant race for the same turn; exactly one opens each.
 func TestOneTurnOneWinner(t *testing.T) {
 	j := newJournal(t)
 	h := startOn(t, j, nil)

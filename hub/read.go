@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -186,8 +187,11 @@ func (h *Hub) list(ctx context.Context, p *Principal, label string, after journa
 			return nil, ctx.Err()
 		}
 		summary, ok, err := h.summary(p, row.Conversation)
-		if err != nil {
+		if errors.Is(err, parley.ErrUnavailable) {
 			return nil, err
+		}
+		if err != nil { // logged by who loads it: one that is damaged does not hide the others
+			ok = false
 		}
 		if ok && (status == "" || summary.Status == status) {
 			out.Conversations = append(out.Conversations, summary)

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
@@ -26,8 +27,7 @@ type Item struct {
 // Subscription is a cursor and a wake-up. It is for one goroutine, but for Close.
 type Subscription struct {
 	c      *conversation
-	id     string // of the participant
-	viewer fold.Viewer
+	caller atomic.Pointer[Principal]
 	types  []parley.EventType
 	latest int64
 
@@ -48,18 +48,40 @@ func (h *Hub) Subscribe(_ context.Context, p *Principal, q *parley.SubscribePara
 	if err != nil {
 		return nil, err
 	}
+	if q.Types != nil && len(q.Types) == 0 {
+		h.unpin(c)
+		return nil, parley.Refuse(parley.ErrValidationFailed, "types is empty", "at least one type, or no types for all")
+	}
 	for _, t := range q.Types {
 		if t != parley.TypeMessage && t != parley.TypeTrace && t != parley.TypeSystem {
 			h.unpin(c)
 			return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("types has %q", t), "message, trace or system")
 		}
 	}
-	s := &Subscription{c: c, id: p.AgentID, viewer: p.viewer(), types: slices.Clone(q.Types), cursor: q.SinceSeq, closed: make(chan struct{})}
+	s := &Subscription{c: c, types: slices.Clone(q.Types), cursor: q.SinceSeq, closed: make(chan struct{})}
+	s.caller.Store(p)
 	c.mu.Lock()
 	s.latest, s.deltas = c.durable.Seq, c.deltaCount
 	c.mu.Unlock()
+	c.listen(+1)
 	return s, nil
 }
+
+// Allows says why p could not hold the subscription, or nil: p must be the same participant, with the scope, the
+// conversation and the sight that it was made with.
+func (s *Subscription) Allows(p *Principal) error {
+	s.c.mu.Lock()
+	seen := p.sees(&s.c.durable)
+	s.c.mu.Unlock()
+	now := s.caller.Load()
+	if !seen || p.AgentID != now.AgentID || !p.Has(parley.ScopeRead) || p.viewer() != now.viewer() {
+		return parley.Refuse(parley.ErrForbidden, "a subscription of this socket needs more than the token allows", "a token that allows as much, or unsubscribe")
+	}
+	return nil
+}
+
+// Renew makes the subscription p's, which it must allow: it ends when p does.
+func (s *Subscription) Renew(p *Principal) { s.caller.Store(p) }
 
 // LatestSeq is the head when the subscription was made.
 func (s *Subscription) LatestSeq() int64 { return s.latest }
@@ -68,51 +90,74 @@ func (s *Subscription) LatestSeq() int64 { return s.latest }
 func (s *Subscription) Close() {
 	s.closeOnce.Do(func() {
 		close(s.closed)
+		s.c.listen(-1)
 		s.c.hub.unpin(s.c)
 	})
 }
 
-// Next waits until there is something and gives at most max items. It fails when ctx ends, the hub drains, or the
-// log cannot be read.
+// Wait returns when Next may have something, without reading it: so that a door reads for its peer only what the peer takes. It fails as Next
+// does.
+func (s *Subscription) Wait(ctx context.Context) error {
+	for {
+		now, changed, err := s.look(ctx)
+		if err != nil || s.pending(now) {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.closed:
+		case <-s.c.hub.draining:
+		}
+	}
+}
+
+// Next waits until there is something and gives at most max items, at least 1. It fails when ctx ends, the hub drains, the
+// caller's token has expired (ErrUnauthenticated), or the log cannot be read.
 func (s *Subscription) Next(ctx context.Context, max int) ([]Item, error) {
 	for {
-		select {
-		case <-s.closed:
-			return nil, parley.Refuse(parley.ErrUnavailable, "the subscription was closed", "")
-		case <-s.c.hub.draining:
-			return nil, errDraining
-		default:
-		}
-		if err := ctx.Err(); err != nil {
+		if err := s.Wait(ctx); err != nil {
 			return nil, err
 		}
 		if len(s.rest) > 0 {
 			return s.give(s.rest, max), nil
 		}
-		s.c.mu.Lock()
-		now, changed, broken := s.lookLocked(), s.c.changedLocked(), s.c.broken
-		s.c.mu.Unlock()
-		if broken {
-			return nil, errBroken
+		now, _, err := s.look(ctx)
+		if err != nil {
+			return nil, err
 		}
-		items, err := s.collect(now, max)
+		items, err := s.collect(s.caller.Load(), now, max)
 		if err != nil {
 			return nil, err
 		}
 		if len(items) > 0 {
 			return s.give(items, max), nil
 		}
-		if s.cursor < now.state.Seq {
-			continue // all that was examined is not for this reader
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-s.closed:
-		case <-s.c.hub.draining:
-		}
 	}
+}
+
+// look says what there is, gives the channel that the next change closes, or says why the subscription has ended.
+func (s *Subscription) look(ctx context.Context) (look, <-chan struct{}, error) {
+	select {
+	case <-s.closed:
+		return look{}, nil, parley.Refuse(parley.ErrUnavailable, "the subscription was closed", "")
+	case <-s.c.hub.draining:
+		return look{}, nil, errDraining
+	default:
+	}
+	if err := ctx.Err(); err != nil {
+		return look{}, nil, err
+	}
+	s.c.mu.Lock()
+	now, changed, broken := s.lookLocked(), s.c.changedLocked(), s.c.broken
+	s.c.mu.Unlock()
+	return now, changed, s.c.stillServes(s.caller.Load(), broken)
+}
+
+// pending reports whether there is anything to examine: an event, a delta, caught_up, or perhaps other guidance.
+func (s *Subscription) pending(now look) bool {
+	return len(s.rest) > 0 || s.cursor < now.state.Seq || len(now.deltas) > 0 || !s.caughtUp || now.state.Stand() != s.stand
 }
 
 // give cuts items to what was asked for and keeps the rest: never more than a page and the deltas between.
@@ -139,8 +184,9 @@ func (s *Subscription) lookLocked() look {
 }
 
 // collect gives the events up to the state looked at and the deltas between them; then, at the head, caught_up and guidance.
-func (s *Subscription) collect(now look, max int) ([]Item, error) {
+func (s *Subscription) collect(caller *Principal, now look, max int) ([]Item, error) {
 	var items []Item
+	viewer := caller.viewer()
 	if s.cursor < now.state.Seq {
 		frames, err := s.c.after(s.cursor, max)
 		if err != nil {
@@ -152,7 +198,7 @@ func (s *Subscription) collect(now look, max int) ([]Item, error) {
 			}
 			items = s.takeDeltas(items, &now, f.seq)
 			s.cursor = f.seq
-			if s.viewer.Sees(f.meta) && (s.types == nil || slices.Contains(s.types, f.meta.Type)) {
+			if viewer.Sees(f.meta) && (s.types == nil || slices.Contains(s.types, f.meta.Type)) {
 				items = append(items, Item{Seq: f.seq, Event: f.data, Tail: f.tail})
 			}
 		}
@@ -161,15 +207,15 @@ func (s *Subscription) collect(now look, max int) ([]Item, error) {
 		return items, nil
 	}
 	if stand := now.state.Stand(); !s.caughtUp || stand != s.stand {
-		items = s.stands(items, &now.state)
+		items = s.stands(items, caller.AgentID, &now.state)
 		s.stand = stand
 	}
 	return s.takeDeltas(items, &now, now.state.Seq+1), nil
 }
 
 // stands tells, at the head, that the reader has caught up, and its guidance where that is another one than it was told last.
-func (s *Subscription) stands(items []Item, state *fold.State) []Item {
-	g := state.Guidance(s.id, false)
+func (s *Subscription) stands(items []Item, id string, state *fold.State) []Item {
+	g := state.Guidance(id, false)
 	told := g
 	told.DeadlineMs = 0 // moves with every event, and is information only
 	if s.caughtUp && reflect.DeepEqual(told, s.guidance) {

@@ -328,7 +328,84 @@ func TestDeltas(t *testing.T) {
 		if err != nil || len(items) != 256 || items[255].Delta.Index != 999 || items[0].Delta.Index != 744 {
 			t.Fatalf("%d deltas, %v", len(items), err)
 		}
+		// One who is still behind is told none before it has caught up.
+		behind, err := h.Subscribe(t.Context(), b, &parley.SubscribeParams{ConversationID: id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer behind.Close()
+		if _, err := behind.Next(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		if err := delta(a, 3, 0); err != nil {
+			t.Fatal(err)
+		}
+		say(t, h, a, message(id, "d", parley.FinalityNone, ""))
+		for caughtUp := false; !caughtUp; {
+			items, err := behind.Next(t.Context(), 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, i := range items {
+				if caughtUp = caughtUp || i.CaughtUp; i.Delta != nil && !caughtUp {
+					t.Fatal("a delta before caught_up")
+				}
+			}
+		}
 	})
+}
+
+// TestGuidanceIsPushed after each event that changed it, and after no other.
+func TestGuidanceIsPushed(t *testing.T) {
+	h := startOn(t, newJournal(t), nil)
+	a, b := h.LocalPrincipal("a"), h.LocalPrincipal("b")
+	id := create(t, h, a, &parley.CreateConversationParams{Participants: seats("a", "b"), Limits: &parley.Limits{IdleTimeoutMs: 60_000}})
+	s, err := h.Subscribe(t.Context(), b, &parley.SubscribeParams{ConversationID: id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var got []string
+	until := func(seq int64) { // each step is looked at before the next is made
+		t.Helper()
+		for done := false; !done; {
+			items, err := s.Next(t.Context(), 100)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, i := range items {
+				switch {
+				case i.Event != nil:
+					got = append(got, fmt.Sprint(i.Seq))
+					done = i.Seq == seq
+				case i.Guidance != nil:
+					got = append(got, string(i.Guidance.Kind)+string(i.Guidance.Action))
+				}
+			}
+		}
+	}
+	until(1)
+	add := &parley.AddParticipantParams{ConversationID: id, Participant: parley.Participant{ID: "c", Kind: parley.KindAgent}}
+	if _, err := one(func(done func(parley.SeqResult, error)) { h.AddParticipant(a, add, done) }); err != nil {
+		t.Fatal(err)
+	}
+	until(2)
+	if _, err := one(func(done func(parley.SeqResult, error)) { h.SendNote(b, note(id, "n", ""), done) }); err != nil {
+		t.Fatal(err)
+	}
+	until(3)
+	for seq, q := range []*parley.SendMessageParams{message(id, "m", parley.FinalityNone, ""), message(id, "m", parley.FinalityNone, ""), message(id, "m", parley.FinalityTurn, "")} {
+		say(t, h, a, q)
+		until(int64(seq + 4))
+	}
+	say(t, h, b, message(id, "m", parley.FinalityNone, ""))
+	until(7)
+	say(t, h, b, message(id, "m", parley.FinalityConversation, ""))
+	until(8)
+	want := []string{"1", "wait", "2", "3", "4", "wait", "5", "6", "may_speakstart_turn", "7", "may_speakcontinue_turn", "8", "closed"}
+	if !slices.Equal(got, want) {
+		t.Fatalf("got  %v\nwant %v", got, want)
+	}
 }
 
 func TestSubscriptionEnds(t *testing.T) {

@@ -37,7 +37,7 @@ func loadTokens(h *Hub) (*tokens, error) {
 			if err := json.Unmarshal(r.Data, &e); err != nil {
 				return nil, err
 			}
-			if sys, err := e.System(); err == nil && sys.Token != nil {
+			if sys, err := e.System(); err == nil && sys.Token != nil && !ended(sys.Token, h.Now()) {
 				t.byID[sys.Token.TokenID] = sys.Token
 			}
 			after = r.Seq
@@ -51,6 +51,32 @@ func (t *tokens) find(id string) *parley.TokenRecord {
 	return t.byID[id]
 }
 
+func ended(r *parley.TokenRecord, now time.Time) bool {
+	return r.ExpiresAt != 0 && !now.Before(r.ExpiresAt.Time())
+}
+
+// maxTokensOfOne bounds the tokens that one participant without scope admin has made and that have not expired.
+const maxTokensOfOne = 1000
+
+// room forgets expired tokens and refuses one more where a participant has made as many as it may.
+func (t *tokens) room(p *Principal, now time.Time) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	made := 0
+	for id, r := range t.byID {
+		switch {
+		case ended(r, now):
+			delete(t.byID, id)
+		case r.CreatedBy == p.AgentID:
+			made++
+		}
+	}
+	if made >= maxTokensOfOne && !p.Admin() {
+		return parley.Refuse(parley.ErrTooLarge, fmt.Sprintf("%s has made %d tokens that have not expired", p.AgentID, made), fmt.Sprintf("at most %d", maxTokensOfOne))
+	}
+	return nil
+}
+
 func (t *tokens) put(r *parley.TokenRecord) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,7 +88,7 @@ var errBadToken = parley.Refuse(parley.ErrUnauthenticated, "the token is not val
 // Authenticate tells who calls with a token. agentID chooses among the ids that the token may speak as; empty is its
 // first ("admin" for the root token). It fails with ErrUnauthenticated or, for another's id, ErrForbidden.
 func (h *Hub) Authenticate(token, agentID string) (*Principal, error) {
-	if err := h.Ready(); err != nil {
+	if err := h.serving(); err != nil {
 		return nil, err
 	}
 	p, err := h.principal(token)
@@ -187,6 +213,9 @@ func (h *Hub) newToken(p *Principal, q *parley.CreateTokenParams) (*parley.Token
 			return nil, err
 		}
 	}
+	if err := h.tokens.room(p, h.Now()); err != nil {
+		return nil, err
+	}
 	return r, h.checkTokenExpiry(p, r, q.ExpiresInMs)
 }
 
@@ -228,6 +257,7 @@ func checkTokenScopes(p *Principal, r *parley.TokenRecord) error {
 			return widens("the caller does not have the scope %s", s)
 		}
 	}
+	r.Scopes = slices.Compact(slices.Sorted(slices.Values(r.Scopes)))
 	return nil
 }
 

@@ -27,10 +27,13 @@ func (h *Hub) WaitForChange(ctx context.Context, p *Principal, q *parley.WaitFor
 	defer timer.Stop()
 	for timedOut := false; ; {
 		c.mu.Lock()
-		latest, changed := c.durable.Seq, c.changedLocked()
+		latest, changed, broken := c.durable.Seq, c.changedLocked(), c.broken
 		c.mu.Unlock()
+		if err := c.stillServes(p, broken); err != nil {
+			return none, err
+		}
 		if grown := latest > q.SinceSeq; grown || timedOut {
-			return parley.WaitForChangeResult{LatestSeq: latest, TimedOut: !grown}, nil
+			return parley.WaitForChangeResult{LatestSeq: latest, TimedOut: !grown && q.TimeoutMs > 0}, nil
 		}
 		if timedOut, err = h.wait(ctx, changed, timer, q.TimeoutMs); err != nil {
 			return none, err
@@ -55,8 +58,25 @@ func (h *Hub) wait(ctx context.Context, changed <-chan struct{}, timer *time.Tim
 	}
 }
 
+// stillServes is asked after each wait: the caller's token may have expired meanwhile.
+func (c *conversation) stillServes(p *Principal, broken bool) error {
+	switch {
+	case broken:
+		return errBroken
+	case c.hub.expired(p):
+		return errExpired
+	}
+	return nil
+}
+
 // GetUpdates gives the messages after sinceSeq, which come beside the result as stored, and the caller's guidance, once until holds.
 func (h *Hub) GetUpdates(ctx context.Context, p *Principal, q *parley.GetUpdatesParams) (*parley.GetUpdatesResult, [][]byte, error) {
+	return h.GetUpdatesWhen(ctx, p, q, func(context.Context) error { return nil })
+}
+
+// GetUpdatesWhen is GetUpdates that asks gate between the wait and the reading of the messages: so that a door reads for its peer only what the
+// peer takes.
+func (h *Hub) GetUpdatesWhen(ctx context.Context, p *Principal, q *parley.GetUpdatesParams, gate func(context.Context) error) (*parley.GetUpdatesResult, [][]byte, error) {
 	c, limit, err := h.open(p, parley.MethodGetUpdates, q.ConversationID, q.SinceSeq, q.Limit)
 	if err != nil {
 		return nil, nil, err
@@ -76,13 +96,19 @@ func (h *Hub) GetUpdates(ctx context.Context, p *Principal, q *parley.GetUpdates
 	defer timer.Stop()
 	for timedOut := false; ; {
 		c.mu.Lock()
-		s, changed := c.durable, c.changedLocked()
+		s, changed, broken := c.durable, c.changedLocked(), c.broken
 		c.mu.Unlock()
+		if err := c.stillServes(p, broken); err != nil {
+			return nil, nil, err
+		}
 		holds, err := u.holds(&s)
 		if err != nil {
 			return nil, nil, err
 		}
 		if holds || timedOut {
+			if err := gate(ctx); err != nil {
+				return nil, nil, err
+			}
 			return u.result(&s, q.SinceSeq, limit, !holds && q.TimeoutMs > 0)
 		}
 		if timedOut, err = h.wait(ctx, changed, timer, q.TimeoutMs); err != nil {

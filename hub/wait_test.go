@@ -58,7 +58,7 @@ func TestTimeouts(t *testing.T) {
 		for _, c := range []struct{ ms, want int64 }{{0, 0}, {1, 1}, {1234, 1234}, {60_000, 60_000}, {60_001, 60_000}, {1 << 53, 60_000}} {
 			start := time.Now()
 			r, err := h.WaitForChange(t.Context(), a, &parley.WaitForChangeParams{ConversationID: id, SinceSeq: 1, TimeoutMs: c.ms})
-			if took := time.Since(start).Milliseconds(); err != nil || !r.TimedOut || r.LatestSeq != 1 || took != c.want {
+			if took := time.Since(start).Milliseconds(); err != nil || r.TimedOut != (c.ms > 0) || r.LatestSeq != 1 || took != c.want {
 				t.Fatalf("waitForChange %d: %+v, %v after %d ms", c.ms, r, err, took)
 			}
 			for _, until := range []parley.Until{"", parley.UntilAny, parley.UntilMessage, parley.UntilMyTurn, parley.UntilClosed} {
@@ -286,5 +286,44 @@ func TestUpdatesAreOfOneMoment(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestReadsAreOfOneMoment: a page that was not cut short reaches up to the seq that the state beside it is of.
+func TestReadsAreOfOneMoment(t *testing.T) {
+	h := startOn(t, newJournal(t), nil)
+	a, b := h.LocalPrincipal("a"), h.LocalPrincipal("b")
+	id := create(t, h, a, open2("a", "b"))
+	const writes = 5000
+	go func() {
+		for i := range writes {
+			f := []parley.Finality{parley.FinalityNone, parley.FinalityTurn}[i%2]
+			h.SendMessage(a, message(id, "x", f, ""), func(_ parley.SendResult, err error) {
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}()
+	open := func(seq int64) bool { return seq%2 == 0 } // event 1 is the create, 2 opens a turn, 3 closes it
+	for since := int64(1); since <= writes; {
+		u, events, err := h.GetUpdates(t.Context(), b, &parley.GetUpdatesParams{ConversationID: id, SinceSeq: since, TimeoutMs: 60_000, Limit: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(events) < 1000 && u.NextSeq != u.LatestSeq {
+			t.Fatalf("updates: next %d, latest %d", u.NextSeq, u.LatestSeq)
+		}
+		if may := u.Guidance.Kind == parley.MaySpeak; may == open(u.LatestSeq) {
+			t.Fatalf("may speak %t at %d", may, u.LatestSeq)
+		}
+		s, _, err := h.GetConversation(t.Context(), b, &parley.GetConversationParams{ConversationID: id, SinceSeq: u.NextSeq, Limit: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (s.OpenTurn != nil) != open(s.LatestSeq) || s.NextSeq > s.LatestSeq || (s.LatestSeq-u.NextSeq < 900 && s.NextSeq != s.LatestSeq) {
+			t.Fatalf("snapshot: open %+v, next %d, latest %d", s.OpenTurn, s.NextSeq, s.LatestSeq)
+		}
+		since = u.NextSeq
 	}
 }

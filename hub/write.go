@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
+	"strings"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
@@ -84,12 +85,18 @@ func (h *Hub) enter(p *Principal, method, conversation string) (*conversation, e
 	return h.find(p, conversation, false)
 }
 
-// enterWrite is enter for a write: it may follow one that is not committed yet.
+// enterWrite is enter for a write: it may follow one that is not committed yet. The hub's own conversations are written by the
+// hub alone.
 func (h *Hub) enterWrite(p *Principal, method, conversation string) (*conversation, error) {
 	if err := h.allow(p, method); err != nil {
 		return nil, err
 	}
-	return h.find(p, conversation, true)
+	c, err := h.find(p, conversation, true)
+	if err == nil && reserved(conversation) {
+		h.unpin(c)
+		return nil, parley.Refuse(parley.ErrForbidden, "only the hub writes to this conversation", "")
+	}
+	return c, err
 }
 
 func checkSpeech(cmd fold.Command, payload json.RawMessage) (json.RawMessage, error) {
@@ -173,19 +180,37 @@ func (h *Hub) CreateConversation(p *Principal, q *parley.CreateConversationParam
 		done(nil, err)
 		return
 	}
-	c.do(&op{cmd: cmd, labels: labels, reply: func(_ *fold.Decision, err error) {
+	c.do(&op{cmd: cmd, labels: labels, reply: func(d *fold.Decision, err error) {
 		if err != nil {
 			done(nil, err)
 			return
 		}
-		// The first page of a conversation that was just committed is in memory.
-		snapshot, events, err := c.snapshot(p, 0, parley.DefaultPage)
-		if err == nil {
-			snapshot.Events, err = decodeEvents(events)
-		}
-		done(snapshot, err)
+		duplicate := d.Duplicate
+		h.mu.Lock()
+		c.pins++ // until the snapshot is read, which the goroutine of the commits shall not wait for
+		h.mu.Unlock()
+		h.wg.Go(func() { c.created(p, duplicate, done) })
 	}})
 }
+
+// created answers createConversation. What was created stays so when it cannot be read.
+func (c *conversation) created(p *Principal, duplicate bool, done func(*parley.Snapshot, error)) {
+	defer c.hub.unpin(c)
+	snapshot, events, err := c.snapshot(p, 0, parley.DefaultPage)
+	if err == nil {
+		snapshot.Events, err = decodeEvents(events)
+	}
+	if err != nil {
+		c.hub.log.Error("cannot read a conversation that was created", "conversation", c.id, "error", err)
+		done(nil, parley.Refuse(parley.ErrOutcomeUnknown, "the conversation was created but cannot be read", "a retry with the same clientRequestId"))
+		return
+	}
+	snapshot.Duplicate = duplicate
+	done(snapshot, nil)
+}
+
+// madeID begins the ids that the hub makes. Callers may not choose such, so that nobody takes the id that another's key leads to.
+const madeID = "cnv_"
 
 func (h *Hub) prepareCreate(p *Principal, q *parley.CreateConversationParams) (*conversation, fold.Command, []string, error) {
 	var none fold.Command
@@ -204,11 +229,13 @@ func (h *Hub) prepareCreate(p *Principal, q *parley.CreateConversationParams) (*
 	}
 	id := q.ConversationID
 	switch {
+	case strings.HasPrefix(id, madeID):
+		return nil, none, nil, parley.Refuse(parley.ErrValidationFailed, "conversationId begins with "+madeID, "another beginning: the hub makes such ids")
 	case id == "" && q.ClientRequestID != "":
 		sum := sha256.Sum256([]byte("createConversation\x00" + p.AgentID + "\x00" + q.ClientRequestID))
-		id = "cnv_" + base32Lower.EncodeToString(sum[:15])
+		id = madeID + base32Lower.EncodeToString(sum[:15])
 	case id == "":
-		id = h.opts.NewID("cnv_")
+		id = h.opts.NewID(madeID)
 	}
 	if !p.reaches(id) {
 		return nil, none, nil, parley.Refuse(parley.ErrForbidden, "the token is for other conversations", "one of the token's conversations")

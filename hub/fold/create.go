@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	"github.com/parleyhub/parley"
 )
@@ -11,7 +12,10 @@ import (
 // create begins a conversation, or meets the one that an earlier call of the same caller with the same key began.
 func (d *decision) create() {
 	q := d.c.Create
-	hash := paramsHash(q)
+	hash := ""
+	if d.c.Key != "" {
+		hash = paramsHash(q)
+	}
 	if d.s.Exists() {
 		d.meet(hash)
 		return
@@ -43,17 +47,41 @@ func (d *decision) meet(hash string) {
 	switch {
 	case d.c.Key == "" || d.s.CreateKey != d.c.Key || d.s.CreatedBy != d.c.From:
 		d.refuse(parley.ErrAlreadyExists, "the conversation id is taken", "another conversationId, or none")
-	case d.s.ParamsHash != hash:
+	case d.s.ParamsHash != hash || !d.samePrivates(d.c.Create.Participants):
 		d.refuse(parley.ErrIdempotencyConflict, fmt.Sprintf("clientRequestId %q was used with other params", d.c.Key), "a new clientRequestId")
 	default:
 		d.out.Seq, d.out.Duplicate, d.out.RestsOn = 1, true, 1
 	}
 }
 
-// paramsHash tells one createConversation from another. The key itself is not part of it.
+// samePrivates reports whether a retry brings the private texts of the first call.
+func (d *decision) samePrivates(seats []parley.Participant) bool {
+	for i, p := range seats { // paramsHash has found the same seats in the same order
+		if d.s.SeatPrivates[i] != privateDigest(p.Private) {
+			return false
+		}
+	}
+	return true
+}
+
+// privateDigest tells one private text from another. It stays in the hub: a digest that others read would let them try guesses.
+func privateDigest(text string) [16]byte {
+	if text == "" {
+		return [16]byte{}
+	}
+	sum := sha256.Sum256([]byte(text))
+	return [16]byte(sum[:16])
+}
+
+// paramsHash tells one createConversation from another. The key itself is not part of it, nor are the private texts: every participant
+// reads it.
 func paramsHash(q *parley.CreateConversationParams) string {
 	c := *q
 	c.ClientRequestID = ""
+	c.Participants = slices.Clone(q.Participants)
+	for i := range c.Participants {
+		c.Participants[i].Private = ""
+	}
 	sum := sha256.Sum256(marshal(c))
 	return hex.EncodeToString(sum[:16])
 }

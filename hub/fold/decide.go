@@ -234,10 +234,10 @@ func (d *decision) addParticipant() {
 	}
 	seat := d.s.Seat(p.ID)
 	switch {
-	case seat >= 0 && d.s.Participants[seat].Kind == p.Kind && d.s.Participants[seat].Role == p.Role:
+	case seat >= 0 && d.sameSeat(seat, p):
 		d.out.Seq, d.out.Duplicate, d.out.RestsOn = d.s.SeatSeqs[seat], true, d.s.SeatSeqs[seat]
 	case seat >= 0:
-		d.refuse(parley.ErrAlreadyExists, fmt.Sprintf("%s takes part already, as another kind or in another role", p.ID), "")
+		d.refuse(parley.ErrAlreadyExists, fmt.Sprintf("%s takes part already, as another kind, in another role or with another private text", p.ID), "")
 	case len(d.s.Participants) >= parley.MaxParticipants:
 		d.refuse(parley.ErrTooLarge, "the conversation has as many participants as it can", fmt.Sprintf("at most %d", parley.MaxParticipants))
 	default:
@@ -247,6 +247,11 @@ func (d *decision) addParticipant() {
 			d.addPrivate(p.ID, private)
 		}
 	}
+}
+
+func (d *decision) sameSeat(seat int, p parley.Participant) bool {
+	there := d.s.Participants[seat]
+	return there.Kind == p.Kind && there.Role == p.Role && d.s.SeatPrivates[seat] == privateDigest(p.Private)
 }
 
 func (d *decision) addPrivate(id, text string) {

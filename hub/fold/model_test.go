@@ -99,6 +99,21 @@ func (m *model) seat(id string) *parley.Participant {
 	return nil
 }
 
+// privateOf is the private text of a seat.
+func (m *model) privateOf(id string) string {
+	for _, p := range m.params.Participants {
+		if p.ID == id {
+			return p.Private
+		}
+	}
+	for i, f := range m.log {
+		if f.participant.ID == id && i+1 < len(m.log) {
+			return m.log[i+1].private // of that seat, if it is one: nothing else follows in the same commit
+		}
+	}
+	return ""
+}
+
 // lastSpeaker closed the last turn that a participant closed.
 func (m *model) lastSpeaker() string {
 	who := ""
@@ -384,7 +399,7 @@ func (m *model) addParticipant(a *answer, c *fold.Command) {
 		return
 	}
 	if there := m.seat(p.ID); there != nil {
-		if there.Kind != p.Kind || there.Role != p.Role {
+		if there.Kind != p.Kind || there.Role != p.Role || m.privateOf(p.ID) != p.Private {
 			a.err = parley.ErrAlreadyExists
 			return
 		}

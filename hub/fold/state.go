@@ -21,11 +21,13 @@ type State struct {
 	ParamsHash   string
 	Participants []parley.Participant
 	// SeatSeqs has, for each of Participants, the seq of the event that brought it.
-	SeatSeqs   []int64
-	Policy     parley.Policy
-	StartsWith string
-	Limits     parley.Limits
-	Metadata   json.RawMessage
+	SeatSeqs []int64
+	// SeatPrivates has, for each of Participants, the digest of its private text; zero where there is none.
+	SeatPrivates [][16]byte
+	Policy       parley.Policy
+	StartsWith   string
+	Limits       parley.Limits
+	Metadata     json.RawMessage
 
 	// Turn is the last turn that was opened; 0 before the first.
 	Turn  int64
@@ -127,12 +129,19 @@ func (s State) applySystem(e *parley.Event, size int) (State, error) {
 		}
 		s.ActiveAt = e.At
 		s.SeatSeqs = slices.Repeat([]int64{e.Seq}, len(s.Participants))
+		s.SeatPrivates = make([][16]byte, len(s.Participants))
 	case parley.KindParticipantAdded:
 		if sys.Participant == nil {
 			return s, fmt.Errorf("event %d: participant_added without a participant", e.Seq)
 		}
 		s.Participants = append(s.Participants[:len(s.Participants):len(s.Participants)], *sys.Participant)
 		s.SeatSeqs = append(s.SeatSeqs[:len(s.SeatSeqs):len(s.SeatSeqs)], e.Seq)
+		s.SeatPrivates = append(s.SeatPrivates[:len(s.SeatPrivates):len(s.SeatPrivates)], [16]byte{})
+	case parley.KindParticipantPrivate:
+		if seat := s.Seat(sys.ParticipantID); seat >= 0 {
+			s.SeatPrivates = slices.Clone(s.SeatPrivates)
+			s.SeatPrivates[seat] = privateDigest(sys.Text)
+		}
 	case parley.KindNote:
 		s.ActiveAt = e.At
 		s.Events++

@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"github.com/parleyhub/parley/hub/journal"
@@ -13,8 +12,6 @@ import (
 const (
 	// maxCommitBytes bounds the data of one transaction, unless one batch alone is larger.
 	maxCommitBytes = 8 << 20
-	minAllocSize   = 512 << 10
-	maxAllocSize   = 64 << 20
 	maxArena       = 2 * maxCommitBytes
 )
 
@@ -77,26 +74,14 @@ func (j *Journal) publish(records []journal.Record, listed map[labelOf]bool, sum
 // write commits records to log.db and gives the checksum of the last. Its error is journal.ErrStorageFull if nothing of them
 // is or will be in the log; with any other error the journal has ended its writing.
 func (j *Journal) write(records []journal.Record, starts []bool) (sum uint32, err error) {
-	var tx *bbolt.Tx
-	var id int
-	err = guard(&journal.DamageError{File: logFile, Position: records[0].Position}, func() (err error) {
-		growInSteps(j.log)
-		if tx, err = j.log.Begin(true); err != nil {
-			return err
-		}
-		id = tx.ID()
-		if sum, err = j.put(tx, records, starts); err != nil {
-			return errors.Join(err, tx.Rollback())
-		}
-		return tx.Commit()
+	id, stuck, err := update(j.log, &journal.DamageError{File: logFile, Position: records[0].Position}, func(tx *bbolt.Tx) (err error) {
+		sum, err = j.put(tx, records, starts)
+		return err
 	})
 	if err == nil {
 		return sum, nil
 	}
-	var damage *journal.DamageError
-	if errors.As(err, &damage) && tx != nil {
-		j.unlock(tx)
-	}
+	j.stuck = stuck
 	if isFull(err) && j.absent(id) {
 		return 0, fullOr(err)
 	}
@@ -137,13 +122,6 @@ func (j *Journal) absent(id int) bool {
 	return err == nil && seen < id
 }
 
-// unlock gives a transaction back whose commit has panicked. If that cannot be done log.db cannot be closed either.
-func (j *Journal) unlock(tx *bbolt.Tx) {
-	err := guard(&journal.DamageError{File: logFile}, tx.Rollback)
-	var damage *journal.DamageError
-	j.stuck = errors.As(err, &damage)
-}
-
 // fail ends the writing: it is not known whether the last commit is in the log.
 func (j *Journal) fail(err error) error {
 	j.mu.Lock()
@@ -157,12 +135,4 @@ func (j *Journal) Err() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.err
-}
-
-// growInSteps lets the file grow by an eighth of its size at a time: small ones stay small, large ones seldom wait for it.
-func growInSteps(db *bbolt.DB) {
-	size := 0
-	if err := db.View(func(tx *bbolt.Tx) error { size = int(tx.Size()); return nil }); err == nil {
-		db.AllocSize = min(max(size/8, minAllocSize), maxAllocSize)
-	}
 }

@@ -24,8 +24,18 @@ func hookWrites(t testing.TB, db *bbolt.DB, hook func(b []byte, off int64, write
 	field := reflect.ValueOf(db).Elem().FieldByName("ops").FieldByName("writeAt")
 	write := (*writeAt)(unsafe.Pointer(field.UnsafeAddr()))
 	real := *write
-	*write = func(b []byte, off int64) (int, error) { return hook(b, off, real) }
-	return func() { *write = real }
+	set := func(w writeAt) {
+		tx, err := db.Begin(true) // nobody else writes
+		if err != nil {
+			t.Fatal(err)
+		}
+		*write = w
+		if err := tx.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(func(b []byte, off int64) (int, error) { return hook(b, off, real) })
+	return func() { set(real) }
 }
 
 func isMeta(db *bbolt.DB, off int64) bool { return off < 2*int64(db.Info().PageSize) }

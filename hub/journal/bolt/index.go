@@ -25,10 +25,11 @@ const (
 type index struct {
 	every int // records between checkpoints
 	kick  chan struct{}
+	db    *bbolt.DB
 
-	flushMu sync.Mutex // held by the one flush that is under way
-	db      *bbolt.DB
+	flushMu sync.Mutex // held by the one flush that is under way; guards the two fields below
 	written checkpoint // in index.db
+	stuck   error      // index.db can be neither written nor closed
 
 	mu      sync.Mutex // guards the fields below
 	flushed *sync.Cond // an attempt to flush has ended
@@ -431,20 +432,20 @@ func (x *index) flush() error {
 }
 
 func (x *index) write(o *overlay, end tail) error {
-	if o.empty() {
-		return nil
+	if o.empty() || x.stuck != nil {
+		return x.stuck
 	}
 	c := x.written
 	c.position, c.sum = end.position, end.sum
-	growInSteps(x.db)
-	err := guard(x.place(), func() error {
-		return x.db.Update(func(tx *bbolt.Tx) error {
-			if err := applyOverlay(tx, o, &c.counts); err != nil {
-				return err
-			}
-			return tx.Bucket(metaBucket).Put(checkpointKey, seal(checkpointKey, c.encode()))
-		})
+	_, stuck, err := update(x.db, x.place(), func(tx *bbolt.Tx) error {
+		if err := applyOverlay(tx, o, &c.counts); err != nil {
+			return err
+		}
+		return tx.Bucket(metaBucket).Put(checkpointKey, seal(checkpointKey, c.encode()))
 	})
+	if stuck {
+		x.stuck = err
+	}
 	if err != nil {
 		return fullOr(err)
 	}
@@ -461,6 +462,9 @@ func (x *index) close() error {
 	x.mu.Lock()
 	x.closed = true
 	x.mu.Unlock()
+	if x.stuck != nil {
+		return x.stuck
+	}
 	if e := x.db.Close(); err == nil {
 		err = e
 	}

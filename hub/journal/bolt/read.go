@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 
 	"github.com/parleyhub/parley/hub/journal"
@@ -242,10 +241,4 @@ func (j *Journal) before(r *journal.Record) (journal.Head, error) {
 		return journal.Head{}, place
 	}
 	return journal.Head{Seq: b.Seq, Hash: b.Hash, Final: b.Final}, nil
-}
-
-// isDamage reports whether err names damage.
-func isDamage(err error) bool {
-	var damage *journal.DamageError
-	return errors.As(err, &damage)
 }
