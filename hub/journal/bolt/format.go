@@ -24,10 +24,32 @@ const (
 	formatPrefix = "parley journal "
 )
 
-// Exists reports whether a directory holds a journal, of whatever version.
+// Exists reports whether a directory holds a journal, of whatever version, or a part of one.
 func Exists(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, formatFile))
-	return err == nil
+	for _, name := range []string{formatFile, logFile} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// ErrNotEmpty: the directory is no journal's and holds something else.
+var ErrNotEmpty = errors.New("journal: directory holds something else")
+
+// checkEmpty refuses a new journal beside files that are not a journal's: a mistyped path should not become one.
+func checkEmpty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if name != lockFile && name != blobDir && name != indexFile && name != "lost+found" && !strings.HasPrefix(name, tempPrefix) {
+			return fmt.Errorf("%w: %s has %q and no journal", ErrNotEmpty, dir, name)
+		}
+	}
+	return nil
 }
 
 // readFormat checks the directory's format version and reports whether the directory is new.
@@ -54,7 +76,7 @@ func writeFormat(dir string) error {
 
 // writeFile makes a file that is there whole or not at all, also after a power cut. tmpDir is on the same file system.
 func writeFile(path, tmpDir string, data []byte) (err error) {
-	f, err := os.CreateTemp(tmpDir, ".tmp-") // mode 0600
+	f, err := os.CreateTemp(tmpDir, tempPrefix) // mode 0600
 	if err != nil {
 		return err
 	}

@@ -118,6 +118,11 @@ func (j *Journal) openDir() error {
 	if err := os.MkdirAll(j.dir, 0o700); err != nil {
 		return err
 	}
+	if !Exists(j.dir) {
+		if err := checkEmpty(j.dir); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), lockTimeout)
 	defer cancel()
 	lock := flock.New(filepath.Join(j.dir, lockFile), flock.SetPermissions(0o600))
