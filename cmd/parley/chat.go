@@ -21,7 +21,8 @@ If stdin is no terminal, each line but /why and /note waits for your turn; at it
 	}
 	asFlag(c, &as)
 	return a.does(c, func(ctx context.Context, args []string) error {
-		client, err := a.dial(ctx, as)
+		n := &notices{}
+		client, err := a.dialTelling(ctx, as, n)
 		if err != nil {
 			return err
 		}
@@ -30,7 +31,10 @@ If stdin is no terminal, each line but /why and /note waits for your turn; at it
 		if err != nil {
 			return err
 		}
-		err = newChat(a, client, d, args[0]).run(ctx)
+		seat := newChat(a, client, d, args[0])
+		n.to(seat.tell)
+		err = seat.run(ctx)
+		n.to(nil)
 		return errors.Join(err, d.close())
 	})
 }

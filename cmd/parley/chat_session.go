@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -25,7 +26,9 @@ type chat struct {
 	// early are the lines that were typed before it was known whose turn it is.
 	early []string
 	// pending is the line that waits for its turn.
-	pending  *string
+	pending *string
+	// attempt is what was sent and not answered.
+	attempt  attempt
 	caughtUp bool // history was shown
 	closed   bool
 	left     bool
@@ -175,10 +178,12 @@ func (c *chat) say(ctx context.Context, line, text string, f parley.Finality) er
 		return err
 	}
 	p := &parley.SendMessageParams{ConversationID: c.id, Payload: payload, Finality: f, Turn: c.guidance.Guidance.Turn}
+	p.ClientRequestID = c.attempt.key(p)
 	r, err := call(ctx, c.app, c.client.SendMessage, p)
 	if err != nil {
 		return c.refused(line, err)
 	}
+	c.attempt = attempt{}
 	c.said = r.Seq
 	if f.Final() {
 		c.stale = r.Seq
@@ -215,10 +220,32 @@ func (c *chat) refused(line string, err error) error {
 		return nil
 	case c.desk.waits || errors.Is(err, parley.ErrUnauthenticated):
 		return err
+	case errors.Is(err, errTimeout) || errors.Is(err, parley.ErrOutcomeUnknown):
+		c.tell("no answer: it is not known whether this is said: " + clean(line))
+		c.tell("it shows above once it is; the same line again in this turn is said once")
+		return nil
 	default:
-		c.tell("not done: " + clean(err.Error()))
+		c.tell("not done: " + clean(err.Error()) + ": " + clean(line))
 		return nil
 	}
+}
+
+// attempt is the last message that may have been said: the same words in the same turn get the same key, so that they are said once.
+type attempt struct {
+	id   string
+	turn int64
+	text string
+	f    parley.Finality
+}
+
+// key gives the key of p: that of the attempt if it is the same again, else a new one.
+func (a *attempt) key(p *parley.SendMessageParams) string {
+	next := attempt{a.id, p.Turn, string(p.Payload), p.Finality}
+	if a.id == "" || next != *a {
+		next.id = "chat-" + rand.Text()
+		*a = next
+	}
+	return a.id
 }
 
 // why shows whose turn it is and which rules were tried, for every participant.

@@ -3,7 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
+	"log/slog"
+	"net/url"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -29,17 +32,42 @@ func asFlag(c *cobra.Command, as *string) {
 
 // dial connects to the hub that the environment names. The first connection must succeed within the timeout of a call.
 func (a *app) dial(ctx context.Context, as string) (parley.Client, error) {
+	return a.dialTelling(ctx, as, nil)
+}
+
+// dialTelling is dial for who waits long: n, if not nil, hears when the connection is lost and regained.
+func (a *app) dialTelling(ctx context.Context, as string, n *notices) (parley.Client, error) {
 	ctx, cancel := a.within(ctx)
 	defer cancel()
-	client, err := sdk.Dial(ctx, hubURL(), &sdk.Options{
+	if err := checkEnv(); err != nil {
+		return nil, err
+	}
+	o := &sdk.Options{
 		Token:      os.Getenv(envToken),
 		AgentID:    cmp.Or(as, os.Getenv(envAgent)),
 		ClientName: "parley/" + version(),
-	})
+	}
+	if n != nil {
+		o.Logger = slog.New(n)
+	}
+	client, err := sdk.Dial(ctx, hubURL(), o)
 	if err != nil {
 		return nil, timedOut(ctx, err)
 	}
 	return client, nil
+}
+
+// checkEnv refuses what no hub could be reached with.
+func checkEnv() error {
+	u, err := url.Parse(hubURL())
+	if err != nil || !slices.Contains([]string{"ws", "wss", "http", "https"}, u.Scheme) || u.Host == "" {
+		return withHint(usagef("%s=%s is no address of a hub", envURL, clean(hubURL())), "such as "+defaultURL)
+	}
+	if os.Getenv(envToken) == "" {
+		return withHint(parley.Refuse(parley.ErrUnauthenticated, envToken+" is not set", ""),
+			"'parley serve --dev' prints a token; 'parley token create' makes one")
+	}
+	return nil
 }
 
 // timedOut makes the error of a call whose time was up say so.

@@ -14,6 +14,7 @@ import (
 type sendFlags struct {
 	as, finality, key, data, schema, status, reason string
 	turn, afterSeq                                  int64
+	fenced                                          bool // by afterSeq
 }
 
 func (a *app) sendCommand() *cobra.Command {
@@ -28,13 +29,16 @@ Repeating a send with the same --key and the same words is safe: it is done once
 	asFlag(c, &f.as)
 	c.Flags().StringVar(&f.finality, "finality", string(parley.FinalityTurn), "what the message ends: none, turn or conversation")
 	c.Flags().Int64Var(&f.turn, "turn", 0, "the turn that is meant; refused when it has ended or is not reached")
-	c.Flags().Int64Var(&f.afterSeq, "after-seq", -1, "the last seq that was read; refused when another has spoken since")
+	c.Flags().Int64Var(&f.afterSeq, "after-seq", 0, "the last seq that was read; refused when another has spoken since")
 	c.Flags().StringVar(&f.key, "key", "", "idempotency key (clientRequestId)")
 	c.Flags().StringVar(&f.data, "data", "", "JSON that goes with the text")
 	c.Flags().StringVar(&f.schema, "schema", "", "name of the shape of --data")
 	c.Flags().StringVar(&f.status, "status", "", "outcome, with --finality conversation: completed, failed or canceled")
 	c.Flags().StringVar(&f.reason, "reason", "", "reason of the outcome")
-	return a.does(c, func(ctx context.Context, args []string) error { return a.send(ctx, f, args) })
+	return a.does(c, func(ctx context.Context, args []string) error {
+		f.fenced = c.Flags().Changed("after-seq")
+		return a.send(ctx, f, args)
+	})
 }
 
 func (a *app) send(ctx context.Context, f sendFlags, args []string) error {
@@ -91,7 +95,7 @@ func (a *app) sendParams(f sendFlags, args []string) (*parley.SendMessageParams,
 	p := &parley.SendMessageParams{
 		ConversationID: args[0], Payload: payload, Finality: finality, Turn: f.turn, Outcome: outcome, ClientRequestID: f.key,
 	}
-	if f.afterSeq >= 0 {
+	if f.fenced {
 		p.AfterSeq = &f.afterSeq
 	}
 	return p, nil

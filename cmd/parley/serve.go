@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -93,7 +94,11 @@ func relaxGC() {
 // listenAddress checks where the flags want to listen: anything but loopback has to be asked for by name, and a dev hub never
 // leaves the machine.
 func listenAddress(f serveFlags) (string, error) {
-	host, port, err := net.SplitHostPort(f.listen)
+	listen := f.listen
+	if _, err := strconv.ParseUint(listen, 10, 16); err == nil {
+		listen = ":" + listen // a port alone
+	}
+	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
 		return "", usagef("--listen %s: expected HOST:PORT", f.listen)
 	}

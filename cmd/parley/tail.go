@@ -33,8 +33,19 @@ conversation is closed. With -o json each line is the event exactly as it is sto
 	return a.does(c, func(ctx context.Context, args []string) error { return a.tail(ctx, f, args[0]) })
 }
 
+var eventTypes = []string{string(parley.TypeMessage), string(parley.TypeTrace), string(parley.TypeSystem)}
+
 func (a *app) tail(ctx context.Context, f tailFlags, id string) error {
-	client, err := a.dial(ctx, f.as)
+	for _, t := range f.types {
+		if !slices.Contains(eventTypes, t) {
+			return usagef("--types %s: expected message, trace or system", t)
+		}
+	}
+	n := &notices{}
+	if f.follow {
+		n.to(func(text string) { a.err.line("-- " + text) })
+	}
+	client, err := a.dialTelling(ctx, f.as, n)
 	if err != nil {
 		return err
 	}
