@@ -68,6 +68,7 @@ func (c *conversation) decideLocked(o *op) bool {
 	if c.head.ID == "" {
 		c.head.ID = c.id
 	}
+	o.cmd.Before, o.cmd.After = c.frameHead, frameEnd
 	o.cmd.Now = parley.TimestampOf(c.hub.Now())
 	before := c.head.Seq
 	if o.by != nil && !o.by.sees(&c.head) { // again: what it was seen by may be lost
@@ -92,9 +93,8 @@ func (c *conversation) submitLocked(o *op, before int64) {
 	events := make([][]byte, 0, len(o.decision.Events))
 	for i := range o.decision.Events {
 		e := &o.decision.Events[i]
-		f := newFrame(c.id, e.Data, e.Event.Seq, fold.MetaOf(&e.Event))
-		o.frames = append(o.frames, f)
-		events = append(events, f.data)
+		o.frames = append(o.frames, frame{seq: e.Event.Seq, data: e.Data, tail: e.Framed, meta: fold.MetaOf(&e.Event)})
+		events = append(events, e.Data)
 		if id, entry, ok := fold.KeyOf(&e.Event); ok {
 			c.keys[id] = entry
 			o.keys = append(o.keys, id)

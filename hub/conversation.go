@@ -17,8 +17,9 @@ import (
 // conversation is one conversation in memory. It may stand for one that does not exist yet (or never will): then
 // its states have Seq 0.
 type conversation struct {
-	hub *Hub
-	id  string
+	hub       *Hub
+	id        string
+	frameHead []byte // of every event's frame
 
 	elem   *list.Element // in hub.unused, nil while somebody uses it; guarded by hub.mu, as are the next three
 	pins   int           // who uses it; it is dropped only at 0
@@ -62,7 +63,7 @@ func (h *Hub) pin(id string) (*conversation, error) {
 	}
 	c := h.loaded[id]
 	if c == nil {
-		c = &conversation{hub: h, id: id}
+		c = &conversation{hub: h, id: id, frameHead: frameHead(id)}
 		h.loaded[id] = c
 	}
 	c.pins++

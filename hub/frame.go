@@ -25,17 +25,19 @@ const (
 )
 
 func newFrame(conversation string, data []byte, seq int64, meta fold.Meta) frame {
-	const open, mid, end = `"conversationId":"`, `","event":`, `}}`
-	tail := make([]byte, 0, len(open)+len(conversation)+len(mid)+len(data)+len(end))
-	tail = append(tail, open...)
-	tail = append(tail, conversation...) // ids have nothing to escape
-	tail = append(tail, mid...)
-	from := len(tail)
-	tail = append(tail, data...)
-	to := len(tail)
-	tail = append(tail, end...)
+	head := frameHead(conversation)
+	tail := make([]byte, 0, len(head)+len(data)+len(frameEnd))
+	tail = append(append(append(tail, head...), data...), frameEnd...)
+	from, to := len(head), len(head)+len(data)
 	return frame{seq: seq, data: tail[from:to:to], tail: tail, meta: meta}
 }
+
+// frameHead and frameEnd stand around an event in a tail.
+func frameHead(conversation string) []byte {
+	return []byte(`"conversationId":"` + conversation + `","event":`) // ids have nothing to escape
+}
+
+var frameEnd = []byte(`}}`)
 
 // pushLocked adds the next committed event to those kept in memory.
 func (c *conversation) pushLocked(f frame) {

@@ -40,16 +40,20 @@ type Command struct {
 	Payload  json.RawMessage
 	Key      string
 
+	// Before and After are bytes that stand around each encoded event in its array, so that a frame around it needs no copy.
+	Before, After []byte
+
 	Create      *parley.CreateConversationParams
 	Participant *parley.Participant
 	Note        *parley.Note
 	Token       *parley.TokenRecord
 }
 
-// Encoded is an event and its stored bytes.
+// Encoded is an event and its stored bytes, which lie in Framed between the command's Before and After.
 type Encoded struct {
-	Event parley.Event
-	Data  []byte
+	Event  parley.Event
+	Data   []byte
+	Framed []byte
 }
 
 // Decision is what comes of a command: events to append, a result or a refusal.

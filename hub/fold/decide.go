@@ -264,10 +264,17 @@ func (d *decision) system(sys parley.System) parley.Event {
 	return parley.Event{Type: parley.TypeSystem, From: parley.HubID, Payload: marshal(sys)}
 }
 
+// eventRoom is enough for most events beside their payloads.
+const eventRoom = 256
+
 // add numbers, dates and encodes an event and moves the state on. The first event added is the result.
 func (d *decision) add(e parley.Event) bool {
 	e.Seq, e.At = d.s.Seq+1, d.now()
-	data := AppendEvent(make([]byte, 0, len(e.Payload)+256), &e)
+	framed := append(make([]byte, 0, len(d.c.Before)+len(e.Payload)+eventRoom+len(d.c.After)), d.c.Before...)
+	framed = AppendEvent(framed, &e)
+	end := len(framed)
+	framed = append(framed, d.c.After...)
+	data := framed[len(d.c.Before):end:end]
 	if len(data) > parley.MaxEventBytes {
 		d.refuse(parley.ErrTooLarge, fmt.Sprintf("the event has %d bytes", len(data)), fmt.Sprintf("at most %d", parley.MaxEventBytes))
 		return false
@@ -281,6 +288,6 @@ func (d *decision) add(e parley.Event) bool {
 		d.out.Seq, d.out.Turn = e.Seq, e.Turn
 	}
 	d.s = next
-	d.out.Events = append(d.out.Events, Encoded{Event: e, Data: data})
+	d.out.Events = append(d.out.Events, Encoded{Event: e, Data: data, Framed: framed})
 	return true
 }
