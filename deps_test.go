@@ -67,7 +67,7 @@ var only = []struct {
 	{bbolt, []string{"hub/journal/bolt"}, "One package knows how the log lies on disk."},
 	{"hub/journal/bolt", []string{"cmd"}, "Which journal carries a hub is chosen where the program is put together."},
 	{websocket, []string{"internal/wire", "cmd/parley/internal/bench"}, "One package knows sockets; the bench compares with a bare one."},
-	{jsonrpc2, []string{"internal/wire", "sdk"}, "wire has the stream and the types; sdk runs the library's Conn over it. Nobody else sees either."},
+	{jsonrpc2, []string{"internal/wire"}, "One package knows JSON-RPC frames; the sdk makes calls through wire.Peer."},
 	{cobra, []string{"cmd"}, "Flags are for the program."},
 	{zerolog, []string{"cmd", "rpc"}, "Others log by slog or return errors."},
 }
@@ -83,7 +83,7 @@ var within = []struct {
 }{
 	{"", nil, "The nouns import the standard library only."},
 	{"executors", []string{backoff}, "The loop is small enough to be read."},
-	{"sdk", []string{"executors", "internal/wire", backoff, jsonrpc2}, "Every library of the sdk is one of the partners' too."},
+	{"sdk", []string{"executors", "internal/wire", backoff}, "Every library of the sdk is one of the partners' too."},
 	{"examples/priorauth", []string{"executors"}, "An example shows Parley, not libraries."},
 }
 

@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/wire"
 )
 
 // repeat says what is done with a call whose answer did not come.
@@ -48,6 +50,17 @@ func callVia[R any](ctx context.Context, c *Client, enter entry, method string, 
 	return r, nil
 }
 
+// encode gives params as JSON: raw members as they are but compact, no HTML escapes.
+func encode(params any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(params); err != nil {
+		return nil, parley.Refuse(parley.ErrInvalidParams, err.Error(), "values that encode to JSON")
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte{'\n'}), nil
+}
+
 // ask is call with encoded params and result.
 func (c *Client) ask(ctx context.Context, enter entry, method string, body []byte, k repeat) (json.RawMessage, error) {
 	pauses := c.newBackoff()
@@ -59,7 +72,7 @@ func (c *Client) ask(ctx context.Context, enter entry, method string, body []byt
 			return raw, nil
 		case c.hasEnded(ctx, err):
 			return nil, honest(err, unknown || sent && k != always)
-		case errors.Is(err, errBroken):
+		case errors.Is(err, wire.ErrBroken):
 			unknown = unknown || k == keyed || k == once
 			if k == once || k == lossy {
 				return nil, honest(err, unknown)
@@ -85,7 +98,7 @@ func honest(err error, unknown bool) error {
 	switch {
 	case unknown:
 		return fmt.Errorf("%w: %w", parley.ErrOutcomeUnknown, err)
-	case errors.Is(err, errBroken):
+	case errors.Is(err, wire.ErrBroken):
 		return fmt.Errorf("%w: %w", parley.ErrUnavailable, err)
 	}
 	return err

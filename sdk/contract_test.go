@@ -212,9 +212,9 @@ func TestContractErrors(t *testing.T) {
 		},
 		parley.ErrAlreadyExists: func(s *scene) error {
 			p := ab()
-			p.ConversationID = s.id
-			if !parley.ValidConversationID(p.ConversationID) {
-				s.Fatalf("the hub made the id %q", p.ConversationID)
+			p.ConversationID = "taken"
+			if _, err := s.a.CreateConversation(s.Context(), p); err != nil {
+				s.Fatal(err)
 			}
 			_, err := s.b.CreateConversation(s.Context(), p)
 			return err
@@ -276,6 +276,34 @@ func TestContractRefusalHelps(t *testing.T) {
 		var e *parley.Error
 		if !errors.As(err, &e) || e.Guidance == nil || e.Guidance.Speaker != "a" || e.Guidance.Kind != parley.Wait || e.Message == "" {
 			t.Errorf("the refusal is %+v", e)
+		}
+	})
+}
+
+// TestContractEmptyLists: an empty list is not an absent one. A token that should reach nothing must not reach everything.
+func TestContractEmptyLists(t *testing.T) {
+	eachDoor(t, func(t *testing.T, s *scene) {
+		for name, p := range map[string]*parley.CreateTokenParams{
+			"scopes":        {AgentID: "a", Scopes: []parley.Scope{}},
+			"conversations": {AgentID: "a", Conversations: []string{}},
+		} {
+			if r, err := s.a.CreateToken(t.Context(), p); !errors.Is(err, parley.ErrValidationFailed) {
+				t.Errorf("a token with no %s: %+v, %v", name, r, err)
+			}
+		}
+		if _, err := s.a.CreateToken(t.Context(), &parley.CreateTokenParams{AgentID: "a", Agents: []string{}}); err != nil {
+			t.Errorf("a token with no further agents: %v", err)
+		}
+		p := &parley.SubscribeParams{ConversationID: s.id, Types: []parley.EventType{}}
+		n := 0
+		for _, err := range s.a.Subscribe(t.Context(), p) {
+			if n++; !errors.Is(err, parley.ErrValidationFailed) {
+				t.Errorf("a subscription to no types: %v", err)
+				break
+			}
+		}
+		if n != 1 {
+			t.Errorf("a subscription to no types told %d things", n)
 		}
 	})
 }

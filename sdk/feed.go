@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/sourcegraph/jsonrpc2"
 )
 
 // maxFeedBytes bounds the events that wait for a slow loop.
@@ -87,31 +86,15 @@ func (f *feed) signal() {
 	}
 }
 
-// ask notes that the answer to call id will name the subscription of f.
-func (l *link) ask(id uint64, f *feed) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ended {
-		f.end()
-		return
-	}
-	l.asked[id] = f
-}
-
-// bind is called by jsonrpc2 on the reader for each response, before its caller has it: so the feed is in place for the first
+// bind puts f in place for the subscription that the hub has answered with. It is called on the reader, and so before the first
 // notification, which comes right behind.
-func (l *link) bind(req *jsonrpc2.Request, resp *jsonrpc2.Response) {
-	if req == nil || resp == nil || req.Method != parley.MethodSubscribe {
-		return
+func (l *link) bind(f *feed, result json.RawMessage) {
+	var r parley.SubscribeResult
+	if json.Unmarshal(result, &r) != nil {
+		return // the caller is told
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	f := l.asked[req.ID.Num]
-	delete(l.asked, req.ID.Num)
-	var r parley.SubscribeResult
-	if f == nil || resp.Result == nil || json.Unmarshal(*resp.Result, &r) != nil {
-		return
-	}
 	if f.hasEnded() { // its loop is gone
 		l.dropLocked(r.SubscriptionID)
 		return
@@ -219,17 +202,9 @@ func (l *link) unsubscribe(id string) {
 func (l *link) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ended {
-		return
-	}
-	l.ended = true
 	for _, f := range l.feeds {
 		f.end()
 	}
-	for _, f := range l.asked {
-		f.end()
-	}
 	clear(l.feeds)
-	clear(l.asked)
 	close(l.lost)
 }

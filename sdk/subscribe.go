@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/wire"
 )
 
 // Events yields the visible events after since, then those to come, each once and in order, over any number of reconnects.
@@ -114,7 +115,7 @@ func (c *Client) subscribe(ctx context.Context, s *session, p parley.SubscribePa
 			return l, f, nil
 		}
 		l.leave(f)
-		if c.hasEnded(ctx, err) || !errors.Is(err, errBroken) && !errors.Is(err, parley.ErrUnavailable) &&
+		if c.hasEnded(ctx, err) || !errors.Is(err, wire.ErrBroken) && !errors.Is(err, parley.ErrUnavailable) &&
 			!errors.Is(err, parley.ErrRateLimited) { // unsubscribes may be under way
 			return nil, nil, err
 		}

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/parleyhub/parley"
-	"github.com/sourcegraph/jsonrpc2"
 )
 
 // Close codes that a hub gives.
@@ -21,7 +19,6 @@ const (
 	CloseGoingAway       = int(websocket.StatusGoingAway)       // 1001: the hub stops
 	CloseUnsupported     = int(websocket.StatusUnsupportedData) // 1003: a binary frame
 	CloseTooBig          = int(websocket.StatusMessageTooBig)   // 1009: a frame over MaxFrameBytes
-	CloseSlow            = int(websocket.StatusPolicyViolation) // 1008: the peer takes or answers nothing
 	CloseUnauthenticated = 4401                                 // no token in time, or it expired
 )
 
@@ -33,24 +30,16 @@ type DialOptions struct {
 	Header http.Header
 	// WriteTimeout bounds one write; 0: 10 s. A write that takes longer ends the connection.
 	WriteTimeout time.Duration
-	// Notify, if set, gets the hub's notifications, which then do not reach the jsonrpc2.Conn (it would encode their params
-	// again, and the bytes of an event count). It is called on the reading goroutine and must not block; params is its to keep.
-	Notify func(method string, params json.RawMessage)
 }
 
-// Stream is the client's end of a socket: one JSON object in each text frame.
+// Stream is the client's end of a socket: one JSON object in each text frame. A [Peer] makes calls over it.
 type Stream struct {
 	conn    *websocket.Conn
 	timeout time.Duration
-	notify  func(method string, params json.RawMessage)
 
 	writing sync.Mutex // the right to write one frame; held at most for timeout
 	stall   *time.Timer
-
-	reading []byte // reused by ReadObject, which one goroutine calls
 }
-
-var _ jsonrpc2.ObjectStream = (*Stream)(nil)
 
 // DialStream connects to url (ws, wss, http or https). A refusal of the hub is one of the sentinels of parley.Errors; a hub that is
 // not reachable is parley.ErrUnavailable.
@@ -63,7 +52,7 @@ func DialStream(ctx context.Context, url string, o *DialOptions) (*Stream, error
 		return nil, dialError(url, resp, err)
 	}
 	conn.SetReadLimit(2 * parley.MaxFrameBytes) // a reply may wrap a page of MaxPageBytes; the hub's own bound is lower
-	s := &Stream{conn: conn, timeout: o.WriteTimeout, notify: o.Notify}
+	s := &Stream{conn: conn, timeout: o.WriteTimeout}
 	if s.timeout <= 0 {
 		s.timeout = 10 * time.Second
 	}
@@ -117,44 +106,6 @@ func (s *Stream) WriteFrame(frame []byte) error {
 	return s.conn.Write(context.Background(), websocket.MessageText, frame)
 }
 
-// ReadObject decodes the next frame that is not a notification for Notify into v. The end of the connection, in whatever
-// way, is an error; see [CloseCode].
-func (s *Stream) ReadObject(v any) error {
-	for {
-		frame, err := s.ReadFrame(s.reading)
-		if err != nil {
-			return err
-		}
-		s.reading = frame
-		if cap(frame) > 64<<10 {
-			s.reading = nil // one large page is no reason to hold on to its buffer
-		}
-		if s.notify == nil || !bytes.HasPrefix(frame, notification) {
-			return json.Unmarshal(frame, v)
-		}
-		var n struct {
-			Method string          `json:"method"`
-			Params json.RawMessage `json:"params"`
-		}
-		if err := json.Unmarshal(frame, &n); err != nil {
-			return err
-		}
-		s.notify(n.Method, n.Params)
-	}
-}
-
-// notification is how every notification of a hub begins, and no reply.
-var notification = []byte(`{"jsonrpc":"2.0","method":`)
-
-// WriteObject sends v as one frame.
-func (s *Stream) WriteObject(v any) error {
-	frame, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return s.WriteFrame(frame)
-}
-
 // Ping waits until the hub has answered a ping. Another goroutine must be reading.
 func (s *Stream) Ping(ctx context.Context) error { return s.conn.Ping(ctx) }
 
@@ -163,9 +114,6 @@ func (s *Stream) Close() error {
 	s.stall.Stop()
 	return s.conn.CloseNow()
 }
-
-// CloseGracefully says goodbye with code 1000 and waits up to 5 s for the hub to do the same.
-func (s *Stream) CloseGracefully() error { return s.conn.Close(websocket.StatusNormalClosure, "") }
 
 // CloseCode finds the close code in an error of a read; -1 when the connection ended without one.
 func CloseCode(err error) int { return int(websocket.CloseStatus(err)) }

@@ -40,9 +40,11 @@ func paramError(path, message, expected string) *ParamError {
 }
 
 // Decode reads params into a pointer to a struct of parley. It refuses, with a *ParamError, what is unknown, there twice (also
-// inside of payloads), wrongly cased, missing (a field without omitempty is required), null, of the wrong JSON type, an integer
-// beyond MaxInteger, or a string with half a surrogate pair. A json.RawMessage gets the exact bytes. Nothing that it fills in
-// points into data. Empty data is an empty object.
+// inside of payloads), wrongly cased, missing (a field without omitempty or omitzero is required), null, of the wrong JSON type, an
+// integer beyond MaxInteger, or a string with half a surrogate pair: ErrInvalidParams. An optional string that is empty, or an
+// optional integer that is 0 where that is not a value, is ErrValidationFailed: in Go it would be the same as an absent one, and mean
+// something that its author did not. A json.RawMessage gets the exact bytes. Nothing that it fills in points into data. Empty data
+// is an empty object.
 func Decode(data []byte, into any) error {
 	if len(data) == 0 {
 		data = []byte("{}")
@@ -148,7 +150,7 @@ func (d decoder) object(p *plan, v reflect.Value) *ParamError {
 			return err
 		}
 		seen |= 1 << i
-		if err := d.value(p.fields[i].plan, v.Field(p.fields[i].index)); err != nil {
+		if err := d.field(&p.fields[i], v.Field(p.fields[i].index)); err != nil {
 			return err
 		}
 	}
@@ -157,6 +159,18 @@ func (d decoder) object(p *plan, v reflect.Value) *ParamError {
 	}
 	if missing := p.required &^ seen; missing != 0 {
 		return d.missing(p, missing)
+	}
+	return nil
+}
+
+func (d decoder) field(f *planField, v reflect.Value) *ParamError {
+	if err := d.value(f.plan, v); err != nil {
+		return err
+	}
+	if f.notZero && v.IsZero() {
+		e := &ParamError{Path: d.path()}
+		e.refusal = parley.Refuse(parley.ErrValidationFailed, e.Path+" is "+f.plan.shape.zero(), "leave it out, or give it a value")
+		return e
 	}
 	return nil
 }
@@ -256,6 +270,17 @@ func (s shape) String() string {
 	return [...]string{"an object", "an array", "a string", "an integer", "true or false", "any JSON value"}[s]
 }
 
+// zero names the zero value of a string or an integer.
+func (s shape) zero() string {
+	if s == shapeText {
+		return "an empty string"
+	}
+	return "0"
+}
+
+// zeroCounts are the optional integers for which 0 is a value, the same as that of absence.
+var zeroCounts = map[string]bool{"sinceSeq": true, "timeoutMs": true}
+
 // plan is how a type is decoded. Plans are made once for each type.
 type plan struct {
 	shape    shape
@@ -271,6 +296,8 @@ type planField struct {
 	name  string
 	index int // in the struct
 	plan  *plan
+
+	notZero bool // it is left out rather than zero
 }
 
 var plans sync.Map // reflect.Type -> *plan
@@ -318,10 +345,13 @@ func (p *plan) addFields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		i := len(p.fields)
 		p.names[name] = i
-		p.fields = append(p.fields, planField{name: name, index: f.Index[0], plan: makePlan(f.Type)})
-		if options != "omitempty" {
+		field := planField{name: name, index: f.Index[0], plan: makePlan(f.Type)}
+		if options != "omitempty" && options != "omitzero" {
 			p.required |= 1 << i
+		} else if s := field.plan.shape; !field.plan.pointer && (s == shapeText || s == shapeInteger) {
+			field.notZero = !zeroCounts[name]
 		}
+		p.fields = append(p.fields, field)
 	}
 }
 

@@ -78,7 +78,66 @@ func TestDecodeRefusals(t *testing.T) {
 	}
 }
 
-// TestDecodeRequired takes away one member after the other of every method's params: those without omitempty are missed, the others not.
+// TestDecodeZeros: an optional param that is there says something.
+func TestDecodeZeros(t *testing.T) {
+	for _, c := range []struct {
+		into    any
+		params  string
+		refused string // the param; empty: taken
+	}{
+		{new(parley.AuthenticateParams), `{"token":"t","agentId":""}`, "agentId"},
+		{new(parley.AuthenticateParams), `{"token":"t","clientName":""}`, "clientName"},
+		{new(parley.AuthenticateParams), `{"token":""}`, ""}, // required: the hub says what is wrong with it
+		{new(parley.CreateConversationParams), `{"participants":[],"title":""}`, "title"},
+		{new(parley.CreateConversationParams), `{"participants":[{"id":"a","kind":"agent","role":""}]}`, "participants[0].role"},
+		{new(parley.CreateConversationParams), `{"participants":[],"limits":{"maxTurns":0}}`, "limits.maxTurns"},
+		{new(parley.CreateConversationParams), `{"participants":[],"limits":{}}`, ""},
+		{new(parley.CreateConversationParams), `{"participants":[],"policy":{"kind":""}}`, ""},
+		{new(parley.CloseConversationParams), `{"conversationId":"c","outcome":{"status":"failed","reason":""}}`, "outcome.reason"},
+		{new(parley.ListConversationsParams), `{"cursor":""}`, "cursor"},
+		{new(parley.ListConversationsParams), `{"status":""}`, "status"},
+		{new(parley.GetConversationParams), `{"conversationId":"c","limit":0}`, "limit"},
+		{new(parley.GetConversationParams), `{"conversationId":"c","limit":-0}`, "limit"},
+		{new(parley.GetConversationParams), `{"conversationId":"c","sinceSeq":0}`, ""},
+		{new(parley.TailParams), `{"conversationId":"","sinceSeq":0}`, ""},
+		{new(parley.WaitForChangeParams), `{"conversationId":"c","sinceSeq":0,"timeoutMs":0}`, ""},
+		{new(parley.GetUpdatesParams), `{"conversationId":"c","sinceSeq":0,"timeoutMs":0,"until":""}`, "until"},
+		{new(parley.GetGuidanceParams), `{"conversationId":"c","explain":false}`, ""},
+		{new(parley.ExplainParams), `{"conversationId":"c","seq":0}`, "seq"},
+		{new(parley.SendMessageParams), `{"conversationId":"c","payload":{},"finality":"turn","afterSeq":0}`, ""},
+		{new(parley.SendMessageParams), `{"conversationId":"c","payload":{},"finality":"turn","turn":0}`, "turn"},
+		{new(parley.SendMessageParams), `{"conversationId":"c","payload":{"text":""},"finality":"turn","clientRequestId":""}`, "clientRequestId"},
+		{new(parley.SendDeltaParams), `{"conversationId":"c","turn":1,"index":0,"text":""}`, ""},
+		{new(parley.CreateTokenParams), `{"agentId":"a","expiresInMs":0}`, "expiresInMs"},
+		{new(parley.CreateTokenParams), `{"agentId":"a"}`, ""},
+		{new(parley.CreateTokenParams), `{"agentId":"a","scopes":[]}`, ""}, // the hub refuses it
+		{new(parley.SubscribeParams), `{"conversationId":"c"}`, ""},
+	} {
+		err := wire.Decode([]byte(c.params), c.into)
+		if c.refused == "" {
+			if err != nil {
+				t.Errorf("%s: %v", c.params, err)
+			}
+			continue
+		}
+		var p *wire.ParamError
+		var e *parley.Error
+		if !errors.As(err, &p) || p.Path != c.refused || p.Unknown || !errors.Is(err, parley.ErrValidationFailed) ||
+			!errors.As(err, &e) || !strings.HasPrefix(e.Message, c.refused) || !strings.Contains(e.Expected, "leave it out") {
+			t.Errorf("%s: %v", c.params, err)
+		}
+	}
+}
+
+// TestDecodeKeepsEmptyLists: empty and absent are not the same.
+func TestDecodeKeepsEmptyLists(t *testing.T) {
+	var q parley.CreateTokenParams
+	if err := wire.Decode([]byte(`{"agentId":"a","scopes":[]}`), &q); err != nil || q.Scopes == nil || q.Conversations != nil {
+		t.Errorf("read %#v: %v", q, err)
+	}
+}
+
+// TestDecodeRequired takes away one member after the other of every method's params: those that may be left out are not missed, the others are.
 func TestDecodeRequired(t *testing.T) {
 	for _, into := range allParams {
 		full := filled(reflect.TypeOf(into()).Elem())
@@ -97,7 +156,7 @@ func TestDecodeRequired(t *testing.T) {
 			name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 			without, _ := json.Marshal(remove(members, name))
 			err := wire.Decode(without, into())
-			if required := options != "omitempty"; required != errors.Is(err, parley.ErrInvalidParams) {
+			if required := !strings.HasPrefix(options, "omit"); required != errors.Is(err, parley.ErrInvalidParams) {
 				t.Errorf("%v without %s: %v", full.Type(), name, err)
 			}
 			if err != nil && !strings.Contains(err.Error(), name+" is missing") {
@@ -161,7 +220,7 @@ func FuzzDecode(f *testing.F) {
 		into := allParams[int(kind)%len(allParams)]
 		got := into()
 		if err := wire.Decode(params, got); err != nil {
-			if !errors.Is(err, parley.ErrInvalidParams) {
+			if !errors.Is(err, parley.ErrInvalidParams) && !errors.Is(err, parley.ErrValidationFailed) {
 				t.Fatalf("%q: %v", params, err)
 			}
 			return

@@ -8,5 +8,6 @@
 //   - Bytes that stay JSON (payloads, ids) come out exactly as they came in.
 //   - Nothing is read without a bound on its size, and nothing is written without a bound on the time it takes.
 //
-// The server side is [Accept] and [Conn]; the client side is [DialStream] and [Stream], which carries a [jsonrpc2.Conn].
+// The server side is [Accept] and [Conn]; the client side is [DialStream], [Stream], and
+// [Peer] for calls.
 package wire

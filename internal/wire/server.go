@@ -3,7 +3,6 @@ package wire
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -107,8 +106,3 @@ func (c *Conn) Cut() {
 
 // CloseNow ends the connection without a word, after a Close that is under way.
 func (c *Conn) CloseNow() error { return c.ws.CloseNow() }
-
-// Ended reports whether err is the ordinary end of a connection, of which there is nothing to say.
-func Ended(err error) bool {
-	return CloseCode(err) != -1 || errors.Is(err, io.EOF) || errors.Is(err, http.ErrServerClosed)
-}

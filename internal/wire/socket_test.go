@@ -2,7 +2,6 @@ package wire_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,7 +17,6 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/memnet"
 	"github.com/parleyhub/parley/internal/wire"
-	"github.com/sourcegraph/jsonrpc2"
 )
 
 // pair connects a Stream to a Conn over a network in memory; writes counts the writes of the server's end.
@@ -168,42 +166,6 @@ func TestWriteStall(t *testing.T) {
 		begin = time.Now()
 		if err := client.WriteFrame(frame); err == nil || time.Since(begin) > 3*time.Second {
 			t.Errorf("the client's write ended after %v: %v", time.Since(begin), err)
-		}
-	})
-}
-
-// TestStreamCarriesJSONRPC: calls go through jsonrpc2, notifications keep their bytes.
-func TestStreamCarriesJSONRPC(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const event = `{"text":"<b>\u0026","n":1.0}`
-		notified := make(chan string, 1)
-		client, server, _ := pair(t, &wire.DialOptions{Notify: func(method string, params json.RawMessage) { notified <- method + " " + string(params) }})
-		go func() {
-			frame, err := server.Read()
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			r, err := wire.ReadRequest(frame)
-			if err != nil {
-				t.Error(err)
-			}
-			first := `{"jsonrpc":"2.0","method":"event","params":` + event + `}`
-			both := first + `{"jsonrpc":"2.0","id":` + string(r.ID) + `,"result":{"nowMs":7}}`
-			if err := server.Write([]byte(both), []int{len(first), len(both)}); err != nil {
-				t.Error(err)
-			}
-		}()
-		conn := jsonrpc2.NewConn(t.Context(), client, jsonrpc2.HandlerWithError(func(context.Context, *jsonrpc2.Conn, *jsonrpc2.Request) (any, error) {
-			return nil, errors.New("no calls are expected")
-		}))
-		defer conn.Close()
-		var result parley.PingResult
-		if err := conn.Call(t.Context(), "ping", struct{}{}, &result); err != nil || result.NowMs != 7 {
-			t.Errorf("ping: %+v, %v", result, err)
-		}
-		if got := <-notified; got != "event "+event {
-			t.Errorf("notified %s", got)
 		}
 	})
 }
