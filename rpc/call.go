@@ -65,6 +65,16 @@ func (c *call) decode(into any) error {
 	return err
 }
 
+var errExpired = parley.Refuse(parley.ErrUnauthenticated, expiredToken, "a fresh token")
+
+// untilExpiry ends ctx with the caller's token, so that nothing that waits outlives it, whatever token the socket has shown since.
+func (c *call) untilExpiry(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c.principal.ExpiresAt.IsZero() {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, c.principal.ExpiresAt.Sub(c.server.hub.Now()), errExpired)
+}
+
 // scratch are for encoding replies.
 var scratch = sync.Pool{New: func() any {
 	b := make([]byte, 0, 1<<10)
@@ -74,10 +84,7 @@ var scratch = sync.Pool{New: func() any {
 // succeed replies with a result.
 func (c *call) succeed(result func(b []byte) ([]byte, error)) {
 	s := scratch.Get().(*[]byte)
-	b := append((*s)[:0], `{"jsonrpc":"2.0","id":`...)
-	b = append(b, c.id...)
-	b = append(b, `,"result":`...)
-	b, err := result(b)
+	b, err := result(wire.AppendResultHead((*s)[:0], c.id))
 	if err == nil {
 		b = append(b, '}')
 		c.deliver(b, http.StatusOK)
@@ -115,10 +122,10 @@ func (c *call) deliver(frame []byte, status int) {
 	}
 }
 
-// room waits, over a socket, while its out-buffer is full.
-func (c *call) room(ctx context.Context) error {
+// page waits, over a socket, until what is read next can go out. The caller owes a release.
+func (c *call) page(ctx context.Context) (release func(), err error) {
 	if c.socket == nil {
-		return ctx.Err()
+		return func() {}, ctx.Err()
 	}
-	return c.socket.out.room(ctx)
+	return c.socket.page(ctx)
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/wire"
 )
 
 // appendJSON encodes v without HTML escapes, so that stored bytes inside of it stay as they are.
@@ -31,26 +32,17 @@ func appendWire(b []byte, v any) []byte {
 
 // appendFailure makes the reply of a refused call; without id it is null.
 func appendFailure(b, id []byte, e parley.WireError) []byte {
-	if id == nil {
-		id = []byte("null")
-	}
-	b = append(b, `{"jsonrpc":"2.0","id":`...)
-	b = append(b, id...)
-	b = append(b, `,"error":`...)
-	return append(appendWire(b, e), '}')
+	return append(appendWire(wire.AppendErrorHead(b, id), e), '}')
 }
 
 // appendNotification makes a notification.
 func appendNotification(b []byte, method string, params any) []byte {
-	b = append(b, `{"jsonrpc":"2.0","method":"`...)
-	b = append(b, method...)
-	b = append(b, `","params":`...)
-	return append(appendWire(b, params), '}')
+	return append(appendWire(wire.AppendNotificationHead(b, method), params), '}')
 }
 
 // appendEventHead begins an event notification; hub.Item.Tail ends it.
 func appendEventHead(b []byte, subscriptionID string) []byte {
-	b = append(b, `{"jsonrpc":"2.0","method":"event","params":{"subscriptionId":"`...)
+	b = append(wire.AppendNotificationHead(b, parley.NotifyEvent), `{"subscriptionId":"`...)
 	b = append(b, subscriptionID...)
 	return append(b, `",`...)
 }

@@ -32,13 +32,13 @@ var handlers = table(map[string]handler{
 	parley.MethodSendDelta:          write(sendDelta, asJSON[parley.EmptyResult]),
 	parley.MethodCreateToken:        write((*hub.Hub).CreateToken, asJSON[parley.CreateTokenResult]),
 
-	parley.MethodGetConversation:   read(getConversation),
-	parley.MethodListConversations: read(plain((*hub.Hub).ListConversations)),
-	parley.MethodTail:              read(tail),
+	parley.MethodGetConversation:   read(gated(getConversation)),
+	parley.MethodListConversations: read(gated(plain((*hub.Hub).ListConversations))),
+	parley.MethodTail:              read(gated(tail)),
 	parley.MethodWaitForChange:     read(plain((*hub.Hub).WaitForChange)),
 	parley.MethodGetUpdates:        read(getUpdates),
 	parley.MethodGetGuidance:       read(plain((*hub.Hub).GetGuidance)),
-	parley.MethodExplain:           read(plain((*hub.Hub).Explain)),
+	parley.MethodExplain:           read(gated(plain((*hub.Hub).Explain))),
 
 	parley.MethodSubscribe:   {waits: true, serve: subscribe},
 	parley.MethodUnsubscribe: {waits: true, serve: unsubscribe},
@@ -104,16 +104,30 @@ func sendDelta(h *hub.Hub, p *hub.Principal, q *parley.SendDeltaParams, done fun
 // encoder writes a result.
 type encoder func(b []byte) ([]byte, error)
 
+// gate is asked once by a read before it reads what may be large.
+type gate = func(context.Context) error
+
 // read makes a handler of a method that may wait.
-func read[P any](f func(context.Context, *hub.Hub, *hub.Principal, *P) (encoder, error)) handler {
+func read[P any](f func(context.Context, *hub.Hub, *hub.Principal, *P, gate) (encoder, error)) handler {
 	return handler{waits: true, serve: func(ctx context.Context, c *call) {
 		q := new(P)
 		if err := c.decode(q); err != nil {
 			c.refuse(err)
 			return
 		}
-		result, err := f(ctx, c.server.hub, c.principal, q)
-		if c.room(ctx) != nil {
+		allowed, cancel := c.untilExpiry(ctx)
+		defer cancel()
+		release := func() {}
+		defer func() { release() }()
+		ask := func(context.Context) (err error) {
+			release, err = c.page(ctx)
+			return err
+		}
+		result, err := f(allowed, c.server.hub, c.principal, q, ask)
+		if err != nil && context.Cause(allowed) == errExpired {
+			err = errExpired
+		}
+		if ctx.Err() != nil {
 			return // nobody is there to be answered
 		}
 		if err != nil {
@@ -124,25 +138,35 @@ func read[P any](f func(context.Context, *hub.Hub, *hub.Principal, *P) (encoder,
 	}}
 }
 
-// plain adapts a read whose result is encoded as it is.
-func plain[P, R any](f func(*hub.Hub, context.Context, *hub.Principal, *P) (R, error)) func(context.Context, *hub.Hub, *hub.Principal, *P) (encoder, error) {
-	return func(ctx context.Context, h *hub.Hub, p *hub.Principal, q *P) (encoder, error) {
+// plain adapts a read whose result is small, and encoded as it is.
+func plain[P, R any](f func(*hub.Hub, context.Context, *hub.Principal, *P) (R, error)) func(context.Context, *hub.Hub, *hub.Principal, *P, gate) (encoder, error) {
+	return func(ctx context.Context, h *hub.Hub, p *hub.Principal, q *P, _ gate) (encoder, error) {
 		r, err := f(h, ctx, p, q)
 		return func(b []byte) ([]byte, error) { return appendJSON(b, r) }, err
 	}
 }
 
-func getConversation(ctx context.Context, h *hub.Hub, p *hub.Principal, q *parley.GetConversationParams) (encoder, error) {
+// gated asks the gate first: for a read that does not wait.
+func gated[P any](f func(context.Context, *hub.Hub, *hub.Principal, *P, gate) (encoder, error)) func(context.Context, *hub.Hub, *hub.Principal, *P, gate) (encoder, error) {
+	return func(ctx context.Context, h *hub.Hub, p *hub.Principal, q *P, g gate) (encoder, error) {
+		if err := g(ctx); err != nil {
+			return nil, err
+		}
+		return f(ctx, h, p, q, g)
+	}
+}
+
+func getConversation(ctx context.Context, h *hub.Hub, p *hub.Principal, q *parley.GetConversationParams, _ gate) (encoder, error) {
 	s, events, err := h.GetConversation(ctx, p, q)
 	return func(b []byte) ([]byte, error) { return appendSnapshot(b, s, events) }, err
 }
 
-func getUpdates(ctx context.Context, h *hub.Hub, p *hub.Principal, q *parley.GetUpdatesParams) (encoder, error) {
-	u, events, err := h.GetUpdates(ctx, p, q)
+func getUpdates(ctx context.Context, h *hub.Hub, p *hub.Principal, q *parley.GetUpdatesParams, g gate) (encoder, error) {
+	u, events, err := h.GetUpdatesWhen(ctx, p, q, g)
 	return func(b []byte) ([]byte, error) { return appendUpdates(b, u, events) }, err
 }
 
-func tail(ctx context.Context, h *hub.Hub, p *hub.Principal, q *parley.TailParams) (encoder, error) {
+func tail(ctx context.Context, h *hub.Hub, p *hub.Principal, q *parley.TailParams, _ gate) (encoder, error) {
 	page, err := h.Tail(ctx, p, q)
 	return func(b []byte) ([]byte, error) { return appendTail(b, page.Events, page.NextSeq, page.LatestSeq), nil }, err
 }
@@ -181,7 +205,10 @@ func authenticate(_ context.Context, c *call) {
 		c.refuse(parley.Refuse(parley.ErrForbidden, "the socket speaks as another id already", c.principal.AgentID))
 		return
 	}
-	c.socket.arm(p)
+	if err := c.socket.renew(p); err != nil {
+		c.refuse(err)
+		return
+	}
 	c.server.log.Debug("authenticated", "remote", c.socket.remote, "agent", p.AgentID, "token", p.TokenID, "client", q.ClientName)
 	c.succeed(func(b []byte) ([]byte, error) { return appendJSON(b, c.server.welcome(p)) })
 }

@@ -20,9 +20,18 @@ type Options struct {
 	// PingTimeout (0: 10 s) is gone.
 	PingAfter   time.Duration
 	PingTimeout time.Duration
-	// WriteTimeout is how long a peer may take nothing of what is sent to it; 0: 10 s.
+	// WriteTimeout is how long a peer may take nothing of what is sent to it, and how long it may take for the whole reply to a
+	// POST; 0: 10 s.
 	WriteTimeout time.Duration
+	// BodyTimeout is how long the body of a POST may take; 0: 10 s.
+	BodyTimeout time.Duration
+	// MaxPending is how many sockets may be open that have not shown a token, and MaxPosts how many POSTs may be under way; 0: 1,000
+	// each. One more is answered with HTTP 503.
+	MaxPending, MaxPosts int
 }
+
+// defaultMost is what MaxPending and MaxPosts are unless told otherwise.
+const defaultMost = 1000
 
 func (o *Options) withDefaults() Options {
 	var d Options
@@ -36,11 +45,14 @@ func (o *Options) withDefaults() Options {
 	orElse(&d.PingAfter, 15*time.Second)
 	orElse(&d.PingTimeout, 10*time.Second)
 	orElse(&d.WriteTimeout, 10*time.Second)
+	orElse(&d.BodyTimeout, 10*time.Second)
+	orElse(&d.MaxPending, defaultMost)
+	orElse(&d.MaxPosts, defaultMost)
 	return d
 }
 
-func orElse(d *time.Duration, otherwise time.Duration) {
-	if *d <= 0 {
-		*d = otherwise
+func orElse[N int | time.Duration](n *N, otherwise N) {
+	if *n <= 0 {
+		*n = otherwise
 	}
 }

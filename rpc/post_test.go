@@ -119,6 +119,26 @@ func TestPostWaits(t *testing.T) {
 	})
 }
 
+// TestPostEndsWithItsToken: a wait does not outlive the token that it came with.
+func TestPostEndsWithItsToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		admin := w.as("admin")
+		admin.create(twoAgents)
+		token := admin.token(`{"agentId":"alice","expiresInMs":20000}`)
+		begin := time.Now()
+		for _, body := range []string{
+			`{"jsonrpc":"2.0","id":1,"method":"waitForChange","params":{"conversationId":"case","sinceSeq":1,"timeoutMs":60000}}`,
+			`{"jsonrpc":"2.0","id":1,"method":"ping"}`,
+		} {
+			status, _, reply := w.post(bearer(token), strings.NewReader(body))
+			if status != http.StatusUnauthorized || !strings.Contains(reply, `"unauthenticated"`) || time.Since(begin) != 20*time.Second {
+				t.Errorf("%d %s after %v", status, reply, time.Since(begin))
+			}
+		}
+	})
+}
+
 // TestAgentOfTheUpgrade: the headers say who speaks on a socket as they do over POST.
 func TestAgentOfTheUpgrade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -149,6 +169,20 @@ func TestProbes(t *testing.T) {
 		}
 		if a, b, c, d := get("/livez"), get("/readyz"), get("/rpc"), get("/"); a != 200 || b != 200 || c != 426 || d != 404 {
 			t.Errorf("livez %d, readyz %d, rpc without upgrade %d, / %d", a, b, c, d)
+		}
+		for _, method := range []string{http.MethodDelete, http.MethodPut, http.MethodHead, http.MethodOptions} {
+			req, err := http.NewRequest(method, w.url(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := w.client().Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if resp.StatusCode != http.StatusMethodNotAllowed || resp.Header.Get("Allow") != "GET, POST" {
+				t.Errorf("%s is answered %d, Allow: %s", method, resp.StatusCode, resp.Header.Get("Allow"))
+			}
 		}
 		w.hub.Drain()
 		if a, b, c := get("/livez"), get("/readyz"), get("/rpc"); a != 200 || b != 503 || c != 503 {

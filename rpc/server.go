@@ -2,10 +2,12 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/parleyhub/parley"
@@ -27,17 +29,20 @@ type Server struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup // sockets, posts, the sweeper
 
+	pending atomic.Int64 // sockets without a token
+
 	mu      sync.Mutex // guards the fields below
 	stopped bool       // nothing is added to wg
 	cutOff  bool       // Shutdown waits for nobody any more
 	sockets map[*socket]struct{}
+	posts   map[*post]struct{}
 }
 
 var _ http.Handler = (*Server)(nil)
 
 // NewServer makes a server. End it with Shutdown.
 func NewServer(h *hub.Hub, o *Options) *Server {
-	s := &Server{hub: h, opts: o.withDefaults(), sockets: map[*socket]struct{}{}}
+	s := &Server{hub: h, opts: o.withDefaults(), sockets: map[*socket]struct{}{}, posts: map[*post]struct{}{}}
 	s.log = s.opts.Logger
 	s.guard = newGuard(s.opts.AllowHosts, s.opts.AllowOrigins)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -54,8 +59,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/rpc" && r.Method == http.MethodPost:
 		s.servePost(w, r)
-	case r.URL.Path == "/rpc":
+	case r.URL.Path == "/rpc" && r.Method == http.MethodGet:
 		s.serveSocket(w, r)
+	case r.URL.Path == "/rpc":
+		w.Header().Set("Allow", "GET, POST")
+		writeText(w, http.StatusMethodNotAllowed, "GET opens a WebSocket, POST makes one call\n")
 	case r.URL.Path == "/livez":
 		writeText(w, http.StatusOK, "ok\n")
 	case r.URL.Path == "/readyz":
@@ -80,6 +88,16 @@ func (s *Server) serveReady(w http.ResponseWriter) {
 	writeText(w, http.StatusOK, "ok\n")
 }
 
+// draining reports whether the hub is about to stop.
+func (s *Server) draining() bool {
+	select {
+	case <-s.hub.Done():
+		return true
+	default:
+		return false
+	}
+}
+
 // bearer finds who the headers say is calling; nil without an Authorization header.
 func (s *Server) bearer(r *http.Request) (*hub.Principal, error) {
 	values := r.Header.Values("Authorization")
@@ -99,10 +117,7 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 		writeRefusal(w, errStopping)
 		return
 	}
-	p, err := s.bearer(r)
-	if err == nil {
-		err = s.hub.Ready()
-	}
+	p, err := s.admit(r)
 	if err != nil {
 		s.wg.Done()
 		writeRefusal(w, err)
@@ -110,15 +125,45 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 	}
 	conn, err := wire.Accept(w, r, s.opts.WriteTimeout)
 	if err != nil {
-		s.wg.Done()
+		s.leave(p)
 		s.log.Debug("no handshake", "remote", r.RemoteAddr, "error", err)
 		return
 	}
 	k := newSocket(s, conn, r.RemoteAddr)
+	k.pending.Store(p == nil)
 	go func() {
 		defer s.wg.Done()
 		k.serve(s.ctx, p)
 	}()
+}
+
+// admit decides on an upgrade, and counts it if it shows no token.
+func (s *Server) admit(r *http.Request) (*hub.Principal, error) {
+	p, err := s.bearer(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.hub.Ready(); err != nil && !errors.Is(err, parley.ErrStorageFull) { // then it still serves reads
+		return nil, err
+	}
+	if p == nil && s.pending.Add(1) > int64(s.opts.MaxPending) {
+		s.pending.Add(-1)
+		return nil, tooMany("sockets that have not shown a token")
+	}
+	return p, nil
+}
+
+// leave takes back what enter and admit have counted, for an upgrade that became no socket.
+func (s *Server) leave(p *hub.Principal) {
+	if p == nil {
+		s.pending.Add(-1)
+	}
+	s.wg.Done()
+}
+
+// tooMany refuses what would pass a bound of the server.
+func tooMany(what string) error {
+	return &parley.Error{Err: parley.ErrUnavailable, Message: "the hub has too many " + what, RetryAfterMs: closingRetryMs}
 }
 
 var errStopping = &parley.Error{Err: parley.ErrUnavailable, Message: "the hub is about to stop", RetryAfterMs: closingRetryMs}
@@ -162,11 +207,14 @@ func (s *Server) all() []*socket {
 }
 
 // Shutdown tells every socket that the hub is closing, drains the hub, waits until what is under way is answered, and closes
-// the sockets with code 1001. It returns when every goroutine of the server has ended; when ctx ends first, sockets are cut and
-// ctx's error is returned.
+// the sockets with code 1001. POSTs whose body is still to come are refused. It returns when every goroutine of the server has
+// ended; when ctx ends first, sockets and POSTs are cut and ctx's error is returned.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.stopped = true
+	for p := range s.posts {
+		p.hurry()
+	}
 	s.mu.Unlock()
 
 	sockets := s.all()
@@ -186,10 +234,13 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// cut ends all sockets without a word.
+// cut ends all sockets and POSTs without a word.
 func (s *Server) cut() {
 	s.mu.Lock()
 	s.cutOff = true
+	for p := range s.posts {
+		p.cut()
+	}
 	s.mu.Unlock()
 	for _, k := range s.all() {
 		k.conn.Cut()

@@ -27,19 +27,22 @@ type socket struct {
 	active    atomic.Bool                   // a frame came since the last sweep
 	silent    int64                         // sweeps without a frame; of the sweeper
 	pinging   atomic.Bool
+	pending   atomic.Bool // counted in server.pending
 	closing   atomic.Bool // a close frame is on its way: nothing that comes counts any more
 
-	out outbox
+	out   outbox
+	pages chan struct{} // one slot: whoever reads a page for the peer holds it until the page is in out
 
 	mu            sync.Mutex // guards the fields below
 	ended         bool       // nothing is added to wg
 	timer         *time.Timer
 	subscriptions map[string]*subscription
+	opening       int   // subscriptions that are reserved
 	opened        int64 // subscriptions so far
 }
 
 func newSocket(s *Server, conn *wire.Conn, remote string) *socket {
-	k := &socket{server: s, conn: conn, remote: remote}
+	k := &socket{server: s, conn: conn, remote: remote, pages: make(chan struct{}, 1)}
 	k.out.write = conn.Write
 	k.out.broken = func(err error) {
 		if !k.closing.Load() { // else what was said after goodbye did not go out, and the peer shall still hear the goodbye
@@ -56,6 +59,7 @@ func (k *socket) serve(parent context.Context, p *hub.Principal) {
 	defer cancel()
 	var err error
 	defer k.server.remove(k)
+	defer k.notPending()
 	if k.server.add(k) {
 		k.arm(p)
 		err = k.read(ctx)
@@ -92,6 +96,21 @@ func (k *socket) read(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// page waits for the right to read a page of events for the peer: one at a time, and only while the out-buffer is not full. So
+// what a peer that reads nothing makes the hub hold is bounded by a page, whatever it asks for.
+func (k *socket) page(ctx context.Context) (release func(), err error) {
+	select {
+	case k.pages <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if err := k.out.room(ctx); err != nil {
+		<-k.pages
+		return nil, err
+	}
+	return func() { <-k.pages }, nil
 }
 
 // handle starts one call.
@@ -161,10 +180,21 @@ func (k *socket) close(code int, reason string) {
 	})
 }
 
+// notPending says that the socket has shown a token or ended.
+func (k *socket) notPending() {
+	if k.pending.Swap(false) {
+		k.server.pending.Add(-1)
+	}
+}
+
 // arm makes p the caller and sets the clock for its token, or for having none.
 func (k *socket) arm(p *hub.Principal) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.armLocked(p)
+}
+
+func (k *socket) armLocked(p *hub.Principal) {
 	if k.timer != nil {
 		k.timer.Stop()
 		k.timer = nil
@@ -177,11 +207,15 @@ func (k *socket) arm(p *hub.Principal) {
 		return
 	}
 	k.principal.Store(p)
+	k.notPending()
 	if !p.ExpiresAt.IsZero() {
 		left := p.ExpiresAt.Sub(k.server.hub.Now())
-		k.timer = time.AfterFunc(left, func() { k.close(wire.CloseUnauthenticated, "the token has expired") })
+		k.timer = time.AfterFunc(left, func() { k.close(wire.CloseUnauthenticated, expiredToken) })
 	}
 }
+
+// expiredToken is why a socket ends whose token has ended.
+const expiredToken = "the token has expired"
 
 // sweep pings a socket that was silent for a number of sweeps.
 func (k *socket) sweep(most int64) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/internal/wire"
 )
 
 // pumpBatch is how many items a pump takes at once.
@@ -16,25 +17,49 @@ const pumpBatch = 64
 
 // subscription is one cursor of a socket, pumped by the goroutine of the call that opened it.
 type subscription struct {
-	id     string
-	cancel context.CancelFunc
-	done   chan struct{} // closed when nothing comes any more
+	id           string
+	conversation string
+	cursor       *hub.Subscription
+	cancel       context.CancelFunc
+	done         chan struct{} // closed when nothing comes any more
 }
 
-// open reserves a subscription.
-func (k *socket) open(cancel context.CancelFunc) (*subscription, error) {
+// reserve makes room for a subscription that is about to be opened. The caller owes a stand or an unreserve.
+func (k *socket) reserve() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if len(k.subscriptions) >= parley.MaxSubscriptions {
-		return nil, parley.Refuse(parley.ErrRateLimited, fmt.Sprintf("the socket has %d subscriptions", parley.MaxSubscriptions), "unsubscribe first")
+	if len(k.subscriptions)+k.opening >= parley.MaxSubscriptions {
+		return parley.Refuse(parley.ErrRateLimited, fmt.Sprintf("the socket has %d subscriptions", parley.MaxSubscriptions), "unsubscribe first")
+	}
+	k.opening++
+	return nil
+}
+
+func (k *socket) unreserve() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.opening--
+}
+
+// stand gives a reserved subscription its id; from here on unsubscribe knows it. It was opened for p, and is refused when the socket
+// has since shown a token that does not allow it.
+func (k *socket) stand(s *subscription, p *hub.Principal) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.opening--
+	if now := k.principal.Load(); now != p {
+		if err := s.cursor.Allows(now); err != nil {
+			return err
+		}
+		s.cursor.Renew(now)
 	}
 	if k.subscriptions == nil {
 		k.subscriptions = make(map[string]*subscription, 1)
 	}
 	k.opened++
-	s := &subscription{id: "sub_" + strconv.FormatInt(k.opened, 10), cancel: cancel, done: make(chan struct{})}
+	s.id = "sub_" + strconv.FormatInt(k.opened, 10)
 	k.subscriptions[s.id] = s
-	return s, nil
+	return nil
 }
 
 // drop forgets a subscription; it gives nil when there is none of that id.
@@ -46,6 +71,23 @@ func (k *socket) drop(id string) *subscription {
 	return s
 }
 
+// renew makes p, who has shown a fresh token, the caller, and the subscriptions p's. It refuses a token that would not allow all of
+// them, and then nothing has changed.
+func (k *socket) renew(p *hub.Principal) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, s := range k.subscriptions {
+		if err := s.cursor.Allows(p); err != nil {
+			return err
+		}
+	}
+	for _, s := range k.subscriptions {
+		s.cursor.Renew(p)
+	}
+	k.armLocked(p)
+	return nil
+}
+
 // subscribe replies and then pumps until the subscription ends.
 func subscribe(parent context.Context, c *call) {
 	var q parley.SubscribeParams
@@ -53,53 +95,77 @@ func subscribe(parent context.Context, c *call) {
 		c.refuse(err)
 		return
 	}
-	ctx, cancel := context.WithCancel(parent)
-	defer cancel()
-	s, err := c.socket.open(cancel)
-	if err != nil {
+	if err := c.socket.reserve(); err != nil {
 		c.refuse(err)
 		return
 	}
-	defer close(s.done)
-	cursor, err := c.server.hub.Subscribe(ctx, c.principal, &q)
+	cursor, err := c.server.hub.Subscribe(parent, c.principal, &q)
 	if err != nil {
-		c.socket.drop(s.id)
-		if ctx.Err() == nil {
-			c.fail(err)
-		}
+		c.socket.unreserve()
+		c.fail(err)
 		return
 	}
 	defer cursor.Close()
+	ctx, cancel := context.WithCancel(parent)
+	defer cancel()
+	s := &subscription{conversation: q.ConversationID, cursor: cursor, cancel: cancel, done: make(chan struct{})}
+	if err := c.socket.stand(s, c.principal); err != nil {
+		c.fail(err)
+		return
+	}
+	defer close(s.done)
 	result := parley.SubscribeResult{SubscriptionID: s.id, LatestSeq: cursor.LatestSeq()}
 	c.succeed(func(b []byte) ([]byte, error) { return appendJSON(b, result) })
-	c.socket.pump(ctx, s.id, q.ConversationID, cursor)
+	c.socket.pump(ctx, s)
 }
 
-// pump writes what a subscription tells into the out-buffer. It cannot leave something out, so a fault ends the socket and the
-// peer goes on from its cursor on another.
-func (k *socket) pump(ctx context.Context, id, conversationID string, cursor *hub.Subscription) {
+// pump writes what a subscription tells into the out-buffer. It cannot leave something out, so whatever ends it, but for
+// unsubscribe and the end of the hub, ends the socket, and the peer goes on from its cursor on another.
+func (k *socket) pump(ctx context.Context, s *subscription) {
 	defer func() {
 		if r := recover(); r != nil {
-			k.server.log.Error("a subscription panicked", "conversation", conversationID, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
-			k.close(closeInternal, "a fault of the hub's own ended a subscription")
+			k.server.log.Error("a subscription panicked", "conversation", s.conversation, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			k.close(closeInternal, brokenSubscription)
 		}
 	}()
 	for {
-		items, err := cursor.Next(ctx, pumpBatch)
-		for i := range items {
-			if k.out.room(ctx) != nil {
-				return
-			}
-			k.notify(id, conversationID, &items[i])
+		if err := k.pumpOnce(ctx, s); err != nil {
+			k.pumpFailed(ctx, s, err)
+			return
 		}
-		if err == nil {
-			continue
-		}
-		if ctx.Err() == nil && !errors.Is(err, parley.ErrUnavailable) {
-			k.server.log.Error("a subscription failed", "conversation", conversationID, "error", err)
-			k.close(closeInternal, "a fault of the hub's own ended a subscription")
-		}
-		return
+	}
+}
+
+// pumpOnce waits until there is something, and reads it only when the peer takes it: a peer that reads nothing costs one page,
+// however many subscriptions it has.
+func (k *socket) pumpOnce(ctx context.Context, s *subscription) error {
+	if err := s.cursor.Wait(ctx); err != nil {
+		return err
+	}
+	release, err := k.page(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	items, err := s.cursor.Next(ctx, pumpBatch)
+	for i := range items {
+		k.notify(s.id, s.conversation, &items[i])
+	}
+	return err
+}
+
+// brokenSubscription is why a socket ends whose subscription cannot go on.
+const brokenSubscription = "a subscription cannot go on: subscribe again from its cursor"
+
+// pumpFailed ends the socket unless its end, or that of the subscription or the hub, is what err says.
+func (k *socket) pumpFailed(ctx context.Context, s *subscription, err error) {
+	switch {
+	case ctx.Err() != nil, errors.Is(err, errSocketEnded), k.server.draining(): // Shutdown closes the socket
+	case errors.Is(err, parley.ErrUnauthenticated):
+		k.close(wire.CloseUnauthenticated, expiredToken)
+	default:
+		k.server.log.Error("a subscription failed", "conversation", s.conversation, "error", err)
+		k.close(closeInternal, brokenSubscription)
 	}
 }
 

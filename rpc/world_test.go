@@ -14,6 +14,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/journal/journaltest"
 	"github.com/parleyhub/parley/hub/journal/memory"
 	"github.com/parleyhub/parley/internal/memnet"
@@ -30,6 +31,7 @@ type world struct {
 	opts    *rpc.Options
 	tcp     bool
 	journal *memory.Journal
+	wrap    func(journal.Journal) journal.Journal // what the hub sees of journal; nil: journal itself
 	hub     *hub.Hub
 	server  *rpc.Server
 
@@ -63,7 +65,11 @@ func newLoopbackWorld(t testing.TB, o *rpc.Options) *world {
 func (w *world) start() {
 	w.t.Helper()
 	var err error
-	w.hub, err = hub.Open(w.journal, &hub.Options{
+	var j journal.Journal = w.journal
+	if w.wrap != nil {
+		j = w.wrap(j)
+	}
+	w.hub, err = hub.Open(j, &hub.Options{
 		RootToken: devToken,
 		NewID: func(prefix string) string {
 			w.ids[prefix]++

@@ -1,0 +1,149 @@
+package rpc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/wire"
+	"github.com/parleyhub/parley/rpc"
+)
+
+// TestPendingSocketsAreBounded: sockets without a token are counted, those with one are not.
+func TestPendingSocketsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, &rpc.Options{MaxPending: 2})
+		dial := func(header http.Header) (*wire.Stream, error) {
+			return wire.DialStream(t.Context(), w.url(), &wire.DialOptions{HTTPClient: w.client(), Header: header})
+		}
+		shows, ends := w.dial("shows", nil), w.dial("ends", nil)
+		synctest.Wait()
+		if _, err := dial(nil); !errors.Is(err, parley.ErrUnavailable) {
+			t.Errorf("one too many: %v", err)
+		}
+		resp, err := w.client().Get(w.url()) // no upgrade: it is counted only for a moment
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("one too many: HTTP %d", resp.StatusCode)
+		}
+		w.with(devToken).must(parley.MethodPing, `{}`)
+		shows.must(parley.MethodAuthenticate, `{"token":"dev"}`)
+		w.dial("next", nil)
+		if _, err := dial(nil); err == nil {
+			t.Error("one too many after another had shown its token")
+		}
+		ends.close()
+		synctest.Wait()
+		w.dial("next", nil)
+		time.Sleep(5 * time.Second) // all that are left are closed
+		synctest.Wait()
+		for range 3 {
+			resp, err := w.client().Get(w.url())
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if resp.StatusCode != http.StatusUpgradeRequired {
+				t.Errorf("no upgrade: HTTP %d", resp.StatusCode)
+			}
+		}
+		w.dial("last", nil)
+		w.dial("last", nil)
+	})
+}
+
+// TestPostsAreBounded: so many at once and no more; one that ends makes room.
+func TestPostsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, &rpc.Options{MaxPosts: 1})
+		w.as("alice").create(twoAgents)
+		ctx, cancel := context.WithCancel(t.Context())
+		body := `{"jsonrpc":"2.0","id":1,"method":"waitForChange","params":{"conversationId":"case","sinceSeq":1,"timeoutMs":60000}}`
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url(), strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header = bearer(devToken)
+		req.Header.Set("Content-Type", "application/json")
+		given := make(chan struct{})
+		go func() {
+			defer close(given)
+			if resp, err := w.client().Do(req); err == nil {
+				resp.Body.Close()
+			}
+		}()
+		synctest.Wait()
+		ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+		if status, _, reply := w.post(bearer(devToken), strings.NewReader(ping)); status != http.StatusServiceUnavailable || !strings.Contains(reply, `"unavailable","retryable":true,"retryAfterMs"`) {
+			t.Errorf("one too many: %d %s", status, reply)
+		}
+		cancel()
+		<-given
+		synctest.Wait()
+		if status, _, reply := w.post(bearer(devToken), strings.NewReader(ping)); status != http.StatusOK {
+			t.Errorf("after the other had ended: %d %s", status, reply)
+		}
+	})
+}
+
+// TestUnreadPagesAreBounded: a peer that asks for page after page and reads none makes the hub hold one, whether it asks by calls or by
+// subscriptions.
+func TestUnreadPagesAreBounded(t *testing.T) {
+	const events, bytes = 4, 700 << 10
+	for name, request := range map[string]string{
+		"tail":      `"method":"tail","params":{"conversationId":"case","sinceSeq":0}`,
+		"updates":   `"method":"getUpdates","params":{"conversationId":"case","until":"closed","timeoutMs":60000}`,
+		"subscribe": `"method":"subscribe","params":{"conversationId":"case"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, nil)
+				alice := w.as("alice")
+				alice.create(`{"conversationId":"case","participants":[{"id":"alice","kind":"agent"}],"policy":{"kind":"open"}}`)
+				for range events {
+					alice.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"`+strings.Repeat("x", bytes)+`"},"finality":"turn"}`)
+				}
+				header := bearer(devToken)
+				header.Set("Parley-Agent", "alice")
+				deaf, err := wire.DialStream(t.Context(), w.url(), &wire.DialOptions{HTTPClient: w.client(), Header: header})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer deaf.Close()
+				synctest.Wait()
+				before := heap()
+				for i := range 60 {
+					if err := deaf.WriteFrame([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s}`, i, request))); err != nil {
+						t.Fatal(err)
+					}
+				}
+				synctest.Wait()
+				if name == "updates" { // all of them have something to say at once
+					alice.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"bye"},"finality":"conversation"}`)
+					synctest.Wait()
+				}
+				if held := heap() - before; held > 12*bytes {
+					t.Errorf("%d MiB are held for a peer that reads nothing", held>>20)
+				}
+			})
+		})
+	}
+}
+
+// heap gives the bytes that are in use.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
