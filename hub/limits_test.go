@@ -93,7 +93,7 @@ func TestDueWhileDown(t *testing.T) {
 		}
 		<-time.After(10 * time.Second)
 		start := time.Now()
-		h = startOn(t, j, counted("2"))
+		startOn(t, j, counted("2"))
 		synctest.Wait()
 		closedBy(t, j, due, parley.ReasonDeadline, 1, 10*time.Second)
 		<-time.After(time.Minute)

@@ -59,17 +59,6 @@ func wantTexts(t *testing.T, j journal.Journal, id string, want ...string) {
 	}
 }
 
-// hold keeps the committer from its next commit and fills that with one write of its own, so that what a test sends then comes in
-// the commit after it.
-func hold(t *testing.T, h *hub.Hub, j *memory.Journal) {
-	t.Helper()
-	other := h.LocalPrincipal("other")
-	id := create(t, h, other, open2("other"))
-	j.Hold()
-	post(h, other, message(id, "first", parley.FinalityTurn, ""))
-	synctest.Wait()
-}
-
 func TestManyOnPendingState(t *testing.T) {
 	pipelined(t, parley.PolicyRoundRobin, func(t *testing.T, h *hub.Hub, j *memory.Journal, a, b *hub.Principal, id string) {
 		j.Hold()
