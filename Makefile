@@ -39,7 +39,7 @@ bench: build ## durable appends per second beside a bare WebSocket echo
 fuzz: ## every fuzz target for FUZZTIME (10s)
 	@set -e; for p in $$($(GO) list ./...); do \
 	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
-	    echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p; \
+	    echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime=10x $$p; \
 	  done; \
 	done
 

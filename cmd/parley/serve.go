@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 
@@ -76,7 +77,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if err := a.announce(s, f, where, token); err != nil {
 		return errors.Join(err, s.close())
 	}
-	relaxGC()
+	tuneRuntime()
 	return s.run(ctx)
 }
 
@@ -84,10 +85,17 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 // done many times a second under load.
 const hubGCPercent = 400
 
-// relaxGC sets the garbage collector, unless the user has.
-func relaxGC() {
+// syncProcs are processors beyond the machine's. The committer is nearly always inside a system call that waits for the disk, and Go takes the
+// processor away from such a goroutine late; with few processors the others stand idle meanwhile.
+const syncProcs = 2
+
+// tuneRuntime sets Go's runtime for a hub, but for what the user has set.
+func tuneRuntime() {
 	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetGCPercent(hubGCPercent)
+	}
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + syncProcs)
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// drainTimeout bounds what a hub does between the signal and its end.
-const drainTimeout = 10 * time.Second
+// drainTimeout bounds the drain. With what comes after it, a hub ends within 10 s of the signal.
+const drainTimeout = 9 * time.Second
 
 type serverOptions struct {
 	journal                  journal.Journal
@@ -36,7 +36,8 @@ type server struct {
 	door    *rpc.Server
 	http    *http.Server
 	log     zerolog.Logger
-	ended   chan error // of http.Serve; one value
+	drain   time.Duration // drainTimeout, but for tests
+	ended   chan error    // of http.Serve; one value
 }
 
 // startServer takes calls when it returns.
@@ -55,7 +56,7 @@ func startServer(o serverOptions) (*server, error) {
 		return nil, errors.Join(withHint(err, "another hub there? --listen :0 takes any free port"), h.Close())
 	}
 	s := &server{
-		addr: l.Addr().String(), journal: o.journal, hub: h, log: o.log, ended: make(chan error, 1),
+		addr: l.Addr().String(), journal: o.journal, hub: h, log: o.log, drain: drainTimeout, ended: make(chan error, 1),
 		door: rpc.NewServer(h, &rpc.Options{Logger: logger, AllowHosts: o.allowHosts, AllowOrigins: o.allowOrigins}),
 	}
 	s.url = "ws://" + s.addr + "/rpc"
@@ -76,8 +77,12 @@ func (s *server) run(ctx context.Context) error {
 	case <-ctx.Done():
 		s.log.Info().Msg("draining")
 		err := s.close()
-		if err == nil {
+		switch {
+		case err == nil:
 			s.log.Info().Msg("stopped")
+		case errors.Is(err, context.DeadlineExceeded):
+			err = withHint(fmt.Errorf("the drain took longer than %s, so connections were cut: %w", s.drain, err),
+				"what was acknowledged is in the log; clients retry the rest when the hub is started again")
 		}
 		return err
 	case <-s.hub.Failed():
@@ -89,13 +94,16 @@ func (s *server) run(ctx context.Context) error {
 	}
 }
 
-// close drains: no new calls, clients told, what was begun finished, within drainTimeout.
+// close drains: no new calls, clients told, what was begun finished, in the time there is for that.
 func (s *server) close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), s.drain)
 	defer cancel()
 	s.hub.Drain()
 	doorErr := s.door.Shutdown(ctx)
 	httpErr := s.http.Shutdown(ctx)
+	if httpErr != nil {
+		_ = s.http.Close() // connections that did not end by themselves
+	}
 	if err := <-s.ended; !errors.Is(err, http.ErrServerClosed) {
 		httpErr = errors.Join(httpErr, err)
 	}

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
@@ -42,7 +44,30 @@ With --data it writes into the log of a hub that is not running: that is how a h
 	c.Flags().DurationVar(&f.expires, "expires", 0, "how long it lasts, such as 24h (default: as long as the token that makes it)")
 	c.Flags().BoolVar(&f.admin, "admin", false, "scope admin: everything, as anybody")
 	c.Flags().StringVar(&f.data, "data", "", "directory of the log of a hub that is not running")
-	return a.does(c, func(ctx context.Context, _ []string) error { return a.createToken(ctx, f) })
+	return a.does(c, func(ctx context.Context, _ []string) error {
+		if err := f.given(c.Flags()); err != nil {
+			return err
+		}
+		return a.createToken(ctx, f)
+	})
+}
+
+// given checks the flags that were given. One that is there and says nothing, such as that of a variable that is not set, is refused:
+// left out, it would mean the most that a token can have.
+func (f tokenFlags) given(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(flag *pflag.Flag) {
+		values := []string{flag.Value.String()}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		if len(values) == 0 || slices.Contains(values, "") {
+			err = usagef("--%s is empty: give it a value or leave it out", flag.Name)
+		}
+	})
+	if err == nil && flags.Changed("expires") && f.expires < time.Second {
+		err = usagef("--expires %s: a token lasts 1s or longer", f.expires)
+	}
+	return err
 }
 
 func (a *app) createToken(ctx context.Context, f tokenFlags) error {
@@ -67,7 +92,8 @@ func (f tokenFlags) params() (*parley.CreateTokenParams, error) {
 		return nil, usagef("--admin has all scopes: leave --scopes out")
 	}
 	p := &parley.CreateTokenParams{
-		AgentID: f.agent, Agents: f.agents, Conversations: f.conversations, ExpiresInMs: f.expires.Milliseconds(),
+		AgentID: f.agent, Agents: f.agents, Conversations: f.conversations,
+		ExpiresInMs: int64((f.expires + time.Millisecond - 1) / time.Millisecond), // never shorter than asked for
 	}
 	for _, s := range f.scopes {
 		p.Scopes = append(p.Scopes, parley.Scope(s))
