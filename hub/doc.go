@@ -8,6 +8,8 @@
 //   - Writes that one goroutine makes to one conversation are decided in the order of the calls.
 //   - Readers see committed events only. A subscription is a cursor and a wake-up: nobody misses or repeats an
 //     event, and a slow reader costs its cursor, never a queue.
+//   - Memory is bounded: conversations that nobody uses are dropped by number and by bytes, deltas are kept for subscribers only, and
+//     recent events up to a size.
 //   - What the hub knows of a conversation is a fold of its log: it is loaded on demand, dropped when idle, and
 //     the same after a restart.
 //
@@ -26,6 +28,7 @@
 //   - The sweeper ([Hub.sweep]) drops idle conversations.
 //   - The clock ([clock.run]) closes conversations when a limit of time is over.
 //   - A reload ([conversation.reload]) runs after a failed append, one at a time for a conversation.
+//   - The answer to createConversation ([conversation.created]) is read on a goroutine of its own, once it is committed.
 //   - Journal callbacks ([conversation.committed]) run on the journal's goroutine; they take the conversation's mutex and
 //     never block.
 //
