@@ -117,8 +117,11 @@ func (c *conversation) committed(o *op, head journal.Head, err error) {
 	if errors.Is(err, journal.ErrOutcomeUnknown) {
 		c.hub.fail(err) // first: nothing shall be decided on what may not be the log
 	}
-	if full := errors.Is(err, journal.ErrStorageFull); full || err == nil {
-		c.hub.full.Store(full)
+	switch {
+	case err == nil:
+		c.hub.full.Store(0)
+	case errors.Is(err, journal.ErrStorageFull):
+		c.hub.full.Store(c.hub.Now().UnixMilli())
 	}
 	var finished []*op
 	c.mu.Lock()

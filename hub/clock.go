@@ -146,11 +146,14 @@ func (k *clock) recoverOne(id string) error {
 // tickAgain is when an overdue conversation is tried again whose close could not be written.
 const tickAgain = time.Second
 
+// tickUnread is when one is tried again that could not be read: rarely, because that costs a reading of all that is whole.
+const tickUnread = 10 * time.Minute
+
 // tick closes a conversation if it is overdue, else sets the clock again.
 func (h *Hub) tick(id string) {
 	c, err := h.pin(id)
-	if err != nil { // draining, or it cannot be read now, which was logged
-		h.clock.set(id, parley.TimestampOf(h.Now().Add(tickAgain)))
+	if err != nil { // draining, or it cannot be read, which was logged
+		h.clock.set(id, parley.TimestampOf(h.Now().Add(tickUnread)))
 		return
 	}
 	c.do(&op{cmd: fold.Command{Verb: fold.Tick, From: parley.HubID}, reply: func(d *fold.Decision, err error) {

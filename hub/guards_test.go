@@ -160,6 +160,25 @@ func TestNotReadyWhileFull(t *testing.T) {
 	}
 }
 
+// A hub that nobody writes to is ready again after a while: else a balancer that asks for readiness would never let it find out.
+func TestReadyAgainWithoutAppend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJournal(t)
+		h := startOn(t, j, nil)
+		a := h.LocalPrincipal("a")
+		id := create(t, h, a, open2("a"))
+		j.FailNext(journal.ErrStorageFull)
+		r := <-post(h, a, message(id, "lost", parley.FinalityTurn, ""))
+		refused(t, r.err, parley.ErrStorageFull)
+		time.Sleep(9 * time.Second) // in the bubble
+		refused(t, h.Ready(), parley.ErrStorageFull)
+		time.Sleep(2 * time.Second)
+		if err := h.Ready(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 // damaged is a journal in which one conversation cannot be read.
 type damaged struct {
 	journal.Journal

@@ -95,7 +95,7 @@ type Hub struct {
 	wg       sync.WaitGroup
 	draining chan struct{}
 	failed   chan struct{}
-	full     atomic.Bool   // the last append found no room
+	full     atomic.Int64  // when the last append found no room, in Unix ms of hub time; 0 when it found some
 	crowded  chan struct{} // one slot: more conversations are unused than are kept
 
 	mu          sync.Mutex // guards the fields below
@@ -154,13 +154,16 @@ func (h *Hub) Err() error {
 	return h.failure
 }
 
+// fullMs is how long a hub whose storage was full is not ready; then the next append shall find out.
+const fullMs = 10_000
+
 // Ready says why the hub does not serve reads and writes, or nil. With a full storage it serves reads, and takes writes to find out whether
 // there is room again, but is not ready.
 func (h *Hub) Ready() error {
 	if err := h.serving(); err != nil {
 		return err
 	}
-	if h.full.Load() {
+	if at := h.full.Load(); at > 0 && h.Now().UnixMilli() < at+fullMs {
 		return refusalOf(journal.ErrStorageFull)
 	}
 	return nil

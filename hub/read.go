@@ -112,11 +112,16 @@ func (h *Hub) GetConversation(_ context.Context, p *Principal, q *parley.GetConv
 	return c.snapshot(p, q.SinceSeq, limit)
 }
 
+// snapshot gives the conversation as p sees it, with at most limit events after since; with limit 0 none.
 func (c *conversation) snapshot(p *Principal, since int64, limit int) (*parley.Snapshot, [][]byte, error) {
 	c.mu.Lock()
 	s, hash := c.durable, c.hash
 	c.mu.Unlock()
-	page, err := c.page(since, s.Seq, limit, p.viewer().Sees)
+	end := s.Seq
+	if limit == 0 {
+		end = since
+	}
+	page, err := c.page(since, end, limit, p.viewer().Sees)
 	if err != nil {
 		return nil, nil, err
 	}

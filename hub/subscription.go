@@ -95,7 +95,7 @@ func (s *Subscription) Close() {
 	})
 }
 
-// Wait returns when Next may have something, without reading it: so that a door reads for its peer only what the peer takes. It fails as Next
+// Wait returns when Poll may have something, without reading it: so that a door reads for its peer only what the peer takes. It fails as Next
 // does.
 func (s *Subscription) Wait(ctx context.Context) error {
 	for {
@@ -120,21 +120,26 @@ func (s *Subscription) Next(ctx context.Context, max int) ([]Item, error) {
 		if err := s.Wait(ctx); err != nil {
 			return nil, err
 		}
-		if len(s.rest) > 0 {
-			return s.give(s.rest, max), nil
-		}
-		now, _, err := s.look(ctx)
-		if err != nil {
-			return nil, err
-		}
-		items, err := s.collect(s.caller.Load(), now, max)
-		if err != nil {
-			return nil, err
-		}
-		if len(items) > 0 {
-			return s.give(items, max), nil
+		if items, err := s.Poll(ctx, max); err != nil || len(items) > 0 {
+			return items, err
 		}
 	}
+}
+
+// Poll is Next that does not wait: what there was to examine may all be for others, and then it gives nothing.
+func (s *Subscription) Poll(ctx context.Context, max int) ([]Item, error) {
+	now, _, err := s.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.rest) > 0 {
+		return s.give(s.rest, max), nil
+	}
+	items, err := s.collect(s.caller.Load(), now, max)
+	if err != nil {
+		return nil, err
+	}
+	return s.give(items, max), nil
 }
 
 // look says what there is, gives the channel that the next change closes, or says why the subscription has ended.

@@ -232,7 +232,11 @@ func (h *Hub) CreateConversation(p *Principal, q *parley.CreateConversationParam
 // created answers createConversation. What was created stays so when it cannot be read.
 func (c *conversation) created(p *Principal, duplicate bool, done func(*parley.Snapshot, error)) {
 	defer c.hub.unpin(c)
-	snapshot, events, err := c.snapshot(p, 0, parley.DefaultPage)
+	limit := parley.DefaultPage
+	if duplicate {
+		limit = 0 // the events may be many by now, and the caller has not asked for them
+	}
+	snapshot, events, err := c.snapshot(p, 0, limit)
 	if err == nil {
 		snapshot.Events, err = decodeEvents(events)
 	}
