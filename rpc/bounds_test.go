@@ -3,9 +3,7 @@ package rpc_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -94,56 +92,4 @@ func TestPostsAreBounded(t *testing.T) {
 			t.Errorf("after the other had ended: %d %s", status, reply)
 		}
 	})
-}
-
-// TestUnreadPagesAreBounded: a peer that asks for page after page and reads none makes the hub hold one, whether it asks by calls or by
-// subscriptions.
-func TestUnreadPagesAreBounded(t *testing.T) {
-	const events, bytes = 4, 700 << 10
-	for name, request := range map[string]string{
-		"tail":      `"method":"tail","params":{"conversationId":"case","sinceSeq":0}`,
-		"updates":   `"method":"getUpdates","params":{"conversationId":"case","until":"closed","timeoutMs":60000}`,
-		"subscribe": `"method":"subscribe","params":{"conversationId":"case"}`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, nil)
-				alice := w.as("alice")
-				alice.create(`{"conversationId":"case","participants":[{"id":"alice","kind":"agent"}],"policy":{"kind":"open"}}`)
-				for range events {
-					alice.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"`+strings.Repeat("x", bytes)+`"},"finality":"turn"}`)
-				}
-				header := bearer(devToken)
-				header.Set("Parley-Agent", "alice")
-				deaf, err := wire.DialStream(t.Context(), w.url(), &wire.DialOptions{HTTPClient: w.client(), Header: header})
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer deaf.Close()
-				synctest.Wait()
-				before := heap()
-				for i := range 60 {
-					if err := deaf.WriteFrame([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s}`, i, request))); err != nil {
-						t.Fatal(err)
-					}
-				}
-				synctest.Wait()
-				if name == "updates" { // all of them have something to say at once
-					alice.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"bye"},"finality":"conversation"}`)
-					synctest.Wait()
-				}
-				if held := heap() - before; held > 12*bytes {
-					t.Errorf("%d MiB are held for a peer that reads nothing", held>>20)
-				}
-			})
-		})
-	}
-}
-
-// heap gives the bytes that are in use.
-func heap() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }

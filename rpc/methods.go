@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/parleyhub/parley"
@@ -119,15 +120,18 @@ func read[P any](f func(context.Context, *hub.Hub, *hub.Principal, *P, gate) (en
 		defer cancel()
 		release := func() {}
 		defer func() { release() }()
-		ask := func(context.Context) (err error) {
-			release, err = c.page(ctx)
+		ask := func(context.Context) error {
+			done, err := c.page(ctx)
+			if err == nil {
+				release = done
+			}
 			return err
 		}
 		result, err := f(allowed, c.server.hub, c.principal, q, ask)
 		if err != nil && context.Cause(allowed) == errExpired {
 			err = errExpired
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || errors.Is(err, errSocketEnded) {
 			return // nobody is there to be answered
 		}
 		if err != nil {

@@ -147,7 +147,7 @@ func (k *socket) pumpOnce(ctx context.Context, s *subscription) error {
 		return err
 	}
 	defer release()
-	items, err := s.cursor.Next(ctx, pumpBatch)
+	items, err := s.cursor.Poll(ctx, pumpBatch) // not Next: nothing waits while it holds the slot
 	for i := range items {
 		k.notify(s.id, s.conversation, &items[i])
 	}

@@ -1,0 +1,135 @@
+package rpc_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/wire"
+	"github.com/parleyhub/parley/rpc"
+)
+
+// What is read for a peer: one page at a time, and nothing waits while it holds the right to read.
+
+const openAlice = `{"conversationId":"case","clientRequestId":"k","participants":[{"id":"alice","kind":"agent"}],"policy":{"kind":"open"}}`
+
+const pageBytes = 700 << 10
+
+// fill makes a conversation of four large events and gives a socket of alice's that reads nothing.
+func (w *world) fill(t *testing.T) (alice *peer, deaf *wire.Stream) {
+	t.Helper()
+	alice = w.as("alice")
+	alice.create(openAlice)
+	for range 4 {
+		alice.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"`+strings.Repeat("x", pageBytes)+`"},"finality":"turn"}`)
+	}
+	header := bearer(devToken)
+	header.Set("Parley-Agent", "alice")
+	deaf, err := wire.DialStream(t.Context(), w.url(), &wire.DialOptions{HTTPClient: w.client(), Header: header})
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+	return alice, deaf
+}
+
+func sendAll(t *testing.T, s *wire.Stream, n int, request string) {
+	t.Helper()
+	for i := range n {
+		if err := s.WriteFrame(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,%s}`, i, request)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	synctest.Wait()
+}
+
+// TestUnreadPagesAreBounded: a peer that asks for page after page and reads none makes the hub hold one, however it asks.
+func TestUnreadPagesAreBounded(t *testing.T) {
+	for name, request := range map[string]string{
+		"tail":      `"method":"tail","params":{"conversationId":"case","sinceSeq":0}`,
+		"updates":   `"method":"getUpdates","params":{"conversationId":"case","until":"closed","timeoutMs":60000}`,
+		"subscribe": `"method":"subscribe","params":{"conversationId":"case"}`,
+		"create":    `"method":"createConversation","params":` + openAlice,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, nil)
+				alice, deaf := w.fill(t)
+				defer deaf.Close()
+				before := heap()
+				sendAll(t, deaf, 60, request)
+				if name == "updates" { // all of them have something to say at once
+					alice.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"bye"},"finality":"conversation"}`)
+					synctest.Wait()
+				}
+				if held := heap() - before; held > 12*pageBytes {
+					t.Errorf("%d MiB are held for a peer that reads nothing", held>>20)
+				}
+			})
+		})
+	}
+}
+
+// heap gives the bytes that are in use.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// TestPumpDoesNotHoldUpReads: a subscription that has found only what its reader does not see waits without holding up the socket's reads.
+func TestPumpDoesNotHoldUpReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		admin, alice := w.as("admin"), w.as("alice")
+		alice.create(twoAgents)
+		bob := w.with(admin.token(`{"agentId":"bob"}`))
+		bob.must(parley.MethodSubscribe, `{"conversationId":"case"}`)
+		for range 3 {
+			alice.must(parley.MethodSendTrace, `{"conversationId":"case","payload":{"kind":"thought"}}`)
+			synctest.Wait()
+			bob.must(parley.MethodTail, `{"conversationId":"case","sinceSeq":0}`)
+		}
+	})
+}
+
+// TestPeerLeavesItsPages: reads that wait for a peer that leaves end without a fault.
+func TestPeerLeavesItsPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &lockedBuffer{}
+		w := newWorld(t, &rpc.Options{Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+		_, deaf := w.fill(t)
+		sendAll(t, deaf, 20, `"method":"tail","params":{"conversationId":"case","sinceSeq":0}`)
+		deaf.Close()
+		time.Sleep(time.Minute) // in the bubble
+		synctest.Wait()
+		if s := log.String(); s != "" {
+			t.Errorf("logged: %.400s", s)
+		}
+	})
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex // guards the field below
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
