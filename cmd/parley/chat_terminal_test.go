@@ -1,0 +1,66 @@
+package main
+
+import (
+	"io"
+	"testing"
+
+	"github.com/creack/pty"
+	"github.com/rs/zerolog"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/journal/memory"
+)
+
+// TestChatPrompts: on a terminal there is a prompt when it is one's turn, and another when it is not; a line that comes too late is not
+// said.
+func TestChatPrompts(t *testing.T) {
+	s, err := startServer(serverOptions{journal: memory.New(), addr: "127.0.0.1:0", log: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	ann := s.hub.Client(s.hub.LocalPrincipal("ann"))
+	_, err = ann.CreateConversation(t.Context(), &parley.CreateConversationParams{
+		ConversationID: "c1",
+		Participants:   []parley.Participant{{ID: "ann", Kind: parley.KindHuman}, {ID: "bob", Kind: parley.KindHuman}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyboard, tty, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer keyboard.Close()
+	defer tty.Close()
+	out := newScreen()
+	a := &app{in: tty, out: newStream(out), err: newStream(io.Discard), timeout: defaultTimeout}
+	a.out.terminal = true
+	d, err := a.openDesk("ann")
+	if err != nil || d.waits {
+		t.Fatalf("no terminal: %v", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- newChat(a, ann, d, "c1").run(t.Context()) }()
+	for _, step := range []struct{ shows, types string }{
+		{"ann> ", "good evening\r"},
+		{"t1   ann  good evening", ""},
+		{"-- waiting for bob: ", "and too late\r"},
+		{"not said, it is not your turn: waiting for bob", "/quit\r"},
+	} {
+		out.wait(step.shows)
+		if _, err := io.WriteString(keyboard, step.types); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if err := d.close(); err != nil {
+		t.Error(err)
+	}
+}
