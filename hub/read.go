@@ -327,7 +327,7 @@ func decodeEvents(raw [][]byte) ([]parley.Event, error) {
 	return events, nil
 }
 
-// waitTime gives a timer for a timeout of the wire; without one the channel is nil and now is true.
+// waitTime gives a timer for a timeout of the wire.
 func waitTime(timeoutMs int64) (timer *time.Timer, err error) {
 	if timeoutMs < 0 {
 		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("timeoutMs is %d", timeoutMs), fmt.Sprintf("0 to %d", parley.MaxWaitMs))

@@ -48,15 +48,9 @@ func (h *Hub) Subscribe(_ context.Context, p *Principal, q *parley.SubscribePara
 	if err != nil {
 		return nil, err
 	}
-	if q.Types != nil && len(q.Types) == 0 {
+	if err := checkTypes(q.Types); err != nil {
 		h.unpin(c)
-		return nil, parley.Refuse(parley.ErrValidationFailed, "types is empty", "at least one type, or no types for all")
-	}
-	for _, t := range q.Types {
-		if t != parley.TypeMessage && t != parley.TypeTrace && t != parley.TypeSystem {
-			h.unpin(c)
-			return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("types has %q", t), "message, trace or system")
-		}
+		return nil, err
 	}
 	s := &Subscription{c: c, types: slices.Clone(q.Types), cursor: q.SinceSeq, closed: make(chan struct{})}
 	s.caller.Store(p)
@@ -65,6 +59,18 @@ func (h *Hub) Subscribe(_ context.Context, p *Principal, q *parley.SubscribePara
 	c.mu.Unlock()
 	c.listen(+1)
 	return s, nil
+}
+
+func checkTypes(types []parley.EventType) error {
+	if types != nil && len(types) == 0 {
+		return parley.Refuse(parley.ErrValidationFailed, "types is empty", "at least one type, or no types for all")
+	}
+	for _, t := range types {
+		if t != parley.TypeMessage && t != parley.TypeTrace && t != parley.TypeSystem {
+			return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("types has %q", t), "message, trace or system")
+		}
+	}
+	return nil
 }
 
 // Allows says why p could not hold the subscription, or nil: p must be the same participant, with the scope, the
@@ -99,8 +105,17 @@ func (s *Subscription) Close() {
 // does.
 func (s *Subscription) Wait(ctx context.Context) error {
 	for {
-		now, changed, err := s.look(ctx)
-		if err != nil || s.pending(now) {
+		if err := s.over(ctx); err != nil {
+			return err
+		}
+		var changed <-chan struct{}
+		s.c.mu.Lock()
+		broken, pending := s.c.broken, s.pendingLocked()
+		if !pending {
+			changed = s.c.changedLocked()
+		}
+		s.c.mu.Unlock()
+		if err := s.c.stillServes(s.caller.Load(), broken); err != nil || pending {
 			return err
 		}
 		select {
@@ -128,41 +143,41 @@ func (s *Subscription) Next(ctx context.Context, max int) ([]Item, error) {
 
 // Poll is Next that does not wait: what there was to examine may all be for others, and then it gives nothing.
 func (s *Subscription) Poll(ctx context.Context, max int) ([]Item, error) {
-	now, _, err := s.look(ctx)
-	if err != nil {
+	if err := s.over(ctx); err != nil {
+		return nil, err
+	}
+	s.c.mu.Lock()
+	now, broken := s.lookLocked(), s.c.broken
+	s.c.mu.Unlock()
+	caller := s.caller.Load()
+	if err := s.c.stillServes(caller, broken); err != nil {
 		return nil, err
 	}
 	if len(s.rest) > 0 {
 		return s.give(s.rest, max), nil
 	}
-	items, err := s.collect(s.caller.Load(), now, max)
+	items, err := s.collect(caller, now, max)
 	if err != nil {
 		return nil, err
 	}
 	return s.give(items, max), nil
 }
 
-// look says what there is, gives the channel that the next change closes, or says why the subscription has ended.
-func (s *Subscription) look(ctx context.Context) (look, <-chan struct{}, error) {
+// over says why the subscription has ended, or nil.
+func (s *Subscription) over(ctx context.Context) error {
 	select {
 	case <-s.closed:
-		return look{}, nil, parley.Refuse(parley.ErrUnavailable, "the subscription was closed", "")
+		return parley.Refuse(parley.ErrUnavailable, "the subscription was closed", "")
 	case <-s.c.hub.draining:
-		return look{}, nil, errDraining
+		return errDraining
 	default:
+		return ctx.Err()
 	}
-	if err := ctx.Err(); err != nil {
-		return look{}, nil, err
-	}
-	s.c.mu.Lock()
-	now, changed, broken := s.lookLocked(), s.c.changedLocked(), s.c.broken
-	s.c.mu.Unlock()
-	return now, changed, s.c.stillServes(s.caller.Load(), broken)
 }
 
-// pending reports whether there is anything to examine: an event, a delta, caught_up, or perhaps other guidance.
-func (s *Subscription) pending(now look) bool {
-	return len(s.rest) > 0 || s.cursor < now.state.Seq || len(now.deltas) > 0 || !s.caughtUp || now.state.Stand() != s.stand
+// pendingLocked reports whether there is anything to examine: an event, a delta, caught_up, or perhaps other guidance.
+func (s *Subscription) pendingLocked() bool {
+	return len(s.rest) > 0 || s.cursor < s.c.durable.Seq || s.deltas < s.c.deltaCount || !s.caughtUp || s.c.durable.Stand() != s.stand
 }
 
 // give cuts items to what was asked for and keeps the rest: never more than a page and the deltas between.

@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"strings"
@@ -13,50 +12,13 @@ import (
 // The writes. Each is decided before the call returns (or after a reload, in order), and done is called exactly once, before or after that,
 // on any goroutine; it must not block. The params may be kept. What is JSON in them has passed the strict decoding of a door, or checkJSON.
 
-// compact gives the JSON without insignificant space; name is what the caller calls it. Most programs send none, and then it is the
-// JSON itself.
+// compact gives the JSON without insignificant space; name is what the caller calls it.
 func compact(name string, raw json.RawMessage) (json.RawMessage, error) {
-	if isCompact(raw) {
-		return raw, nil
-	}
-	var buf bytes.Buffer
-	buf.Grow(len(raw))
-	if err := json.Compact(&buf, raw); err != nil {
+	out, err := fold.Compact(raw)
+	if err != nil {
 		return nil, parley.Refuse(parley.ErrInvalidParams, name+" is not JSON", "JSON")
 	}
-	return buf.Bytes(), nil
-}
-
-// isCompact reports whether JSON has no insignificant space.
-func isCompact(raw json.RawMessage) bool {
-	for i := 0; i < len(raw); i++ {
-		switch raw[i] {
-		case ' ', '\t', '\r', '\n':
-			return false
-		case '"':
-			i = stringEnd(raw, i+1)
-		}
-	}
-	return len(raw) > 0
-}
-
-// stringEnd gives the index of the quote that ends the string whose inside begins at i.
-func stringEnd(raw json.RawMessage, i int) int {
-	for {
-		n := bytes.IndexByte(raw[i:], '"')
-		if n < 0 {
-			return len(raw)
-		}
-		i += n
-		escapes := 0
-		for raw[i-escapes-1] == '\\' {
-			escapes++
-		}
-		if escapes%2 == 0 {
-			return i
-		}
-		i++
-	}
+	return out, nil
 }
 
 // SendMessage appends a message.

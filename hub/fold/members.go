@@ -38,10 +38,16 @@ var errNotJSON = parley.Refuse(parley.ErrInvalidParams, "the payload is not JSON
 // stringEnd gives the index after the string that begins at i.
 func stringEnd(b []byte, i int) int {
 	for i++; i < len(b); i++ {
-		switch b[i] {
-		case '\\':
-			i++
-		case '"':
+		n := bytes.IndexByte(b[i:], '"')
+		if n < 0 {
+			break
+		}
+		i += n
+		escapes := 0
+		for b[i-escapes-1] == '\\' { // ends at the quote before the string
+			escapes++
+		}
+		if escapes%2 == 0 {
 			return i + 1
 		}
 	}

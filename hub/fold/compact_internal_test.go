@@ -1,4 +1,4 @@
-package hub
+package fold
 
 import (
 	"bytes"
