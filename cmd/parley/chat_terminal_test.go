@@ -5,26 +5,16 @@ import (
 	"testing"
 
 	"github.com/creack/pty"
-	"github.com/rs/zerolog"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
 // TestChatPrompts: on a terminal there is a prompt when it is one's turn, and another when it is not; a line that comes too late is not
 // said.
 func TestChatPrompts(t *testing.T) {
-	s, err := startServer(serverOptions{journal: memory.New(), addr: "127.0.0.1:0", log: zerolog.Nop()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s := startMemory(t)
 	ann := s.hub.Client(s.hub.LocalPrincipal("ann"))
-	_, err = ann.CreateConversation(t.Context(), &parley.CreateConversationParams{
+	_, err := ann.CreateConversation(t.Context(), &parley.CreateConversationParams{
 		ConversationID: "c1",
 		Participants:   []parley.Participant{{ID: "ann", Kind: parley.KindHuman}, {ID: "bob", Kind: parley.KindHuman}},
 	})

@@ -7,10 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/rs/zerolog"
-
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
 // screen is a stdout on which a test waits for a text.
@@ -44,17 +41,9 @@ func (s *screen) wait(text string) {
 
 // TestChatShowsDeltas: what another is saying is shown before it is said, made harmless; what is one's own is not.
 func TestChatShowsDeltas(t *testing.T) {
-	s, err := startServer(serverOptions{journal: memory.New(), addr: "127.0.0.1:0", log: zerolog.Nop()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s := startMemory(t)
 	bob, ann := s.hub.Client(s.hub.LocalPrincipal("bob")), s.hub.Client(s.hub.LocalPrincipal("ann"))
-	_, err = bob.CreateConversation(t.Context(), &parley.CreateConversationParams{
+	_, err := bob.CreateConversation(t.Context(), &parley.CreateConversationParams{
 		ConversationID: "c1",
 		Participants:   []parley.Participant{{ID: "bob", Kind: parley.KindAgent}, {ID: "ann", Kind: parley.KindHuman}},
 	})

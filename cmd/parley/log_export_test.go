@@ -6,10 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rs/zerolog"
-
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
 // otherHead is a client of a hub that says something else about its head than its events do.
@@ -25,17 +22,9 @@ func (c otherHead) GetConversation(ctx context.Context, p *parley.GetConversatio
 
 // TestExportComparesHeadHash: an export over the wire ends at the hash that the hub gives, or fails.
 func TestExportComparesHeadHash(t *testing.T) {
-	s, err := startServer(serverOptions{journal: memory.New(), addr: "127.0.0.1:0", log: zerolog.Nop()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s := startMemory(t)
 	client := s.hub.Client(s.hub.LocalPrincipal("ann"))
-	_, err = client.CreateConversation(t.Context(), &parley.CreateConversationParams{
+	_, err := client.CreateConversation(t.Context(), &parley.CreateConversationParams{
 		ConversationID: "c1", Participants: []parley.Participant{{ID: "ann", Kind: parley.KindHuman}},
 	})
 	if err != nil {
