@@ -3,10 +3,8 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
-	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,20 +18,7 @@ import (
 
 // TestStalledBodyDoesNotKeepServe: a POST whose body does not come is no reason to stay.
 func TestStalledBodyDoesNotKeepServe(t *testing.T) {
-	cmd := exec.Command("parley", "serve", "--dev", "--listen", ":0", "-o", "json")
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	stuck := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
-	defer stuck.Stop()
-	var first listening
-	if line, err := bufio.NewReader(stdout).ReadBytes('\n'); err != nil || json.Unmarshal(line, &first) != nil {
-		t.Fatalf("serve said %q, %v", line, err)
-	}
+	cmd, first, _ := startServe(t)
 	conn, err := net.Dial("tcp", first.Listening)
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,12 @@
 package main
 
 import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -21,4 +26,27 @@ func startMemory(t *testing.T) *server {
 		}
 	})
 	return s
+}
+
+// startServe runs "parley serve --dev" and gives what it says first and its stderr. A test that takes too long kills it.
+func startServe(t *testing.T) (cmd *exec.Cmd, first listening, stderr io.Reader) {
+	t.Helper()
+	cmd = exec.Command("parley", "serve", "--dev", "--listen", ":0", "-o", "json")
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stderr, err = cmd.StderrPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stuck := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
+	t.Cleanup(func() { stuck.Stop() })
+	line, err := bufio.NewReader(stdout).ReadBytes('\n')
+	if err != nil || json.Unmarshal(line, &first) != nil {
+		t.Fatalf("serve said %q, %v", line, err)
+	}
+	return cmd, first, stderr
 }

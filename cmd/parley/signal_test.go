@@ -2,8 +2,6 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
-	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,24 +12,7 @@ import (
 
 // TestSecondSignalEndsAtOnce: a client that does not answer makes a drain long; a second signal does not wait for it.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
-	cmd := exec.Command("parley", "serve", "--dev", "--listen", ":0", "-o", "json")
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	stuck := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
-	defer stuck.Stop()
-	var first listening
-	if line, err := bufio.NewReader(stdout).ReadBytes('\n'); err != nil || json.Unmarshal(line, &first) != nil {
-		t.Fatalf("serve said %q, %v", line, err)
-	}
+	cmd, first, stderr := startServe(t)
 	silent, err := wire.DialStream(t.Context(), first.URL, nil) // nobody reads from it
 	if err != nil {
 		t.Fatal(err)
