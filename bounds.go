@@ -36,6 +36,26 @@ const (
 	MaxDeltaBytes        = 16 << 10
 	MaxTokenIDs          = 64
 	MaxConversationScope = 256
+	MaxNameBytes         = 255
+	MaxMediaTypeBytes    = 127
+	// MaxTokenBytes bounds a token that is shown; a longer one is not looked at.
+	MaxTokenBytes = 8 << 10
+	// MaxAgentDescriptionBytes and MaxAgentSchemaBytes bound what a registered agent says of itself.
+	MaxAgentDescriptionBytes = 1 << 10
+	MaxAgentSchemaBytes      = 64 << 10
+)
+
+// Bounds of attachments and tickets.
+const (
+	// MaxAttachmentBytes bounds one file, and MaxAttachments the files of one conversation.
+	MaxAttachmentBytes = 16 << 20
+	MaxAttachments     = 1000
+	// MaxAttachmentPart bounds what getAttachment gives at once.
+	MaxAttachmentPart = 512 << 10
+	// MaxMessageAttachments bounds the attachments that one message refers to.
+	MaxMessageAttachments = 16
+	// TicketLifeMs is how long a ticket may wait for its one use.
+	TicketLifeMs = 30_000
 )
 
 // Bounds of Limits.

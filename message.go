@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Message is the payload of a message event. At least one of Text and Data is set. Fields that this version
+// Message is the payload of a message event. At least one of Text, Data and Attachments is set. Fields that this version
 // does not know survive in the event's Payload.
 type Message struct {
 	Text string          `json:"text,omitempty"`
@@ -13,21 +13,43 @@ type Message struct {
 	// Schema names the shape of Data, such as "priorauth.decision.v1"; Tags are free labels.
 	Schema string   `json:"schema,omitempty"`
 	Tags   []string `json:"tags,omitempty"`
+	// Attachments are files that were added to the conversation before.
+	Attachments []Attachment `json:"attachments,omitempty"`
+}
+
+// Attachment refers to a file of the conversation: see putAttachment.
+type Attachment struct {
+	SHA256    string `json:"sha256"`
+	Name      string `json:"name,omitempty"`
+	MediaType string `json:"mediaType,omitempty"`
 }
 
 // UnmarshalJSON takes the members by their exact names; encoding/json by itself would take "Text" for text.
 func (m *Message) UnmarshalJSON(b []byte) error {
+	*m = Message{}
+	return exactly(b, map[string]any{
+		"text": &m.Text, "data": &m.Data, "schema": &m.Schema, "tags": &m.Tags, "attachments": &m.Attachments,
+	})
+}
+
+// UnmarshalJSON takes the members by their exact names.
+func (a *Attachment) UnmarshalJSON(b []byte) error {
+	*a = Attachment{}
+	return exactly(b, map[string]any{"sha256": &a.SHA256, "name": &a.Name, "mediaType": &a.MediaType})
+}
+
+// exactly decodes the members of an object that have these very names; others are let pass.
+func exactly(b []byte, into map[string]any) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(b, &members); err != nil {
 		return err
 	}
-	*m = Message{Data: members["data"]}
-	for name, into := range map[string]any{"text": &m.Text, "schema": &m.Schema, "tags": &m.Tags} {
+	for name, member := range into {
 		raw, ok := members[name]
 		if !ok {
 			continue
 		}
-		if err := json.Unmarshal(raw, into); err != nil {
+		if err := json.Unmarshal(raw, member); err != nil {
 			return fmt.Errorf("payload.%s: %w", name, err)
 		}
 	}

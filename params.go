@@ -14,10 +14,10 @@ type AuthenticateParams struct {
 	ClientName string `json:"clientName,omitempty"`
 }
 
-// PingParams has nothing in it.
+// PingParams asks for hub time.
 type PingParams struct{}
 
-// CreateConversationParams describes a new conversation.
+// CreateConversationParams creates a conversation.
 type CreateConversationParams struct {
 	// ConversationID is chosen by the hub when absent: from the caller and ClientRequestID when there is one.
 	ConversationID string        `json:"conversationId,omitempty"`
@@ -177,3 +177,52 @@ type CreateTokenParams struct {
 	// ExpiresInMs is 1,000 to MaxDurationMs; absent, as long as the caller's own.
 	ExpiresInMs int64 `json:"expiresInMs,omitempty"`
 }
+
+// CreateTicketParams makes a ticket: a stand-in for the caller's token that is used once, within 30 s, by a browser that cannot
+// set headers.
+type CreateTicketParams struct {
+	// ConversationID narrows what the ticket opens to this conversation; the caller must see it.
+	ConversationID string `json:"conversationId,omitempty"`
+	// Origin is the origin of the page that will use the ticket; absent, any that the hub allows.
+	Origin string `json:"origin,omitempty"`
+}
+
+// PutAttachmentParams adds a file to a conversation. The same bytes again are the same attachment.
+type PutAttachmentParams struct {
+	ConversationID string `json:"conversationId"`
+	// Data is the file, at most MaxAttachmentBytes; on the wire base64 (RFC 4648, section 4), so that over JSON-RPC a frame bounds it.
+	Data []byte `json:"data"`
+	// Name is what the author calls the file: at most MaxNameBytes, no path. It is told to readers, and never used as a path.
+	Name string `json:"name,omitempty"`
+	// MediaType is what the author says it is, such as application/pdf. The hub does not look.
+	MediaType string `json:"mediaType,omitempty"`
+}
+
+// GetAttachmentParams reads a part of a file that was added to a conversation.
+type GetAttachmentParams struct {
+	ConversationID string `json:"conversationId"`
+	// SHA256 names the file, in lower-case hex.
+	SHA256 string `json:"sha256"`
+	Offset int64  `json:"offset,omitempty"`
+	// Length is 1 to MaxAttachmentPart; absent, that. The file may end before.
+	Length int `json:"length,omitempty"`
+}
+
+// ListAgentsParams asks for the agents that can be asked to do something.
+type ListAgentsParams struct{}
+
+// ListTokensParams pages through the live tokens that the caller may revoke, in order of creation.
+type ListTokensParams struct {
+	// Limit is 1 to 1000; default 200.
+	Limit int `json:"limit,omitempty"`
+	// Cursor is nextCursor of the page before.
+	Cursor string `json:"cursor,omitempty"`
+}
+
+// RevokeTokenParams ends a token, and those made with it, and those made with them.
+type RevokeTokenParams struct {
+	TokenID string `json:"tokenId"`
+}
+
+// StatsParams asks for what the hub has counted since it was started.
+type StatsParams struct{}

@@ -1,5 +1,7 @@
 package parley
 
+import "encoding/json"
+
 // The results of each method that is served.
 
 // HubInfo says which hub answered.
@@ -108,7 +110,82 @@ type CreateTokenResult struct {
 	TokenID string `json:"tokenId"`
 }
 
-// The notifications.
+// CreateTicketResult shows the ticket, once.
+type CreateTicketResult struct {
+	Ticket      string `json:"ticket"`
+	ExpiresInMs int64  `json:"expiresInMs"`
+}
+
+// PutAttachmentResult names the file, and the event that added it. Duplicate is true when it was there already.
+type PutAttachmentResult struct {
+	SHA256    string `json:"sha256"`
+	Size      int64  `json:"size"`
+	Seq       int64  `json:"seq"`
+	Duplicate bool   `json:"duplicate,omitempty"`
+}
+
+// GetAttachmentResult has a part of a file. Size is that of the whole.
+type GetAttachmentResult struct {
+	Data []byte `json:"data"`
+	Size int64  `json:"size"`
+}
+
+// AgentType says what an agent is.
+type AgentType string
+
+// The types of agents.
+const (
+	AgentTypeAgent         AgentType = "agent"
+	AgentTypeDeterministic AgentType = "deterministic"
+	AgentTypeFunction      AgentType = "function"
+	AgentTypeWorkflow      AgentType = "workflow"
+)
+
+// AgentTypes are all of them.
+var AgentTypes = []AgentType{AgentTypeAgent, AgentTypeDeterministic, AgentTypeFunction, AgentTypeWorkflow}
+
+// AgentInfo is a row of listAgents. Its keys are those of the blueprints (seed 000).
+type AgentInfo struct {
+	Name        string    `json:"name"`
+	Type        AgentType `json:"type"`
+	Description string    `json:"description"`
+	// ParametersSchema is a JSON Schema of what a session with the agent takes; absent: {prompt}.
+	ParametersSchema json.RawMessage `json:"parameters_schema,omitempty"`
+	// Runner is who registered it; empty for the hub's own process.
+	Runner string `json:"runner,omitempty"`
+	Online bool   `json:"online"`
+}
+
+// ListAgentsResult has the agents in order of their names.
+type ListAgentsResult struct {
+	Agents []AgentInfo `json:"agents"`
+}
+
+// TokenInfo is what may be told of a token: all but its hash.
+type TokenInfo struct {
+	TokenID       string    `json:"tokenId"`
+	Agents        []string  `json:"agents"`
+	Scopes        []Scope   `json:"scopes"`
+	Conversations []string  `json:"conversations,omitempty"`
+	ExpiresAt     Timestamp `json:"expiresAt,omitempty"`
+	CreatedBy     string    `json:"createdBy"`
+	CreatedAt     Timestamp `json:"createdAt"`
+	// Parent is the id of the token that it was made with; empty for the dev token and calls inside the hub's process.
+	Parent string `json:"parent,omitempty"`
+}
+
+// ListTokensResult is a page; NextCursor is empty on the last.
+type ListTokensResult struct {
+	Tokens     []TokenInfo `json:"tokens"`
+	NextCursor string      `json:"nextCursor,omitempty"`
+}
+
+// RevokeTokenResult names the tokens that ended.
+type RevokeTokenResult struct {
+	Revoked []string `json:"revoked"`
+}
+
+// The notifications. Those of an SSE stream have no SubscriptionID: the stream is one subscription.
 
 // EventNotification carries an event of a subscription.
 type EventNotification struct {
@@ -119,7 +196,7 @@ type EventNotification struct {
 
 // GuidanceNotification carries the caller's guidance at Seq, after caught_up and whenever it changes.
 type GuidanceNotification struct {
-	SubscriptionID string   `json:"subscriptionId"`
+	SubscriptionID string   `json:"subscriptionId,omitempty"`
 	ConversationID string   `json:"conversationId"`
 	Seq            int64    `json:"seq"`
 	Guidance       Guidance `json:"guidance"`
@@ -127,18 +204,18 @@ type GuidanceNotification struct {
 
 // CaughtUpNotification comes once, after the events up to Seq.
 type CaughtUpNotification struct {
-	SubscriptionID string `json:"subscriptionId"`
+	SubscriptionID string `json:"subscriptionId,omitempty"`
 	ConversationID string `json:"conversationId"`
 	Seq            int64  `json:"seq"`
 }
 
 // DeltaNotification carries a delta.
 type DeltaNotification struct {
-	SubscriptionID string `json:"subscriptionId"`
+	SubscriptionID string `json:"subscriptionId,omitempty"`
 	Delta
 }
 
-// ClosingNotification says that the hub is about to close the socket.
+// ClosingNotification says that the hub is about to close the socket, or to end the stream.
 type ClosingNotification struct {
 	Reason string `json:"reason"`
 	// RetryAfterMs is when to come back.

@@ -8,8 +8,10 @@ const (
 	KindParticipantAdded    = "participant_added"
 	KindParticipantPrivate  = "participant_private"
 	KindNote                = "note"
-	// KindTokenCreated is written to the hub's own conversation of tokens only.
+	KindAttachmentAdded     = "attachment_added"
+	// KindTokenCreated and KindTokenRevoked are written to the hub's own conversation of tokens only.
 	KindTokenCreated = "token_created"
+	KindTokenRevoked = "token_revoked"
 )
 
 // System is the payload of a system event: Kind says which of the other fields are set.
@@ -37,8 +39,16 @@ type System struct {
 	Tags   []string        `json:"tags,omitempty"`
 	Data   json.RawMessage `json:"data,omitempty"`
 
-	// token_created
-	Token *TokenRecord `json:"token,omitempty"`
+	// attachment_added
+	SHA256    string `json:"sha256,omitempty"`
+	Size      int64  `json:"size,omitempty"`
+	Name      string `json:"name,omitempty"`
+	MediaType string `json:"mediaType,omitempty"`
+
+	// token_created has Token; token_revoked has TokenID, RevokedBy.
+	Token     *TokenRecord `json:"token,omitempty"`
+	TokenID   string       `json:"tokenId,omitempty"`
+	RevokedBy string       `json:"revokedBy,omitempty"`
 }
 
 // TokenRecord is what the hub keeps of a token: never the secret, only its SHA-256.
@@ -50,4 +60,6 @@ type TokenRecord struct {
 	Conversations []string  `json:"conversations,omitempty"`
 	ExpiresAt     Timestamp `json:"expiresAt,omitempty"`
 	CreatedBy     string    `json:"createdBy"`
+	// Parent is the id of the token that this one was made with: it ends with it.
+	Parent string `json:"parent,omitempty"`
 }
