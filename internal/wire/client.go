@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,9 @@ const (
 	CloseTooBig          = int(websocket.StatusMessageTooBig)   // 1009: a frame over MaxFrameBytes
 	CloseUnauthenticated = 4401                                 // no token in time, or it expired
 )
+
+// TLSOnly is what DialStream says of a hub that was called without TLS and takes nothing else.
+const TLSOnly = "takes TLS only"
 
 // DialOptions are for DialStream; the zero value is useful.
 type DialOptions struct {
@@ -69,8 +73,12 @@ func dialError(url string, resp *http.Response, err error) error {
 	var reply struct {
 		Error *parley.WireError `json:"error"`
 	}
-	if body, readErr := io.ReadAll(resp.Body); readErr == nil && json.Unmarshal(body, &reply) == nil && reply.Error != nil {
+	body, readErr := io.ReadAll(resp.Body)
+	if readErr == nil && json.Unmarshal(body, &reply) == nil && reply.Error != nil {
 		return parley.FromWire(*reply.Error)
+	}
+	if resp.StatusCode == http.StatusBadRequest && bytes.Contains(body, []byte("to an HTTPS server")) { // net/http's words
+		return parley.Refuse(parley.ErrUnavailable, url+" "+TLSOnly, "an address that begins with wss://")
 	}
 	sentinel := parley.ErrUnavailable
 	switch resp.StatusCode {

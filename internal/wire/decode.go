@@ -1,6 +1,9 @@
 package wire
 
 import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -43,7 +46,7 @@ func paramError(path, message, expected string) *ParamError {
 // inside of payloads), wrongly cased, missing (a field without omitempty or omitzero is required), null, of the wrong JSON type, an
 // integer beyond MaxInteger, or a string with half a surrogate pair: ErrInvalidParams. An optional string that is empty, or an
 // optional integer that is 0 where that is not a value, is ErrValidationFailed: in Go it would be the same as an absent one, and mean
-// something that its author did not. A json.RawMessage gets the exact bytes. Nothing that it fills in points into data. Empty data
+// something that its author did not. A json.RawMessage gets the exact bytes, a []byte those that base64 encodes. Nothing that it fills in points into data. Empty data
 // is an empty object.
 func Decode(data []byte, into any) error {
 	if len(data) == 0 {
@@ -92,6 +95,13 @@ func (d decoder) scalar(p *plan, v reflect.Value, raw jsontext.Value) *ParamErro
 	case p.shape == shapeText && kind == '"':
 		text, _ := jsontext.AppendUnquote(nil, raw)
 		v.SetString(string(text))
+	case p.shape == shapeBytes && kind == '"':
+		text, _ := jsontext.AppendUnquote(nil, raw)
+		b, err := decodeBase64(text)
+		if err != nil {
+			return paramError(d.path(), "is not base64", "base64 with padding and nothing else (RFC 4648, section 4)")
+		}
+		v.SetBytes(b)
 	case p.shape == shapeBool && (kind == 't' || kind == 'f'):
 		v.SetBool(kind == 't')
 	case p.shape == shapeInteger && kind == '0':
@@ -104,6 +114,19 @@ func (d decoder) scalar(p *plan, v reflect.Value, raw jsontext.Value) *ParamErro
 		return d.wrongType(p)
 	}
 	return nil
+}
+
+var strictBase64 = base64.StdEncoding.Strict()
+
+// decodeBase64 reads the one text that encodes some bytes: padded, without line breaks (which encoding/base64 would let pass) or stray bits.
+// The result is never nil.
+func decodeBase64(text []byte) ([]byte, error) {
+	if i := bytes.IndexAny(text, "\r\n"); i >= 0 {
+		return nil, base64.CorruptInputError(i)
+	}
+	out := make([]byte, strictBase64.DecodedLen(len(text)))
+	n, err := strictBase64.Decode(out, text)
+	return out[:n], err
 }
 
 func (d decoder) wrongType(p *plan) *ParamError {
@@ -264,10 +287,11 @@ const (
 	shapeInteger
 	shapeBool
 	shapeRaw
+	shapeBytes
 )
 
 func (s shape) String() string {
-	return [...]string{"an object", "an array", "a string", "an integer", "true or false", "any JSON value"}[s]
+	return [...]string{"an object", "an array", "a string", "an integer", "true or false", "any JSON value", "a string of base64"}[s]
 }
 
 // zero names the zero value of a string or an integer.
@@ -279,7 +303,7 @@ func (s shape) zero() string {
 }
 
 // zeroCounts are the optional integers for which 0 is a value, the same as that of absence.
-var zeroCounts = map[string]bool{"sinceSeq": true, "timeoutMs": true}
+var zeroCounts = map[string]bool{"sinceSeq": true, "timeoutMs": true, "offset": true}
 
 // plan is how a type is decoded. Plans are made once for each type.
 type plan struct {
@@ -322,9 +346,12 @@ func makePlan(t reflect.Type) *plan {
 		p.addFields()
 	case reflect.Slice:
 		p.shape = shapeList
-		if p.typ.Elem().Kind() == reflect.Uint8 {
+		switch {
+		case p.typ == reflect.TypeFor[json.RawMessage]():
 			p.shape = shapeRaw
-		} else {
+		case p.typ.Elem().Kind() == reflect.Uint8:
+			p.shape = shapeBytes
+		default:
 			p.element = makePlan(p.typ.Elem())
 		}
 	case reflect.String:

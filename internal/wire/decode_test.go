@@ -24,6 +24,7 @@ var allParams = []func() any{
 	func() any { return new(parley.SendMessageParams) }, func() any { return new(parley.SendTraceParams) },
 	func() any { return new(parley.SendNoteParams) }, func() any { return new(parley.SendDeltaParams) },
 	func() any { return new(parley.CreateTokenParams) },
+	func() any { return new(parley.PutAttachmentParams) }, func() any { return new(parley.GetAttachmentParams) },
 }
 
 func TestDecodeKeepsBytes(t *testing.T) {
@@ -112,6 +113,10 @@ func TestDecodeZeros(t *testing.T) {
 		{new(parley.CreateTokenParams), `{"agentId":"a"}`, ""},
 		{new(parley.CreateTokenParams), `{"agentId":"a","scopes":[]}`, ""}, // the hub refuses it
 		{new(parley.SubscribeParams), `{"conversationId":"c"}`, ""},
+		{new(parley.GetAttachmentParams), `{"conversationId":"c","sha256":"","offset":0}`, ""},
+		{new(parley.GetAttachmentParams), `{"conversationId":"c","sha256":"x","length":0}`, "length"},
+		{new(parley.PutAttachmentParams), `{"conversationId":"c","data":""}`, ""}, // the hub refuses it
+		{new(parley.PutAttachmentParams), `{"conversationId":"c","data":"","name":""}`, "name"},
 	} {
 		err := wire.Decode([]byte(c.params), c.into)
 		if c.refused == "" {
@@ -134,6 +139,27 @@ func TestDecodeKeepsEmptyLists(t *testing.T) {
 	var q parley.CreateTokenParams
 	if err := wire.Decode([]byte(`{"agentId":"a","scopes":[]}`), &q); err != nil || q.Scopes == nil || q.Conversations != nil {
 		t.Errorf("read %#v: %v", q, err)
+	}
+}
+
+// TestDecodeBase64: each file has one text.
+func TestDecodeBase64(t *testing.T) {
+	for text, want := range map[string]string{
+		``: "", `aGk=`: "hi", `aGVsbG8=`: "hello", `+/+/`: "\xfb\xff\xbf", `+\/+\/`: "\xfb\xff\xbf", `\u0061Gk=`: "hi",
+	} {
+		var q parley.PutAttachmentParams
+		if err := wire.Decode([]byte(`{"conversationId":"c","data":"`+text+`"}`), &q); err != nil || q.Data == nil || string(q.Data) != want {
+			t.Errorf("%s: %q, %v", text, q.Data, err)
+		}
+	}
+	for _, data := range []string{
+		`"aGk"`, `"aGk=="`, `"aGl="`, `"aGk= "`, `" aGk="`, `"aG\nk="`, `"aG\r\nk="`, `"aGk=\n"`, `"-_-_"`, `"a"`, `"===="`, `"aGk=aGk="`, `null`, `["aGk="]`, `7`, `{}`,
+	} {
+		err := wire.Decode([]byte(`{"conversationId":"c","data":`+data+`}`), new(parley.PutAttachmentParams))
+		var p *wire.ParamError
+		if !errors.As(err, &p) || p.Path != "data" || !errors.Is(err, parley.ErrInvalidParams) || !strings.Contains(err.Error(), "base64") {
+			t.Errorf("%s: %v", data, err)
+		}
 	}
 }
 
@@ -209,6 +235,7 @@ func FuzzDecode(f *testing.F) {
 		`{"conversationId":"c","sinceSeq":1,"limit":5}`, `{"status":"active"}`, `{"conversationId":"c","participant":{"id":"a","kind":"tool"}}`,
 		`{"conversationId":"c","outcome":{"status":"failed"}}`, `{"conversationId":"c","sinceSeq":0}`, `{"conversationId":"c","payload":{"text":"\u00e9"},"finality":"turn","afterSeq":-1}`,
 		`{"conversationId":"c","payload":{"schema":"s","tags":["a"],"data":null}}`, `{"agentId":"a","scopes":["read"],"expiresInMs":9007199254740991}`, `{"conversationId":"c","types":[]}`,
+		`{"conversationId":"c","data":"aGk=","name":"n"}`, `{"conversationId":"c","data":"aG\nk="}`, `{"conversationId":"c","sha256":"x","offset":0,"length":1}`,
 	} {
 		for kind := range allParams {
 			if kind%4 == i%4 {

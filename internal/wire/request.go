@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/parleyhub/parley"
@@ -25,18 +24,15 @@ type Request struct {
 // ReadRequest reads one frame. Its error is a *parley.Error: ErrParse for what is no JSON that this protocol takes, with no
 // ID, or ErrInvalidRequest, with the ID where it could be read.
 func ReadRequest(frame []byte) (Request, error) {
-	if !utf8.Valid(frame) {
-		return Request{}, parley.Refuse(parley.ErrParse, "the text is not valid UTF-8", "")
-	}
-	if deeperThan(frame, parley.MaxDepth) {
-		return Request{}, parley.Refuse(parley.ErrParse, fmt.Sprintf("the text nests deeper than %d levels", parley.MaxDepth), "")
+	if err := checkText(frame, parley.MaxDepth); err != nil {
+		return Request{}, err
 	}
 	s := scanners.Get().(*scanner)
 	defer scanners.Put(s)
 	s.reset(frame, lenient...)
 	var e envelope
 	if err := s.envelope(&e); err != nil {
-		return Request{}, parley.Refuse(parley.ErrParse, "the text is not one JSON value", "")
+		return Request{}, errNotOneValue
 	}
 	return e.check()
 }

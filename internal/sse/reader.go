@@ -1,0 +1,118 @@
+package sse
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+)
+
+// ErrTooLong is what a Reader ends with when a message is longer than it may be.
+var ErrTooLong = errors.New("a message of the stream is too long")
+
+// Reader reads a stream. It is for one goroutine.
+type Reader struct {
+	r     *bufio.Reader
+	most  int
+	begun bool
+	cr    bool // the last line ended with a carriage return: a line feed that follows belongs to it
+	line  []byte
+
+	id, name string
+	data     []byte
+	some     bool // data has a line, perhaps an empty one
+	retry    time.Duration
+}
+
+// NewReader reads r. A message, and any single line, may have at most most bytes.
+func NewReader(r io.Reader, most int) *Reader {
+	return &Reader{r: bufio.NewReader(r), most: most}
+}
+
+// Next gives the next message that has data. Its Data is good until the next call. It fails with ErrTooLong or with what the reader below
+// says; a message that is cut off is not given.
+func (r *Reader) Next() (Message, error) {
+	r.name, r.data, r.some = "", r.data[:0], false
+	for {
+		line, err := r.readLine()
+		if err != nil {
+			return Message{}, err
+		}
+		if len(line) > 0 {
+			if err := r.field(line); err != nil {
+				return Message{}, err
+			}
+			continue
+		}
+		if r.some {
+			return Message{ID: r.id, Name: r.name, Data: r.data}, nil
+		}
+		r.name = ""
+	}
+}
+
+// LastID is the last id that the stream named: what Last-Event-ID is to be when one comes back.
+func (r *Reader) LastID() string { return r.id }
+
+// Retry is how long the stream asks to wait before one comes back; 0 when it has not said.
+func (r *Reader) Retry() time.Duration { return r.retry }
+
+// field takes one line that is not empty.
+func (r *Reader) field(line []byte) error {
+	name, value, _ := bytes.Cut(line, []byte{':'})
+	value = bytes.TrimPrefix(value, []byte{' '})
+	switch string(name) {
+	case "data":
+		if r.some {
+			r.data = append(r.data, '\n')
+		}
+		r.data, r.some = append(r.data, value...), true
+		if len(r.data) > r.most {
+			return fmt.Errorf("%w: over %d bytes", ErrTooLong, r.most)
+		}
+	case "event":
+		r.name = string(value)
+	case "id":
+		if !bytes.ContainsRune(value, 0) {
+			r.id = string(value)
+		}
+	case "retry":
+		if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil {
+			r.retry = time.Duration(ms) * time.Millisecond
+		}
+	}
+	return nil
+}
+
+var byteOrderMark = []byte("\ufeff")
+
+// readLine gives a line without its end, which is CR, LF, or both. It is good until the next call.
+func (r *Reader) readLine() ([]byte, error) {
+	r.line = r.line[:0]
+	for {
+		c, err := r.r.ReadByte()
+		if err != nil {
+			return nil, err
+		}
+		if c == '\n' && r.cr && len(r.line) == 0 {
+			r.cr = false
+			continue
+		}
+		r.cr = c == '\r'
+		if c == '\n' || c == '\r' {
+			break
+		}
+		if len(r.line) >= r.most+len("data: ") {
+			return nil, fmt.Errorf("%w: a line of over %d bytes", ErrTooLong, r.most)
+		}
+		r.line = append(r.line, c)
+	}
+	if !r.begun {
+		r.begun = true
+		return bytes.TrimPrefix(r.line, byteOrderMark), nil
+	}
+	return r.line, nil
+}
