@@ -13,7 +13,7 @@
 //     served as if whole.
 //   - Final: after a batch with Final nothing more is taken for that conversation.
 //
-// What Read, Scan, Head, Open and Labeled give is committed; they never show a batch before it is durable.
+// What Read, Scan, Last, Head, Open and Labeled give is committed; they never show a batch before it is durable.
 package journal
 
 import (
@@ -156,6 +156,9 @@ type Journal interface {
 	// Read gives records after a seq, in order, at most limit of them and, but for the first, at most maxBytes of data. It is
 	// empty at the head. A limit below 1 is taken as 1, here and in all lists.
 	Read(conversation string, after int64, limit, maxBytes int) ([]Record, error)
+
+	// Last gives the position of the last committed record; 0 when there is none.
+	Last() Position
 
 	// Scan gives records of all conversations in commit order.
 	Scan(after Position, limit, maxBytes int) ([]Record, error)

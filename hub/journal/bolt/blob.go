@@ -19,23 +19,25 @@ func blobPath(h journal.Hash) string {
 	return filepath.Join(blobDir, name[:2], name[2:])
 }
 
-// PutBlob keeps data under its hash: when it returns, durably.
+// PutBlob keeps data under its hash: when it returns, durably. It writes the file whether it is there or not: so who puts it cannot tell by
+// the time whether somebody has put it before, and a damaged one is mended.
 func (j *Journal) PutBlob(data []byte) (journal.Hash, error) {
 	if j.isClosed() {
 		return journal.Hash{}, journal.ErrClosed
 	}
 	h := journal.Hash(sha256.Sum256(data))
 	path := filepath.Join(j.dir, blobPath(h))
-	if _, err := j.GetBlob(h); err == nil {
-		return h, syncDir(filepath.Dir(path)) // whoever put it may not be that far yet
-	}
 	if err := makeDir(filepath.Dir(path)); err != nil {
 		return journal.Hash{}, fullOr(err)
 	}
+	before, statErr := os.Stat(path)
 	if err := writeFile(path, filepath.Join(j.dir, blobDir), data); err != nil {
 		return journal.Hash{}, fullOr(err)
 	}
 	j.blobBytes.Add(int64(len(data)))
+	if statErr == nil {
+		j.blobBytes.Add(-before.Size())
+	}
 	return h, nil
 }
 
@@ -85,9 +87,8 @@ func (j *Journal) verifyBlobs(ctx context.Context) error {
 		if strings.HasPrefix(d.Name(), tempPrefix) {
 			return nil
 		}
-		var h journal.Hash
-		name, err := hex.DecodeString(filepath.Base(filepath.Dir(path)) + d.Name())
-		if err != nil || copy(h[:], name) != len(h) {
+		h, ok := hashOfBlob(path)
+		if !ok {
 			return nil // not ours
 		}
 		if _, err := j.GetBlob(h); err != nil {

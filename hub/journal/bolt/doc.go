@@ -20,6 +20,7 @@
 //	index.db   derived from log.db up to a checkpoint: where each conversation's records are, heads, lists, saved states.
 //	           Missing, damaged or foreign, it is made again by Open
 //	blobs/     one file per blob, named by its SHA-256
+//	.tmp-*     what is being made; Open removes it
 //
 // In log.db the bucket "log" has the key position (8 bytes, big-endian) and a record as value (record.go). Keys only grow, so a commit
 // rewrites one leaf and its path. The bucket's sequence is the last position: a lost end shows.

@@ -1,6 +1,10 @@
 package bolt
 
-import "go.etcd.io/bbolt"
+import (
+	"errors"
+
+	"go.etcd.io/bbolt"
+)
 
 // LogDB is log.db, for tests that make its writes fail.
 func (j *Journal) LogDB() *bbolt.DB { return j.log }
@@ -20,4 +24,18 @@ func CachedHeads(j *Journal) int {
 	j.index.mu.Lock()
 	defer j.index.mu.Unlock()
 	return len(j.index.heads.young) + len(j.index.heads.old)
+}
+
+// AtStep makes Compact call fn before each of its steps.
+func (o *CompactOptions) AtStep(fn func(string) error) { o.step = fn }
+
+// OpenUnderLock locks a directory as Open does, calls then, and opens the log of it.
+func OpenUnderLock(dir string, then func()) error {
+	j := &Journal{dir: dir}
+	err := j.openDir()
+	if err == nil {
+		then()
+		err = j.openLog()
+	}
+	return errors.Join(err, j.release())
 }

@@ -70,6 +70,12 @@ func readFormat(dir string) (fresh bool, err error) {
 	return false, nil
 }
 
+// checkFormat refuses a directory of another version.
+func checkFormat(dir string) error {
+	_, err := readFormat(dir)
+	return err
+}
+
 func writeFormat(dir string) error {
 	return writeFile(filepath.Join(dir, formatFile), dir, []byte(formatPrefix+strconv.Itoa(FormatVersion)+"\n"))
 }

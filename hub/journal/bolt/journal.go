@@ -113,15 +113,18 @@ func Open(dir string, o *Options) (_ *Journal, err error) {
 	return j, nil
 }
 
-// openDir makes the directory if need be, and locks it.
+// openDir makes the directory if need be, and locks it. One that is something else, or of another version, is left as it is; openLog looks at
+// the version again, under the lock.
 func (j *Journal) openDir() error {
 	if err := os.MkdirAll(j.dir, 0o700); err != nil {
 		return err
 	}
-	if !Exists(j.dir) {
-		if err := checkEmpty(j.dir); err != nil {
-			return err
-		}
+	check := checkEmpty
+	if Exists(j.dir) {
+		check = checkFormat
+	}
+	if err := check(j.dir); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lockTimeout)
 	defer cancel()
@@ -135,9 +138,6 @@ func (j *Journal) openDir() error {
 		return err
 	}
 	j.lock = lock
-	if err := makeDir(filepath.Join(j.dir, blobDir)); err != nil {
-		return err
-	}
 	return syncDir(filepath.Dir(filepath.Clean(j.dir)))
 }
 
@@ -168,9 +168,7 @@ func (j *Journal) isClosed() bool {
 // error: the next Open makes up for it.
 func (j *Journal) Close() error {
 	j.closing.Do(func() {
-		j.queue.Close()
-		j.committer.Wait()
-		j.caller.Wait()
+		j.stopWrites()
 		close(j.stopFlush)
 		j.flusher.Wait()
 

@@ -60,6 +60,9 @@ func (j *Journal) openLog() error {
 	if err != nil {
 		return err
 	}
+	if err := makeDir(filepath.Join(j.dir, blobDir)); err != nil {
+		return err
+	}
 	if err := removeTemps(j.dir); err != nil {
 		return err
 	}
@@ -132,7 +135,7 @@ func removeTemps(dir string) error {
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), tempPrefix) {
-			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
 				return err
 			}
 		}

@@ -21,11 +21,12 @@ import (
 
 // childEnv tells the test binary, run again as a process of its own, what to do in which directory.
 const (
-	childEnv    = "PARLEY_BOLT_TEST_CHILD"
-	childWrite  = "write"
-	childHold   = "hold"
-	childDirEnv = "PARLEY_BOLT_TEST_DIR"
-	childRound  = "PARLEY_BOLT_TEST_ROUND"
+	childEnv     = "PARLEY_BOLT_TEST_CHILD"
+	childWrite   = "write"
+	childHold    = "hold"
+	childCompact = "compact"
+	childDirEnv  = "PARLEY_BOLT_TEST_DIR"
+	childRound   = "PARLEY_BOLT_TEST_ROUND"
 )
 
 func TestMain(m *testing.M) {
@@ -34,6 +35,8 @@ func TestMain(m *testing.M) {
 		fail(writeForEver(os.Getenv(childDirEnv), os.Getenv(childRound)))
 	case childHold:
 		fail(holdOpen(os.Getenv(childDirEnv)))
+	case childCompact:
+		fail(compactAndDie(os.Getenv(childDirEnv), os.Getenv(childRound)))
 	default:
 		os.Exit(m.Run())
 	}

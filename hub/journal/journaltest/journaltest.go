@@ -80,6 +80,9 @@ func CheckInvariants(t testing.TB, j journal.Journal) {
 			}
 		}
 	}
+	if got := j.Last(); got != last {
+		t.Fatalf("invariants: the last position is %d, log has %d", got, last)
+	}
 	open := 0
 	for id, want := range heads {
 		got, err := j.Head(id)

@@ -140,6 +140,13 @@ func (j *Journal) Read(conversation string, after int64, limit, maxBytes int) ([
 	return j.store.page(c.positions[after:], limit, maxBytes), nil
 }
 
+// Last gives the position of the last committed record.
+func (j *Journal) Last() journal.Position {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return journal.Position(len(j.store.records))
+}
+
 // Scan gives records in commit order.
 func (j *Journal) Scan(after journal.Position, limit, maxBytes int) ([]journal.Record, error) {
 	j.mu.Lock()
