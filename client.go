@@ -40,7 +40,15 @@ type Client interface {
 	SendNote(ctx context.Context, p *SendNoteParams) (*SeqResult, error)
 	SendDelta(ctx context.Context, p *SendDeltaParams) error
 
+	PutAttachment(ctx context.Context, p *PutAttachmentParams) (*PutAttachmentResult, error)
+	GetAttachment(ctx context.Context, p *GetAttachmentParams) (*GetAttachmentResult, error)
+
+	ListAgents(ctx context.Context, p *ListAgentsParams) (*ListAgentsResult, error)
+
 	CreateToken(ctx context.Context, p *CreateTokenParams) (*CreateTokenResult, error)
+	ListTokens(ctx context.Context, p *ListTokensParams) (*ListTokensResult, error)
+	RevokeToken(ctx context.Context, p *RevokeTokenParams) (*RevokeTokenResult, error)
+	Stats(ctx context.Context, p *StatsParams) (*Stats, error)
 
 	// Close ends the client and everything that waits on it.
 	Close() error

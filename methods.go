@@ -43,7 +43,14 @@ const (
 	MethodSendTrace          = "sendTrace"
 	MethodSendNote           = "sendNote"
 	MethodSendDelta          = "sendDelta"
+	MethodPutAttachment      = "putAttachment"
+	MethodGetAttachment      = "getAttachment"
+	MethodListAgents         = "listAgents"
+	MethodCreateTicket       = "createTicket"
 	MethodCreateToken        = "createToken"
+	MethodListTokens         = "listTokens"
+	MethodRevokeToken        = "revokeToken"
+	MethodStats              = "stats"
 )
 
 // The notifications that the hub sends.
@@ -90,14 +97,14 @@ var Methods = []Method{
 	{Name: MethodSendDelta, Group: "write", Scope: ScopeWrite},
 	{Name: MethodCreateToken, Group: "admin", Scope: ScopeSelf},
 
-	{Name: "putAttachment", Group: "write", Scope: ScopeWrite, Later: true},
-	{Name: "getAttachment", Group: "write", Scope: ScopeRead, Later: true},
+	{Name: MethodPutAttachment, Group: "write", Scope: ScopeWrite, Later: true},
+	{Name: MethodGetAttachment, Group: "write", Scope: ScopeRead, Later: true},
 	{Name: "registerExecutor", Group: "turns", Scope: ScopeClaim, Socket: true, Later: true},
 	{Name: "claimTurn", Group: "turns", Scope: ScopeClaim, Later: true},
 	{Name: "renewClaim", Group: "turns", Scope: ScopeClaim, Later: true},
 	{Name: "releaseClaim", Group: "turns", Scope: ScopeClaim, Later: true},
 	{Name: "cancelTurn", Group: "turns", Scope: ScopeWrite, Later: true},
-	{Name: "listAgents", Group: "agents", Scope: ScopeRead, Later: true},
+	{Name: MethodListAgents, Group: "agents", Scope: ScopeRead, Later: true},
 	{Name: "registerBlueprints", Group: "agents", Scope: ScopeClaim, Later: true},
 	{Name: "startSession", Group: "agents", Scope: ScopeCreate, Later: true},
 	{Name: "getSession", Group: "agents", Scope: ScopeRead, Later: true},
@@ -105,9 +112,9 @@ var Methods = []Method{
 	{Name: "requestApproval", Group: "approvals", Scope: ScopeClaim, Later: true},
 	{Name: "resolveApproval", Group: "approvals", Scope: ScopeApprove, Later: true},
 	{Name: "listApprovals", Group: "approvals", Scope: ScopeApprove, Later: true},
-	{Name: "listTokens", Group: "admin", Scope: ScopeAdmin, Later: true},
-	{Name: "revokeToken", Group: "admin", Scope: ScopeAdmin, Later: true},
-	{Name: "stats", Group: "admin", Scope: ScopeAdmin, Later: true},
+	{Name: MethodListTokens, Group: "admin", Scope: ScopeSelf, Later: true},
+	{Name: MethodRevokeToken, Group: "admin", Scope: ScopeSelf, Later: true},
+	{Name: MethodStats, Group: "admin", Scope: ScopeAdmin, Later: true},
 }
 
 // MethodByName finds a row of the table.

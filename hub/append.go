@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
@@ -21,6 +22,7 @@ type op struct {
 	reply func(d *fold.Decision, err error)
 
 	decision fold.Decision
+	decided  time.Time
 	frames   []frame
 	keys     []fold.KeyID
 	err      error
@@ -50,6 +52,9 @@ func (c *conversation) finish(o *op) {
 	if err == nil {
 		err = o.decision.Err
 	}
+	if err == nil && o.decision.Duplicate {
+		c.hub.counters.duplicates.Add(1)
+	}
 	o.reply(&o.decision, err)
 	c.hub.unpin(c)
 	c.hub.end()
@@ -69,11 +74,15 @@ func (c *conversation) decideLocked(o *op) bool {
 		c.head.ID = c.id
 	}
 	o.cmd.Before, o.cmd.After = c.frameHead, frameEnd
-	o.cmd.Now = parley.TimestampOf(c.hub.Now())
+	o.decided = c.hub.Now()
+	o.cmd.Now = parley.TimestampOf(o.decided)
 	before := c.head.Seq
-	if o.by != nil && !o.by.sees(&c.head) { // again: what it was seen by may be lost
+	switch {
+	case o.by != nil && c.hub.Valid(o.by) != nil: // since it was let in: nothing of its follows the answer of its revocation, or its expiry
+		o.decision = fold.Decision{State: c.head, Err: c.hub.Valid(o.by)}
+	case o.by != nil && !o.by.sees(&c.head): // again: what it was seen by may be lost
 		o.decision = fold.Decision{State: c.head, RestsOn: before, Err: errNotFound}
-	} else {
+	default:
 		o.decision = fold.Decide(c.head, c.keys, o.cmd)
 	}
 	if len(o.decision.Events) > 0 {
@@ -120,6 +129,7 @@ func (c *conversation) committed(o *op, head journal.Head, err error) {
 	switch {
 	case err == nil:
 		c.hub.full.Store(0)
+		c.hub.counters.committed(o.frames, o.decided)
 	case errors.Is(err, journal.ErrStorageFull):
 		c.hub.full.Store(c.hub.Now().UnixMilli())
 	}
@@ -128,6 +138,7 @@ func (c *conversation) committed(o *op, head journal.Head, err error) {
 	c.pending = slices.DeleteFunc(c.pending, func(p *op) bool { return p == o })
 	if err == nil {
 		c.durable, c.hash = o.decision.State, head.Hash
+		c.committedSeq.Store(c.durable.Seq)
 		for _, f := range o.frames {
 			c.pushLocked(f)
 		}

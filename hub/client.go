@@ -204,6 +204,37 @@ func (c *client) CreateToken(ctx context.Context, q *parley.CreateTokenParams) (
 	return orNil(r, err)
 }
 
+func (c *client) ListTokens(ctx context.Context, q *parley.ListTokensParams) (*parley.ListTokensResult, error) {
+	return plainRead(c, ctx, (*Hub).ListTokens, q)
+}
+
+func (c *client) RevokeToken(ctx context.Context, q *parley.RevokeTokenParams) (*parley.RevokeTokenResult, error) {
+	r, err := write(c, ctx, func(done func(parley.RevokeTokenResult, error)) { c.hub.RevokeToken(c.p, q, done) })
+	return orNil(r, err)
+}
+
+func (c *client) Stats(ctx context.Context, q *parley.StatsParams) (*parley.Stats, error) {
+	return plainRead(c, ctx, (*Hub).Stats, q)
+}
+
+func (c *client) ListAgents(ctx context.Context, q *parley.ListAgentsParams) (*parley.ListAgentsResult, error) {
+	return plainRead(c, ctx, (*Hub).ListAgents, q)
+}
+
+func (c *client) PutAttachment(ctx context.Context, q *parley.PutAttachmentParams) (*parley.PutAttachmentResult, error) {
+	return plainRead(c, ctx, (*Hub).PutAttachment, q)
+}
+
+func (c *client) GetAttachment(ctx context.Context, q *parley.GetAttachmentParams) (*parley.GetAttachmentResult, error) {
+	return plainRead(c, ctx, (*Hub).GetAttachment, q)
+}
+
+// plainRead makes a call of the client's principal.
+func plainRead[P, R any](c *client, ctx context.Context, f func(*Hub, context.Context, *Principal, *P) (R, error), q *P) (*R, error) {
+	r, err := read(c, ctx, func(ctx context.Context) (R, error) { return f(c.hub, ctx, c.p, q) })
+	return orNil(r, err)
+}
+
 func orNil[T any](v T, err error) (*T, error) {
 	if err != nil {
 		return nil, err

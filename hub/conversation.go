@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/parleyhub/parley"
@@ -28,6 +29,8 @@ type conversation struct {
 
 	load    sync.Once
 	loadErr error
+
+	committedSeq atomic.Int64 // that of durable, for whoever does not wait for mu
 
 	mu sync.Mutex // guards the fields below
 	// head is the state after everything decided, keys its keys; durable is the state after everything committed, and
@@ -84,7 +87,7 @@ func (h *Hub) pin(id string) (*conversation, error) {
 func (h *Hub) unpin(c *conversation) {
 	c.mu.Lock()
 	keep := c.loadErr == nil && !c.broken && c.head.Exists()
-	size := conversationBytes + c.frameBytes + keyBytes*len(c.keys)
+	size := conversationBytes + c.frameBytes + keyBytes*len(c.keys) + attachmentBytes*len(c.head.Attachments)
 	c.mu.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -106,10 +109,11 @@ func (h *Hub) unpin(c *conversation) {
 	}
 }
 
-// What a conversation in memory costs, about: itself, and each of its keys.
+// What a conversation in memory costs, about: itself, and each of its keys and attachments.
 const (
 	conversationBytes = 4 << 10
 	keyBytes          = 96
+	attachmentBytes   = 48
 )
 
 func (h *Hub) removeUnusedLocked(c *conversation) {
@@ -213,6 +217,7 @@ func (c *conversation) catchUpLocked() error {
 		return fmt.Errorf("head of %s is %d after reading %d", c.id, head.Seq, c.durable.Seq)
 	}
 	c.hash, c.head = head.Hash, c.durable
+	c.committedSeq.Store(c.durable.Seq)
 	return nil
 }
 
@@ -269,6 +274,7 @@ func (h *Hub) sweep() {
 		case <-h.ctx.Done():
 			return
 		case <-ticker.C:
+			h.files.dropIdle()
 		case <-h.crowded:
 		}
 		for _, c := range h.takeUnused() {

@@ -9,7 +9,8 @@
 //   - Readers see committed events only. A subscription is a cursor and a wake-up: nobody misses or repeats an
 //     event, and a slow reader costs its cursor, never a queue.
 //   - Memory is bounded: conversations that nobody uses are dropped by number and by bytes, deltas are kept for subscribers only, and
-//     recent events up to a size.
+//     recent events up to a size. Files on their way in and out have bounds of their own.
+//   - A file is durable before the event that adds it, and is read only through a conversation to which it was added, whole and checked.
 //   - What the hub knows of a conversation is a fold of its log: it is loaded on demand, dropped when idle, and
 //     the same after a restart.
 //
@@ -29,6 +30,7 @@
 //   - The clock ([clock.run]) closes conversations when a limit of time is over.
 //   - A reload ([conversation.reload]) runs after a failed append, one at a time for a conversation.
 //   - The answer to createConversation ([conversation.created]) is read on a goroutine of its own, once it is committed.
+//   - A verifier of the options is asked on a goroutine of its own ([Hub.ask]), so that a slow one holds its caller up for 5 s at most.
 //   - Journal callbacks ([conversation.committed]) run on the journal's goroutine; they take the conversation's mutex and
 //     never block.
 //
@@ -38,5 +40,6 @@
 //
 // Hub.mu guards the map of conversations; conversation.mu guards one conversation. Hub.mu is never taken while a
 // conversation.mu is held. Neither is held over a wait or over I/O, but for the load of a conversation, which only those
-// who need this conversation wait for.
+// who need this conversation wait for. What is counted is atomic, so that who looks at the numbers ([Hub.Counted]) waits for no
+// conversation. Hub.backup is only ever tried: a second backup is refused and does not wait.
 package hub

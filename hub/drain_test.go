@@ -56,7 +56,7 @@ func TestDrain(t *testing.T) {
 			_, err := c.do(h, a, id)
 			refused(t, err, parley.ErrUnavailable)
 		}
-		_, err := h.Authenticate("x", "")
+		_, err := h.Authenticate(t.Context(), "x", "")
 		refused(t, err, parley.ErrUnavailable)
 		closed := make(chan error, 1)
 		go func() { closed <- h.Close() }()

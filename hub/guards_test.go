@@ -105,7 +105,7 @@ func TestSubscriptionEndsWithItsToken(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := h.Authenticate(r.Token, "")
+			p, err := h.Authenticate(t.Context(), r.Token, "")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,9 +2,12 @@ package hub_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -286,12 +289,29 @@ var calls = []call{
 		})
 		return "", err
 	}},
+	{parley.MethodPutAttachment, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+		r, err := h.PutAttachment(context.Background(), p, &parley.PutAttachmentParams{ConversationID: id, Data: []byte("hi")})
+		return told(err, r, nil)
+	}},
+	{parley.MethodGetAttachment, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
+		sum := sha256.Sum256([]byte("hi"))
+		r, err := h.GetAttachment(context.Background(), p, &parley.GetAttachmentParams{ConversationID: id, SHA256: hex.EncodeToString(sum[:])})
+		return told(err, r, nil)
+	}},
 	{parley.MethodCloseConversation, func(h *hub.Hub, p *hub.Principal, id string) (string, error) {
 		_, err := one(func(done func(parley.SeqResult, error)) {
 			h.CloseConversation(p, &parley.CloseConversationParams{ConversationID: id}, done)
 		})
 		return "", err
 	}},
+}
+
+// writes are the calls that write.
+func writes() []call {
+	return slices.DeleteFunc(slices.Clone(calls), func(c call) bool {
+		m, _ := parley.MethodByName(c.method)
+		return m.Scope != parley.ScopeWrite
+	})
 }
 
 func told(err error, v any, events [][]byte) (string, error) {

@@ -31,6 +31,8 @@ type Options struct {
 	MaxLoadedBytes int
 	// IdleEvict is how long a conversation that nobody uses stays in memory; 0 means 5 minutes.
 	IdleEvict time.Duration
+	// Verifier is asked for tokens that are neither the root token nor begin as the hub's own do; nil: there are no others.
+	Verifier Verifier
 	// NewID makes ids that begin with prefix; nil means random ones.
 	NewID func(prefix string) string
 	// NewSecret makes the secret of a token; nil means 256 random bits.
@@ -98,6 +100,15 @@ type Hub struct {
 	full     atomic.Int64  // when the last append found no room, in Unix ms of hub time; 0 when it found some
 	crowded  chan struct{} // one slot: more conversations are unused than are kept
 
+	verifying chan struct{} // a slot for each token that Options.Verifier looks at
+
+	counters    counters
+	subscribers subscribers
+	agents      agents
+	backup      sync.Mutex // held by the one backup that is under way
+	uploads     *uploads
+	files       *files
+
 	mu          sync.Mutex // guards the fields below
 	loaded      map[string]*conversation
 	unused      *list.List // of *conversation in loaded that nobody uses, the one used last in front
@@ -112,7 +123,8 @@ type Hub struct {
 func Open(j journal.Journal, o *Options) (*Hub, error) {
 	h := &Hub{
 		journal: j, opts: o.withDefaults(), started: time.Now(),
-		draining: make(chan struct{}), failed: make(chan struct{}),
+		draining: make(chan struct{}), failed: make(chan struct{}), verifying: make(chan struct{}, maxVerifying),
+		uploads: newUploads(), files: newFiles(j),
 		loaded: make(map[string]*conversation), unused: list.New(), crowded: make(chan struct{}, 1),
 	}
 	h.log = h.opts.Logger
@@ -205,6 +217,7 @@ func (h *Hub) Drain() {
 	if !h.drained {
 		h.drained = true
 		close(h.draining)
+		h.uploads.end()
 	}
 }
 

@@ -120,7 +120,7 @@ func TestOverdueAppend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &blind{newJournal(t), make(chan struct{})}
 		h := startOn(t, j.Journal, counted("1"))
-		ways := calls[7:] // the writes
+		ways := writes()
 		var ids []string
 		for range ways {
 			ids = append(ids, limited(t, h, parley.Limits{DeadlineMs: 1000}))

@@ -20,7 +20,9 @@ type Principal struct {
 
 	agents        []string // ids that its token may speak as; nil with admin: any
 	scopes        []parley.Scope
-	conversations []string // nil: any
+	conversations []string        // nil: any
+	guest         bool            // it has only a ticket for one conversation: its token is not its own
+	revoked       <-chan struct{} // closed when its token is revoked; nil: it cannot be
 }
 
 // LocalPrincipal makes a principal for a caller inside the hub's process; without scopes it has the default ones.
@@ -69,22 +71,57 @@ func (p *Principal) sees(s *fold.State) bool {
 	return s.Exists() && p.reaches(s.ID) && (p.Admin() || p.AgentID == s.CreatedBy || s.HasParticipant(p.AgentID))
 }
 
-func (h *Hub) expired(p *Principal) bool {
-	return !p.ExpiresAt.IsZero() && !h.Now().Before(p.ExpiresAt)
+// Revoked reports whether the principal's token was revoked.
+func (p *Principal) Revoked() bool {
+	select {
+	case <-p.revoked:
+		return true
+	default:
+		return false
+	}
 }
 
-var errExpired = parley.Refuse(parley.ErrUnauthenticated, "the token has expired", "a token that is valid")
+var (
+	errExpired = parley.Refuse(parley.ErrUnauthenticated, "the token has expired", "a token that is valid")
+	errRevoked = parley.Refuse(parley.ErrUnauthenticated, "the token was revoked", "a token that is valid")
+)
+
+// Valid says why the principal's token is none any more, or nil.
+func (h *Hub) Valid(p *Principal) error {
+	switch {
+	case p.Revoked():
+		return errRevoked
+	case !p.ExpiresAt.IsZero() && !h.Now().Before(p.ExpiresAt):
+		return errExpired
+	}
+	return nil
+}
+
+// Narrow gives p for one conversation only, which p must see: else it fails with ErrNotFound.
+func (h *Hub) Narrow(p *Principal, conversation string) (*Principal, error) {
+	if err := h.allow(p, parley.MethodCreateTicket); err != nil {
+		return nil, err
+	}
+	c, err := h.find(p, conversation, false)
+	if err != nil {
+		return nil, err
+	}
+	h.unpin(c)
+	narrow := *p
+	narrow.conversations, narrow.guest = []string{conversation}, true
+	return &narrow, nil
+}
 
 // allow refuses what the principal's scopes do not include, and everything when the hub drains or has failed.
 func (h *Hub) allow(p *Principal, method string) error {
 	if err := h.serving(); err != nil {
 		return err
 	}
+	if err := h.Valid(p); err != nil {
+		return err
+	}
 	m, _ := parley.MethodByName(method)
-	switch {
-	case h.expired(p):
-		return errExpired
-	case !p.Has(m.Scope):
+	if !p.Has(m.Scope) {
 		return parley.Refuse(parley.ErrForbidden, method+" needs the scope "+string(m.Scope), "a token with scope "+string(m.Scope))
 	}
 	return nil

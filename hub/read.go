@@ -168,7 +168,7 @@ func (h *Hub) ListConversations(ctx context.Context, p *Principal, q *parley.Lis
 	if err != nil {
 		return nil, err
 	}
-	label := seatLabel(p.AgentID)
+	label := fold.SeatLabel(p.AgentID)
 	if p.Admin() {
 		label = ""
 	}

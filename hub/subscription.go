@@ -31,6 +31,8 @@ type Subscription struct {
 	types  []parley.EventType
 	latest int64
 
+	examined atomic.Int64 // cursor, for whoever looks from outside
+
 	cursor   int64
 	deltas   int64  // deltas of the conversation that were looked at
 	rest     []Item // found, but more than Next was asked for
@@ -38,6 +40,7 @@ type Subscription struct {
 	stand    fold.Stand
 	guidance parley.Guidance // that was told last
 
+	renewed   chan struct{} // one slot: there is another caller
 	closeOnce sync.Once
 	closed    chan struct{}
 }
@@ -52,12 +55,14 @@ func (h *Hub) Subscribe(_ context.Context, p *Principal, q *parley.SubscribePara
 		h.unpin(c)
 		return nil, err
 	}
-	s := &Subscription{c: c, types: slices.Clone(q.Types), cursor: q.SinceSeq, closed: make(chan struct{})}
+	s := &Subscription{c: c, types: slices.Clone(q.Types), cursor: q.SinceSeq, renewed: make(chan struct{}, 1), closed: make(chan struct{})}
 	s.caller.Store(p)
 	c.mu.Lock()
 	s.latest, s.deltas = c.durable.Seq, c.deltaCount
 	c.mu.Unlock()
+	s.examined.Store(s.cursor)
 	c.listen(+1)
+	h.subscribers.add(s)
 	return s, nil
 }
 
@@ -87,7 +92,16 @@ func (s *Subscription) Allows(p *Principal) error {
 }
 
 // Renew makes the subscription p's, which it must allow: it ends when p does.
-func (s *Subscription) Renew(p *Principal) { s.caller.Store(p) }
+func (s *Subscription) Renew(p *Principal) {
+	s.caller.Store(p)
+	select {
+	case s.renewed <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// Revoked reports whether the token of its caller was revoked.
+func (s *Subscription) Revoked() bool { return s.caller.Load().Revoked() }
 
 // LatestSeq is the head when the subscription was made.
 func (s *Subscription) LatestSeq() int64 { return s.latest }
@@ -96,6 +110,7 @@ func (s *Subscription) LatestSeq() int64 { return s.latest }
 func (s *Subscription) Close() {
 	s.closeOnce.Do(func() {
 		close(s.closed)
+		s.c.hub.subscribers.remove(s)
 		s.c.listen(-1)
 		s.c.hub.unpin(s.c)
 	})
@@ -115,13 +130,16 @@ func (s *Subscription) Wait(ctx context.Context) error {
 			changed = s.c.changedLocked()
 		}
 		s.c.mu.Unlock()
-		if err := s.c.stillServes(s.caller.Load(), broken); err != nil || pending {
+		caller := s.caller.Load()
+		if err := s.c.stillServes(caller, broken); err != nil || pending {
 			return err
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-caller.revoked:
+		case <-s.renewed:
 		case <-s.closed:
 		case <-s.c.hub.draining:
 		}
@@ -129,7 +147,7 @@ func (s *Subscription) Wait(ctx context.Context) error {
 }
 
 // Next waits until there is something and gives at most max items, at least 1. It fails when ctx ends, the hub drains, the
-// caller's token has expired (ErrUnauthenticated), or the log cannot be read.
+// caller's token has ended (ErrUnauthenticated), or the log cannot be read.
 func (s *Subscription) Next(ctx context.Context, max int) ([]Item, error) {
 	for {
 		if err := s.Wait(ctx); err != nil {
@@ -222,6 +240,7 @@ func (s *Subscription) collect(caller *Principal, now look, max int) ([]Item, er
 				items = append(items, Item{Seq: f.seq, Event: f.data, Tail: f.tail})
 			}
 		}
+		s.examined.Store(s.cursor)
 	}
 	if s.cursor < now.state.Seq {
 		return items, nil

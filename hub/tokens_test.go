@@ -25,7 +25,7 @@ func mustToken(t *testing.T, h *hub.Hub, p *hub.Principal, q parley.CreateTokenP
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := h.Authenticate(r.Token, "")
+	got, err := h.Authenticate(t.Context(), r.Token, "")
 	if err != nil || got.TokenID != r.TokenID {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -43,7 +43,7 @@ func rooted(prefix string) *hub.Options {
 // TestTokensNarrow: a token does no more than its maker's.
 func TestTokensNarrow(t *testing.T) {
 	h := startOn(t, newJournal(t), rooted("t"))
-	admin, err := h.Authenticate(rootToken, "")
+	admin, err := h.Authenticate(t.Context(), rootToken, "")
 	if err != nil || admin.AgentID != "admin" || !admin.Admin() {
 		t.Fatalf("%+v, %v", admin, err)
 	}
@@ -99,7 +99,7 @@ func TestTokensNarrow(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		got, err := h.Authenticate(r.Token, "")
+		got, err := h.Authenticate(t.Context(), r.Token, "")
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
@@ -139,7 +139,7 @@ func TestTokensNarrow(t *testing.T) {
 
 func TestTokensHidden(t *testing.T) {
 	h := startOn(t, newJournal(t), rooted("t"))
-	admin, _ := h.Authenticate(rootToken, "")
+	admin, _ := h.Authenticate(t.Context(), rootToken, "")
 	user := mustToken(t, h, admin, parley.CreateTokenParams{AgentID: "a", Scopes: []parley.Scope{parley.ScopeRead, parley.ScopeWrite, parley.ScopeTrace}})
 	for _, c := range calls {
 		_, err := c.do(h, user, "~tokens")
@@ -163,7 +163,7 @@ func TestTokensHidden(t *testing.T) {
 
 func TestAuthenticate(t *testing.T) {
 	h := startOn(t, newJournal(t), rooted("t"))
-	admin, _ := h.Authenticate(rootToken, "")
+	admin, _ := h.Authenticate(t.Context(), rootToken, "")
 	r, err := createToken(h, admin, parley.CreateTokenParams{AgentID: "a", Agents: []string{"b"}})
 	if err != nil {
 		t.Fatal(err)
@@ -177,13 +177,13 @@ func TestAuthenticate(t *testing.T) {
 		"", "plt_", "plt__", "plt_" + r.TokenID, "plt_" + r.TokenID + "_", r.Token + "x", r.Token[:len(r.Token)-1], strings.ToUpper(r.Token),
 		"plt_" + other.TokenID + "_" + secret, "plt_nobody_" + secret, " " + r.Token, rootToken + "x", "plt_root_", strings.Repeat("x", 1<<16), "\x00",
 	} {
-		p, err := h.Authenticate(bad, "a")
+		p, err := h.Authenticate(t.Context(), bad, "a")
 		if refused(t, err, parley.ErrUnauthenticated); p != nil {
 			t.Errorf("%.40q: %+v", bad, p)
 		}
 	}
 	for id, want := range map[string]error{"": nil, "a": nil, "b": nil, "c": parley.ErrForbidden, "admin": parley.ErrForbidden, "hub": parley.ErrForbidden, "a b": parley.ErrForbidden} {
-		p, err := h.Authenticate(r.Token, id)
+		p, err := h.Authenticate(t.Context(), r.Token, id)
 		if want != nil {
 			refused(t, err, want)
 		} else if err != nil || (id != "" && p.AgentID != id) {
@@ -191,14 +191,14 @@ func TestAuthenticate(t *testing.T) {
 		}
 	}
 	for id, want := range map[string]error{"anyone": nil, "hub": parley.ErrForbidden, "~x": parley.ErrForbidden} {
-		if p, err := h.Authenticate(rootToken, id); want != nil {
+		if p, err := h.Authenticate(t.Context(), rootToken, id); want != nil {
 			refused(t, err, want)
 		} else if err != nil || p.AgentID != id {
 			t.Errorf("root as %q: %+v, %v", id, p, err)
 		}
 	}
 	none := startOn(t, newJournal(t), nil)
-	_, err = none.Authenticate("", "")
+	_, err = none.Authenticate(t.Context(), "", "")
 	refused(t, err, parley.ErrUnauthenticated)
 }
 
@@ -207,7 +207,7 @@ func TestTokensLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
 		h := startOn(t, j, rooted("1"))
-		admin, _ := h.Authenticate(rootToken, "")
+		admin, _ := h.Authenticate(t.Context(), rootToken, "")
 		var tokens []string
 		for i := range 1500 {
 			q := parley.CreateTokenParams{AgentID: "a"}
@@ -223,7 +223,7 @@ func TestTokensLast(t *testing.T) {
 		check := func(h *hub.Hub, short error) {
 			t.Helper()
 			for i, token := range tokens {
-				_, err := h.Authenticate(token, "")
+				_, err := h.Authenticate(t.Context(), token, "")
 				if i%2 == 0 && short != nil {
 					refused(t, err, short)
 				} else if err != nil {
@@ -232,7 +232,7 @@ func TestTokensLast(t *testing.T) {
 			}
 		}
 		check(h, nil)
-		old, err := h.Authenticate(tokens[0], "")
+		old, err := h.Authenticate(t.Context(), tokens[0], "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -304,7 +304,7 @@ func TestTokensAtOnce(t *testing.T) {
 		}()
 	}
 	for range cap(made) {
-		if _, err := h.Authenticate(<-made, "a"); err != nil {
+		if _, err := h.Authenticate(t.Context(), <-made, "a"); err != nil {
 			t.Error(err)
 		}
 	}
@@ -317,7 +317,7 @@ func TestTokensAtOnce(t *testing.T) {
 func TestTokenWithoutRoom(t *testing.T) {
 	j := newJournal(t)
 	h := startOn(t, j, rooted("f"))
-	admin, _ := h.Authenticate(rootToken, "")
+	admin, _ := h.Authenticate(t.Context(), rootToken, "")
 	for range 2 { // with and without the log of tokens
 		j.FailNext(journal.ErrStorageFull)
 		r, err := createToken(h, admin, parley.CreateTokenParams{AgentID: "a"})

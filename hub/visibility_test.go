@@ -83,7 +83,7 @@ func TestForeignIsAbsent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	narrow, err := h.Authenticate(root.Token, "")
+	narrow, err := h.Authenticate(t.Context(), root.Token, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,14 +35,14 @@ func (h *Hub) WaitForChange(ctx context.Context, p *Principal, q *parley.WaitFor
 		if grown := latest > q.SinceSeq; grown || timedOut {
 			return parley.WaitForChangeResult{LatestSeq: latest, TimedOut: !grown && q.TimeoutMs > 0}, nil
 		}
-		if timedOut, err = h.wait(ctx, changed, timer, q.TimeoutMs); err != nil {
+		if timedOut, err = h.wait(ctx, p, changed, timer, q.TimeoutMs); err != nil {
 			return none, err
 		}
 	}
 }
 
-// wait waits for a change, the timer, the end of ctx, or the drain.
-func (h *Hub) wait(ctx context.Context, changed <-chan struct{}, timer *time.Timer, timeoutMs int64) (timedOut bool, err error) {
+// wait waits for a change, the timer, the end of ctx, the revocation of the caller's token, or the drain.
+func (h *Hub) wait(ctx context.Context, p *Principal, changed <-chan struct{}, timer *time.Timer, timeoutMs int64) (timedOut bool, err error) {
 	if timeoutMs == 0 {
 		return true, nil
 	}
@@ -53,20 +53,19 @@ func (h *Hub) wait(ctx context.Context, changed <-chan struct{}, timer *time.Tim
 		return true, nil
 	case <-ctx.Done():
 		return false, ctx.Err()
+	case <-p.revoked:
+		return false, errRevoked
 	case <-h.draining:
 		return false, errDraining
 	}
 }
 
-// stillServes is asked after each wait: the caller's token may have expired meanwhile.
+// stillServes is asked after each wait: the caller's token may have ended meanwhile.
 func (c *conversation) stillServes(p *Principal, broken bool) error {
-	switch {
-	case broken:
+	if broken {
 		return errBroken
-	case c.hub.expired(p):
-		return errExpired
 	}
-	return nil
+	return c.hub.Valid(p)
 }
 
 // GetUpdates gives the messages after sinceSeq, which come beside the result as stored, and the caller's guidance, once until holds.
@@ -111,7 +110,7 @@ func (h *Hub) GetUpdatesWhen(ctx context.Context, p *Principal, q *parley.GetUpd
 			}
 			return u.result(&s, q.SinceSeq, limit, !holds && q.TimeoutMs > 0)
 		}
-		if timedOut, err = h.wait(ctx, changed, timer, q.TimeoutMs); err != nil {
+		if timedOut, err = h.wait(ctx, p, changed, timer, q.TimeoutMs); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -55,7 +55,7 @@ func (h *Hub) speak(p *Principal, method, conversation string, cmd fold.Command,
 	c, err := h.enterWrite(p, method, conversation)
 	if err == nil {
 		if err = checked; err == nil {
-			cmd.Payload, err = checkSpeech(cmd, payload)
+			err = checkSpeech(&cmd, payload)
 		}
 		if err != nil {
 			h.unpin(c)
@@ -97,18 +97,19 @@ func (h *Hub) enterWrite(p *Principal, method, conversation string) (*conversati
 	return c, err
 }
 
-func checkSpeech(cmd fold.Command, payload json.RawMessage) (json.RawMessage, error) {
-	if err := fold.CheckKey(cmd.Key); err != nil {
-		return nil, err
+// checkSpeech holds a message or trace against the rules and puts its payload into cmd.
+func checkSpeech(cmd *fold.Command, payload json.RawMessage) (err error) {
+	if err = fold.CheckKey(cmd.Key); err != nil {
+		return err
 	}
-	payload, err := compact("payload", payload)
-	if err != nil {
-		return nil, err
+	if cmd.Payload, err = compact("payload", payload); err != nil {
+		return err
 	}
 	if cmd.Verb == fold.Trace {
-		return payload, fold.CheckTrace(payload)
+		return fold.CheckTrace(cmd.Payload)
 	}
-	return payload, fold.CheckMessage(payload)
+	cmd.Refers, err = fold.CheckMessage(cmd.Payload)
+	return err
 }
 
 // SendNote appends a note.
@@ -137,7 +138,7 @@ func (h *Hub) AddParticipant(p *Principal, q *parley.AddParticipantParams, done 
 	}
 	seat := q.Participant
 	err = fold.CheckParticipant("participant", seat)
-	h.run(c, p, err, fold.Command{Verb: fold.AddParticipant, Participant: &seat}, []string{seatLabel(seat.ID)}, done)
+	h.run(c, p, err, fold.Command{Verb: fold.AddParticipant, Participant: &seat}, []string{fold.SeatLabel(seat.ID)}, done)
 }
 
 // CloseConversation closes a conversation.
@@ -167,9 +168,6 @@ func (h *Hub) run(c *conversation, p *Principal, err error, cmd fold.Command, la
 		done(parley.SeqResult{Seq: d.Seq, Duplicate: d.Duplicate}, nil)
 	}})
 }
-
-// seatLabel is the label under which the conversations of a participant or creator are listed.
-func seatLabel(participant string) string { return "p:" + participant }
 
 // CreateConversation creates a conversation, or meets the one that the same caller has created with the same key.
 func (h *Hub) CreateConversation(p *Principal, q *parley.CreateConversationParams, done func(*parley.Snapshot, error)) {
@@ -246,12 +244,7 @@ func (h *Hub) prepareCreate(p *Principal, q *parley.CreateConversationParams) (*
 	if err != nil {
 		return nil, none, nil, err
 	}
-	labels := []string{seatLabel(p.AgentID)}
-	for _, seat := range q.Participants {
-		if seat.ID != p.AgentID {
-			labels = append(labels, seatLabel(seat.ID))
-		}
-	}
+	labels := fold.SeatLabels(p.AgentID, q.Participants)
 	cmd := fold.Command{Verb: fold.Create, From: p.AgentID, Admin: p.Admin(), Key: q.ClientRequestID, Create: &params}
 	return c, cmd, labels, nil
 }

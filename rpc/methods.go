@@ -187,7 +187,7 @@ func ping(_ context.Context, c *call) {
 // maxClientName bounds what a client says of itself for the log.
 const maxClientName = 128
 
-func authenticate(_ context.Context, c *call) {
+func authenticate(ctx context.Context, c *call) {
 	var q parley.AuthenticateParams
 	if err := c.decode(&q); err != nil {
 		c.refuse(err)
@@ -200,7 +200,7 @@ func authenticate(_ context.Context, c *call) {
 	if c.principal != nil && q.AgentID == "" {
 		q.AgentID = c.principal.AgentID
 	}
-	p, err := c.server.hub.Authenticate(q.Token, q.AgentID)
+	p, err := c.server.hub.Authenticate(ctx, q.Token, q.AgentID)
 	if err != nil {
 		c.fail(err)
 		return

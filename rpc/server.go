@@ -108,7 +108,7 @@ func (s *Server) bearer(r *http.Request) (*hub.Principal, error) {
 	if len(values) > 1 || !strings.EqualFold(scheme, "Bearer") {
 		return nil, parley.Refuse(parley.ErrUnauthenticated, "the Authorization header has no bearer token", "Authorization: Bearer <token>")
 	}
-	return s.hub.Authenticate(strings.TrimSpace(token), r.Header.Get("Parley-Agent"))
+	return s.hub.Authenticate(r.Context(), strings.TrimSpace(token), r.Header.Get("Parley-Agent"))
 }
 
 // serveSocket turns the request into a socket. The handler returns at once; the socket lives on a goroutine of its own.

@@ -172,6 +172,26 @@ func (c *Client) CreateToken(ctx context.Context, p *parley.CreateTokenParams) (
 	return call[parley.CreateTokenResult](ctx, c, parley.MethodCreateToken, value(p), once)
 }
 
+// ListTokens gives a page of the live tokens that the caller may revoke.
+func (c *Client) ListTokens(ctx context.Context, p *parley.ListTokensParams) (*parley.ListTokensResult, error) {
+	return call[parley.ListTokensResult](ctx, c, parley.MethodListTokens, value(p), always)
+}
+
+// RevokeToken ends a token and those made with it. It is tried once: revoked already, a token is not found.
+func (c *Client) RevokeToken(ctx context.Context, p *parley.RevokeTokenParams) (*parley.RevokeTokenResult, error) {
+	return call[parley.RevokeTokenResult](ctx, c, parley.MethodRevokeToken, value(p), once)
+}
+
+// Stats gives what the hub has counted since it was started.
+func (c *Client) Stats(ctx context.Context, p *parley.StatsParams) (*parley.Stats, error) {
+	return call[parley.Stats](ctx, c, parley.MethodStats, value(p), always)
+}
+
+// ListAgents gives the agents that can be asked to do something, by name.
+func (c *Client) ListAgents(ctx context.Context, p *parley.ListAgentsParams) (*parley.ListAgentsResult, error) {
+	return call[parley.ListAgentsResult](ctx, c, parley.MethodListAgents, value(p), always)
+}
+
 // value is a copy of what p points at; nil is the zero value.
 func value[P any](p *P) (v P) {
 	if p != nil {

@@ -54,7 +54,7 @@ func BenchmarkCheckMessage(b *testing.B) {
 	b.SetBytes(int64(len(payload)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := fold.CheckMessage(payload); err != nil {
+		if _, err := fold.CheckMessage(payload); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -147,11 +147,12 @@ func CheckFinality(f parley.Finality, o *parley.Outcome) error {
 	return CheckOutcome(o)
 }
 
-var laterPayload = []string{"attachments", "parameters", "result"}
+var laterPayload = []string{"parameters", "result"}
 
-// CheckMessage holds the payload of a message, compact JSON, against the rules. Members without a meaning are let pass.
-func CheckMessage(payload json.RawMessage) error {
-	var text, data, schema, tags json.RawMessage
+// CheckMessage holds the payload of a message, compact JSON, against the rules, and gives the files to which it refers. Members without
+// a meaning are let pass.
+func CheckMessage(payload json.RawMessage) ([]AttachmentHash, error) {
+	var text, data, schema, tags, attachments json.RawMessage
 	later := ""
 	err := eachMember(payload, func(name, value []byte) {
 		switch string(name) {
@@ -163,6 +164,8 @@ func CheckMessage(payload json.RawMessage) error {
 			schema = value
 		case "tags":
 			tags = value
+		case "attachments":
+			attachments = value
 		default:
 			if slices.Contains(laterPayload, string(name)) {
 				later = string(name)
@@ -171,18 +174,21 @@ func CheckMessage(payload json.RawMessage) error {
 	})
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case later != "":
-		return invalid("text or data", "payload.%s is not served by this version", later)
-	case text == nil && data == nil:
-		return invalid("an object with text or data", "the payload has neither text nor data")
+		return nil, invalid("text, data or attachments", "payload.%s is not served by this version", later)
+	case text == nil && data == nil && attachments == nil:
+		return nil, invalid("an object with text, data or attachments", "the payload has neither text nor data nor attachments")
 	case text != nil && text[0] != '"':
-		return invalid("a string", "payload.text is %s", jsonKind(text))
+		return nil, invalid("a string", "payload.text is %s", jsonKind(text))
 	}
-	if err := checkStringMember("schema", schema); err != nil {
-		return err
+	if _, err := stringMember("schema", schema, parley.MaxTagBytes); err != nil {
+		return nil, err
 	}
-	return checkTagsMember(tags)
+	if err := checkTagsMember(tags); err != nil {
+		return nil, err
+	}
+	return checkAttachmentsMember(attachments)
 }
 
 // CheckTrace holds the payload of a trace, compact JSON, against the rules.
@@ -199,7 +205,8 @@ func CheckTrace(payload json.RawMessage) error {
 	case kind == nil:
 		return invalid("an object with kind", "the payload has no kind")
 	}
-	return checkStringMember("kind", kind)
+	_, err = stringMember("kind", kind, parley.MaxTagBytes)
+	return err
 }
 
 // CheckNote holds a note against the rules.
@@ -216,18 +223,19 @@ func CheckNote(n *parley.Note) error {
 	return checkTags(n.Tags)
 }
 
-func checkStringMember(name string, raw json.RawMessage) error {
+// stringMember gives a member that is a string, or "" where it is absent.
+func stringMember(name string, raw json.RawMessage, maxBytes int) (string, error) {
 	if raw == nil {
-		return nil
+		return "", nil
 	}
 	var s string
 	if err := json.Unmarshal(raw, &s); err != nil || raw[0] != '"' {
-		return invalid("a string", "payload.%s is %s", name, jsonKind(raw))
+		return "", invalid("a string", "payload.%s is %s", name, jsonKind(raw))
 	}
 	if s == "" {
-		return invalid("a string that is not empty", "payload.%s is empty", name)
+		return "", invalid("a string that is not empty", "payload.%s is empty", name)
 	}
-	return checkText("payload."+name, s, parley.MaxTagBytes)
+	return s, checkText("payload."+name, s, maxBytes)
 }
 
 func checkTagsMember(raw json.RawMessage) error {

@@ -3,6 +3,7 @@ package fold_test
 import (
 	"encoding/json"
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -25,26 +26,65 @@ func slowCheck(payload []byte, trace bool) bool {
 		_, ok := m["kind"]
 		return ok && text("kind")
 	}
-	for _, later := range []string{"attachments", "parameters", "result"} {
+	for _, later := range []string{"parameters", "result"} {
 		if _, ok := m[later]; ok {
 			return false
 		}
 	}
 	words, hasText := m["text"]
 	_, hasData := m["data"]
-	if (!hasText && !hasData) || (hasText && words[0] != '"') || !text("schema") {
+	_, hasFiles := m["attachments"]
+	if (!hasText && !hasData && !hasFiles) || (hasText && words[0] != '"') || !text("schema") {
 		return false
 	}
-	raw, ok := m["tags"]
-	if !ok {
+	return slowCheckTags(m["tags"]) && slowCheckAttachments(m["attachments"])
+}
+
+func slowCheckTags(raw json.RawMessage) bool {
+	var tags []string
+	if raw == nil {
 		return true
 	}
-	var tags []string
 	if raw[0] != '[' || json.Unmarshal(raw, &tags) != nil || len(tags) > 32 {
 		return false
 	}
 	for _, tag := range tags {
 		if tag == "" || !proper(tag) {
+			return false
+		}
+	}
+	return true
+}
+
+var (
+	fileHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	fileName = regexp.MustCompile(`^[^/\\\x00-\x1f\x7f-\x{9f}\x{fffd}]{1,255}$`)
+	fileType = regexp.MustCompile(`^[^\x00-\x1f\x7f-\x{9f}\x{fffd}]{1,127}$`)
+)
+
+func slowCheckAttachments(raw json.RawMessage) bool {
+	var files []map[string]any
+	if raw == nil {
+		return true
+	}
+	if raw[0] != '[' || json.Unmarshal(raw, &files) != nil || len(files) < 1 || len(files) > 16 {
+		return false
+	}
+	for _, f := range files {
+		hash, _ := f["sha256"].(string)
+		if f == nil || !fileHash.MatchString(hash) {
+			return false
+		}
+		for member, shape := range map[string]*regexp.Regexp{"name": fileName, "mediaType": fileType} {
+			value, there := f[member]
+			s, isString := value.(string)
+			if there && (!isString || !shape.MatchString(s)) {
+				return false
+			}
+		}
+		name, _ := f["name"].(string)
+		mediaType, _ := f["mediaType"].(string)
+		if name == "." || name == ".." || len(name) > 255 || len(mediaType) > 127 {
 			return false
 		}
 	}
@@ -62,6 +102,10 @@ func FuzzCheck(f *testing.F) {
 	for _, s := range []string{
 		`{"text":"x"}`, `{"te\u0078t":"x","data":{"a":[1,"]}\""]}}`, `{"kind":"k"}`, `{"text":"x","tags":["a",null]}`, `{"data":[],"schema":""}`,
 		`{"text":"\\","result":1}`, `{}`, `[]`, `{"a":"\"","text":1}`, `{"text":"\ud800","schema":"\ud800"}`, `{"":{"text":"x"}}`,
+		`{"attachments":[{"sha256":"` + fileA + `","name":"a.pdf","mediaType":"application/pdf","more":{}}]}`, `{"attachments":[]}`, `{"attachments":{}}`,
+		`{"attachments":[null]}`, `{"attachments":[{"sha256":"` + fileA + `","name":".."}]}`, `{"attachments":[{"sha256":"` + strings.ToUpper(fileA) + `"}]}`,
+		`{"attachments":[{"sha256":"` + fileA + `","name":"a/b"}]}`, `{"attachments":[{"name":"x"}],"text":"x"}`,
+		`{"attachments":[{"sha256":"` + fileA + `","name":""}]}`, `{"attachments":[{"sha256":"` + fileA + `","mediaType":1}]}`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -70,7 +114,7 @@ func FuzzCheck(f *testing.F) {
 		if payload == nil {
 			return
 		}
-		err := fold.CheckMessage(payload)
+		_, err := fold.CheckMessage(payload)
 		if want := slowCheck(payload, false); (err == nil) != want {
 			t.Errorf("CheckMessage(%s): %v, want %t", payload, err, want)
 		}

@@ -19,12 +19,16 @@ const (
 	AddParticipant
 	Close
 	Token
+	Revoke
+	// AddAttachment adds a file; OfferAttachment finds out whether that would be refused, and does nothing.
+	AddAttachment
+	OfferAttachment
 	// Tick closes an overdue conversation and does nothing else.
 	Tick
 )
 
 // Command is what somebody asks of a conversation. Payload is compact JSON that passed [CheckMessage] or [CheckTrace]; for
-// the verbs Create, Note, AddParticipant, Close and Token the struct beside it counts.
+// the verbs Create, Note, AddParticipant, Close, Token and AddAttachment the struct beside it counts.
 type Command struct {
 	Verb Verb
 	From string
@@ -39,6 +43,8 @@ type Command struct {
 	Outcome  *parley.Outcome
 	Payload  json.RawMessage
 	Key      string
+	// Refers are the files to which a message refers, as [CheckMessage] found them in Payload.
+	Refers []AttachmentHash
 
 	// Before and After are bytes that stand around each encoded event in its array, so that a frame around it needs no copy.
 	Before, After []byte
@@ -47,6 +53,10 @@ type Command struct {
 	Participant *parley.Participant
 	Note        *parley.Note
 	Token       *parley.TokenRecord
+	// TokenID is the token that Revoke ends.
+	TokenID string
+	// Attachment is the payload of attachment_added. For OfferAttachment SHA256 and Size may be empty: not known yet.
+	Attachment *parley.System
 }
 
 // Encoded is an event and its stored bytes, which lie in Framed between the command's Before and After.

@@ -10,7 +10,7 @@ import (
 // conversation gets its first result; then the close; then whose turn it is.
 func Decide(s State, keys Keys, c Command) Decision {
 	d := decision{s: s, c: c}
-	if !d.known(keys) {
+	if !d.known(keys) && !d.attached() {
 		d.decide()
 	}
 	d.out.State = d.s
@@ -75,7 +75,7 @@ func (d *decision) decide() {
 	}
 	switch d.c.Verb {
 	case Message, Trace:
-		if d.mayAppend() {
+		if d.mayAppend() && d.refersToAttached() {
 			d.speak()
 		}
 	case Note:
@@ -92,6 +92,10 @@ func (d *decision) decide() {
 		d.close()
 	case Token:
 		d.add(d.system(parley.System{Kind: parley.KindTokenCreated, Token: d.c.Token}))
+	case Revoke:
+		d.add(d.system(parley.System{Kind: parley.KindTokenRevoked, TokenID: d.c.TokenID, RevokedBy: d.c.From}))
+	case AddAttachment, OfferAttachment:
+		d.attach()
 	case Tick: // not overdue: nothing to do
 	}
 }
@@ -165,12 +169,13 @@ func (d *decision) draft() parley.Event {
 
 // speak appends the caller's event and, if that reaches a limit, the hub's close.
 func (d *decision) speak() {
-	if !d.add(d.draft()) {
-		return
+	if d.add(d.draft()) && !d.s.Closed() {
+		d.closeAtLimit()
 	}
-	if d.s.Closed() {
-		return
-	}
+}
+
+// closeAtLimit closes the conversation if its counts have reached a limit.
+func (d *decision) closeAtLimit() {
 	if reason := d.s.limitReached(); reason != "" {
 		d.limitClose(reason)
 	}

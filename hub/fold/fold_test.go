@@ -32,6 +32,14 @@ var (
 	payloads  = []string{`{"text":"x"}`, `{"text":"<&>\u2028é"}`, `{"data":{"n":1},"tags":["t"]}`}
 	someKeys  = []string{"", "", "", "k1", "k2", "schlüssel \"3\""}
 	someRoles = []string{"", "r"}
+	someFiles = []string{fileA, fileB, fileC, strings.Replace(fileA, "0", "1", 1), strings.Replace(fileB, "5", "6", 1), strings.Replace(fileC, "f", "e", 1)}
+)
+
+// The hashes of some files.
+const (
+	fileA = "0ab1000000000000000000000000000000000000000000000000000000000001"
+	fileB = "5ab1000000000000000000000000000000000000000000000000000000000002"
+	fileC = "fab1000000000000000000000000000000000000000000000000000000000003"
 )
 
 func TestModel(t *testing.T) {
@@ -117,7 +125,7 @@ func (m *machine) drawAgain(rt *rapid.T) fold.Command {
 
 var verbs = []fold.Verb{
 	fold.Message, fold.Message, fold.Message, fold.Message, fold.Message, fold.Trace, fold.Trace, fold.Note, fold.Delta,
-	fold.AddParticipant, fold.Close, fold.Tick, fold.Create,
+	fold.AddParticipant, fold.Close, fold.Tick, fold.Create, fold.AddAttachment, fold.AddAttachment, fold.OfferAttachment,
 }
 
 func (m *machine) draw(rt *rapid.T) fold.Command {
@@ -158,9 +166,26 @@ func (m *machine) draw(rt *rapid.T) fold.Command {
 			Data: json.RawMessage(rapid.SampledFrom([]string{`1`, `{"x":"<"}`}).Draw(rt, "data")),
 		}
 		return c
+	case fold.AddAttachment, fold.OfferAttachment:
+		return drawAttachment(rt, c)
 	}
 	if c.Verb != fold.Tick {
 		m.drawSpeech(rt, &c)
+	}
+	return c
+}
+
+// drawAttachment draws a file; a file has always the same size.
+func drawAttachment(rt *rapid.T, c fold.Command) fold.Command {
+	i := rapid.IntRange(0, len(someFiles)-1).Draw(rt, "file")
+	c.Attachment = &parley.System{SHA256: someFiles[i], Size: []int64{1, 700, 5000, 2, 1, 3}[i], Name: "n"}
+	if c.Verb == fold.OfferAttachment {
+		switch rapid.IntRange(0, 2).Draw(rt, "unknown") {
+		case 1:
+			c.Attachment.SHA256 = ""
+		case 2:
+			c.Attachment.SHA256, c.Attachment.Size = "", 0
+		}
 	}
 	return c
 }
@@ -177,6 +202,10 @@ func (m *machine) drawSpeech(rt *rapid.T, c *fold.Command) {
 	if c.Verb == fold.Trace {
 		c.Payload = json.RawMessage(`{"kind":"k"}`)
 		return
+	}
+	if rapid.IntRange(0, 4).Draw(rt, "refers") == 0 {
+		hash, _ := fold.ParseAttachmentHash(rapid.SampledFrom(someFiles).Draw(rt, "refers to"))
+		c.Refers = []fold.AttachmentHash{hash}
 	}
 	if rapid.IntRange(0, 2).Draw(rt, "says after") == 0 {
 		after := max(0, int64(len(m.model.log))+rapid.Int64Range(-4, 1).Draw(rt, "after"))

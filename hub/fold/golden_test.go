@@ -60,6 +60,19 @@ func (s *story) note(from string) *story {
 	return s.do(fold.Command{Verb: fold.Note, From: from, Note: &parley.Note{Schema: "weather.v1", Tags: []string{"rain"}, Data: json.RawMessage(`{"mm":3}`)}})
 }
 
+func (s *story) attach(from, hash string, size int64, name string) *story {
+	return s.do(fold.Command{Verb: fold.AddAttachment, From: from, Attachment: &parley.System{SHA256: hash, Size: size, Name: name, MediaType: "text/plain"}})
+}
+
+func (s *story) refer(from, hash string) *story {
+	payload := json.RawMessage(`{"attachments":[{"sha256":"` + hash + `","name":"as I call it"}]}`)
+	files, err := fold.CheckMessage(payload)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return s.do(fold.Command{Verb: fold.Message, From: from, Finality: turn, Payload: payload, Refers: files})
+}
+
 func (s *story) add(id, private string) *story {
 	return s.do(fold.Command{Verb: fold.AddParticipant, From: "maker", Participant: &parley.Participant{ID: id, Kind: parley.KindAgent, Private: private}})
 }
@@ -139,6 +152,13 @@ var stories = map[string]func(s *story){
 	},
 	"trace_only_turn": func(s *story) {
 		s.create(roundRobin, "", nil, seats("a", "b")...).trace("a").trace("a").say("a", turn).trace("b").close(nil)
+	},
+	"attachments": func(s *story) {
+		s.create(roundRobin, "", &parley.Limits{IdleTimeoutMs: 10_000}, seats("a", "b")...).attach("b", fileB, 16<<20, "before.txt").say("a", none).
+			attach("b", fileA, 3, "<naïve>.txt").refer("a", fileA).refer("b", fileB).attach("a", fileC, 1, "").tick(9000)
+	},
+	"attachment_max_bytes": func(s *story) {
+		s.create(roundRobin, "", &parley.Limits{MaxBytes: 4096}, seats("a", "b")...).say("a", none).attach("b", fileA, 2000, "half").attach("b", fileB, 2000, "rest")
 	},
 	"closed_by_creator": func(s *story) {
 		s.create(roundRobin, "", nil, seats("a", "b")...).say("a", turn).close(&parley.Outcome{Status: parley.OutcomeFailed, Reason: "nobody came"})

@@ -2,6 +2,7 @@ package fold_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/parleyhub/parley"
@@ -20,6 +21,8 @@ type fact struct {
 	size           int
 	participant    parley.Participant
 	private, added string
+	file           string // the hash of one that was added
+	fileSize       int64
 }
 
 func (f *fact) speech() bool { return f.typ != parley.TypeSystem }
@@ -165,14 +168,14 @@ func (m *model) limits() parley.Limits {
 }
 
 func (f *fact) counts() bool {
-	return f.from != parley.HubID && (f.speech() || f.kind == parley.KindNote)
+	return f.from != parley.HubID && (f.speech() || f.kind == parley.KindNote || f.kind == parley.KindAttachmentAdded)
 }
 
 func (m *model) counts() (turns, events, bytes int64) {
 	for _, f := range m.log {
 		if f.counts() {
 			events++
-			bytes += int64(f.size)
+			bytes += int64(f.size) + f.fileSize
 		}
 		if f.speech() && f.final() && f.from != parley.HubID {
 			turns++
@@ -253,6 +256,11 @@ func (m *model) draft(c *fold.Command) fact {
 		}
 	case fold.Trace:
 		return fact{turn: m.turn(), typ: parley.TypeTrace, from: c.From, payload: string(c.Payload), key: c.Key}
+	case fold.AddAttachment:
+		return fact{
+			typ: parley.TypeSystem, kind: parley.KindAttachmentAdded, from: c.From, file: c.Attachment.SHA256, fileSize: c.Attachment.Size,
+			payload: fmt.Sprintf(`{"kind":"attachment_added","sha256":%q,"size":%d,"name":%q}`, c.Attachment.SHA256, c.Attachment.Size, c.Attachment.Name),
+		}
 	}
 	payload := `{"kind":"note","schema":"` + c.Note.Schema + `"`
 	for i, tag := range c.Note.Tags {
@@ -308,6 +316,9 @@ func (m *model) do(c fold.Command) answer {
 	if a, ok := m.known(&c); ok {
 		return a
 	}
+	if a, ok := m.attached(&c); ok {
+		return a
+	}
 	var a answer
 	if m.closed() {
 		return m.refuseClosed(a, &c)
@@ -332,6 +343,10 @@ func (m *model) do(c fold.Command) answer {
 			return a
 		}
 		m.speak(&a, &c)
+	case fold.AddAttachment, fold.OfferAttachment:
+		if a.err = m.attachRefusal(&c); a.err == nil && c.Verb == fold.AddAttachment {
+			m.speak(&a, &c)
+		}
 	case fold.AddParticipant:
 		m.addParticipant(&a, &c)
 	case fold.Close:
@@ -358,15 +373,55 @@ func (m *model) refusal(c *fold.Command) error {
 		return parley.ErrNotYourTurn
 	case c.Turn > m.turn():
 		return parley.ErrTurnConflict
-	case c.AfterSeq == nil:
-		return nil
-	case *c.AfterSeq > int64(len(m.log)):
+	case c.AfterSeq != nil && *c.AfterSeq > int64(len(m.log)):
 		return parley.ErrCursorAhead
 	}
 	for _, f := range m.log {
-		if f.speech() && f.seq > *c.AfterSeq && f.from != c.From {
+		if c.AfterSeq != nil && f.speech() && f.seq > *c.AfterSeq && f.from != c.From {
 			return parley.ErrTurnConflict
 		}
+	}
+	for _, h := range c.Refers {
+		if m.file(h.String()) == nil {
+			return parley.ErrValidationFailed
+		}
+	}
+	return nil
+}
+
+// file is the fact that added one.
+func (m *model) file(hash string) *fact {
+	for i, f := range m.log {
+		if f.file == hash {
+			return &m.log[i]
+		}
+	}
+	return nil
+}
+
+// attached answers for a file that was added, whatever else holds.
+func (m *model) attached(c *fold.Command) (answer, bool) {
+	if c.Verb != fold.AddAttachment && c.Verb != fold.OfferAttachment || m.seat(c.From) == nil {
+		return answer{}, false
+	}
+	if c.Attachment.SHA256 == "" { // it may be one that is there: by its size, where that is known
+		ok := slices.ContainsFunc(m.log, func(f fact) bool {
+			return f.file != "" && (c.Attachment.Size == 0 || c.Attachment.Size == f.fileSize)
+		})
+		return answer{}, ok
+	}
+	if f := m.file(c.Attachment.SHA256); f != nil {
+		return answer{seq: f.seq, duplicate: true}, true
+	}
+	return answer{}, false
+}
+
+func (m *model) attachRefusal(c *fold.Command) error {
+	switch {
+	case m.seat(c.From) == nil:
+		return parley.ErrForbidden
+	case c.Attachment.Size > m.limits().MaxBytes:
+		return parley.ErrTooLarge
 	}
 	return nil
 }

@@ -41,13 +41,17 @@ type State struct {
 	MessageBy  string
 	OtherSeq   int64
 
-	// Turns counts turns that participants closed; Events and Bytes count messages, traces and notes.
+	// Attachments are the files that were added, by hash.
+	Attachments []Attachment
+
+	// Turns counts turns that participants closed; Events and Bytes count messages, traces, notes and attachments, with the bytes of
+	// their files.
 	Turns  int64
 	Events int64
 	Bytes  int64
 
 	LastAt parley.Timestamp
-	// ActiveAt is when the last message, trace or note, or the creation, happened.
+	// ActiveAt is when the last message, trace, note or attachment, or the creation, happened.
 	ActiveAt parley.Timestamp
 	Outcome  *parley.Outcome
 }
@@ -146,6 +150,8 @@ func (s State) applySystem(e *parley.Event, size int) (State, error) {
 		s.ActiveAt = e.At
 		s.Events++
 		s.Bytes += int64(size)
+	case parley.KindAttachmentAdded:
+		return s.applyAttachment(e, &sys, size)
 	}
 	return s, nil
 }

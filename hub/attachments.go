@@ -1,0 +1,204 @@
+package hub
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/journal"
+)
+
+// PutAttachment adds a file to a conversation. It may wait for the disk.
+func (h *Hub) PutAttachment(ctx context.Context, p *Principal, q *parley.PutAttachmentParams) (parley.PutAttachmentResult, error) {
+	return h.UploadAttachment(ctx, p, q, int64(len(q.Data)), func() ([]byte, error) { return q.Data, nil })
+}
+
+// UploadAttachment is PutAttachment with a file that is still to come. size is what it has in bytes, as far as the caller says; negative:
+// not known. It is read once everything that can be refused without it has been: so nobody sends a file for nothing. q.Data is not
+// looked at.
+//
+// The file is kept before the event that names it. One whose event was refused, or was lost, stays on the disk and belongs to no
+// conversation.
+func (h *Hub) UploadAttachment(ctx context.Context, p *Principal, q *parley.PutAttachmentParams, size int64, read func() ([]byte, error)) (parley.PutAttachmentResult, error) {
+	var none parley.PutAttachmentResult
+	c, err := h.enterWrite(p, parley.MethodPutAttachment, q.ConversationID)
+	if err != nil {
+		return none, err
+	}
+	defer h.unpin(c)
+	if err = fold.CheckAttachment(q.Name, q.MediaType); err == nil && size >= 0 {
+		err = fold.CheckAttachmentSize(size)
+	}
+	if err != nil {
+		return none, err
+	}
+	room := size
+	if size < 0 {
+		size, room = 0, parley.MaxAttachmentBytes
+	}
+	offer := parley.System{Size: size, Name: q.Name, MediaType: q.MediaType}
+	if _, err := c.attach(ctx, p, fold.OfferAttachment, offer); err != nil {
+		return none, err
+	}
+	release, err := h.uploads.acquire(ctx, p, room)
+	if err != nil {
+		return none, err
+	}
+	defer release()
+	data, err := read()
+	if err != nil {
+		return none, err
+	}
+	return c.put(ctx, p, offer, data)
+}
+
+// put keeps a file that has come and adds it to the conversation.
+func (c *conversation) put(ctx context.Context, p *Principal, file parley.System, data []byte) (parley.PutAttachmentResult, error) {
+	var none parley.PutAttachmentResult
+	if err := fold.CheckAttachmentSize(int64(len(data))); err != nil {
+		return none, err
+	}
+	sum := fold.AttachmentHash(sha256.Sum256(data))
+	file.SHA256, file.Size = sum.String(), int64(len(data))
+	d, err := c.attach(ctx, p, fold.OfferAttachment, file)
+	if err != nil {
+		return none, err
+	}
+	if !d.Duplicate {
+		if _, err = c.hub.journal.PutBlob(data); err != nil {
+			return none, c.hub.keepFailed(err)
+		}
+		if d, err = c.attach(ctx, p, fold.AddAttachment, file); err != nil {
+			return none, err
+		}
+	}
+	return parley.PutAttachmentResult{SHA256: file.SHA256, Size: file.Size, Seq: d.Seq, Duplicate: d.Duplicate}, nil
+}
+
+// attach asks the conversation, which the caller has pinned, for an attachment and waits for the answer.
+func (c *conversation) attach(ctx context.Context, p *Principal, verb fold.Verb, file parley.System) (*fold.Decision, error) {
+	type answer struct {
+		d   *fold.Decision
+		err error
+	}
+	answered := make(chan answer, 1) // reply never blocks, even when nobody waits any more
+	c.hub.repin(c)
+	c.do(&op{
+		by:    p,
+		cmd:   fold.Command{Verb: verb, From: p.AgentID, Admin: p.Admin(), Attachment: &file},
+		reply: func(d *fold.Decision, err error) { answered <- answer{d, err} },
+	})
+	select {
+	case a := <-answered:
+		return a.d, a.err
+	case <-ctx.Done():
+	}
+	if verb == fold.OfferAttachment {
+		return nil, ctx.Err()
+	}
+	return nil, &parley.Error{
+		Err: errors.Join(parley.ErrOutcomeUnknown, ctx.Err()), Message: "the call ended before its answer", Expected: "the same file again",
+	}
+}
+
+// repin is pin for a conversation that the caller has pinned already.
+func (h *Hub) repin(c *conversation) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c.pins++
+}
+
+// keepFailed gives what a caller is told when a file could not be kept.
+func (h *Hub) keepFailed(err error) error {
+	switch {
+	case errors.Is(err, journal.ErrStorageFull):
+		h.full.Store(h.Now().UnixMilli())
+		return refusalOf(err)
+	case errors.Is(err, journal.ErrClosed):
+		return refusalOf(err)
+	}
+	return fmt.Errorf("keep an attachment: %w", err)
+}
+
+// GetAttachment reads a part of a file that was added to a conversation which the caller sees.
+func (h *Hub) GetAttachment(ctx context.Context, p *Principal, q *parley.GetAttachmentParams) (parley.GetAttachmentResult, error) {
+	var none parley.GetAttachmentResult
+	c, err := h.enter(p, parley.MethodGetAttachment, q.ConversationID)
+	if err != nil {
+		return none, err
+	}
+	defer h.unpin(c)
+	a, err := c.attachment(q.SHA256)
+	if err != nil {
+		return none, err
+	}
+	length, err := checkPart(q, a.Size)
+	if err != nil {
+		return none, err
+	}
+	part, err := h.files.part(ctx, a, q.Offset, length)
+	if errors.Is(err, journal.ErrClosed) { // which says nothing about the file
+		return none, refusalOf(err)
+	}
+	if err != nil && ctx.Err() == nil {
+		told := parley.Refuse(parley.ErrInternal, "the file is not as it was written; the hub's log says more", "")
+		err = fmt.Errorf("%w: attachment %s of %s: %w", told, a.Hash, c.id, err)
+	}
+	if err != nil {
+		return none, err
+	}
+	return parley.GetAttachmentResult{Data: part, Size: a.Size}, nil
+}
+
+// attachment finds a file among those that are committed.
+func (c *conversation) attachment(sha256 string) (fold.Attachment, error) {
+	hash, ok := fold.ParseAttachmentHash(sha256)
+	if !ok {
+		return fold.Attachment{}, parley.Refuse(parley.ErrValidationFailed, "sha256 is no hash of a file", "64 lower-case hex digits")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a, ok := c.durable.Attachment(hash)
+	if !ok {
+		return a, parley.Refuse(parley.ErrNotFound, "there is no such attachment in this conversation", "")
+	}
+	return a, nil
+}
+
+// checkPart holds the part asked for against the size of the file, and gives its length.
+func checkPart(q *parley.GetAttachmentParams, size int64) (length int64, err error) {
+	switch {
+	case q.Offset < 0 || q.Offset > size:
+		return 0, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("offset is %d", q.Offset), fmt.Sprintf("0 to %d, the size of the file", size))
+	case q.Length < 0 || q.Length > parley.MaxAttachmentPart:
+		return 0, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("length is %d", q.Length), fmt.Sprintf("1 to %d", parley.MaxAttachmentPart))
+	case q.Length == 0:
+		return min(parley.MaxAttachmentPart, size-q.Offset), nil
+	}
+	return min(int64(q.Length), size-q.Offset), nil
+}
+
+// AttachmentInfo gives what the event says that added a file: its size, its name and its type.
+func (h *Hub) AttachmentInfo(_ context.Context, p *Principal, q *parley.GetAttachmentParams) (parley.System, error) {
+	c, err := h.enter(p, parley.MethodGetAttachment, q.ConversationID)
+	if err != nil {
+		return parley.System{}, err
+	}
+	defer h.unpin(c)
+	a, err := c.attachment(q.SHA256)
+	if err != nil {
+		return parley.System{}, err
+	}
+	frames, err := c.after(a.Seq-1, 1)
+	if err != nil {
+		return parley.System{}, err
+	}
+	var e parley.Event
+	if err := e.UnmarshalJSON(frames[0].data); err != nil {
+		return parley.System{}, fmt.Errorf("decode event %d of %s: %w", a.Seq, c.id, err)
+	}
+	return e.System()
+}

@@ -1,0 +1,64 @@
+package hub
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"strings"
+
+	"github.com/parleyhub/parley"
+)
+
+// rootTokenID names the root token. What is made with it has no parent: the next start has another root token.
+const rootTokenID = "root"
+
+var errBadToken = parley.Refuse(parley.ErrUnauthenticated, "the token is not valid", "a token of this hub")
+
+// Authenticate tells who calls with a token: the root token, one of the hub's own, or one that the Verifier of the options knows. agentID chooses
+// among the ids that the token may speak as; empty is its first ("admin" for the root token). It fails with ErrUnauthenticated, with
+// ErrForbidden for another's id, or with ErrUnavailable when it cannot be known at the moment.
+func (h *Hub) Authenticate(ctx context.Context, token, agentID string) (*Principal, error) {
+	if err := h.serving(); err != nil {
+		return nil, err
+	}
+	id, err := h.identify(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	p := &Principal{
+		AgentID: id.Agents[0], TokenID: id.TokenID, ExpiresAt: id.ExpiresAt,
+		agents: id.Agents, scopes: id.Scopes, conversations: id.Conversations, revoked: id.Revoked,
+	}
+	if agentID == "" {
+		return p, nil
+	}
+	if !parley.ValidParticipantID(agentID) || !p.maySpeakAs(agentID) {
+		return nil, parley.Refuse(parley.ErrForbidden, "the token may not speak as this id", "an id of the token")
+	}
+	p.AgentID = agentID
+	return p, nil
+}
+
+// identify finds the verifier for a token. One that begins like the hub's own is shown to nobody else.
+func (h *Hub) identify(ctx context.Context, token string) (Identity, error) {
+	switch {
+	case len(token) > parley.MaxTokenBytes:
+		return Identity{}, errBadToken
+	case h.isRoot(token):
+		return Identity{TokenID: rootTokenID, Agents: []string{"admin"}, Scopes: []parley.Scope{parley.ScopeAdmin}}, nil
+	case h.opts.Verifier == nil || token == "" || strings.HasPrefix(token, tokenPrefix):
+		return h.tokens.Verify(ctx, token)
+	}
+	return h.ask(ctx, token)
+}
+
+func (h *Hub) isRoot(token string) bool {
+	sum := sha256.Sum256([]byte(token))
+	return h.root != nil && subtle.ConstantTimeCompare(sum[:], h.root[:]) == 1
+}
+
+// NewSecret makes a secret as Options.NewSecret does.
+func (h *Hub) NewSecret() string { return h.opts.NewSecret() }
+
+// Revocations gives a channel that is closed when, after the call, the next token is revoked.
+func (h *Hub) Revocations() <-chan struct{} { return h.tokens.revocations() }

@@ -1,0 +1,29 @@
+package fold
+
+import "github.com/parleyhub/parley"
+
+// SeatLabel is the label under which the conversations of a participant or creator are listed.
+func SeatLabel(participant string) string { return "p:" + participant }
+
+// SeatLabels gives the labels of a new conversation.
+func SeatLabels(createdBy string, seats []parley.Participant) []string {
+	labels := []string{SeatLabel(createdBy)}
+	for _, seat := range seats {
+		if seat.ID != createdBy {
+			labels = append(labels, SeatLabel(seat.ID))
+		}
+	}
+	return labels
+}
+
+// Labels gives the labels that a conversation gets with an event, the same as the hub gave when it wrote it. Only system events bring
+// some; sys is the payload.
+func Labels(sys *parley.System) []string {
+	switch {
+	case sys.Kind == parley.KindConversationCreated:
+		return SeatLabels(sys.CreatedBy, sys.Participants)
+	case sys.Kind == parley.KindParticipantAdded && sys.Participant != nil:
+		return []string{SeatLabel(sys.Participant.ID)}
+	}
+	return nil
+}

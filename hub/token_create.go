@@ -1,0 +1,121 @@
+package hub
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+// CreateToken makes a token that may do no more than the caller's.
+func (h *Hub) CreateToken(p *Principal, q *parley.CreateTokenParams, done func(parley.CreateTokenResult, error)) {
+	record, err := h.newToken(p, q)
+	if err != nil {
+		done(parley.CreateTokenResult{}, err)
+		return
+	}
+	secret := h.opts.NewSecret()
+	token := tokenPrefix + record.TokenID + "_" + secret
+	sum := sha256.Sum256([]byte(token))
+	record.SHA256 = hex.EncodeToString(sum[:])
+	h.withTokensLog(func(c *conversation, err error) {
+		if err != nil {
+			done(parley.CreateTokenResult{}, err)
+			return
+		}
+		cmd := fold.Command{Verb: fold.Token, From: parley.HubID, Admin: true, Token: record}
+		c.do(&op{cmd: cmd, reply: func(d *fold.Decision, err error) {
+			if err == nil && !h.tokens.create(record, &d.Events[0].Event) {
+				err = errRevoked // before the event in the log: the token that it names has never been one
+			}
+			if err != nil {
+				done(parley.CreateTokenResult{}, err)
+				return
+			}
+			done(parley.CreateTokenResult{Token: token, TokenID: record.TokenID}, nil)
+		}})
+	})
+}
+
+// withTokensLog pins the log of tokens, which the first token creates, and passes it on.
+func (h *Hub) withTokensLog(then func(*conversation, error)) {
+	c, err := h.pin(tokensConversation)
+	if err != nil {
+		then(nil, err)
+		return
+	}
+	c.mu.Lock()
+	there := c.head.Exists()
+	c.mu.Unlock()
+	if there {
+		then(c, nil)
+		return
+	}
+	cmd := fold.Command{Verb: fold.Create, From: parley.HubID, Create: &parley.CreateConversationParams{Title: "tokens"}}
+	c.do(&op{cmd: cmd, reply: func(_ *fold.Decision, err error) {
+		if err != nil && !errors.Is(err, parley.ErrAlreadyExists) { // by another's first token
+			then(nil, err)
+			return
+		}
+		then(h.pin(tokensConversation)) // c's own pin goes with this answer; it is in memory
+	}})
+}
+
+// newToken holds what is asked for against what the caller has.
+func (h *Hub) newToken(p *Principal, q *parley.CreateTokenParams) (*parley.TokenRecord, error) {
+	if err := h.allow(p, parley.MethodCreateToken); err != nil {
+		return nil, err
+	}
+	r := &parley.TokenRecord{
+		TokenID: strings.ReplaceAll(h.opts.NewID("t"), "_", ""), Agents: []string{q.AgentID}, Scopes: q.Scopes,
+		Conversations: q.Conversations, CreatedBy: p.AgentID, Parent: p.parentID(),
+	}
+	for _, id := range q.Agents {
+		if !slices.Contains(r.Agents, id) {
+			r.Agents = append(r.Agents, id)
+		}
+	}
+	for _, check := range []func(*Principal, *parley.TokenRecord) error{checkTokenAgents, checkTokenScopes, checkTokenConversations} {
+		if err := check(p, r); err != nil {
+			return nil, err
+		}
+	}
+	if err := h.tokens.room(p); err != nil {
+		return nil, err
+	}
+	return r, h.checkTokenExpiry(p, r, q.ExpiresInMs)
+}
+
+// parentID is what a token made by p names as its parent.
+func (p *Principal) parentID() string {
+	if p.TokenID == rootTokenID {
+		return ""
+	}
+	return p.TokenID
+}
+
+// maxTokensOfOne bounds the live tokens that one participant without scope admin has made.
+const maxTokensOfOne = 1000
+
+// room refuses one more where a participant has made as many as it may.
+func (t *tokens) room(p *Principal) error {
+	if p.Admin() {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.made[p.AgentID]) < maxTokensOfOne {
+		return nil
+	}
+	now := t.now() // only p's own are looked through: nobody who asks again and again shall hold up the others
+	t.made[p.AgentID] = slices.DeleteFunc(t.made[p.AgentID], func(k *token) bool { return !t.livesLocked(k, now) })
+	if made := len(t.made[p.AgentID]); made >= maxTokensOfOne {
+		return parley.Refuse(parley.ErrTooLarge, fmt.Sprintf("%s has made %d tokens that are live", p.AgentID, made), fmt.Sprintf("at most %d", maxTokensOfOne))
+	}
+	return nil
+}
