@@ -1,0 +1,80 @@
+package archive
+
+import (
+	"fmt"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+// checkSpeech refuses a message or trace that a hub would have refused, or not have written itself; s is the state before it.
+func checkSpeech(s *fold.State, e *parley.Event) error {
+	if err := fold.CheckKey(e.ClientRequestID); err != nil {
+		return err
+	}
+	switch {
+	case e.Type == parley.TypeMessage && e.From == parley.HubID:
+		if e.Finality != parley.FinalityConversation {
+			return fmt.Errorf("a message of %s that does not close the conversation", parley.HubID)
+		}
+	case !s.HasParticipant(e.From):
+		return fmt.Errorf("%s does not take part in the conversation", e.From)
+	case !s.MaySpeak(e.From):
+		return fmt.Errorf("%s does not have the floor", e.From)
+	}
+	if e.Type == parley.TypeTrace {
+		return fold.CheckTrace(e.Payload)
+	}
+	if err := fold.CheckFinality(e.Finality, e.Outcome); err != nil {
+		return err
+	}
+	files, err := fold.CheckMessage(e.Payload)
+	for i, h := range files {
+		if _, there := s.Attachment(h); !there && err == nil {
+			err = fmt.Errorf("payload.attachments[%d] was not added to the conversation before", i)
+		}
+	}
+	return err
+}
+
+// checkKind refuses a system event that a hub would have refused, or not have written itself; s is the state before it. Kinds that this
+// version does not know pass.
+func checkKind(s *fold.State, e *parley.Event, sys *parley.System) error {
+	authored := sys.Kind == parley.KindNote || sys.Kind == parley.KindAttachmentAdded
+	switch {
+	case authored && !s.HasParticipant(e.From):
+		return fmt.Errorf("%s does not take part in the conversation", e.From)
+	case !authored && e.From != parley.HubID:
+		return fmt.Errorf("%s is from %s, not from %s", sys.Kind, e.From, parley.HubID)
+	}
+	if err := fold.CheckKey(e.ClientRequestID); err != nil {
+		return err
+	}
+	switch sys.Kind {
+	case parley.KindConversationCreated:
+		return fold.CheckCreate(&parley.CreateConversationParams{
+			Participants: sys.Participants, Policy: sys.Policy, StartsWith: sys.StartsWith, Limits: sys.Limits, Title: sys.Title, Metadata: sys.Metadata,
+		})
+	case parley.KindParticipantAdded:
+		if s.HasParticipant(sys.Participant.ID) {
+			return fmt.Errorf("participant %s has a seat already", sys.Participant.ID)
+		}
+		return fold.CheckParticipant("participant", *sys.Participant)
+	case parley.KindNote:
+		return fold.CheckNote(&parley.Note{Schema: sys.Schema, Tags: sys.Tags, Data: sys.Data})
+	case parley.KindAttachmentAdded:
+		return fold.CheckAttachment(sys.Name, sys.MediaType)
+	case parley.KindTokenCreated, parley.KindTokenRevoked:
+		return fmt.Errorf("%s in a conversation that is not the hub's own", sys.Kind)
+	}
+	return nil
+}
+
+// checkTokenKind refuses what does not belong among the hub's tokens. There are no participants, so that nobody speaks there.
+func checkTokenKind(sys *parley.System) error {
+	switch {
+	case sys.Kind == parley.KindConversationCreated && len(sys.Participants) == 0, sys.Kind == parley.KindTokenCreated, sys.Kind == parley.KindTokenRevoked:
+		return nil
+	}
+	return fmt.Errorf("%s does not belong in %s", sys.Kind, tokensConversation)
+}

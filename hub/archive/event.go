@@ -1,0 +1,72 @@
+package archive
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+// checkEvent refuses what no hub has written: an event that is too large, or encoded in another way, or has JSON that two readers would
+// read differently. That its conversation takes it is for the fold to say.
+func checkEvent(data []byte, e *parley.Event) error {
+	if len(data) > parley.MaxEventBytes {
+		return fmt.Errorf("the event has %d bytes, expected at most %d", len(data), parley.MaxEventBytes)
+	}
+	if e.From != parley.HubID && !parley.ValidParticipantID(e.From) {
+		return fmt.Errorf("from %.80q is no participant", e.From)
+	}
+	compact, err := fold.Compact(e.Payload)
+	if err != nil || len(compact) != len(e.Payload) || !bytes.Equal(fold.AppendEvent(nil, e), data) {
+		return errors.New("the event is not encoded as a hub encodes it")
+	}
+	return checkJSON(data)
+}
+
+// checkJSON refuses JSON that is not UTF-8, has half a surrogate pair or a name twice, or nests too deep.
+func checkJSON(data []byte) error {
+	dec := jsontext.NewDecoder(bytes.NewReader(data))
+	for {
+		_, err := dec.ReadToken()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("the event is not JSON that can be kept exactly: %w", err)
+		}
+		if dec.StackDepth() > parley.MaxDepth {
+			return fmt.Errorf("the event nests deeper than %d levels", parley.MaxDepth)
+		}
+	}
+}
+
+// checkSystem refuses a system event that this version of the hub would misread.
+func checkSystem(sys *parley.System) error {
+	seats := sys.Participants
+	if sys.Participant != nil {
+		seats = append(seats[:len(seats):len(seats)], *sys.Participant)
+	}
+	if len(seats) > parley.MaxParticipants {
+		return fmt.Errorf("it has %d participants, expected at most %d", len(seats), parley.MaxParticipants)
+	}
+	for _, p := range seats {
+		if !parley.ValidParticipantID(p.ID) {
+			return fmt.Errorf("participant %.80q: expected 1 to 64 of A-Z a-z 0-9 . _ -", p.ID)
+		}
+	}
+	if p := sys.Policy; p != nil && p.Kind != parley.PolicyRoundRobin && p.Kind != parley.PolicyOpen {
+		return fmt.Errorf("policy %.80q is not served by this version", p.Kind)
+	}
+	if t := sys.Token; t != nil && (t.TokenID == "" || len(t.Agents) == 0) {
+		return errors.New("a token without an id, or that speaks as nobody")
+	}
+	if sys.Kind == parley.KindConversationCreated && sys.CreatedBy != parley.HubID && !parley.ValidParticipantID(sys.CreatedBy) {
+		return fmt.Errorf("createdBy %.80q is no participant", sys.CreatedBy)
+	}
+	return nil
+}
