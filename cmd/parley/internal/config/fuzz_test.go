@@ -1,0 +1,55 @@
+package config_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/parleyhub/parley/cmd/parley/internal/config"
+)
+
+// FuzzLoad: any file gives a configuration or faults with their places. What is taken, the Schema takes too.
+func FuzzLoad(f *testing.F) {
+	for _, pattern := range []string{"good", "faults"} {
+		names, err := filepath.Glob(filepath.Join("testdata", pattern, "*.yaml"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(text)
+		}
+	}
+	schema := compiled(f)
+	file := filepath.Join(f.TempDir(), "parley.yaml")
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l, err := config.Load(config.Sources{File: file})
+		if err == nil {
+			_ = l.Check(false) // which must not panic
+			_ = l.Check(true)
+			l.Warnings()
+			if err := takenBySchema(schema, text); err != nil {
+				t.Errorf("taken, and the Schema says %v", err)
+			}
+			return
+		}
+		var faults config.Faults
+		if !errors.As(err, &faults) || len(faults) == 0 {
+			t.Fatalf("%T %v", err, err)
+		}
+		lines := bytes.Count(text, []byte("\n")) + 2 // YAML has line ends of its own, and one fault may be of the end
+		for _, fault := range faults {
+			if fault.Line < 1 || fault.Column < 1 || fault.Line > lines+bytes.Count(text, []byte("\r"))+3*bytes.Count(text, []byte("\xe2\x80"))+bytes.Count(text, []byte("\xc2\x85")) {
+				t.Errorf("%s is outside of a file of %d lines", fault, lines)
+			}
+		}
+	})
+}

@@ -1,0 +1,122 @@
+package config
+
+import "strings"
+
+// Setting is one thing that can be set.
+type Setting struct {
+	// Name is its path in the file, such as limits.streams.
+	Name string
+	// Flag and Env are its names without the dashes and as a variable of the environment.
+	Flag, Env string
+	// Doc says in a line what it does.
+	Doc string
+
+	rule  rule
+	field func(*Config) any // a pointer: to a string, bool, int, float64 or []string
+	shown string            // the default in documents, where it depends on the machine
+}
+
+// Settings is the table of all settings, in the order in which they are shown.
+var Settings = []Setting{
+	row("listen", "address to listen on; a port alone means loopback, port 0 any free one", address, func(c *Config) any { return &c.Listen }),
+	row("data", "directory of the log", path, func(c *Config) any { return &c.Data }).defaultsTo("$XDG_STATE_HOME/parley; in memory with --dev"),
+	row("allowHosts", "names that clients may call this hub by, besides those of loopback", host, func(c *Config) any { return &c.AllowHosts }),
+	row("allowOrigins", "origins whose web pages may call this hub, besides its own", origin, func(c *Config) any { return &c.AllowOrigins }),
+	row("insecurePublic", "listen beyond loopback although there is no TLS", rule{}, func(c *Config) any { return &c.InsecurePublic }),
+	row("readyFile", "file that gets the first line of stdout when the hub takes calls", path, func(c *Config) any { return &c.ReadyFile }),
+	row("tls.cert", "PEM file with the hub's certificate and those between it and the root", path, func(c *Config) any { return &c.TLS.Cert }),
+	row("tls.key", "PEM file with the certificate's key", path, func(c *Config) any { return &c.TLS.Key }),
+	row("tls.clientCA", "PEM file with the roots of clients' certificates; with it every client must show one", path, func(c *Config) any { return &c.TLS.ClientCA }),
+	row("oidc.issuer", "OpenID Connect issuer whose tokens are taken besides the hub's own", issuer, func(c *Config) any { return &c.OIDC.Issuer }),
+	row("oidc.audience", "audience that such a token must have", words, func(c *Config) any { return &c.OIDC.Audience }),
+	row("oidc.claim", "claim of such a token that is the participant", word, func(c *Config) any { return &c.OIDC.Claim }),
+	row("oidc.allowAdmin", "take the scope admin from such a token; it is passed over otherwise", rule{}, func(c *Config) any { return &c.OIDC.AllowAdmin }),
+	row("limits.writesPerSecond", "messages and other writes of one token, on average", between(0.01, 1e6), func(c *Config) any { return &c.Limits.WritesPerSecond }),
+	row("limits.writeBurst", "messages and other writes of one token at once", between(1, 1e6), func(c *Config) any { return &c.Limits.WriteBurst }),
+	row("limits.bytesPerSecond", "bytes written with one token, on average", between(1, 1<<40), func(c *Config) any { return &c.Limits.BytesPerSecond }),
+	row("limits.byteBurst", "bytes written with one token at once", between(1, 1<<30), func(c *Config) any { return &c.Limits.ByteBurst }),
+	row("limits.streams", "subscriptions and SSE streams of one token that are open at once", between(1, 1e6), func(c *Config) any { return &c.Limits.Streams }),
+	row("trustedProxies", "addresses of proxies whose X-Forwarded-For is believed", network, func(c *Config) any { return &c.TrustedProxies }).once("trusted-proxy"),
+	row("maxPending", "connections that have shown no token, at once", between(1, 1e5), func(c *Config) any { return &c.MaxPending }),
+	row("maxPendingOfOne", "the same from one address; loopback is not bounded", between(1, 1e5), func(c *Config) any { return &c.MaxPendingOfOne }),
+	row("metricsListen", "further address that serves /metrics without a token and nothing else; loopback only, unless insecurePublic", address, func(c *Config) any { return &c.MetricsListen }),
+	row("auditLog", "file that grants, refusals and revocations are added to", path, func(c *Config) any { return &c.AuditLog }).defaultsTo("stderr, with the log"),
+	row("logLevel", "least level that is logged", among("debug", "info", "warn", "error"), func(c *Config) any { return &c.LogLevel }),
+	row("logFormat", "form of the log; auto is text on a terminal, else json", among(FormatAuto, FormatJSON, FormatText), func(c *Config) any { return &c.LogFormat }),
+}
+
+func row(name, doc string, r rule, field func(*Config) any) Setting {
+	s := Setting{Name: name, Doc: doc, rule: r, field: field}
+	s.Env = "PARLEY_" + strings.ToUpper(separated(name, '_'))
+	s.Flag = separated(name, '-')
+	if s.list() { // given once for each
+		s.Flag = strings.TrimSuffix(s.Flag, "s")
+	}
+	return s
+}
+
+func (s Setting) defaultsTo(shown string) Setting {
+	s.shown = shown
+	return s
+}
+
+// once names the flag of a list whose name does not end in a plain s.
+func (s Setting) once(flag string) Setting {
+	s.Flag = flag
+	return s
+}
+
+// separated writes the words of a name in lower case with by between them.
+func separated(name string, by rune) string {
+	var b strings.Builder
+	lower := false // the last letter was one
+	for _, r := range name {
+		upper := r >= 'A' && r <= 'Z'
+		if r == '.' || upper && lower {
+			b.WriteRune(by)
+		}
+		lower = !upper && r != '.'
+		if r != '.' {
+			b.WriteRune(r)
+		}
+	}
+	return strings.ToLower(b.String())
+}
+
+// Find gives the setting of a name.
+func Find(name string) (Setting, bool) {
+	for _, s := range Settings {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return Setting{}, false
+}
+
+// Default is the default as text, for people.
+func (s Setting) Default() string {
+	if s.shown != "" {
+		return s.shown
+	}
+	return s.Text(&defaults)
+}
+
+func (s Setting) list() bool {
+	_, ok := s.field(&Config{}).(*[]string)
+	return ok
+}
+
+// kind names the type of the setting's values.
+func (s Setting) kind() string {
+	switch s.field(&Config{}).(type) {
+	case *bool:
+		return "boolean"
+	case *int:
+		return "integer"
+	case *float64:
+		return "number"
+	case *[]string:
+		return "list"
+	}
+	return "string"
+}
