@@ -2,12 +2,10 @@ package hub
 
 import (
 	"context"
-	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/quota"
 )
 
 // What uploads may hold in memory at once, in bytes: all of them, and those of one token. So nobody who sends slowly holds up everybody.
@@ -20,22 +18,13 @@ const (
 
 // uploads bounds the files that are on their way.
 type uploads struct {
-	all  *semaphore.Weighted
+	room *quota.Quota
 	life context.Context // ends when the hub drains: nobody waits any more
 	end  context.CancelFunc
-
-	mu     sync.Mutex // guards the field below
-	tokens map[string]*share
-}
-
-// share is the room of one token; it is forgotten when nobody uses it.
-type share struct {
-	room  *semaphore.Weighted
-	users int
 }
 
 func newUploads() *uploads {
-	u := &uploads{all: semaphore.NewWeighted(maxUploadBytes), tokens: make(map[string]*share)}
+	u := &uploads{room: quota.New(maxUploadBytes, maxUploadBytesOfOne)}
 	u.life, u.end = context.WithCancel(context.Background())
 	return u
 }
@@ -45,25 +34,14 @@ func (u *uploads) acquire(ctx context.Context, p *Principal, n int64) (release f
 	waiting, cancel := context.WithTimeout(ctx, uploadWait)
 	defer cancel()
 	defer context.AfterFunc(u.life, cancel)()
-	who := p.TokenID
+	who := p.Account
 	if who == "" {
 		who = "in process: " + p.AgentID
 	}
-	s := u.take(who)
-	if err = s.room.Acquire(waiting, n); err != nil {
-		u.give(who, s)
+	if release, err = u.room.Acquire(waiting, who, n); err != nil {
 		return nil, u.noRoom(ctx)
 	}
-	if err = u.all.Acquire(waiting, n); err != nil {
-		s.room.Release(n)
-		u.give(who, s)
-		return nil, u.noRoom(ctx)
-	}
-	return func() {
-		u.all.Release(n)
-		s.room.Release(n)
-		u.give(who, s)
-	}, nil
+	return release, nil
 }
 
 // noRoom says why there was no room: the call has ended, the hub stops, or others took all.
@@ -75,24 +53,4 @@ func (u *uploads) noRoom(ctx context.Context) error {
 		return errDraining
 	}
 	return &parley.Error{Err: parley.ErrUnavailable, Message: "too many files are on their way to the hub", RetryAfterMs: 1000}
-}
-
-func (u *uploads) take(who string) *share {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	s := u.tokens[who]
-	if s == nil {
-		s = &share{room: semaphore.NewWeighted(maxUploadBytesOfOne)}
-		u.tokens[who] = s
-	}
-	s.users++
-	return s
-}
-
-func (u *uploads) give(who string, s *share) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if s.users--; s.users == 0 {
-		delete(u.tokens, who)
-	}
 }
