@@ -19,13 +19,13 @@ import (
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
-// samples gives a backup and an export of the same log, and a backup of it when it has lost a file.
+// samples gives a backup and an export of the same log, and an export of it when it has lost a file.
 func samples(t testing.TB) map[string][]byte {
 	j := memory.New()
 	defer j.Close()
 	withHub(t, j, func(h *hub.Hub) { talk(t, h) })
 	lost := &losing{j, sha256.Sum256([]byte("another")), journal.ErrNoBlob}
-	return map[string][]byte{"backup": backupOf(t, j), "export": exportOf(t, j), "backup without a file": backupOf(t, lost)}
+	return map[string][]byte{"backup": backupOf(t, j), "export": exportOf(t, j), "export without a file": exportOf(t, lost)}
 }
 
 // wrong fails unless both a check and an import refuse a file and say where.
@@ -67,11 +67,11 @@ func TestEveryByteCounts(t *testing.T) {
 // TestEveryLineCounts: lines cut off, taken out, twice or in another place are found; of an export, where that can be known.
 func TestEveryLineCounts(t *testing.T) {
 	for name, file := range samples(t) {
-		all, backup := lines(file), strings.HasPrefix(name, "backup")
+		all := lines(file)
 		for i := range all {
 			without := append(append([][]byte{}, all[:i]...), all[i+1:]...)
 			twice := append(append(append([][]byte{}, all[:i+1]...), all[i]), all[i+1:]...)
-			if backup || !lastOfItsConversation(all, i) {
+			if name == "backup" || !lastOfItsConversation(all, i) {
 				wrong(t, join(without), fmt.Sprintf("%s: line %d is missing", name, i+1))
 			}
 			wrong(t, join(twice), fmt.Sprintf("%s: line %d is twice", name, i+1))
@@ -84,12 +84,12 @@ func TestEveryLineCounts(t *testing.T) {
 			for j := first; j < i; j++ {
 				swapped := append([][]byte{}, all...)
 				swapped[i], swapped[j] = swapped[j], swapped[i]
-				if backup || sameConversation(all[i], all[j]) {
+				if name == "backup" || sameConversation(all[i], all[j]) {
 					wrong(t, join(swapped), fmt.Sprintf("%s: lines %d and %d changed places", name, j+1, i+1))
 				}
 			}
 		}
-		if backup {
+		if name == "backup" {
 			for i := range all {
 				if i > 0 {
 					wrong(t, join(all[:i]), fmt.Sprintf("cut off before line %d", i+1))
