@@ -62,4 +62,7 @@ type TokenRecord struct {
 	CreatedBy     string    `json:"createdBy"`
 	// Parent is the id of the token that this one was made with: it ends with it.
 	Parent string `json:"parent,omitempty"`
+	// Account is the token that its use is counted under where that is not itself: what was made with a token counts as that one, or making tokens
+	// would be a way round every limit. What an admin has made stands for itself.
+	Account string `json:"account,omitempty"`
 }

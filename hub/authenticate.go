@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -26,7 +27,7 @@ func (h *Hub) Authenticate(ctx context.Context, token, agentID string) (*Princip
 		return nil, err
 	}
 	p := &Principal{
-		AgentID: id.Agents[0], TokenID: id.TokenID, ExpiresAt: id.ExpiresAt,
+		AgentID: id.Agents[0], TokenID: id.TokenID, Account: cmp.Or(id.Account, id.TokenID), ExpiresAt: id.ExpiresAt,
 		agents: id.Agents, scopes: id.Scopes, conversations: id.Conversations, revoked: id.Revoked,
 	}
 	if agentID == "" {

@@ -15,6 +15,8 @@ type Principal struct {
 	AgentID string
 	// TokenID names the token that it came with; empty for callers inside the hub's process.
 	TokenID string
+	// Account names the token that its use is counted under: the one, from its own up, that an admin has made.
+	Account string
 	// ExpiresAt is when the token ends; zero means never.
 	ExpiresAt time.Time
 

@@ -75,6 +75,9 @@ func (h *Hub) newToken(p *Principal, q *parley.CreateTokenParams) (*parley.Token
 		TokenID: strings.ReplaceAll(h.opts.NewID("t"), "_", ""), Agents: []string{q.AgentID}, Scopes: q.Scopes,
 		Conversations: q.Conversations, CreatedBy: p.AgentID, Parent: p.parentID(),
 	}
+	if !p.Admin() {
+		r.Account = p.Account
+	}
 	for _, id := range q.Agents {
 		if !slices.Contains(r.Agents, id) {
 			r.Agents = append(r.Agents, id)

@@ -193,11 +193,11 @@ func (t *tokens) Verify(_ context.Context, shown string) (Identity, error) {
 	}
 	sum := sha256.Sum256([]byte(shown))
 	want, _ := hex.DecodeString(known.SHA256)
-	if subtle.ConstantTimeCompare(sum[:], want) != 1 || ended(&known.TokenRecord, t.now()) {
+	if subtle.ConstantTimeCompare(sum[:], want) != 1 || len(known.Agents) == 0 || ended(&known.TokenRecord, t.now()) {
 		return Identity{}, errBadToken
 	}
 	id := Identity{
-		TokenID: known.TokenID, Agents: known.Agents, Scopes: known.Scopes, Conversations: known.Conversations, Revoked: known.revoked,
+		TokenID: known.TokenID, Account: known.Account, Agents: known.Agents, Scopes: known.Scopes, Conversations: known.Conversations, Revoked: known.revoked,
 	}
 	if known.ExpiresAt != 0 {
 		id.ExpiresAt = known.ExpiresAt.Time()

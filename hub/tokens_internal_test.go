@@ -73,8 +73,11 @@ func FuzzToken(f *testing.F) {
 	k.create(&parley.TokenRecord{TokenID: "t1", Agents: []string{"a"}, SHA256: hex.EncodeToString(sum[:])}, &parley.Event{Seq: 1})
 	k.create(&parley.TokenRecord{TokenID: "", Agents: []string{"b"}}, &parley.Event{Seq: 2}) // with no hash nothing fits
 	k.create(&parley.TokenRecord{TokenID: "t3", Agents: []string{"c"}, SHA256: "no hex"}, &parley.Event{Seq: 3})
+	const nobody = "plt_t4_x"
+	sum = sha256.Sum256([]byte(nobody))
+	k.create(&parley.TokenRecord{TokenID: "t4", SHA256: hex.EncodeToString(sum[:])}, &parley.Event{Seq: 4}) // speaks as no id
 	for _, text := range []string{
-		given, given + "x", given + " ", "PLT_t1_SECRET_with_more", "plt_t1", "plt_t1_", "plt__", "plt__x", "plt_", "plt", "", "plt_t3_", "plt_t1_\x00", "eyJ.eyJ.", "tkt_x", "_", "plt_t\u0661_x",
+		nobody, given, given + "x", given + " ", "PLT_t1_SECRET_with_more", "plt_t1", "plt_t1_", "plt__", "plt__x", "plt_", "plt", "", "plt_t3_", "plt_t1_\x00", "eyJ.eyJ.", "tkt_x", "_", "plt_t\u0661_x",
 	} {
 		f.Add(text)
 	}

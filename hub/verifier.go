@@ -24,6 +24,8 @@ type Identity struct {
 	// TokenID names the token where limits are counted and in the audit; it is not secret. That of a token which the hub has not
 	// made has a colon in it, as in "oidc:...", and at most 128 bytes.
 	TokenID string
+	// Account names those whose use is counted together; empty: TokenID.
+	Account string
 	// Agents are the ids that it may speak as, at least one; the first is the default.
 	Agents []string
 	// Scopes are its scopes; nil: DefaultScopes.
