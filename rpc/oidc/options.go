@@ -1,0 +1,109 @@
+package oidc
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Options of a verifier.
+type Options struct {
+	// Issuer is the address of the issuer, exactly as its tokens name it: https, or http on a loopback address.
+	Issuer string
+	// Audience is what the tokens for this hub name as theirs.
+	Audience string
+	// AgentClaim is the claim with the participant that a token speaks as; empty: sub.
+	AgentClaim string
+	// ScopeClaim is the claim with the scopes, a text with spaces or a list; empty: scope.
+	ScopeClaim string
+	// AllowAdmin takes the word admin in that claim, which is passed over otherwise: who may write the issuer's tokens then owns the hub.
+	AllowAdmin bool
+	// HTTPClient asks the issuer; nil: one that waits 4 s. Redirects are never followed.
+	HTTPClient *http.Client
+	// Leeway is how far the issuer's clock may be off, at most a minute; 0: 30 s.
+	Leeway time.Duration
+	// Now is the time; nil: time.Now.
+	Now func() time.Time
+}
+
+const (
+	defaultLeeway = 30 * time.Second
+	maxLeeway     = time.Minute
+	// fetchTimeout is less than what a hub gives a verifier.
+	fetchTimeout = 4 * time.Second
+)
+
+func (o Options) withDefaults() (Options, error) {
+	if err := checkURL(o.Issuer, o.Issuer); err != nil {
+		return o, fmt.Errorf("oidc: the issuer: %w", err)
+	}
+	switch {
+	case o.Audience == "":
+		return o, errors.New("oidc: there is no audience: tokens for other services would be taken")
+	case o.Leeway < 0 || o.Leeway > maxLeeway:
+		return o, fmt.Errorf("oidc: the leeway is %s, expected 0 to %s", o.Leeway, maxLeeway)
+	}
+	o.AgentClaim, o.ScopeClaim = cmp.Or(o.AgentClaim, "sub"), cmp.Or(o.ScopeClaim, "scope")
+	o.Leeway = cmp.Or(o.Leeway, defaultLeeway)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	client := http.Client{Timeout: fetchTimeout}
+	if o.HTTPClient != nil {
+		client = *o.HTTPClient
+	}
+	if client.Transport == nil {
+		client.Transport = http.DefaultTransport
+	}
+	client.Transport = bounded{client.Transport}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	o.HTTPClient = &client
+	return o, nil
+}
+
+// maxAnswerBytes bounds what the issuer may answer with.
+const maxAnswerBytes = 1 << 20
+
+// bounded cuts answers off that are too large.
+type bounded struct{ http.RoundTripper }
+
+// RoundTrip makes one request.
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := b.RoundTripper.RoundTrip(r)
+	if err == nil {
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(resp.Body, maxAnswerBytes), resp.Body}
+	}
+	return resp, err
+}
+
+// checkURL refuses an address that keys could be changed on the way from: anything but https, or, if the issuer is on this machine too, http there.
+func checkURL(text, issuer string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || u.User != nil || u.Fragment != "":
+		return errors.New("expected https://HOST/PATH")
+	case u.Scheme == "https":
+		return nil
+	case u.Scheme == "http" && onLoopback(u) && loopbackIssuer(issuer):
+		return nil
+	}
+	return errors.New("expected https (http on a loopback address only)")
+}
+
+func loopbackIssuer(issuer string) bool {
+	u, err := url.Parse(issuer)
+	return err == nil && onLoopback(u)
+}
+
+func onLoopback(u *url.URL) bool {
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}
