@@ -69,8 +69,11 @@ type Method struct {
 	Group string
 	// Scope is what the caller's token must carry.
 	Scope Scope
-	// Socket is true for methods that need a WebSocket.
+	// Socket is true for methods that need a WebSocket when they are called by JSON-RPC.
 	Socket bool
+	// Route is the method over plain HTTP: "VERB /path", where {name} in the path is the param of that name. Empty: it has none.
+	// What else it needs are query parameters for GET and DELETE, and the JSON body for POST. See protocol.md, section 12.
+	Route string
 	// Later is true for methods of the design that this version refuses by name.
 	Later bool
 }
@@ -79,32 +82,36 @@ type Method struct {
 var Methods = []Method{
 	{Name: MethodAuthenticate, Group: "session", Scope: ScopeNone, Socket: true},
 	{Name: MethodPing, Group: "session", Scope: ScopeSelf},
-	{Name: MethodCreateConversation, Group: "conversations", Scope: ScopeCreate},
-	{Name: MethodGetConversation, Group: "conversations", Scope: ScopeRead},
-	{Name: MethodListConversations, Group: "conversations", Scope: ScopeRead},
-	{Name: MethodAddParticipant, Group: "conversations", Scope: ScopeWrite},
-	{Name: MethodCloseConversation, Group: "conversations", Scope: ScopeWrite},
+	{Name: MethodCreateTicket, Group: "session", Scope: ScopeSelf, Route: "POST /tickets"},
+	{Name: MethodCreateConversation, Group: "conversations", Scope: ScopeCreate, Route: "POST /conversations"},
+	{Name: MethodGetConversation, Group: "conversations", Scope: ScopeRead, Route: "GET /conversations/{conversationId}"},
+	{Name: MethodListConversations, Group: "conversations", Scope: ScopeRead, Route: "GET /conversations"},
+	{Name: MethodAddParticipant, Group: "conversations", Scope: ScopeWrite, Route: "POST /conversations/{conversationId}/participants"},
+	{Name: MethodCloseConversation, Group: "conversations", Scope: ScopeWrite, Route: "POST /conversations/{conversationId}/close"},
 	{Name: MethodTail, Group: "read", Scope: ScopeRead},
-	{Name: MethodWaitForChange, Group: "read", Scope: ScopeRead},
-	{Name: MethodGetUpdates, Group: "read", Scope: ScopeRead},
-	{Name: MethodSubscribe, Group: "read", Scope: ScopeRead, Socket: true},
+	{Name: MethodWaitForChange, Group: "read", Scope: ScopeRead, Route: "GET /conversations/{conversationId}/wait"},
+	{Name: MethodGetUpdates, Group: "read", Scope: ScopeRead, Route: "GET /conversations/{conversationId}/updates"},
+	{Name: MethodSubscribe, Group: "read", Scope: ScopeRead, Socket: true, Route: "GET /conversations/{conversationId}/events"},
 	{Name: MethodUnsubscribe, Group: "read", Scope: ScopeRead, Socket: true},
-	{Name: MethodGetGuidance, Group: "read", Scope: ScopeRead},
+	{Name: MethodGetGuidance, Group: "read", Scope: ScopeRead, Route: "GET /conversations/{conversationId}/guidance"},
 	{Name: MethodExplain, Group: "read", Scope: ScopeRead},
-	{Name: MethodSendMessage, Group: "write", Scope: ScopeWrite},
-	{Name: MethodSendTrace, Group: "write", Scope: ScopeWrite},
-	{Name: MethodSendNote, Group: "write", Scope: ScopeWrite},
+	{Name: MethodSendMessage, Group: "write", Scope: ScopeWrite, Route: "POST /conversations/{conversationId}/messages"},
+	{Name: MethodSendTrace, Group: "write", Scope: ScopeWrite, Route: "POST /conversations/{conversationId}/traces"},
+	{Name: MethodSendNote, Group: "write", Scope: ScopeWrite, Route: "POST /conversations/{conversationId}/notes"},
 	{Name: MethodSendDelta, Group: "write", Scope: ScopeWrite},
-	{Name: MethodCreateToken, Group: "admin", Scope: ScopeSelf},
+	{Name: MethodPutAttachment, Group: "write", Scope: ScopeWrite, Route: "POST /attachments"},
+	{Name: MethodGetAttachment, Group: "read", Scope: ScopeRead, Route: "GET /attachments/{sha256}"},
+	{Name: MethodListAgents, Group: "agents", Scope: ScopeRead, Route: "GET /agents"},
+	{Name: MethodCreateToken, Group: "admin", Scope: ScopeSelf, Route: "POST /tokens"},
+	{Name: MethodListTokens, Group: "admin", Scope: ScopeSelf, Route: "GET /tokens"},
+	{Name: MethodRevokeToken, Group: "admin", Scope: ScopeSelf, Route: "DELETE /tokens/{tokenId}"},
+	{Name: MethodStats, Group: "admin", Scope: ScopeAdmin, Route: "GET /stats"},
 
-	{Name: MethodPutAttachment, Group: "write", Scope: ScopeWrite, Later: true},
-	{Name: MethodGetAttachment, Group: "write", Scope: ScopeRead, Later: true},
 	{Name: "registerExecutor", Group: "turns", Scope: ScopeClaim, Socket: true, Later: true},
 	{Name: "claimTurn", Group: "turns", Scope: ScopeClaim, Later: true},
 	{Name: "renewClaim", Group: "turns", Scope: ScopeClaim, Later: true},
 	{Name: "releaseClaim", Group: "turns", Scope: ScopeClaim, Later: true},
 	{Name: "cancelTurn", Group: "turns", Scope: ScopeWrite, Later: true},
-	{Name: MethodListAgents, Group: "agents", Scope: ScopeRead, Later: true},
 	{Name: "registerBlueprints", Group: "agents", Scope: ScopeClaim, Later: true},
 	{Name: "startSession", Group: "agents", Scope: ScopeCreate, Later: true},
 	{Name: "getSession", Group: "agents", Scope: ScopeRead, Later: true},
@@ -112,9 +119,6 @@ var Methods = []Method{
 	{Name: "requestApproval", Group: "approvals", Scope: ScopeClaim, Later: true},
 	{Name: "resolveApproval", Group: "approvals", Scope: ScopeApprove, Later: true},
 	{Name: "listApprovals", Group: "approvals", Scope: ScopeApprove, Later: true},
-	{Name: MethodListTokens, Group: "admin", Scope: ScopeSelf, Later: true},
-	{Name: MethodRevokeToken, Group: "admin", Scope: ScopeSelf, Later: true},
-	{Name: MethodStats, Group: "admin", Scope: ScopeAdmin, Later: true},
 }
 
 // MethodByName finds a row of the table.

@@ -1,10 +1,12 @@
 package rpc
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"sync"
 
@@ -23,12 +25,28 @@ type call struct {
 
 	socket *socket     // nil over HTTP
 	reply  chan answer // over HTTP; holds one
+	plain  bool        // over plain HTTP: without the envelope of JSON-RPC
+	key    string      // over plain HTTP, the header Idempotency-Key
+	remote netip.Addr  // over HTTP
+	file   int64       // bytes that come beside the params; -1: not known
+	held   func()      // over HTTP: gives back the room of the answer; may be nil
 }
 
-// answer is the reply of a call over HTTP.
-type answer struct {
-	status int
-	body   []byte
+// answered runs a call over HTTP and gives its answer: an empty one when its caller has gone.
+func (c *call) answered(ctx context.Context) answer {
+	c.reply = make(chan answer, 1)
+	c.run(ctx)
+	var a answer
+	select {
+	case a = <-c.reply:
+	case <-ctx.Done():
+		select {
+		case a = <-c.reply: // it came first
+		default:
+		}
+	}
+	a.release = c.held
+	return a
 }
 
 // run serves the call. A panic is answered.
@@ -39,20 +57,51 @@ func (c *call) run(ctx context.Context) {
 			c.refuse(parley.ErrInternal)
 		}
 	}()
-	if err := c.allowed(); err != nil {
+	err := c.allowed()
+	if err == nil && c.principal != nil && isWrite(c.handler) {
+		err = c.server.rates.write(c.principal, c.carries())
+	}
+	if err != nil {
 		c.refuse(err)
 		return
 	}
 	c.handler.serve(ctx, c)
 }
 
-// allowed refuses a caller without the scope of the method, before its params are looked at.
+// carries is how many bytes the call brings.
+func (c *call) carries() int {
+	file := c.file
+	if file < 0 {
+		file = parley.MaxAttachmentBytes
+	}
+	return len(c.params) + int(file)
+}
+
+// from is the address of the caller.
+func (c *call) from() netip.Addr {
+	if c.socket != nil {
+		return c.socket.peer.from
+	}
+	return c.remote
+}
+
+// allowed refuses a caller whose token has ended or is without the scope of the method, before its params are looked at.
 func (c *call) allowed() error {
-	if c.principal == nil || c.principal.Has(c.handler.scope) {
+	if c.principal == nil || c.handler.name == parley.MethodAuthenticate {
 		return nil
 	}
-	return parley.Refuse(parley.ErrForbidden,
+	if err := c.server.hub.Valid(c.principal); err != nil {
+		return err
+	}
+	if c.principal.Has(c.handler.scope) {
+		return nil
+	}
+	err := parley.Refuse(parley.ErrForbidden,
 		fmt.Sprintf("%s needs the scope %s", c.handler.name, c.handler.scope), fmt.Sprintf("a token with scope %s", c.handler.scope))
+	c.server.audit.refused(refusal{
+		event: "scope_refused", from: c.from(), agent: c.principal.AgentID, tokenID: c.principal.TokenID, method: c.handler.name, err: err,
+	})
+	return err
 }
 
 // decode reads the params.
@@ -61,6 +110,9 @@ func (c *call) decode(into any) error {
 	var p *wire.ParamError
 	if errors.As(err, &p) {
 		return laterParam(c.handler.name, p)
+	}
+	if err == nil && c.key != "" {
+		return withKey(into, c.key)
 	}
 	return err
 }
@@ -84,10 +136,9 @@ var scratch = sync.Pool{New: func() any {
 // succeed replies with a result.
 func (c *call) succeed(result func(b []byte) ([]byte, error)) {
 	s := scratch.Get().(*[]byte)
-	b, err := result(wire.AppendResultHead((*s)[:0], c.id))
+	b, err := c.envelope((*s)[:0], result)
 	if err == nil {
-		b = append(b, '}')
-		c.deliver(b, http.StatusOK)
+		c.deliver(answer{status: http.StatusOK, body: b})
 	}
 	if cap(b) <= outboxKept {
 		*s = b
@@ -96,6 +147,15 @@ func (c *call) succeed(result func(b []byte) ([]byte, error)) {
 	if err != nil {
 		c.fail(fmt.Errorf("encode the result of %s: %w", c.handler.name, err))
 	}
+}
+
+// envelope puts a result where it belongs in the reply.
+func (c *call) envelope(b []byte, result func(b []byte) ([]byte, error)) ([]byte, error) {
+	if c.plain {
+		return result(b)
+	}
+	b, err := result(wire.AppendResultHead(b, c.id))
+	return append(b, '}'), err
 }
 
 // fail replies with what err means to the caller, and logs it if it is a fault of the hub's own.
@@ -108,24 +168,37 @@ func (c *call) fail(err error) {
 
 // refuse replies with what err means to the caller.
 func (c *call) refuse(err error) {
-	c.deliver(appendFailure(nil, c.id, parley.ToWire(err)), parley.ErrorRowOf(err).HTTP)
-}
-
-func (c *call) deliver(frame []byte, status int) {
-	if c.socket != nil {
-		c.socket.out.finish(c, frame)
+	c.server.counters.refused(err)
+	if c.plain {
+		c.deliver(problemOf(err))
 		return
 	}
+	c.deliver(failure(c.id, err))
+}
+
+// deliver replies with a, whose body is the caller's again afterwards.
+func (c *call) deliver(a answer) {
+	if c.socket != nil {
+		c.socket.out.finish(c, a.body)
+		return
+	}
+	a.body = bytes.Clone(a.body)
 	select {
-	case c.reply <- answer{status, append([]byte(nil), frame...)}:
+	case c.reply <- a:
 	default: // answered already
 	}
 }
 
-// page waits, over a socket, until what is read next can go out. The caller owes a release.
+// page waits until what is read next can go out: over a socket it is the only one, and over HTTP one of few. The caller owes a release; over HTTP the
+// room is given back when the answer has gone out.
 func (c *call) page(ctx context.Context) (release func(), err error) {
-	if c.socket == nil {
-		return func() {}, ctx.Err()
+	if c.socket != nil {
+		return c.socket.page(ctx)
 	}
-	return c.socket.page(ctx)
+	waiting, cancel := context.WithTimeout(ctx, c.server.opts.WriteTimeout)
+	defer cancel()
+	if c.held, err = c.server.pages.Acquire(waiting, c.principal.Account, 1); err != nil && ctx.Err() == nil {
+		return nil, &parley.Error{Err: parley.ErrUnavailable, Message: "too many answers are on their way to readers that do not take them", RetryAfterMs: 1000}
+	}
+	return func() {}, err
 }

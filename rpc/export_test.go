@@ -1,6 +1,11 @@
 package rpc
 
-import "context"
+import (
+	"context"
+	"net/http"
+
+	"github.com/parleyhub/parley"
+)
 
 // ReplaceMethod makes a method do something else until restore is called: a handler that panics cannot be had otherwise.
 func ReplaceMethod(name string, serve func()) (restore func()) {
@@ -13,3 +18,32 @@ func ReplaceMethod(name string, serve func()) (restore func()) {
 
 // Sockets counts the sockets of a server.
 func Sockets(s *Server) int { return len(s.all()) }
+
+// Routes names the methods that are served over plain HTTP, and where.
+func Routes() []string {
+	var out []string
+	for _, rt := range routes {
+		out = append(out, rt.method.Name+" "+rt.verb+" "+rt.path)
+	}
+	return out
+}
+
+// NewRoute makes the route of a method, as at start.
+func NewRoute(m parley.Method) { newRoute(m) }
+
+// ProblemHeader are the headers of a problem.
+func ProblemHeader(err error) http.Header { return problemOf(err).header }
+
+// Feeds counts the SSE streams of a server.
+func Feeds(s *Server) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.feeds)
+}
+
+// Posts counts the requests over HTTP that are under way, without streams.
+func Posts(s *Server) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.posts)
+}

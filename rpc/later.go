@@ -7,7 +7,7 @@ import (
 	"github.com/parleyhub/parley/internal/wire"
 )
 
-// laterParams are the params of the design that this version refuses by name: see protocol.md, section 13. What a message's payload
+// laterParams are the params of the design that this version refuses by name: see protocol.md, section 14. What a message's payload
 // may not hold yet, and which policies there are, the hub knows.
 var laterParams = func() map[string]map[string]bool {
 	later := map[string]map[string]bool{}

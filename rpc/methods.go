@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
@@ -16,13 +17,16 @@ type handler struct {
 	socket bool // needs one
 	// waits: serve runs on a goroutine of its own. Otherwise it runs where the request was read and must not block.
 	waits bool
+	// params and result are the types of what is read and written: the published schemas are made from them.
+	params, result reflect.Type
+
 	serve func(ctx context.Context, c *call)
 }
 
 // handlers has one for each method of parley.Methods that is served: see protocol.md, section 11.
 var handlers = table(map[string]handler{
-	parley.MethodAuthenticate: {serve: authenticate},
-	parley.MethodPing:         {serve: ping},
+	parley.MethodAuthenticate: typed[parley.AuthenticateParams, parley.AuthenticateResult](handler{serve: authenticate}),
+	parley.MethodPing:         typed[parley.PingParams, parley.PingResult](handler{serve: ping}),
 
 	parley.MethodCreateConversation: write((*hub.Hub).CreateConversation, func(b []byte, s *parley.Snapshot) ([]byte, error) { return appendJSON(b, s) }),
 	parley.MethodAddParticipant:     write((*hub.Hub).AddParticipant, seqResult),
@@ -31,18 +35,25 @@ var handlers = table(map[string]handler{
 	parley.MethodSendTrace:          write((*hub.Hub).SendTrace, sendResult),
 	parley.MethodSendNote:           write((*hub.Hub).SendNote, seqResult),
 	parley.MethodSendDelta:          write(sendDelta, asJSON[parley.EmptyResult]),
-	parley.MethodCreateToken:        write((*hub.Hub).CreateToken, asJSON[parley.CreateTokenResult]),
+	parley.MethodCreateToken:        writeNoted((*hub.Hub).CreateToken, asJSON[parley.CreateTokenResult], (*audit).tokenCreated),
+	parley.MethodRevokeToken:        writeNoted((*hub.Hub).RevokeToken, asJSON[parley.RevokeTokenResult], (*audit).tokensRevoked),
+	parley.MethodPutAttachment:      read(plain((*hub.Hub).PutAttachment)), // waits for the disk
+	parley.MethodCreateTicket:       typed[parley.CreateTicketParams, parley.CreateTicketResult](handler{waits: true, serve: createTicket}),
 
-	parley.MethodGetConversation:   read(gated(getConversation)),
+	parley.MethodGetConversation:   read(gated(reader[parley.GetConversationParams, parley.Snapshot](getConversation))),
 	parley.MethodListConversations: read(gated(plain((*hub.Hub).ListConversations))),
-	parley.MethodTail:              read(gated(tail)),
+	parley.MethodTail:              read(gated(reader[parley.TailParams, parley.TailResult](tail))),
 	parley.MethodWaitForChange:     read(plain((*hub.Hub).WaitForChange)),
-	parley.MethodGetUpdates:        read(getUpdates),
+	parley.MethodGetUpdates:        read(reader[parley.GetUpdatesParams, parley.GetUpdatesResult](getUpdates)),
 	parley.MethodGetGuidance:       read(plain((*hub.Hub).GetGuidance)),
 	parley.MethodExplain:           read(gated(plain((*hub.Hub).Explain))),
+	parley.MethodGetAttachment:     read(gated(plain((*hub.Hub).GetAttachment))),
+	parley.MethodListAgents:        read(gated(plain((*hub.Hub).ListAgents))),
+	parley.MethodListTokens:        read(gated(plain((*hub.Hub).ListTokens))),
+	parley.MethodStats:             typed[parley.StatsParams, parley.Stats](handler{waits: true, serve: stats}),
 
-	parley.MethodSubscribe:   {waits: true, serve: subscribe},
-	parley.MethodUnsubscribe: {waits: true, serve: unsubscribe},
+	parley.MethodSubscribe:   typed[parley.SubscribeParams, parley.SubscribeResult](handler{waits: true, serve: subscribe}),
+	parley.MethodUnsubscribe: typed[parley.UnsubscribeParams, parley.EmptyResult](handler{waits: true, serve: unsubscribe}),
 })
 
 // table completes handlers from parley.Methods and checks that the two name the same.
@@ -56,6 +67,9 @@ func table(handlers map[string]handler) map[string]handler {
 		if !ok {
 			panic("rpc: no handler for " + m.Name)
 		}
+		if h.params == nil || h.result == nil {
+			panic("rpc: the handler of " + m.Name + " does not say its types")
+		}
 		h.name, h.scope, h.socket = m.Name, m.Scope, m.Socket
 		handlers[m.Name] = h
 		served++
@@ -64,6 +78,15 @@ func table(handlers map[string]handler) map[string]handler {
 		panic("rpc: a handler for a method that is not in parley.Methods")
 	}
 	return handlers
+}
+
+// typed notes what a method reads and writes. R may be a pointer to it.
+func typed[P, R any](h handler) handler {
+	h.params, h.result = reflect.TypeFor[P](), reflect.TypeFor[R]()
+	if h.result.Kind() == reflect.Pointer {
+		h.result = h.result.Elem()
+	}
+	return h
 }
 
 // noSuchMethod refuses a method that is not served.
@@ -76,7 +99,12 @@ func noSuchMethod(name string) error {
 
 // write makes a handler of a method of the hub that answers through a callback.
 func write[P, R any](f func(*hub.Hub, *hub.Principal, *P, func(R, error)), encode func([]byte, R) ([]byte, error)) handler {
-	return handler{serve: func(_ context.Context, c *call) {
+	return writeNoted(f, encode, func(*audit, *call, *P, R) {})
+}
+
+// writeNoted is write for what is noted in the audit.
+func writeNoted[P, R any](f func(*hub.Hub, *hub.Principal, *P, func(R, error)), encode func([]byte, R) ([]byte, error), note func(*audit, *call, *P, R)) handler {
+	return typed[P, R](handler{serve: func(_ context.Context, c *call) {
 		q := new(P)
 		if err := c.decode(q); err != nil {
 			c.refuse(err)
@@ -84,12 +112,14 @@ func write[P, R any](f func(*hub.Hub, *hub.Principal, *P, func(R, error)), encod
 		}
 		f(c.server.hub, c.principal, q, func(r R, err error) {
 			if err != nil {
+				c.server.audit.callRefused(c, err)
 				c.fail(err)
 				return
 			}
+			note(c.server.audit, c, q, r)
 			c.succeed(func(b []byte) ([]byte, error) { return encode(b, r) })
 		})
-	}}
+	}})
 }
 
 func seqResult(b []byte, r parley.SeqResult) ([]byte, error) { return appendSeqResult(b, r), nil }
@@ -108,9 +138,12 @@ type encoder func(b []byte) ([]byte, error)
 // gate is asked once by a read before it reads what may be large.
 type gate = func(context.Context) error
 
-// read makes a handler of a method that may wait.
-func read[P any](f func(context.Context, *hub.Hub, *hub.Principal, *P, gate) (encoder, error)) handler {
-	return handler{waits: true, serve: func(ctx context.Context, c *call) {
+// reader is a method that may wait. Its encoder writes an R.
+type reader[P, R any] func(context.Context, *hub.Hub, *hub.Principal, *P, gate) (encoder, error)
+
+// read makes a handler of a reader.
+func read[P, R any](f reader[P, R]) handler {
+	return typed[P, R](handler{waits: true, serve: func(ctx context.Context, c *call) {
 		q := new(P)
 		if err := c.decode(q); err != nil {
 			c.refuse(err)
@@ -128,7 +161,7 @@ func read[P any](f func(context.Context, *hub.Hub, *hub.Principal, *P, gate) (en
 			return err
 		}
 		result, err := f(allowed, c.server.hub, c.principal, q, ask)
-		if err != nil && context.Cause(allowed) == errExpired {
+		if err != nil && context.Cause(allowed) == errExpired && !errors.Is(err, parley.ErrOutcomeUnknown) {
 			err = errExpired
 		}
 		if ctx.Err() != nil || errors.Is(err, errSocketEnded) {
@@ -139,11 +172,11 @@ func read[P any](f func(context.Context, *hub.Hub, *hub.Principal, *P, gate) (en
 			return
 		}
 		c.succeed(result)
-	}}
+	}})
 }
 
 // plain adapts a read whose result is small, and encoded as it is.
-func plain[P, R any](f func(*hub.Hub, context.Context, *hub.Principal, *P) (R, error)) func(context.Context, *hub.Hub, *hub.Principal, *P, gate) (encoder, error) {
+func plain[P, R any](f func(*hub.Hub, context.Context, *hub.Principal, *P) (R, error)) reader[P, R] {
 	return func(ctx context.Context, h *hub.Hub, p *hub.Principal, q *P, _ gate) (encoder, error) {
 		r, err := f(h, ctx, p, q)
 		return func(b []byte) ([]byte, error) { return appendJSON(b, r) }, err
@@ -151,7 +184,7 @@ func plain[P, R any](f func(*hub.Hub, context.Context, *hub.Principal, *P) (R, e
 }
 
 // gated asks the gate first: for a read that does not wait.
-func gated[P any](f func(context.Context, *hub.Hub, *hub.Principal, *P, gate) (encoder, error)) func(context.Context, *hub.Hub, *hub.Principal, *P, gate) (encoder, error) {
+func gated[P, R any](f reader[P, R]) reader[P, R] {
 	return func(ctx context.Context, h *hub.Hub, p *hub.Principal, q *P, g gate) (encoder, error) {
 		if err := g(ctx); err != nil {
 			return nil, err
@@ -200,21 +233,29 @@ func authenticate(ctx context.Context, c *call) {
 	if c.principal != nil && q.AgentID == "" {
 		q.AgentID = c.principal.AgentID
 	}
-	p, err := c.server.hub.Authenticate(ctx, q.Token, q.AgentID)
+	p, err := c.server.verify(ctx, c.socket.peer, q.Token, q.AgentID, c.handler.name)
 	if err != nil {
 		c.fail(err)
 		return
 	}
 	if c.principal != nil && c.principal.AgentID != p.AgentID {
-		c.refuse(parley.Refuse(parley.ErrForbidden, "the socket speaks as another id already", c.principal.AgentID))
+		c.turnDown(p, parley.Refuse(parley.ErrForbidden, "the socket speaks as another id already", c.principal.AgentID))
 		return
 	}
+	c.server.audit.granted(p, c.from(), c.handler.name)
 	if err := c.socket.renew(p); err != nil {
-		c.refuse(err)
+		c.turnDown(p, err)
 		return
 	}
-	c.server.log.Debug("authenticated", "remote", c.socket.remote, "agent", p.AgentID, "token", p.TokenID, "client", q.ClientName)
+	c.socket.checkRevoked()
+	c.server.log.Debug("hello", "remote", c.socket.remote, "agent", hostile(p.AgentID), "token", p.TokenID, "client", hostile(q.ClientName))
 	c.succeed(func(b []byte) ([]byte, error) { return appendJSON(b, c.server.welcome(p)) })
+}
+
+// turnDown refuses a token that is good but not for this socket.
+func (c *call) turnDown(p *hub.Principal, err error) {
+	c.server.audit.refused(refusal{event: "agent_refused", from: c.from(), agent: p.AgentID, tokenID: p.TokenID, method: c.handler.name, err: err})
+	c.refuse(err)
 }
 
 func (s *Server) welcome(p *hub.Principal) parley.AuthenticateResult {

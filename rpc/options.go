@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"log/slog"
+	"net/netip"
 	"time"
 )
 
@@ -20,14 +21,37 @@ type Options struct {
 	// PingTimeout (0: 10 s) is gone.
 	PingAfter   time.Duration
 	PingTimeout time.Duration
+	// KeepAlive is how long an SSE stream may be silent before a comment is written to it; 0: 15 s.
+	KeepAlive time.Duration
 	// WriteTimeout is how long a peer may take nothing of what is sent to it, and how long it may take for the whole reply to a
 	// POST; 0: 10 s.
 	WriteTimeout time.Duration
 	// BodyTimeout is how long the body of a POST may take; 0: 10 s.
 	BodyTimeout time.Duration
-	// MaxPending is how many sockets may be open that have not shown a token, and MaxPosts how many POSTs may be under way; 0: 1,000
-	// each. One more is answered with HTTP 503.
+	// MaxPending is how many sockets may be open that have not shown a token, and MaxPosts how many requests over HTTP, without
+	// streams, may be under way; 0: 1,000 each. One more is answered with HTTP 503.
 	MaxPending, MaxPosts int
+	// MaxPendingOfOne is how many connections from one address may be open that have not shown a good token; 0: 256. Loopback
+	// addresses are not bounded by it.
+	MaxPendingOfOne int
+	// TrustedProxies are the addresses of proxies whose X-Forwarded-For is believed; nil: none.
+	TrustedProxies []netip.Prefix
+	// Rates bound what one token may do; nil: nothing is bounded, and bad logins are not slowed.
+	Rates *Rates
+	// Audit gets a line for every grant, refusal and revocation, never with a secret; nil: Logger, at level debug.
+	Audit *slog.Logger
+}
+
+// Rates bound what one token may do. A zero field has the value that stands at it.
+type Rates struct {
+	// WritesPerSecond and WriteBurst bound the calls that write; 0: 100 and 500.
+	WritesPerSecond float64
+	WriteBurst      int
+	// BytesPerSecond and ByteBurst bound what they carry; 0: 4 MiB and 32 MiB.
+	BytesPerSecond float64
+	ByteBurst      int
+	// Streams bounds the subscriptions and SSE streams that are open at once; 0: 1,000.
+	Streams int
 }
 
 // defaultMost is what MaxPending and MaxPosts are unless told otherwise.
@@ -44,10 +68,12 @@ func (o *Options) withDefaults() Options {
 	orElse(&d.AuthTimeout, 5*time.Second)
 	orElse(&d.PingAfter, 15*time.Second)
 	orElse(&d.PingTimeout, 10*time.Second)
+	orElse(&d.KeepAlive, 15*time.Second)
 	orElse(&d.WriteTimeout, 10*time.Second)
 	orElse(&d.BodyTimeout, 10*time.Second)
 	orElse(&d.MaxPending, defaultMost)
 	orElse(&d.MaxPosts, defaultMost)
+	orElse(&d.MaxPendingOfOne, 256)
 	return d
 }
 

@@ -1,12 +1,10 @@
 package rpc_test
 
 import (
-	"bytes"
 	"fmt"
 	"log/slog"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -104,32 +102,15 @@ func TestPumpDoesNotHoldUpReads(t *testing.T) {
 // TestPeerLeavesItsPages: reads that wait for a peer that leaves end without a fault.
 func TestPeerLeavesItsPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log := &lockedBuffer{}
-		w := newWorld(t, &rpc.Options{Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+		var log record
+		w := newWorld(t, &rpc.Options{Logger: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 		_, deaf := w.fill(t)
 		sendAll(t, deaf, 20, `"method":"tail","params":{"conversationId":"case","sinceSeq":0}`)
 		deaf.Close()
 		time.Sleep(time.Minute) // in the bubble
 		synctest.Wait()
-		if s := log.String(); s != "" {
+		if s := log.text(); s != "" {
 			t.Errorf("logged: %.400s", s)
 		}
 	})
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex // guards the field below
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

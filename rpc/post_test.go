@@ -58,7 +58,7 @@ func TestPost(t *testing.T) {
 			{"too large", with(devToken), strings.Repeat(" ", parley.MaxFrameBytes+1), 413, `"id":null,"error":{"code":4130`},
 			{"just not too large", with(devToken), request("ping", `{}`) + strings.Repeat(" ", parley.MaxFrameBytes-len(request("ping", `{}`))), 200, `"nowMs"`},
 			{"socket only", with(devToken), request("subscribe", `{"conversationId":"case"}`), 404, `needs a socket`},
-			{"later", with(devToken), request("stats", `{}`), 404, `not served by this version`},
+			{"later", with(devToken), request("claimTurn", `{}`), 404, `not served by this version`},
 			{"cursor", with(devToken), request("tail", `{"conversationId":"case","sinceSeq":2}`), 410, `"cursor_ahead"`},
 			{"write", with(devToken, "Parley-Agent", "alice"), request("sendMessage", `{"conversationId":"case","payload":{"text":"a"},"finality":"turn"}`), 200, `{"seq":2,"turn":1}`},
 			{"conflict", with(devToken, "Parley-Agent", "alice"), request("sendMessage", `{"conversationId":"case","payload":{"text":"a"},"finality":"turn"}`), 409, `"not_your_turn"`},

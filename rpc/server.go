@@ -5,18 +5,25 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"strings"
+	"net/netip"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/internal/quota"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
 // closingRetryMs is what the hub says of when to come back after it has stopped.
 const closingRetryMs = 1000
+
+// What reads over HTTP may hold in memory at once, in answers of at most [parley.MaxPageBytes]: all of them, and those of one account. Over a
+// socket there is one, whatever is asked for.
+const (
+	maxPages      = 128
+	maxPagesOfOne = 32
+)
 
 // Server serves one hub. It is an http.Handler for any number of listeners.
 type Server struct {
@@ -24,53 +31,49 @@ type Server struct {
 	opts  Options
 	log   *slog.Logger
 	guard guard
+	mux   *http.ServeMux
+
+	counters counters
+	metrics  func() http.Handler // writes them and what the hub has counted
 
 	ctx    context.Context // ends with Shutdown
 	cancel context.CancelFunc
-	wg     sync.WaitGroup // sockets, posts, the sweeper
+	wg     sync.WaitGroup // sockets, posts, feeds, the sweeper, the watcher of revocations
 
-	pending atomic.Int64 // sockets without a token
+	silent  *silent  // sockets without a token
+	unknown *pending // connections without one
+	logins  *logins  // nil: bad ones are not slowed
+	rates   *rates   // nil: nothing is bounded
+	tickets *tickets
+	audit   *audit
+	pages   *quota.Quota // of answers over HTTP that are on their way, by account
 
 	mu      sync.Mutex // guards the fields below
 	stopped bool       // nothing is added to wg
 	cutOff  bool       // Shutdown waits for nobody any more
 	sockets map[*socket]struct{}
 	posts   map[*post]struct{}
+	feeds   map[*feed]struct{}
 }
 
 var _ http.Handler = (*Server)(nil)
 
 // NewServer makes a server. End it with Shutdown.
 func NewServer(h *hub.Hub, o *Options) *Server {
-	s := &Server{hub: h, opts: o.withDefaults(), sockets: map[*socket]struct{}{}, posts: map[*post]struct{}{}}
+	s := &Server{hub: h, opts: o.withDefaults(), sockets: map[*socket]struct{}{}, posts: map[*post]struct{}{}, feeds: map[*feed]struct{}{}, counters: newCounters()}
 	s.log = s.opts.Logger
 	s.guard = newGuard(s.opts.AllowHosts, s.opts.AllowOrigins)
+	s.metrics = sync.OnceValue(func() http.Handler { return newMetrics(s) })
+	s.pages = quota.New(maxPages, maxPagesOfOne)
+	s.silent, s.unknown, s.rates, s.tickets, s.audit = newSilent(s), newPending(s), newRates(s.opts.Rates), newTickets(), newAudit(&s.opts)
+	if s.opts.Rates != nil {
+		s.logins = newLogins()
+	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.mux = s.newMux()
 	s.wg.Go(s.sweep)
+	s.wg.Go(s.watchRevocations)
 	return s
-}
-
-// ServeHTTP serves /rpc, /livez and /readyz.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if err := s.guard.check(r); err != nil {
-		writeRefusal(w, err)
-		return
-	}
-	switch {
-	case r.URL.Path == "/rpc" && r.Method == http.MethodPost:
-		s.servePost(w, r)
-	case r.URL.Path == "/rpc" && r.Method == http.MethodGet:
-		s.serveSocket(w, r)
-	case r.URL.Path == "/rpc":
-		w.Header().Set("Allow", "GET, POST")
-		writeText(w, http.StatusMethodNotAllowed, "GET opens a WebSocket, POST makes one call\n")
-	case r.URL.Path == "/livez":
-		writeText(w, http.StatusOK, "ok\n")
-	case r.URL.Path == "/readyz":
-		s.serveReady(w)
-	default:
-		writeText(w, http.StatusNotFound, "the hub serves /rpc, /livez and /readyz\n")
-	}
 }
 
 func writeText(w http.ResponseWriter, status int, text string) {
@@ -80,7 +83,7 @@ func writeText(w http.ResponseWriter, status int, text string) {
 	_, _ = w.Write([]byte(text)) // a peer that is gone needs no answer
 }
 
-func (s *Server) serveReady(w http.ResponseWriter) {
+func (s *Server) serveReady(w http.ResponseWriter, _ *http.Request) {
 	if err := s.hub.Ready(); err != nil {
 		writeText(w, http.StatusServiceUnavailable, parley.ToWire(err).Message+"\n")
 		return
@@ -98,38 +101,25 @@ func (s *Server) draining() bool {
 	}
 }
 
-// bearer finds who the headers say is calling; nil without an Authorization header.
-func (s *Server) bearer(r *http.Request) (*hub.Principal, error) {
-	values := r.Header.Values("Authorization")
-	if len(values) == 0 {
-		return nil, nil
-	}
-	scheme, token, _ := strings.Cut(values[0], " ")
-	if len(values) > 1 || !strings.EqualFold(scheme, "Bearer") {
-		return nil, parley.Refuse(parley.ErrUnauthenticated, "the Authorization header has no bearer token", "Authorization: Bearer <token>")
-	}
-	return s.hub.Authenticate(r.Context(), strings.TrimSpace(token), r.Header.Get("Parley-Agent"))
-}
-
 // serveSocket turns the request into a socket. The handler returns at once; the socket lives on a goroutine of its own.
 func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 	if !s.enter() {
-		writeRefusal(w, errStopping)
+		s.writeRefusal(w, errStopping)
 		return
 	}
 	p, err := s.admit(r)
 	if err != nil {
 		s.wg.Done()
-		writeRefusal(w, err)
+		s.writeRefusal(w, err)
 		return
 	}
 	conn, err := wire.Accept(w, r, s.opts.WriteTimeout)
 	if err != nil {
-		s.leave(p)
-		s.log.Debug("no handshake", "remote", r.RemoteAddr, "error", err)
+		s.leave(p, s.address(r))
+		s.log.Debug("no handshake", "remote", s.address(r), "error", err)
 		return
 	}
-	k := newSocket(s, conn, r.RemoteAddr)
+	k := newSocket(s, conn, s.visitor(r))
 	k.pending.Store(p == nil)
 	go func() {
 		defer s.wg.Done()
@@ -139,24 +129,23 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 
 // admit decides on an upgrade, and counts it if it shows no token.
 func (s *Server) admit(r *http.Request) (*hub.Principal, error) {
-	p, err := s.bearer(r)
+	p, err := s.bearerOrTicket(r)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.hub.Ready(); err != nil && !errors.Is(err, parley.ErrStorageFull) { // then it still serves reads
 		return nil, err
 	}
-	if p == nil && s.pending.Add(1) > int64(s.opts.MaxPending) {
-		s.pending.Add(-1)
-		return nil, tooMany("sockets that have not shown a token")
+	if p == nil {
+		return nil, s.silent.enter(s.address(r))
 	}
 	return p, nil
 }
 
 // leave takes back what enter and admit have counted, for an upgrade that became no socket.
-func (s *Server) leave(p *hub.Principal) {
+func (s *Server) leave(p *hub.Principal, from netip.Addr) {
 	if p == nil {
-		s.pending.Add(-1)
+		s.silent.leave(from)
 	}
 	s.wg.Done()
 }
@@ -234,12 +223,15 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// cut ends all sockets and POSTs without a word.
+// cut ends all sockets, POSTs and streams without a word.
 func (s *Server) cut() {
 	s.mu.Lock()
 	s.cutOff = true
 	for p := range s.posts {
 		p.cut()
+	}
+	for f := range s.feeds {
+		f.cut()
 	}
 	s.mu.Unlock()
 	for _, k := range s.all() {
@@ -247,7 +239,22 @@ func (s *Server) cut() {
 	}
 }
 
-// sweep pings sockets that are silent.
+// watchRevocations closes sockets whose token was revoked.
+func (s *Server) watchRevocations() {
+	for {
+		next := s.hub.Revocations()
+		for _, k := range s.all() {
+			k.checkRevoked()
+		}
+		select {
+		case <-next:
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// sweep pings sockets that are silent, and tells the audit what was left out.
 func (s *Server) sweep() {
 	period := max(s.opts.PingAfter/8, time.Millisecond)
 	ticker := time.NewTicker(period)
@@ -258,6 +265,7 @@ func (s *Server) sweep() {
 			return
 		case <-ticker.C:
 		}
+		s.audit.report()
 		for _, k := range s.all() {
 			k.sweep(int64(s.opts.PingAfter / period))
 		}

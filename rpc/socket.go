@@ -20,14 +20,15 @@ const closeInternal = 1011
 type socket struct {
 	server *Server
 	conn   *wire.Conn
-	remote string
+	peer   visitor
+	remote string         // of peer, for the log
 	wg     sync.WaitGroup // everything but serve and the flusher
 
 	principal atomic.Pointer[hub.Principal] // nil before authenticate
 	active    atomic.Bool                   // a frame came since the last sweep
 	silent    int64                         // sweeps without a frame; of the sweeper
 	pinging   atomic.Bool
-	pending   atomic.Bool // counted in server.pending
+	pending   atomic.Bool // counted in server.silent
 	closing   atomic.Bool // a close frame is on its way: nothing that comes counts any more
 
 	out   outbox
@@ -41,9 +42,13 @@ type socket struct {
 	opened        int64 // subscriptions so far
 }
 
-func newSocket(s *Server, conn *wire.Conn, remote string) *socket {
-	k := &socket{server: s, conn: conn, remote: remote, pages: make(chan struct{}, 1)}
-	k.out.write = conn.Write
+func newSocket(s *Server, conn *wire.Conn, peer visitor) *socket {
+	remote := peer.from.String()
+	k := &socket{server: s, conn: conn, peer: peer, remote: remote, pages: make(chan struct{}, 1)}
+	k.out.write = func(b []byte, ends []int) error {
+		s.counters.sent.add(len(ends), len(b))
+		return conn.Write(b, ends)
+	}
 	k.out.broken = func(err error) {
 		if !k.closing.Load() { // else what was said after goodbye did not go out, and the peer shall still hear the goodbye
 			s.log.Debug("cannot write to a socket", "remote", remote, "error", err)
@@ -88,6 +93,7 @@ func (k *socket) read(ctx context.Context) error {
 			return err
 		}
 		k.active.Store(true)
+		k.server.counters.received.add(1, len(frame))
 		if k.closing.Load() {
 			continue
 		}
@@ -149,6 +155,7 @@ var errNoToken = parley.Refuse(parley.ErrUnauthenticated, "the socket has not sh
 // refuse answers a request that did not become a call.
 func (k *socket) refuse(id []byte, err error) {
 	k.server.log.Debug("request refused", "remote", k.remote, "error", err)
+	k.server.counters.refused(err)
 	k.out.add(appendFailure(nil, id, parley.ToWire(err)))
 }
 
@@ -183,15 +190,16 @@ func (k *socket) close(code int, reason string) {
 // notPending says that the socket has shown a token or ended.
 func (k *socket) notPending() {
 	if k.pending.Swap(false) {
-		k.server.pending.Add(-1)
+		k.server.silent.leave(k.peer.from)
 	}
 }
 
 // arm makes p the caller and sets the clock for its token, or for having none.
 func (k *socket) arm(p *hub.Principal) {
 	k.mu.Lock()
-	defer k.mu.Unlock()
 	k.armLocked(p)
+	k.mu.Unlock()
+	k.checkRevoked()
 }
 
 func (k *socket) armLocked(p *hub.Principal) {
@@ -214,8 +222,33 @@ func (k *socket) armLocked(p *hub.Principal) {
 	}
 }
 
-// expiredToken is why a socket ends whose token has ended.
-const expiredToken = "the token has expired"
+// Why a socket ends whose token has ended.
+const (
+	expiredToken = "the token has expired"
+	revokedToken = "the token was revoked"
+)
+
+// checkRevoked closes the socket if its token was revoked. It is asked after every revocation, and by whoever has set the token: so one
+// that was revoked between the look at it and that is seen too.
+func (k *socket) checkRevoked() {
+	p := k.principal.Load()
+	if p == nil || !p.Revoked() || k.closing.Swap(true) {
+		return
+	}
+	k.spawn(func() {
+		k.server.log.Debug("closing socket", "remote", k.remote, "code", wire.CloseUnauthenticated, "reason", revokedToken)
+		timer := time.NewTimer(lastAnswers)
+		defer timer.Stop()
+		select {
+		case <-k.out.settled():
+		case <-timer.C:
+		}
+		_ = k.conn.Close(wire.CloseUnauthenticated, revokedToken) // the peer may be gone
+	})
+}
+
+// lastAnswers is how long a socket whose token was revoked still gets the answers to what is under way; to revokeToken itself, for one.
+const lastAnswers = 500 * time.Millisecond
 
 // sweep pings a socket that was silent for a number of sweeps.
 func (k *socket) sweep(most int64) {

@@ -99,6 +99,13 @@ func subscribe(parent context.Context, c *call) {
 		c.refuse(err)
 		return
 	}
+	release, err := c.server.rates.stream(c.principal)
+	if err != nil {
+		c.socket.unreserve()
+		c.refuse(err)
+		return
+	}
+	defer release()
 	cursor, err := c.server.hub.Subscribe(parent, c.principal, &q)
 	if err != nil {
 		c.socket.unreserve()
@@ -161,8 +168,10 @@ const brokenSubscription = "a subscription cannot go on: subscribe again from it
 func (k *socket) pumpFailed(ctx context.Context, s *subscription, err error) {
 	switch {
 	case ctx.Err() != nil, errors.Is(err, errSocketEnded), k.server.draining(): // Shutdown closes the socket
+	case errors.Is(err, parley.ErrUnauthenticated) && s.cursor.Revoked():
+		k.checkRevoked()
 	case errors.Is(err, parley.ErrUnauthenticated):
-		k.close(wire.CloseUnauthenticated, expiredToken)
+		k.close(wire.CloseUnauthenticated, parley.ToWire(err).Message)
 	default:
 		k.server.log.Error("a subscription failed", "conversation", s.conversation, "error", err)
 		k.close(closeInternal, brokenSubscription)

@@ -72,7 +72,11 @@ func TestMethodsAreThoseOfTheProtocol(t *testing.T) {
 		if m.Socket {
 			socket = "yes"
 		}
-		code = append(code, fmt.Sprintf("%s %s %s %s", m.Name, m.Group, scope, socket))
+		route := "-"
+		if m.Route != "" {
+			route = "`" + m.Route + "`"
+		}
+		code = append(code, fmt.Sprintf("%s %s %s %s %s", m.Name, m.Group, scope, socket, route))
 		served = append(served, m.Name)
 	}
 	compare(t, "the table of methods", doc, code)
@@ -81,10 +85,10 @@ func TestMethodsAreThoseOfTheProtocol(t *testing.T) {
 	}
 	compare(t, "the headings of methods", headings, served)
 
-	list, _, _ := strings.Cut(section(t, "13. Later"), "\n\n")
+	list, _, _ := strings.Cut(section(t, "14. Later"), "\n\n")
 	_, list, _ = strings.Cut(strings.ReplaceAll(list, "\n", " "), "by name: ")
 	if list == "" {
-		_, list, _ = strings.Cut(section(t, "13. Later"), "by name: ")
+		_, list, _ = strings.Cut(section(t, "14. Later"), "by name: ")
 		list, _, _ = strings.Cut(list, ".\n")
 		list = strings.ReplaceAll(list, "\n", " ")
 	}
@@ -108,7 +112,7 @@ func TestErrorsAreThoseOfTheProtocol(t *testing.T) {
 
 func TestNotificationsAreThoseOfTheProtocol(t *testing.T) {
 	var doc []string
-	for _, r := range rows(section(t, "12. Notifications")) {
+	for _, r := range rows(section(t, "13. Notifications")) {
 		doc = append(doc, r[0])
 	}
 	code := []string{parley.NotifyEvent, parley.NotifyCaughtUp, parley.NotifyGuidance, parley.NotifyDelta, parley.NotifyClosing}
@@ -117,7 +121,7 @@ func TestNotificationsAreThoseOfTheProtocol(t *testing.T) {
 
 // TestTranscriptsShowEverything: every method is called, every error provoked and every notification seen in some transcript.
 func TestTranscriptsShowEverything(t *testing.T) {
-	text := section(t, "14. Transcripts")
+	text := section(t, "15. Transcripts")
 	for _, m := range parley.Methods {
 		if !m.Later && !strings.Contains(text, fmt.Sprintf(`"method":%q`, m.Name)) {
 			t.Errorf("no transcript calls %s", m.Name)

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/journal"
 )
 
@@ -144,6 +145,14 @@ func (s *stage) directive(words []string) {
 		}[words[1]])
 	case "lose-next":
 		s.world.journal.LoseNext()
+	case "agent":
+		info := parley.AgentInfo{Name: words[1], Type: parley.AgentType(words[2]), Description: strings.Join(words[4:], " ")}
+		if words[3] != "-" {
+			info.ParametersSchema = json.RawMessage(words[3])
+		}
+		if _, err := s.world.hub.RegisterAgent(info); err != nil {
+			s.t.Fatal(err)
+		}
 	case "64":
 		for id := range 64 {
 			s.peer(words[2]).send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id+1, words[3], words[4]))

@@ -127,6 +127,16 @@ func (h *Hub) InProcess(t testing.TB, agentID string, scopes ...parley.Scope) pa
 	return c
 }
 
+// RegisterAgent offers an agent in listAgents, until Restart.
+func (h *Hub) RegisterAgent(t testing.TB, info parley.AgentInfo) {
+	t.Helper()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, err := h.run.hub.RegisterAgent(info); err != nil {
+		t.Fatalf("sdktest: register %s: %v", info.Name, err)
+	}
+}
+
 // Journal is the log below the hub, until Restart. It can be told to fail.
 func (h *Hub) Journal() *memory.Journal {
 	h.mu.Lock()

@@ -1,0 +1,41 @@
+package rpc_test
+
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/parleyhub/parley"
+)
+
+// TestExpiryBetweenDecisionAndCommit: what may be in the log is not said to be refused.
+func TestExpiryBetweenDecisionAndCommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		admin := w.as("admin")
+		admin.create(twoAgents)
+		token := admin.token(`{"agentId":"alice","expiresInMs":1000}`)
+		before := len(w.stored("case"))
+		w.journal.Hold()
+		answered := make(chan told, 1)
+		go func() {
+			h := bearer(token)
+			h.Set("Content-Type", "application/octet-stream")
+			answered <- w.plain(h, "POST", "/attachments?conversationId=case&name=x", "file")
+		}()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		a := <-answered
+		w.journal.Release()
+		synctest.Wait()
+		var p parley.Problem
+		unmarshal(t, a.body, &p)
+		if written := len(w.stored("case")) > before; !written || p.Reason != "outcome_unknown" {
+			t.Errorf("written: %t; told: %v", written, a)
+		}
+		if a := w.plain(bearer(token), "GET", "/conversations", ""); a.status != http.StatusUnauthorized {
+			t.Errorf("after that: %v", a)
+		}
+	})
+}
