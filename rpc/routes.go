@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/schema"
 )
 
 // verbs are the handlers of one path.
@@ -29,6 +30,9 @@ func (s *Server) paths() map[string]verbs {
 		"/readyz":  get(s.serveReady),
 		"/metrics": get(s.serveMetrics),
 		"/backup":  {http.MethodGet: s.serveBackup},
+
+		"/openrpc.json":  get(s.document(schema.OpenRPC)),
+		"/asyncapi.json": get(s.document(schema.AsyncAPI)),
 	}
 	for _, rt := range routes {
 		if paths[rt.path] == nil {

@@ -1,0 +1,170 @@
+package generate
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/parleyhub/parley"
+)
+
+// bound narrows the schema of a field.
+type bound func(*jsonschema.Schema)
+
+// maxInteger is the largest integer that every JSON reader holds exactly.
+const maxInteger = 1<<53 - 1
+
+const (
+	conversationPattern = `^[A-Za-z0-9_-]{1,64}$`
+	participantPattern  = `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`
+	sha256Pattern       = `^[0-9a-f]{64}$`
+	// linePattern is text without control characters.
+	linePattern = `^[^\x00-\x1f\x7f-\x9f]*$`
+)
+
+// bounds are what the hub takes, by type and field, besides what the types say. Lengths of text are bytes for the hub and characters
+// for a schema: a schema refuses nothing that the hub takes.
+var bounds = map[string]bound{
+	"AuthenticateParams.ClientName": text(1, 128),
+	"AuthenticateParams.Token":      text(0, 8<<10),
+
+	"CreateConversationParams.ConversationID":  newConversation,
+	"CreateConversationParams.Title":           line(1, parley.MaxTitleBytes),
+	"CreateConversationParams.Participants":    items(1, parley.MaxParticipants),
+	"CreateConversationParams.StartsWith":      participant,
+	"CreateConversationParams.Metadata":        object,
+	"CreateConversationParams.ClientRequestID": line(1, parley.MaxKeyBytes),
+
+	"Participant.ID":       participant,
+	"Participant.Role":     line(1, parley.MaxRoleBytes),
+	"Participant.Private":  text(1, parley.MaxPrivateBytes),
+	"Outcome.Reason":       line(1, parley.MaxReasonBytes),
+	"Limits.MaxTurns":      between(1, parley.MaxTurnsLimit),
+	"Limits.MaxEvents":     between(1, parley.MaxEventsLimit),
+	"Limits.MaxBytes":      between(parley.MinBytesLimit, parley.MaxBytesLimit),
+	"Limits.IdleTimeoutMs": between(parley.MinDurationMs, parley.MaxDurationMs),
+	"Limits.DeadlineMs":    between(parley.MinDurationMs, parley.MaxDurationMs),
+
+	"GetConversationParams.SinceSeq": between(0, maxInteger),
+	"GetConversationParams.Limit":    between(1, parley.MaxPage),
+	"ListConversationsParams.Limit":  between(1, 100),
+	"TailParams.SinceSeq":            between(0, maxInteger),
+	"TailParams.Limit":               between(1, parley.MaxPage),
+	"WaitForChangeParams.SinceSeq":   between(0, maxInteger),
+	"WaitForChangeParams.TimeoutMs":  between(0, maxInteger),
+	"GetUpdatesParams.SinceSeq":      between(0, maxInteger),
+	"GetUpdatesParams.Limit":         between(1, parley.MaxPage),
+	"GetUpdatesParams.TimeoutMs":     between(0, maxInteger),
+	"SubscribeParams.SinceSeq":       between(0, maxInteger),
+	"SubscribeParams.Types":          items(1, 0),
+	"ExplainParams.Seq":              between(1, maxInteger),
+
+	"SendMessageParams.AfterSeq":        between(0, maxInteger),
+	"SendMessageParams.ClientRequestID": line(1, parley.MaxKeyBytes),
+	"SendTraceParams.ClientRequestID":   line(1, parley.MaxKeyBytes),
+	"SendNoteParams.ClientRequestID":    line(1, parley.MaxKeyBytes),
+	"Note.Schema":                       line(1, parley.MaxTagBytes),
+	"Note.Tags":                         tags,
+	"SendDeltaParams.Turn":              between(1, maxInteger),
+	"SendDeltaParams.Index":             between(0, maxInteger),
+	"SendDeltaParams.Text":              text(0, parley.MaxDeltaBytes),
+
+	"PutAttachmentParams.Data":      text(4, 0), // one byte
+	"PutAttachmentParams.Name":      line(1, parley.MaxNameBytes),
+	"PutAttachmentParams.MediaType": line(1, parley.MaxMediaTypeBytes),
+	"GetAttachmentParams.Offset":    between(0, maxInteger),
+	"GetAttachmentParams.Length":    between(1, parley.MaxAttachmentPart),
+
+	"CreateTokenParams.AgentID":       participant,
+	"CreateTokenParams.Agents":        each(0, 0, participant), // the hub counts different ids
+	"CreateTokenParams.Scopes":        items(1, 0),
+	"CreateTokenParams.Conversations": each(1, parley.MaxConversationScope, conversation),
+	"CreateTokenParams.ExpiresInMs":   between(1000, parley.MaxDurationMs),
+	"ListTokensParams.Limit":          between(1, parley.MaxPage),
+}
+
+// payloadBounds are those of the payloads that clients put together, by schema and property.
+var payloadBounds = map[string]bound{
+	"Message.schema":       line(1, parley.MaxTagBytes),
+	"Message.tags":         tags,
+	"Message.attachments":  items(1, parley.MaxMessageAttachments),
+	"Attachment.sha256":    pattern(sha256Pattern),
+	"Attachment.name":      line(1, parley.MaxNameBytes),
+	"Attachment.mediaType": line(1, parley.MaxMediaTypeBytes),
+	"Trace.kind":           line(1, parley.MaxTagBytes),
+}
+
+func between(least, most int64) bound {
+	return func(s *jsonschema.Schema) {
+		s.Minimum, s.Maximum = number(least), number(most)
+	}
+}
+
+func number(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
+
+// text is a string; most 0 is no bound.
+func text(least, most int) bound {
+	return func(s *jsonschema.Schema) {
+		s.MinLength, s.MaxLength = nil, nil
+		if least > 0 {
+			s.MinLength = size(least)
+		}
+		if most > 0 {
+			s.MaxLength = size(most)
+		}
+		if most > 0 && !strings.Contains(s.Description, "bytes") {
+			s.Description = strings.TrimSpace(fmt.Sprintf("%s At most %d bytes.", s.Description, most))
+		}
+	}
+}
+
+// line is text without control characters.
+func line(least, most int) bound {
+	return func(s *jsonschema.Schema) {
+		text(least, most)(s)
+		s.Pattern = linePattern
+	}
+}
+
+func pattern(p string) bound {
+	return func(s *jsonschema.Schema) { s.Pattern, s.MinLength = p, nil }
+}
+
+func participant(s *jsonschema.Schema) {
+	pattern(participantPattern)(s)
+	s.Not = &jsonschema.Schema{Const: parley.HubID}
+}
+
+func conversation(s *jsonschema.Schema) { pattern(conversationPattern)(s) }
+
+// newConversation is an id that a caller may choose: the hub makes those with cnv_.
+func newConversation(s *jsonschema.Schema) {
+	conversation(s)
+	s.Not = &jsonschema.Schema{Pattern: "^cnv_"}
+}
+
+// items bounds the length of an array; most 0 is no bound.
+func items(least, most int) bound {
+	return func(s *jsonschema.Schema) {
+		if least > 0 {
+			s.MinItems = size(least)
+		}
+		if most > 0 {
+			s.MaxItems = size(most)
+		}
+	}
+}
+
+func each(least, most int, b bound) bound {
+	return func(s *jsonschema.Schema) {
+		items(least, most)(s)
+		b(s.Items)
+	}
+}
+
+func tags(s *jsonschema.Schema) { each(0, parley.MaxTags, line(1, parley.MaxTagBytes))(s) }
+
+func object(s *jsonschema.Schema) { s.Type = "object" }

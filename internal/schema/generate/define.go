@@ -1,0 +1,205 @@
+package generate
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/parleyhub/parley"
+)
+
+// definitions are the schemas of all types. What a client sends is strict: unknown members and values are refused, as the
+// hub does. What the hub sends is open: readers let unknown members and values pass. A type that goes both ways has two
+// schemas; the strict one is called Input.
+type definitions struct {
+	source  *source
+	methods []Method
+	both    map[reflect.Type]bool
+	// schemas are by the name of their type.
+	schemas jsonschema.Definitions
+}
+
+var (
+	rawType       = reflect.TypeFor[json.RawMessage]()
+	bytesType     = reflect.TypeFor[[]byte]()
+	timestampType = reflect.TypeFor[parley.Timestamp]()
+)
+
+// sent are types that the hub sends besides results.
+func sent() []reflect.Type {
+	types := []reflect.Type{
+		reflect.TypeFor[parley.WireError](), reflect.TypeFor[parley.Event](),
+		reflect.TypeFor[parley.Message](), reflect.TypeFor[parley.Trace](), reflect.TypeFor[parley.System](),
+	}
+	for _, n := range notifications {
+		types = append(types, reflect.TypeOf(n.params))
+	}
+	return types
+}
+
+func define(s *source, methods []Method) *definitions {
+	d := &definitions{source: s, methods: methods, both: map[reflect.Type]bool{}, schemas: jsonschema.Definitions{}}
+	in, out := map[reflect.Type]bool{}, map[reflect.Type]bool{}
+	for _, m := range methods {
+		reach(m.Params, in)
+		reach(m.Result, out)
+	}
+	for _, t := range sent() {
+		reach(t, out)
+	}
+	for t := range in {
+		d.both[t] = out[t]
+	}
+	d.add(in, true)
+	d.add(out, false)
+	d.addPayloads()
+	d.addEvents()
+	d.addErrors()
+	d.addFrames()
+	for name, schema := range d.schemas {
+		schema.Title = name
+	}
+	return d
+}
+
+// reach collects the structs that a type is made of, itself among them.
+func reach(t reflect.Type, structs map[reflect.Type]bool) {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		reach(t.Elem(), structs)
+	case reflect.Struct:
+		if structs[t] {
+			return
+		}
+		structs[t] = true
+		for f := range t.Fields() {
+			if f.IsExported() {
+				reach(f.Type, structs)
+			}
+		}
+	}
+}
+
+// add makes the schemas of structs.
+func (d *definitions) add(structs map[reflect.Type]bool, strict bool) {
+	r := &jsonschema.Reflector{
+		Anonymous: true, AllowAdditionalProperties: !strict, LookupComment: d.source.describe,
+		Namer:  func(t reflect.Type) string { return d.name(t, strict) },
+		Mapper: func(t reflect.Type) *jsonschema.Schema { return d.scalar(t, strict) },
+	}
+	for t := range structs {
+		name := d.name(t, strict)
+		d.schemas[name] = r.ReflectFromType(t).Definitions[name]
+		if strict {
+			d.bind(t, d.schemas[name])
+		}
+	}
+}
+
+// name is what the schema of a type is called.
+func (d *definitions) name(t reflect.Type, strict bool) string {
+	if strict && d.both[t] {
+		return t.Name() + "Input"
+	}
+	return t.Name()
+}
+
+// scalar gives the schema of a type that is not what its Go kind says; nil for the others.
+func (d *definitions) scalar(t reflect.Type, strict bool) *jsonschema.Schema {
+	switch {
+	case t == rawType:
+		return &jsonschema.Schema{}
+	case t == bytesType && strict:
+		return &jsonschema.Schema{Type: "string", ContentEncoding: "base64", Pattern: base64Pattern}
+	case t == bytesType:
+		return &jsonschema.Schema{Type: "string", ContentEncoding: "base64"}
+	case t == timestampType:
+		return &jsonschema.Schema{Type: "string", Format: "date-time", Pattern: timestampPattern}
+	case t.Kind() == reflect.String && len(d.known(t)) > 0 && strict:
+		return &jsonschema.Schema{Type: "string", Enum: d.known(t)}
+	case t.Kind() == reflect.String && len(d.known(t)) > 0:
+		return known(d.known(t)...)
+	}
+	return nil
+}
+
+const (
+	base64Pattern    = `^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$`
+	timestampPattern = `^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$`
+)
+
+// known are the values that this version has for a type of strings.
+func (d *definitions) known(t reflect.Type) []any {
+	var values []any
+	for _, v := range d.source.known[t.Name()] {
+		if t == reflect.TypeFor[parley.Scope]() && !slices.Contains(parley.Scopes, parley.Scope(v)) {
+			continue // no scope of a token
+		}
+		values = append(values, v)
+	}
+	return values
+}
+
+// known makes a string of which this version knows these values; readers let others pass.
+func known(values ...any) *jsonschema.Schema {
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Enum: values}, {Type: "string"}}}
+}
+
+func ref(name string) *jsonschema.Schema { return &jsonschema.Schema{Ref: definitionPrefix + name} }
+
+const definitionPrefix = "#/$defs/"
+
+// property finds a property of a schema. It panics where there is none: the tables of this package name real ones.
+func (d *definitions) property(name, property string) *jsonschema.Schema {
+	s, ok := d.schemas[name]
+	if !ok {
+		panic("generate: there is no schema " + name)
+	}
+	p, ok := s.Properties.Get(property)
+	if !ok {
+		panic(fmt.Sprintf("generate: %s has no property %s", name, property))
+	}
+	return p
+}
+
+// bind gives the fields of a strict struct their bounds.
+func (d *definitions) bind(t reflect.Type, s *jsonschema.Schema) {
+	for f := range t.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		p, ok := s.Properties.Get(name)
+		if !ok {
+			continue
+		}
+		bindKind(f.Type, p, options != "")
+		if b, ok := bounds[t.Name()+"."+f.Name]; ok {
+			b(p)
+		}
+	}
+}
+
+// bindKind gives a field the bounds that the decoder has for its type: an optional one is left out rather than zero.
+func bindKind(t reflect.Type, p *jsonschema.Schema, optional bool) {
+	switch t.Kind() {
+	case reflect.Pointer:
+		bindKind(t.Elem(), p, false)
+	case reflect.Int, reflect.Int64:
+		least := int64(-maxInteger)
+		if optional {
+			least = 1
+		}
+		between(least, maxInteger)(p)
+	case reflect.String:
+		if optional && len(p.Enum) == 0 {
+			p.MinLength = size(1)
+		}
+	}
+}
+
+func size(n int) *uint64 {
+	u := uint64(n)
+	return &u
+}

@@ -1,0 +1,80 @@
+package generate
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/parleyhub/parley"
+)
+
+func typeName(v any) string { return reflect.TypeOf(v).Name() }
+
+// addErrors says which codes and reasons there are, and makes the schema of an error over plain HTTP.
+func (d *definitions) addErrors() {
+	var codes, reasons []any
+	for _, row := range parley.Errors {
+		codes = append(codes, row.Code)
+		reasons = append(reasons, row.Reason())
+	}
+	code := d.property("WireError", "code")
+	code.Type, code.AnyOf = "", []*jsonschema.Schema{{Enum: codes}, {Type: "integer"}}
+	reason := d.property("ErrorData", "reason")
+	reason.Type, reason.AnyOf = "", known(reasons...).AnyOf
+
+	word := func(description string) *jsonschema.Schema {
+		return &jsonschema.Schema{Type: "string", Description: description}
+	}
+	data := d.schemas["ErrorData"]
+	problem := members(
+		"type", word("urn:parley:error: and the reason."), "title", word("The reason, for people."),
+		"status", &jsonschema.Schema{Type: "integer", Description: "The HTTP status."}, "detail", word("One sentence for a person."),
+		"code", d.property("WireError", "code"),
+	)
+	for p := data.Properties.Oldest(); p != nil; p = p.Next() {
+		problem.Properties.Set(p.Key, p.Value)
+	}
+	problem.Required = append(problem.Required, data.Required...)
+	problem.Description = "An error over plain HTTP: application/problem+json (RFC 9457)."
+	d.schemas["Problem"] = problem
+}
+
+// Every method can be refused so.
+var always = []error{
+	parley.ErrParse, parley.ErrInvalidRequest, parley.ErrInvalidParams, parley.ErrInternal, parley.ErrValidationFailed,
+	parley.ErrUnauthenticated, parley.ErrForbidden, parley.ErrTooLarge, parley.ErrRateLimited, parley.ErrUnavailable,
+}
+
+// refusals are the errors that a method can be answered with, in the order of the table.
+func (d *definitions) refusals(m Method) []parley.ErrorRow {
+	takes := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(n string) bool {
+			_, ok := d.schemas[d.name(m.Params, true)].Properties.Get(n)
+			return ok
+		})
+	}
+	writes := m.Scope == parley.ScopeWrite || m.Scope == parley.ScopeCreate
+	can := slices.Clone(always)
+	add := func(holds bool, errs ...error) {
+		if holds {
+			can = append(can, errs...)
+		}
+	}
+	add(takes("conversationId", "conversations", "subscriptionId", "tokenId", "sha256"), parley.ErrNotFound)
+	add(takes("sinceSeq", "afterSeq"), parley.ErrCursorAhead)
+	add(takes("clientRequestId"), parley.ErrIdempotencyConflict)
+	add(writes && takes("turn"), parley.ErrNotYourTurn, parley.ErrTurnClosed, parley.ErrTurnConflict)
+	add(writes, parley.ErrConversationClosed)
+	add(takes("participant", "participants"), parley.ErrAlreadyExists)
+	stores := writes || m.Name == parley.MethodCreateToken || m.Name == parley.MethodRevokeToken
+	add(stores && m.Name != parley.MethodSendDelta, parley.ErrOutcomeUnknown, parley.ErrStorageFull)
+	add(m.Socket, parley.ErrMethodNotFound)
+	var rows []parley.ErrorRow
+	for _, row := range parley.Errors {
+		if slices.Contains(can, row.Err) {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}

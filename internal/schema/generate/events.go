@@ -1,0 +1,95 @@
+package generate
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/parleyhub/parley"
+)
+
+// kinds are the members of a system event's payload, by its kind.
+var kinds = []struct {
+	kind               string
+	required, optional []string
+}{
+	{parley.KindConversationCreated, []string{"createdBy", "policy", "limits"}, []string{"participants", "title", "startsWith", "metadata", "paramsHash"}},
+	{parley.KindParticipantAdded, []string{"participant", "addedBy"}, nil},
+	{parley.KindParticipantPrivate, []string{"participantId", "text"}, nil},
+	{parley.KindNote, []string{"schema", "data"}, []string{"tags"}},
+	{parley.KindAttachmentAdded, []string{"sha256", "size"}, []string{"name", "mediaType"}},
+	{parley.KindTokenCreated, []string{"token"}, nil},
+	{parley.KindTokenRevoked, []string{"tokenId", "revokedBy"}, nil},
+}
+
+// addPayloads says what the payloads of messages and traces need. They are put together by clients, and their unknown members are kept.
+func (d *definitions) addPayloads() {
+	for name, b := range payloadBounds {
+		schema, property := cut(name)
+		b(d.property(schema, property))
+	}
+	d.schemas["Message"].AnyOf = []*jsonschema.Schema{
+		{Required: []string{"text"}}, {Required: []string{"data"}}, {Required: []string{"attachments"}},
+	}
+	d.set("SendMessageParams", "payload", "Message")
+	d.set("SendTraceParams", "payload", "Trace")
+	d.schemas["SendMessageParams"].If = &jsonschema.Schema{Required: []string{"outcome"}}
+	d.schemas["SendMessageParams"].Then = having("finality", string(parley.FinalityConversation))
+}
+
+// set makes a property of type any JSON a reference.
+func (d *definitions) set(name, property, to string) {
+	p := d.property(name, property)
+	p.Ref = definitionPrefix + to
+}
+
+// addEvents says what goes with the type of an event, and with the kind of a system event.
+func (d *definitions) addEvents() {
+	seq := func(name string) { between(1, maxInteger)(d.property("Event", name)) }
+	seq("seq")
+	seq("turn")
+	payload := func(name string) *jsonschema.Schema {
+		s := &jsonschema.Schema{Properties: jsonschema.NewProperties()}
+		s.Properties.Set("payload", ref(name))
+		return s
+	}
+	message, trace, system := payload("Message"), payload("Trace"), payload("System")
+	message.Required = []string{"turn", "finality"}
+	trace.Required = []string{"turn"}
+	system.Not = &jsonschema.Schema{Required: []string{"turn"}}
+	d.schemas["Event"].AllOf = []*jsonschema.Schema{
+		when("type", string(parley.TypeMessage), message),
+		when("type", string(parley.TypeTrace), trace),
+		when("type", string(parley.TypeSystem), system),
+	}
+	s := d.schemas["System"]
+	var names []any
+	for p := s.Properties.Oldest(); p != nil; p = p.Next() {
+		p.Value.Description = ""
+	}
+	for _, k := range kinds {
+		for _, name := range slices.Concat(k.required, k.optional) {
+			p := d.property("System", name)
+			p.Description = strings.TrimPrefix(p.Description+", "+k.kind, ", ")
+		}
+		s.AllOf = append(s.AllOf, when("kind", k.kind, &jsonschema.Schema{Required: k.required}))
+		names = append(names, k.kind)
+	}
+	kind := d.property("System", "kind")
+	kind.Type, kind.AnyOf = "", known(names...).AnyOf
+}
+
+// having is an object whose member has a value.
+func having(name string, value any) *jsonschema.Schema {
+	s := &jsonschema.Schema{Properties: jsonschema.NewProperties()}
+	s.Properties.Set(name, &jsonschema.Schema{Const: value})
+	return s
+}
+
+// when is what holds for an object whose member has a value.
+func when(name string, value any, then *jsonschema.Schema) *jsonschema.Schema {
+	given := having(name, value)
+	given.Required = []string{name}
+	return &jsonschema.Schema{If: given, Then: then}
+}

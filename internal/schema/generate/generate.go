@@ -1,0 +1,68 @@
+// Package generate makes the published documents of the protocol: OpenRPC, AsyncAPI and JSON Schemas. It reads the Go types of
+// package parley with their doc comments and constants, so that no document says what the code does not. Only tests run it; what
+// it makes is kept in package schema.
+package generate
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+
+	"github.com/parleyhub/parley"
+)
+
+// The files that Documents makes.
+const (
+	OpenRPCFile  = "openrpc.json"
+	AsyncAPIFile = "asyncapi.json"
+	SchemasFile  = "schemas.json"
+)
+
+// Method is a method that is served, with the types of its params and result.
+type Method struct {
+	parley.Method
+	Params, Result reflect.Type
+}
+
+// notifications are what the hub sends by itself, in the order of protocol.md, with the types of their params.
+var notifications = []struct {
+	name   string
+	params any
+}{
+	{parley.NotifyEvent, parley.EventNotification{}},
+	{parley.NotifyCaughtUp, parley.CaughtUpNotification{}},
+	{parley.NotifyGuidance, parley.GuidanceNotification{}},
+	{parley.NotifyDelta, parley.DeltaNotification{}},
+	{parley.NotifyClosing, parley.ClosingNotification{}},
+}
+
+// Documents gives the files by name. dir is the root of the module, whose sources are read; methods are those that are served, in
+// the order of protocol.md.
+func Documents(dir string, methods []Method) (map[string][]byte, error) {
+	s, err := readSource(dir)
+	if err != nil {
+		return nil, err
+	}
+	d := define(s, methods)
+	files := map[string][]byte{}
+	for name, document := range map[string]any{
+		SchemasFile: schemas(d), OpenRPCFile: openRPC(d), AsyncAPIFile: asyncAPI(d),
+	} {
+		if files[name], err = encode(document); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// encode writes a document as people read it.
+func encode(document any) ([]byte, error) {
+	b, err := json.MarshalIndent(document, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	for escape, sign := range map[string]string{`\u003c`: "<", `\u003e`: ">", `\u0026`: "&"} {
+		b = bytes.ReplaceAll(b, []byte(escape), []byte(sign))
+	}
+	return append(b, '\n'), nil
+}

@@ -1,0 +1,55 @@
+package generate
+
+import (
+	"reflect"
+	"unicode"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/parleyhub/parley"
+)
+
+// schemaFile holds all JSON Schemas. Names are those under which package schema gives them out.
+type schemaFile struct {
+	Version     string                 `json:"$schema"`
+	ID          string                 `json:"$id"`
+	Title       string                 `json:"title"`
+	Description string                 `json:"description"`
+	Names       map[string]string      `json:"x-names"`
+	Definitions jsonschema.Definitions `json:"$defs"`
+}
+
+func schemas(d *definitions) schemaFile {
+	f := schemaFile{
+		Version: jsonschema.Version, ID: "urn:parley:schema:" + parley.ProtocolVersion, Title: "Parley protocol " + parley.ProtocolVersion,
+		Description: "Generated. What clients send is strict; in what the hub sends, let unknown members and values pass.",
+		Names:       map[string]string{}, Definitions: d.schemas,
+	}
+	for _, t := range []any{
+		parley.Event{}, parley.Message{}, parley.Trace{}, parley.System{}, parley.Snapshot{}, parley.ConversationSummary{}, parley.Guidance{},
+		parley.Participant{}, parley.Limits{}, parley.Policy{}, parley.Outcome{}, parley.Stats{}, parley.AgentInfo{}, parley.TokenInfo{}, parley.Attachment{},
+	} {
+		f.Names[lower(typeName(t))] = typeName(t)
+	}
+	for noun, name := range map[string]string{
+		"note": d.name(reflect.TypeFor[parley.Note](), true), "error": "WireError", "problem": "Problem",
+		"request": "Request", "reply": "Reply", "notification": "Notification",
+	} {
+		f.Names[noun] = name
+	}
+	for _, m := range d.methods {
+		f.Names[m.Name+".params"] = d.name(m.Params, true)
+		f.Names[m.Name+".result"] = d.name(m.Result, false)
+	}
+	for _, n := range notifications {
+		f.Names[n.name+".notification"] = typeName(n.params)
+	}
+	return f
+}
+
+// lower begins a name with a lower-case letter.
+func lower(name string) string {
+	r := []rune(name)
+	r[0] = unicode.ToLower(r[0])
+	return string(r)
+}

@@ -1,0 +1,194 @@
+package rpc_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/schema"
+	"github.com/parleyhub/parley/rpc"
+)
+
+// fullParams are params that the hub takes, with every optional member. CONVERSATION is a fresh conversation of alice's, SHA a file in it.
+var fullParams = map[string]string{
+	parley.MethodAuthenticate: `{"token":"dev","agentId":"alice","clientName":"c"}`,
+	parley.MethodPing:         `{}`,
+	parley.MethodCreateTicket: `{"conversationId":"CONVERSATION","origin":"http://127.0.0.1"}`,
+	parley.MethodCreateConversation: `{"conversationId":"new-CONVERSATION","title":"t","participants":[{"id":"alice","kind":"agent","role":"r","private":"p"}],"policy":{"kind":"open"},
+		"startsWith":"alice","limits":{"maxTurns":5,"maxEvents":5,"maxBytes":5000,"idleTimeoutMs":5000,"deadlineMs":5000},"metadata":{},"clientRequestId":"k"}`,
+	parley.MethodGetConversation:   `{"conversationId":"CONVERSATION","sinceSeq":1,"limit":1}`,
+	parley.MethodListConversations: `{"status":"active","limit":1}`,
+	parley.MethodAddParticipant:    `{"conversationId":"CONVERSATION","participant":{"id":"carol","kind":"agent","role":"r","private":"p"}}`,
+	parley.MethodCloseConversation: `{"conversationId":"CONVERSATION","outcome":{"status":"failed","reason":"r"}}`,
+	parley.MethodTail:              `{"conversationId":"CONVERSATION","sinceSeq":1,"limit":1}`,
+	parley.MethodWaitForChange:     `{"conversationId":"CONVERSATION","sinceSeq":0,"timeoutMs":1}`,
+	parley.MethodGetUpdates:        `{"conversationId":"CONVERSATION","sinceSeq":0,"limit":1,"timeoutMs":1,"until":"any"}`,
+	parley.MethodSubscribe:         `{"conversationId":"CONVERSATION","sinceSeq":0,"types":["message"]}`,
+	parley.MethodUnsubscribe:       `{"subscriptionId":"sub_0"}`,
+	parley.MethodGetGuidance:       `{"conversationId":"CONVERSATION","explain":true}`,
+	parley.MethodExplain:           `{"conversationId":"CONVERSATION","seq":1}`,
+	parley.MethodSendMessage: `{"conversationId":"CONVERSATION","payload":{"text":"t","data":1,"schema":"s","tags":["t"],"attachments":[{"sha256":"SHA","name":"n","mediaType":"m/t"}]},
+		"finality":"conversation","turn":1,"afterSeq":1,"outcome":{"status":"failed","reason":"r"},"clientRequestId":"k"}`,
+	parley.MethodSendTrace:     `{"conversationId":"CONVERSATION","payload":{"kind":"k"},"turn":1,"clientRequestId":"k"}`,
+	parley.MethodSendNote:      `{"conversationId":"CONVERSATION","payload":{"schema":"s","tags":["t"],"data":1},"clientRequestId":"k"}`,
+	parley.MethodSendDelta:     `{"conversationId":"CONVERSATION","turn":1,"index":0,"text":"t"}`,
+	parley.MethodPutAttachment: `{"conversationId":"CONVERSATION","data":"QUJD","name":"n","mediaType":"m/t"}`,
+	parley.MethodGetAttachment: `{"conversationId":"CONVERSATION","sha256":"SHA","offset":1,"length":1}`,
+	parley.MethodListAgents:    `{}`,
+	parley.MethodCreateToken:   `{"agentId":"alice","agents":["bob"],"scopes":["read"],"conversations":["CONVERSATION"],"expiresInMs":5000}`,
+	parley.MethodListTokens:    `{"limit":1}`,
+	parley.MethodRevokeToken:   `{"tokenId":"absent"}`,
+	parley.MethodStats:         `{}`,
+}
+
+// beyondSchemas are what the hub holds against more than the form, by the end of the member's path: it refuses more than the schema.
+var beyondSchemas = []string{
+	"startsWith", // one of the participants
+	"cursor",     // one that the hub gave
+	"origin",     // an origin
+	".sha256",    // a file of the conversation
+	"explain.seq", ".mediaType", ".name", ".offset",
+	"participants",       // different ids
+	"participants[0].id", // startsWith names it
+	"attachments",
+}
+
+// TestSchemasRefuseWhatTheHubRefuses puts many values in the place of each member of good params. What the schema refuses the hub
+// refuses for its form, and what the schema takes the hub does not, but for what no schema can know.
+func TestSchemasRefuseWhatTheHubRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bounder{t: t, world: newWorld(t, nil), schemas: published{t: t}, results: published{t: t, change: closed}}
+		for _, m := range rpc.ServedMethods() {
+			params, ok := fullParams[m.Name]
+			if !ok {
+				t.Fatalf("there are no full params for %s", m.Name)
+			}
+			b.method, b.alice = m.Name, b.world.as("alice")
+			b.member(m.Name, decodeJSON(t, []byte(params)), func(v any) any { return v })
+			b.alice.close()
+		}
+		if b.refused < 300 || b.taken < 300 {
+			t.Errorf("only %d values were refused, and %d taken", b.refused, b.taken)
+		}
+	})
+}
+
+type bounder struct {
+	t              *testing.T
+	world          *world
+	schemas        published
+	results        published // closed
+	method         string
+	alice          *peer
+	calls          int
+	refused, taken int
+}
+
+// member tries values in the place of one value; whole gives the params with another there.
+func (b *bounder) member(path string, value any, whole func(any) any) {
+	b.try(path, whole(value))
+	switch v := value.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			b.member(path+"."+name, v[name], func(other any) any {
+				changed := maps.Clone(v)
+				changed[name] = other
+				return whole(changed)
+			})
+		}
+	case []any:
+		b.member(path+"[0]", v[0], func(other any) any { return whole([]any{other}) })
+		for _, n := range []int{0, 2, 16, 17, 32, 33, 64, 65, 256, 257} {
+			b.try(path, whole(slices.Repeat(v[:1], n)))
+		}
+	case string:
+		for _, s := range candidateTexts {
+			b.try(path, whole(s))
+		}
+	case json.Number:
+		for _, n := range candidateIntegers {
+			b.try(path, whole(n))
+		}
+	}
+}
+
+var candidateTexts = func() []string {
+	texts := []string{
+		"", "a", "hub", "cnv_a", "a b", "a\nb", "\u0085", "é", "-a", "_", ".", "a.b", "~a", "open", "round_robin", "none", "turn", "conversation",
+		"human", "tool", "peer", "active", "closed", "completed", "canceled", "message", "trace", "system", "my_turn", "admin", "write", "self", "later",
+	}
+	for _, n := range []int{63, 127, 128, 255, 256, 1 << 10, 16 << 10} {
+		texts = append(texts, strings.Repeat("a", n), strings.Repeat("a", n+1))
+	}
+	return texts
+}()
+
+var candidateIntegers = []int64{
+	-1, 0, 1, 2, 99, 100, 101, 999, 1000, 1001, 1023, 1024, 1_000_000, 1_000_001, 1 << 30, 1<<30 + 1, parley.MaxDurationMs, parley.MaxDurationMs + 1,
+	parley.MaxAttachmentPart, parley.MaxAttachmentPart + 1, 1<<53 - 1, 1 << 53,
+}
+
+// byForm are the reasons of a refusal that is for the params alone.
+var byForm = []string{"invalid_params", "validation_failed", "too_large"}
+
+func (b *bounder) try(path string, params any) {
+	b.t.Helper()
+	if path == "authenticate.token" {
+		return // a token that is too long is not valid
+	}
+	b.calls++
+	id := fmt.Sprintf("c-%d", b.calls)
+	b.alice.create(fmt.Sprintf(`{"conversationId":%q,"policy":{"kind":"open"},"participants":[{"id":"alice","kind":"agent"},{"id":"bob","kind":"agent"}]}`, id))
+	text, err := json.Marshal(params)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	frame := string(text)
+	if strings.Contains(frame, "SHA") {
+		var put parley.PutAttachmentResult
+		if err := json.Unmarshal(b.alice.must(parley.MethodPutAttachment, fmt.Sprintf(`{"conversationId":%q,"data":"QUJD"}`, id)), &put); err != nil {
+			b.t.Fatal(err)
+		}
+		frame = strings.ReplaceAll(frame, "SHA", put.SHA256)
+	}
+	frame = strings.ReplaceAll(frame, "CONVERSATION", id)
+	refused := b.schemas.check(b.method+".params", []byte(frame))
+	answer := parseReply(b.t, b.alice.call(b.method, frame))
+	if answer.Error == nil {
+		if err := b.results.check(b.method+".result", answer.Result); err != nil {
+			b.t.Errorf("%s: %#v\n%s", path, err, answer.Result)
+		}
+	}
+	reason := answer.reason()
+	hubRefuses := slices.Contains(byForm, reason)
+	known := slices.ContainsFunc(beyondSchemas, func(s string) bool { return strings.HasSuffix(path, s) })
+	switch {
+	case refused != nil && !hubRefuses:
+		b.t.Errorf("%s: the hub says %q, the schema refuses: %v\n%.300s", path, reason, refused, frame)
+	case refused == nil && hubRefuses && !known:
+		b.t.Errorf("%s: the hub says %s, and the schema takes it\n%.300s", path, reason, frame)
+	case refused != nil:
+		b.refused++
+	default:
+		b.taken++
+	}
+}
+
+// TestEveryBoundIsTried: the full params have every member that the schemas know, so that none is left out above.
+func TestEveryBoundIsTried(t *testing.T) {
+	for _, m := range rpc.ServedMethods() {
+		document, _ := schema.Lookup(m.Name + ".params")
+		properties, _ := decodeJSON(t, document).(map[string]any)["properties"].(map[string]any)
+		params := decodeJSON(t, []byte(fullParams[m.Name])).(map[string]any)
+		for name := range properties {
+			if _, ok := params[name]; !ok && name != "cursor" {
+				t.Errorf("the full params of %s lack %s", m.Name, name)
+			}
+		}
+	}
+}
