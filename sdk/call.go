@@ -78,6 +78,11 @@ func (c *Client) ask(ctx context.Context, enter entry, method string, body []byt
 				return nil, honest(err, unknown)
 			}
 			continue // the next connection has a pause of its own
+		case errors.Is(err, parley.ErrRateLimited) && k != lossy: // nothing was done
+			if err := c.pause(ctx, max(min(pauses.NextBackOff(), c.o.MaxBackoff), retryAfter(err))); err != nil {
+				return nil, honest(err, unknown)
+			}
+			continue
 		case k == once || k == lossy || !errors.Is(err, parley.ErrUnavailable) && !errors.Is(err, parley.ErrOutcomeUnknown):
 			return nil, err
 		}
@@ -86,6 +91,15 @@ func (c *Client) ask(ctx context.Context, enter entry, method string, body []byt
 			return nil, honest(err, unknown)
 		}
 	}
+}
+
+// retryAfter is how long the hub asks to wait, at least.
+func retryAfter(err error) time.Duration {
+	var e *parley.Error
+	if !errors.As(err, &e) {
+		return 0
+	}
+	return time.Duration(min(e.RetryAfterMs, parley.MaxWaitMs)) * time.Millisecond
 }
 
 // hasEnded reports whether err says that ctx or the client has ended.

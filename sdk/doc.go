@@ -10,6 +10,7 @@
 //     clientRequestId to find out.
 //   - createToken is never repeated after it was sent: a broken connection is [parley.ErrOutcomeUnknown]. sendDelta is not
 //     repeated either; a delta that was lost is [parley.ErrUnavailable].
+//   - Over a limit of its token a call waits as long as the hub asks, and is then made again; sendDelta is not.
 //   - closeConversation has no key. When it was repeated and finds the conversation closed by the hub with the outcome it asked
 //     for, that is a duplicate and no error.
 //   - No gap, no repeat: [Client.Events] and [Client.Subscribe] go on from their cursor over any number of reconnects.
