@@ -21,6 +21,12 @@ const (
 	jsonschema = "github.com/santhosh-tekuri/jsonschema"
 	backoff    = "github.com/cenkalti/backoff"
 	cobra      = "github.com/spf13/cobra"
+	reflector  = "github.com/invopop/jsonschema"
+	prometheus = "github.com/prometheus"
+	oidc       = "github.com/coreos/go-oidc"
+	jose       = "github.com/go-jose/go-jose"
+	yaml       = "go.yaml.in/yaml"
+	systemd    = "github.com/coreos/go-systemd"
 )
 
 // never says what a package must not depend on, through whatever it imports. A name covers what is below it.
@@ -48,6 +54,9 @@ var never = []struct {
 	{"sdk", bbolt, "Partners do not build a storage engine.", []string{"sdk/sdktest"}},
 	{"sdk", jsonschema, "Partners do not build what only the hub validates.", []string{"sdk/sdktest"}},
 	{"sdk", zerolog, "Partners choose their own logger; the sdk takes a *slog.Logger.", []string{"sdk/sdktest"}},
+	{"hub", prometheus, "The hub counts; rpc says it in Prometheus' words.", nil},
+	{"hub", oidc, "The hub knows no issuer; it takes a Verifier.", nil},
+	{"sdk", prometheus, "Partners do not build the hub's metrics.", []string{"sdk/sdktest"}},
 	{"sdk", "hub", "Partners import the client without the server.", []string{"sdk/sdktest"}},
 	{"sdk", "rpc", "Partners import the client without the server.", []string{"sdk/sdktest"}},
 	{"examples", "hub", "An example is what a partner could write.", nil},
@@ -69,6 +78,13 @@ var only = []struct {
 	{websocket, []string{"internal/wire", "cmd/parley/internal/bench"}, "One package knows sockets; the bench compares with a bare one."},
 	{jsonrpc2, []string{"internal/wire"}, "One package knows JSON-RPC frames; the sdk makes calls through wire.Peer."},
 	{cobra, []string{"cmd"}, "Flags are for the program."},
+	{reflector, []string{"internal/schema/generate"}, "One package makes schemas of types."},
+	{"internal/schema/generate", nil, "Tests make the documents; the program keeps them."},
+	{yaml, []string{"cmd/parley/internal/config"}, "One package reads the file of settings; everything else is JSON."},
+	{systemd, []string{"cmd"}, "Who started the program is known to the program."},
+	{oidc, []string{"rpc/oidc"}, "One package knows issuers."},
+	{jose, []string{"rpc/oidc"}, "One package reads signed tokens."},
+	{prometheus, []string{"rpc"}, "One package writes metrics."},
 	{zerolog, []string{"cmd", "rpc"}, "Others log by slog or return errors."},
 }
 

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -42,7 +45,12 @@ func (a *app) dialTelling(ctx context.Context, as string, n *notices) (parley.Cl
 	if err := checkEnv(); err != nil {
 		return nil, err
 	}
+	httpClient, err := hubHTTPClient()
+	if err != nil {
+		return nil, err
+	}
 	o := &sdk.Options{
+		HTTPClient: httpClient,
 		Token:      os.Getenv(envToken),
 		AgentID:    cmp.Or(as, os.Getenv(envAgent)),
 		ClientName: "parley/" + version(),
@@ -52,22 +60,53 @@ func (a *app) dialTelling(ctx context.Context, as string, n *notices) (parley.Cl
 	}
 	client, err := sdk.Dial(ctx, hubURL(), o)
 	if err != nil {
-		return nil, timedOut(ctx, err)
+		return nil, explainTLS(timedOut(ctx, err))
 	}
 	return client, nil
 }
 
 // checkEnv refuses what no hub could be reached with.
 func checkEnv() error {
-	u, err := url.Parse(hubURL())
-	if err != nil || !slices.Contains([]string{"ws", "wss", "http", "https"}, u.Scheme) || u.Host == "" {
-		return withHint(usagef("%s=%s is no address of a hub", envURL, clean(hubURL())), "such as "+defaultURL)
+	if _, err := parseHubURL(); err != nil {
+		return err
 	}
 	if os.Getenv(envToken) == "" {
 		return withHint(parley.Refuse(parley.ErrUnauthenticated, envToken+" is not set", ""),
 			"'parley serve --dev' prints a token; 'parley token create' makes one")
 	}
 	return nil
+}
+
+// parseHubURL gives the address of the hub.
+func parseHubURL() (*url.URL, error) {
+	u, err := url.Parse(hubURL())
+	if err != nil || !slices.Contains([]string{"ws", "wss", "http", "https"}, u.Scheme) || u.Host == "" {
+		return nil, withHint(usagef("%s=%s is no address of a hub", envURL, clean(hubURL())), "such as "+defaultURL)
+	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" { // and it is not quoted: it may be a secret
+		return nil, withHint(usagef("%s has more in it than an address", envURL), "a token goes into "+envToken+", never into an address")
+	}
+	return u, nil
+}
+
+// plainRequest asks for a plain route of the hub at u, which is beside its /rpc.
+func plainRequest(ctx context.Context, u *url.URL, route string) *http.Request {
+	beside := *u
+	beside.Scheme = map[string]string{"ws": "http", "wss": "https"}[u.Scheme]
+	if beside.Scheme == "" {
+		beside.Scheme = u.Scheme
+	}
+	beside.Path = strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), "/rpc") + route
+	return (&http.Request{Method: http.MethodGet, URL: &beside, Host: u.Host, Header: http.Header{}}).WithContext(ctx)
+}
+
+// hostPort is where a hub's address leads to.
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"ws": "80", "http": "80", "wss": "443", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
 }
 
 // timedOut makes the error of a call whose time was up say so.
@@ -84,4 +123,10 @@ func call[P, R any](ctx context.Context, a *app, do func(context.Context, P) (R,
 	defer cancel()
 	r, err := do(ctx, params)
 	return r, timedOut(ctx, err)
+}
+
+// isLoopback says whether a host is this machine and nobody else's.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

@@ -36,25 +36,13 @@ func (a *app) conversationListCommand() *cobra.Command {
 
 // summaries pages through listConversations.
 func (a *app) summaries(ctx context.Context, client parley.Client, status parley.Status) iter.Seq2[parley.ConversationSummary, error] {
-	return func(yield func(parley.ConversationSummary, error) bool) {
-		p := &parley.ListConversationsParams{Status: status, Limit: 100}
-		for {
-			page, err := call(ctx, a, client.ListConversations, p)
-			if err != nil {
-				yield(parley.ConversationSummary{}, err)
-				return
-			}
-			for _, s := range page.Conversations {
-				if !yield(s, nil) {
-					return
-				}
-			}
-			if page.NextCursor == "" {
-				return
-			}
-			p.Cursor = page.NextCursor
+	return rows(func(cursor string) ([]parley.ConversationSummary, string, error) {
+		page, err := call(ctx, a, client.ListConversations, &parley.ListConversationsParams{Status: status, Limit: 100, Cursor: cursor})
+		if err != nil {
+			return nil, "", err
 		}
-	}
+		return page.Conversations, page.NextCursor, nil
+	})
 }
 
 func (a *app) listJSON(ctx context.Context, client parley.Client, status parley.Status) error {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/archive"
 	"github.com/parleyhub/parley/hub/journal"
 )
 
@@ -117,23 +119,22 @@ func (d *demoShow) ending(ctx context.Context, s *stage, cases int) error {
 }
 
 // exportFile exports all of a journal to a file, and reads it again.
-func exportFile(ctx context.Context, j journal.Journal, name string) (exportReport, error) {
+func exportFile(ctx context.Context, j journal.Journal, name string) (archive.Report, error) {
 	f, err := os.Create(name)
 	if err != nil {
-		return exportReport{}, err
+		return archive.Report{}, err
 	}
-	e := &exporter{out: f}
-	if err := errors.Join(e.allOf(ctx, j), f.Close()); err != nil {
-		return exportReport{}, err
+	defer f.Close()
+	e := newExporter(f, archive.FromJournal(j))
+	if err := errors.Join(e.allOf(ctx, j), e.out.Flush()); err != nil {
+		return archive.Report{}, err
 	}
-	written, err := os.Open(name)
-	if err != nil {
-		return exportReport{}, err
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return archive.Report{}, err
 	}
-	defer written.Close()
-	r, err := verifyExport(written)
-	if err == nil && r.Events != e.events {
-		err = fmt.Errorf("%w: %d events of %d", errExport, r.Events, e.events)
+	r, err := archive.Check(f, nil)
+	if err == nil && r.Events != e.lines.Events {
+		err = fmt.Errorf("%s: %d events of %d", name, r.Events, e.lines.Events)
 	}
 	return r, err
 }

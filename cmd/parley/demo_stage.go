@@ -49,7 +49,9 @@ func (a *app) startStage(ctx context.Context, dir string, cases []*priorauth.Cas
 	}
 	h := s.server.hub
 	s.admin = h.Client(h.LocalPrincipal("admin", parley.ScopeAdmin))
-	s.startPayer(log)
+	if err := s.startPayer(log); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
 	if err := s.startClinic(ctx, a, cases); err != nil {
 		s.clinic = nil
 		return nil, errors.Join(err, s.close())
@@ -58,17 +60,25 @@ func (a *app) startStage(ctx context.Context, dir string, cases []*priorauth.Cas
 }
 
 // startPayer runs the payer's agent inside the hub.
-func (s *stage) startPayer(log zerolog.Logger) {
+func (s *stage) startPayer(log zerolog.Logger) error {
 	h := s.server.hub
 	s.payer = h.Client(h.LocalPrincipal("payer"))
 	ctx, cancel := context.WithCancel(context.Background())
 	s.stop = cancel
+	remove, err := h.RegisterAgent(parley.AgentInfo{
+		Name: "payer", Type: parley.AgentTypeAgent, Description: "Decides prior authorizations by the criteria of a health plan.",
+	})
+	if err != nil {
+		return fmt.Errorf("register the payer: %w", err)
+	}
 	o := &executors.Options{PollEvery: lookEvery, Logger: slog.New(zerolog.NewSlogHandler(log))}
 	s.serving.Go(func() {
+		defer remove()
 		if err := executors.Serve(ctx, s.payer, &priorauth.Payer{}, o); err != nil && ctx.Err() == nil {
 			log.Error().Err(err).Msg("the payer ended")
 		}
 	})
+	return nil
 }
 
 // startClinic runs this program again as the clinic, with a token that is good for these conversations only.

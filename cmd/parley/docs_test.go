@@ -20,9 +20,13 @@ var (
 
 // TestDocsQuoteRealCommands holds every command line of the documents and of the hints to the flags and arguments that there are.
 func TestDocsQuoteRealCommands(t *testing.T) {
-	lines := commandLines(t, filepath.Join("..", "..", "README.md"))
-	if len(lines) < 8 {
-		t.Fatalf("only %d command lines found in the README: %q", len(lines), lines)
+	var lines []string
+	for file, least := range map[string]int{"README.md": 8, "docs/operations.md": 15, "docs/configuration.md": 3} {
+		found := commandLines(t, filepath.Join("..", "..", filepath.FromSlash(file)))
+		if len(found) < least {
+			t.Errorf("only %d command lines found in %s: %q", len(found), file, found)
+		}
+		lines = append(lines, found...)
 	}
 	for _, hint := range hints {
 		for _, m := range regexp.MustCompile(`'(parley [^']+)'`).FindAllStringSubmatch(hint, -1) {

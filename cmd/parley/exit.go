@@ -30,7 +30,7 @@ var exitCodes = []struct {
 }{
 	{exitOK, "done"},
 	{exitFailure, "failed; the line on stderr says what and why"},
-	{exitUsage, "the command line is wrong; nothing was tried"},
+	{exitUsage, "the command line or the configuration is wrong; nothing was tried"},
 	{exitNotFound, "no such conversation, or not one that this token sees (not_found)"},
 	{exitAuth, "the token is missing, wrong or too narrow (unauthenticated, forbidden)"},
 	{exitConflict, "refused by the state of the conversation (codes 4090 to 4098, such as not_your_turn)"},
@@ -115,11 +115,17 @@ func failureOf(ctx context.Context, err error) failure {
 func classify(ctx context.Context, err error) failure {
 	var usage *usageError
 	var damage *journal.DamageError
+	var refused *tlsError
+	var part *incompleteError
 	switch {
 	case errors.As(err, &usage):
 		return failure{What: err.Error(), Reason: "usage", Hint: "see 'parley help'", exit: exitUsage}
 	case errors.As(err, &damage):
 		return failure{What: err.Error(), Reason: "damaged", Hint: "keep the files as they are and restore from a copy or an export", exit: exitFailure}
+	case errors.As(err, &part):
+		return failure{What: err.Error(), Reason: "incomplete", exit: exitFailure}
+	case errors.As(err, &refused):
+		return failure{What: err.Error(), Reason: "tls", exit: exitFailure}
 	case errors.Is(err, journal.ErrInUse):
 		return failure{What: err.Error(), Reason: "in_use",
 			Hint: "a hub has this directory open: stop it, or ask it over the wire with PARLEY_URL", exit: exitFailure}

@@ -28,10 +28,10 @@ func startMemory(t *testing.T) *server {
 	return s
 }
 
-// startServe runs "parley serve --dev" and gives what it says first and its stderr. A test that takes too long kills it.
-func startServe(t *testing.T) (cmd *exec.Cmd, first listening, stderr io.Reader) {
+// startServe runs "parley serve --dev", with further arguments, and gives what it says first and its stderr. A test that takes too long kills it.
+func startServe(t *testing.T, args ...string) (cmd *exec.Cmd, first listening, stderr io.Reader) {
 	t.Helper()
-	cmd = exec.Command("parley", "serve", "--dev", "--listen", ":0", "-o", "json")
+	cmd = exec.Command("parley", append([]string{"serve", "--dev", "--listen", ":0", "-o", "json"}, args...)...)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

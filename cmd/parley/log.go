@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/parleyhub/parley/cmd/parley/internal/config"
 )
 
 // logger writes to stderr: for eyes on a terminal, else one JSON object a line.
@@ -15,6 +17,20 @@ func (a *app) logger() zerolog.Logger {
 		return zerolog.New(w).With().Timestamp().Logger().Level(zerolog.InfoLevel)
 	}
 	return zerolog.New(a.err).With().Timestamp().Logger().Level(zerolog.InfoLevel)
+}
+
+// hubLogger is logger in the form and of the level that are set.
+func (a *app) hubLogger(c *config.Loaded) zerolog.Logger {
+	level, err := zerolog.ParseLevel(c.LogLevel)
+	if err != nil {
+		level = zerolog.InfoLevel // which no setting is
+	}
+	text := c.LogFormat == config.FormatText || c.LogFormat == config.FormatAuto && a.err.terminal && a.format != formatJSON
+	if !text {
+		return zerolog.New(a.err).With().Timestamp().Logger().Level(level)
+	}
+	w := zerolog.ConsoleWriter{Out: a.err, NoColor: !a.err.colour, TimeFormat: time.TimeOnly}
+	return zerolog.New(w).With().Timestamp().Logger().Level(level)
 }
 
 // randomToken makes the admin token of a hub that lives no longer than its process.

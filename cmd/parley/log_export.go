@@ -3,73 +3,133 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/hex"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/archive"
 	"github.com/parleyhub/parley/hub/journal"
 )
 
 func (a *app) logExportCommand() *cobra.Command {
 	var data, as string
+	var without bool
 	c := &cobra.Command{
 		Use:   "export [ID...]",
 		Short: "write conversations as lines that verify by themselves",
-		Long: `export writes one JSON object a line: conversationId, seq, hash and the event as it is stored. 'parley log verify FILE' checks it
-without a hub. Without IDs it writes all conversations.
+		Long: `export writes one JSON object a line: conversationId, seq, hash and the event as it is stored, and each attachment before the event that
+names it. 'parley log verify FILE' checks it without a hub, 'parley log import' puts it into another log. Without IDs it writes all
+conversations.
 
 With --data it reads the log of a hub that is not running. Else it asks the hub (PARLEY_URL), and compares the end with the
-hub's headHash; the token must see every event: traces are only for their authors, scope trace and admins.`,
+hub's headHash; the token must see every event: traces are only for their authors, scope trace and admins.
+
+An attachment that is gone or damaged on the hub's disk holds nothing up: its line says that it is missing. Then the code is 1, and a line
+on stderr names some.`,
 	}
 	asFlag(c, &as)
 	c.Flags().StringVar(&data, "data", "", "directory of the log of a hub that is not running")
+	c.Flags().BoolVar(&without, withoutAttachments, false, "leave the files out")
 	return a.does(c, func(ctx context.Context, args []string) error {
-		out := bufio.NewWriter(a.out)
-		e := &exporter{out: out}
-		var err error
-		if data != "" {
-			err = e.fromData(ctx, data, args)
-		} else {
-			err = a.exportOverWire(ctx, e, as, args)
-		}
-		if err != nil {
+		if err := givenData(c, data); err != nil {
 			return err
 		}
-		a.err.linef("%s in %s", count(e.events, "event"), count(e.conversations, "conversation"))
-		return out.Flush()
+		args = once(args)
+		if data != "" {
+			return a.exportData(ctx, data, args, without)
+		}
+		return a.exportOverWire(ctx, as, args, without)
 	})
+}
+
+// once gives each of ids in its first place.
+func once(ids []string) []string {
+	var each []string
+	for _, id := range ids {
+		if !slices.Contains(each, id) {
+			each = append(each, id)
+		}
+	}
+	return each
+}
+
+// andFiles tells of attachments where there are some.
+func andFiles(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return ", " + count(n, "attachment")
 }
 
 // exporter writes lines and counts them.
 type exporter struct {
-	out                   io.Writer
-	events, conversations int64
+	out           *bufio.Writer
+	lines         *archive.Writer
+	conversations int64
 }
 
-func (e *exporter) write(l exportLine) error {
-	e.events++
-	_, err := e.out.Write(l.encode())
-	return err
+// newExporter writes to w. fetch gives the attachments; nil leaves them out.
+func newExporter(w io.Writer, fetch archive.Fetch) *exporter {
+	out := bufio.NewWriter(w)
+	return &exporter{out: out, lines: archive.NewWriter(out, fetch)}
 }
 
-func (e *exporter) fromData(ctx context.Context, data string, ids []string) error {
+// exported ends an export.
+func (a *app) exported(e *exporter) error {
+	if err := e.out.Flush(); err != nil {
+		return err
+	}
+	a.err.linef("%s in %s%s", count(e.lines.Events, "event"), count(e.conversations, "conversation"), andFiles(e.lines.Attachments))
+	return incomplete(e.lines.Missing)
+}
+
+// chain is the hash chain of one conversation as far as it was followed.
+type chain struct {
+	id   string
+	head journal.Head
+}
+
+func newChain(id string) *chain { return &chain{id: id, head: journal.Head{Hash: journal.Genesis(id)}} }
+
+// next adds an event.
+func (c *chain) next(event []byte) {
+	c.head = journal.Head{Seq: c.head.Seq + 1, Hash: c.head.Hash.Next(event)}
+}
+
+func (c *chain) headHash() string { return hex.EncodeToString(c.head.Hash[:]) }
+
+func (e *exporter) write(c *chain, event []byte) error {
+	return e.lines.Event(c.id, c.head.Seq, c.head.Hash, event)
+}
+
+func (a *app) exportData(ctx context.Context, data string, ids []string, without bool) error {
 	j, err := openExisting(data)
 	if err != nil {
 		return err
 	}
 	defer j.Close()
-	if len(ids) > 0 {
-		for _, id := range ids {
-			if err := e.journaled(ctx, j, id); err != nil {
-				return err
-			}
-		}
-		return nil
+	fetch := archive.FromJournal(j)
+	if without {
+		fetch = nil
 	}
-	return e.allOf(ctx, j)
+	e := newExporter(a.out, fetch)
+	if len(ids) == 0 {
+		err = e.allOf(ctx, j)
+	}
+	for _, id := range ids {
+		if err == nil {
+			err = e.journaled(ctx, j, id)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return a.exported(e)
 }
 
 // allOf exports every conversation of a journal but the hub's own, which begin with "~".
@@ -104,11 +164,11 @@ func (e *exporter) journaled(ctx context.Context, j journal.Journal, id string) 
 			break
 		}
 		for _, r := range page {
-			line := c.next(r.Data, r.Final)
-			if c.head.Hash != r.Hash || line.Seq != r.Seq {
+			c.next(r.Data)
+			if c.head.Hash != r.Hash || c.head.Seq != r.Seq {
 				return &journal.DamageError{Position: r.Position, Conversation: id, Seq: r.Seq, What: "hash chain"}
 			}
-			if err := e.write(line); err != nil {
+			if err := e.write(c, r.Data); err != nil {
 				return err
 			}
 		}
@@ -121,62 +181,4 @@ func (e *exporter) journaled(ctx context.Context, j journal.Journal, id string) 
 	}
 	e.conversations++
 	return nil
-}
-
-func (a *app) exportOverWire(ctx context.Context, e *exporter, as string, ids []string) error {
-	client, err := a.dial(ctx, as)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	if len(ids) == 0 {
-		for s, err := range a.summaries(ctx, client, "") {
-			if err != nil {
-				return err
-			}
-			ids = append(ids, s.ConversationID)
-		}
-	}
-	for _, id := range ids {
-		if err := a.exportConversation(ctx, client, e, id); err != nil {
-			return fmt.Errorf("export %s: %w", id, err)
-		}
-	}
-	return nil
-}
-
-// exportConversation exports what the log holds when it is asked, up to the head of a snapshot, whose hash the chain must meet.
-func (a *app) exportConversation(ctx context.Context, client parley.Client, e *exporter, id string) error {
-	snap, err := call(ctx, a, client.GetConversation, &parley.GetConversationParams{ConversationID: id, Limit: 1})
-	if err != nil {
-		return err
-	}
-	c := newChain(id)
-	for ev, err := range a.pages(ctx, client, id, 0) {
-		if err != nil {
-			return err
-		}
-		if ev.Seq > snap.LatestSeq {
-			break
-		}
-		if ev.Seq != c.head.Seq+1 {
-			return hidden(c.head.Seq + 1)
-		}
-		if err := e.write(c.next(rawEvent(&ev), ev.Closes())); err != nil {
-			return err
-		}
-	}
-	if c.head.Seq < snap.LatestSeq {
-		return hidden(c.head.Seq + 1)
-	}
-	if c.headHash() != snap.HeadHash {
-		return fmt.Errorf("the events give head hash %.12s, the hub says %.12s", c.headHash(), snap.HeadHash)
-	}
-	e.conversations++
-	return nil
-}
-
-func hidden(seq int64) error {
-	return withHint(parley.Refuse(parley.ErrForbidden, fmt.Sprintf("this token does not see seq %d, and a chain has no gaps", seq), ""),
-		"export with a token that has scope trace or admin, or with --data")
 }

@@ -31,10 +31,10 @@ func TestExportComparesHeadHash(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := &app{timeout: defaultTimeout}
-	if err := a.exportConversation(t.Context(), client, &exporter{out: io.Discard}, "c1"); err != nil {
+	if err := a.exportConversation(t.Context(), client, newExporter(io.Discard, nil), "c1"); err != nil {
 		t.Error(err)
 	}
-	err = a.exportConversation(t.Context(), otherHead{client}, &exporter{out: io.Discard}, "c1")
+	err = a.exportConversation(t.Context(), otherHead{client}, newExporter(io.Discard, nil), "c1")
 	if err == nil || !strings.Contains(err.Error(), "head hash") {
 		t.Errorf("the hub's hash is another, and the export says %v", err)
 	}

@@ -47,7 +47,8 @@ func (a *app) root() *cobra.Command {
 Start one and look:   parley demo
 Start one and stay:   parley serve --dev
 
-Commands that talk to a hub read PARLEY_URL (default ` + defaultURL + `), PARLEY_TOKEN and PARLEY_AGENT.`,
+Commands that talk to a hub read PARLEY_URL (default ` + defaultURL + `), PARLEY_TOKEN and PARLEY_AGENT, and for TLS
+PARLEY_CA (further authorities), PARLEY_CERT and PARLEY_KEY (a client certificate). Is something wrong?   parley doctor`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
@@ -56,13 +57,15 @@ Commands that talk to a hub read PARLEY_URL (default ` + defaultURL + `), PARLEY
 	}
 	root.PersistentFlags().StringVarP(&a.format, "output", "o", formatText, "what stdout gets: text or json")
 	root.PersistentFlags().DurationVar(&a.timeout, "timeout", defaultTimeout, "how long a call to the hub may take")
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
 		a.serveCommand(), a.demoCommand(), a.demoClinicCommand(),
-		a.conversationCommand(), a.sendCommand(), a.tailCommand(), a.chatCommand(),
-		a.tokenCommand(), a.logCommand(), a.benchCommand(), a.benchEchoCommand(), a.versionCommand(),
-		exitCodesTopic(),
+		a.conversationCommand(), a.sendCommand(), a.tailCommand(), a.chatCommand(), a.attachmentCommand(),
+		a.tokenCommand(), a.agentCommand(), a.statsCommand(), a.logCommand(), a.benchCommand(), a.benchEchoCommand(), a.versionCommand(),
+		a.configCommand(), a.schemaCommand(), a.doctorCommand(), a.readyCommand(), a.completionCommand(), exitCodesTopic(),
 	)
+	addCompletion(root)
 	return root
 }
 

@@ -35,6 +35,9 @@ func TestMain(m *testing.M) {
 //	jsonset VAR FIELD     set a variable to a field of the JSON object on the last stdout
 //	outset VAR            set a variable to the last stdout
 //	flip FILE TEXT        change the byte after the first TEXT in a file
+//	certificates DIR DAYS [NAME...]
+//	                      make a new authority, ca.pem, and a pair for 127.0.0.1 and the names that ends in so many days
+//	hangup NAME           send SIGHUP
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
@@ -46,6 +49,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"hub": startScriptHub, "hubends": endScriptHub, "hubkill": killScriptHub, "begin": begin, "ends": ends,
 			"exits": expectExit, "jsonset": setFromJSON, "outset": setFromOutput, "flip": flipByte,
+			"certificates": makeCertificates, "hangup": hangUp,
 		},
 		RequireUniqueNames: true,
 	})
@@ -68,7 +72,7 @@ func start(ts *testscript.TestScript, name, pattern string, args []string) *proc
 	p := &process{cmd: exec.Command(args[0], args[1:]...)}
 	p.cmd.Dir = ts.MkAbs(".")
 	p.cmd.Env = os.Environ()
-	for _, v := range []string{"HOME", envURL, envToken, envDevToken} {
+	for _, v := range []string{"HOME", envURL, envToken, envDevToken, envCA, envCert, envKey} {
 		p.cmd.Env = append(p.cmd.Env, v+"="+ts.Getenv(v))
 	}
 	p.cmd.Stderr = &p.stderr

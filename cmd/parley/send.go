@@ -15,6 +15,7 @@ type sendFlags struct {
 	as, finality, key, data, schema, status, reason string
 	turn, afterSeq                                  int64
 	fenced                                          bool // by afterSeq
+	attach                                          []string
 }
 
 func (a *app) sendCommand() *cobra.Command {
@@ -22,7 +23,8 @@ func (a *app) sendCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "send ID [TEXT|-]",
 		Short: "say something in a conversation",
-		Long: `send appends a message and prints its seq and turn. TEXT may be "-" for stdin; it may be left out where --data is given.
+		Long: `send appends a message and prints its seq and turn. TEXT may be "-" for stdin; it may be left out where --data or --attach is given.
+Files of --attach are added to the conversation first, and stay there when the message is refused.
 Repeating a send with the same --key and the same words is safe: it is done once.`,
 		Args: cobra.RangeArgs(1, 2),
 	}
@@ -33,6 +35,7 @@ Repeating a send with the same --key and the same words is safe: it is done once
 	c.Flags().StringVar(&f.key, "key", "", "idempotency key (clientRequestId)")
 	c.Flags().StringVar(&f.data, "data", "", "JSON that goes with the text")
 	c.Flags().StringVar(&f.schema, "schema", "", "name of the shape of --data")
+	c.Flags().StringArrayVar(&f.attach, "attach", nil, "FILE or FILE:type/subtype that goes with it; may be repeated")
 	c.Flags().StringVar(&f.status, "status", "", "outcome, with --finality conversation: completed, failed or canceled")
 	c.Flags().StringVar(&f.reason, "reason", "", "reason of the outcome")
 	return a.does(c, func(ctx context.Context, args []string) error {
@@ -42,7 +45,7 @@ Repeating a send with the same --key and the same words is safe: it is done once
 }
 
 func (a *app) send(ctx context.Context, f sendFlags, args []string) error {
-	p, err := a.sendParams(f, args)
+	m, p, err := a.sendParams(f, args)
 	if err != nil {
 		return err
 	}
@@ -51,6 +54,12 @@ func (a *app) send(ctx context.Context, f sendFlags, args []string) error {
 		return err
 	}
 	defer client.Close()
+	if m.Attachments, err = a.attach(ctx, client, args[0], f.attach); err != nil {
+		return err
+	}
+	if p.Payload, err = json.Marshal(m); err != nil {
+		return err
+	}
 	r, err := call(ctx, a, client.SendMessage, p)
 	if err != nil {
 		return err
@@ -66,39 +75,34 @@ func (a *app) send(ctx context.Context, f sendFlags, args []string) error {
 	return nil
 }
 
-func (a *app) sendParams(f sendFlags, args []string) (*parley.SendMessageParams, error) {
+// sendParams gives what is said, and the call that says it but for its payload.
+func (a *app) sendParams(f sendFlags, args []string) (*parley.Message, *parley.SendMessageParams, error) {
 	text, err := a.sendText(args[1:])
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if text == "" && f.data == "" {
-		return nil, usagef("nothing to say: give a TEXT or --data")
+	if text == "" && f.data == "" && len(f.attach) == 0 {
+		return nil, nil, usagef("nothing to say: give a TEXT, --data or --attach")
 	}
 	if f.data != "" && !json.Valid([]byte(f.data)) {
-		return nil, usagef("--data is not JSON")
+		return nil, nil, usagef("--data is not JSON")
 	}
 	finality := parley.Finality(f.finality)
 	if !finality.Valid() {
-		return nil, usagef("--finality %s: expected none, turn or conversation", f.finality)
+		return nil, nil, usagef("--finality %s: expected none, turn or conversation", f.finality)
 	}
 	outcome, err := parseOutcome(f.status, f.reason)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if outcome != nil && finality != parley.FinalityConversation {
-		return nil, usagef("--status and --reason go with --finality conversation")
+		return nil, nil, usagef("--status and --reason go with --finality conversation")
 	}
-	payload, err := json.Marshal(parley.Message{Text: text, Data: json.RawMessage(f.data), Schema: f.schema})
-	if err != nil {
-		return nil, err
-	}
-	p := &parley.SendMessageParams{
-		ConversationID: args[0], Payload: payload, Finality: finality, Turn: f.turn, Outcome: outcome, ClientRequestID: f.key,
-	}
+	p := &parley.SendMessageParams{ConversationID: args[0], Finality: finality, Turn: f.turn, Outcome: outcome, ClientRequestID: f.key}
 	if f.fenced {
 		p.AfterSeq = &f.afterSeq
 	}
-	return p, nil
+	return &parley.Message{Text: text, Data: json.RawMessage(f.data), Schema: f.schema}, p, nil
 }
 
 func (a *app) sendText(args []string) (string, error) {

@@ -4,81 +4,114 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 
+	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
 
-	"github.com/parleyhub/parley/hub/journal"
-	"github.com/parleyhub/parley/hub/journal/bolt"
-	"github.com/parleyhub/parley/hub/journal/memory"
+	"github.com/parleyhub/parley/cmd/parley/internal/config"
+	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/rpc"
+	"github.com/parleyhub/parley/rpc/oidc"
 )
 
 // envDevToken is the admin token of a dev hub, where one is wished.
 const envDevToken = "PARLEY_DEV_TOKEN"
 
-const defaultListen = "127.0.0.1:7447"
-
-type serveFlags struct {
-	dev, insecurePublic      bool
-	listen, data, readyFile  string
-	allowHosts, allowOrigins []string
-}
-
 func (a *app) serveCommand() *cobra.Command {
-	var f serveFlags
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "run a hub",
 		Long: `serve runs a hub until SIGTERM or SIGINT. Then it takes no new calls, tells its clients, finishes what was begun within 10 s, and
-ends with code 0. A second signal ends it at once.
+ends with code 0. A second signal ends it at once. SIGHUP, unless stderr is a terminal, makes it read its certificates and open its audit
+log anew.
 
-The first line of stdout tells where it listens; it is printed when the hub takes calls.
+The first line of stdout tells where it listens; it is printed when the hub takes calls. A service manager that asks for it (NOTIFY_SOCKET)
+is told too. --ready-file gets that line as well, whole or not at all; one that is there from before is removed first.
+
+Every setting may also stand in the environment (PARLEY_LISTEN for --listen) or in a file (--config); a flag is the strongest, then the
+environment, then the file. See docs/configuration.md, 'parley config show' and 'parley config check'.
 
 With --dev it makes an admin token (or takes $` + envDevToken + `), listens on loopback only and, without --data, keeps everything in
 memory. Without --dev make the first token while no hub runs: parley token create --admin --data DIR`,
 		Args: cobra.NoArgs,
 	}
-	c.Flags().BoolVar(&f.dev, "dev", false, "for development: loopback only, with an admin token")
-	c.Flags().StringVar(&f.listen, "listen", defaultListen, "address to listen on; a port alone means loopback, port 0 any free one")
-	c.Flags().StringVar(&f.data, "data", "", "directory of the log (default: memory with --dev, else "+displayDataDir()+")")
-	c.Flags().StringArrayVar(&f.allowHosts, "allow-host", nil, "a further name that clients may call this hub by (repeatable)")
-	c.Flags().StringArrayVar(&f.allowOrigins, "allow-origin", nil, "an origin whose pages may call this hub (repeatable)")
-	c.Flags().BoolVar(&f.insecurePublic, "insecure-public", false, "listen beyond loopback although there is no TLS")
-	c.Flags().StringVar(&f.readyFile, "ready-file", "", "also write the first line of stdout to this file")
+	f := settingFlags(c)
 	return a.does(c, func(ctx context.Context, _ []string) error { return a.serve(ctx, f) })
 }
 
-func (a *app) serve(ctx context.Context, f serveFlags) error {
-	addr, err := listenAddress(f)
+func (a *app) serve(ctx context.Context, f *hubFlags) error {
+	settings, warnings, err := examine(f)
+	if err != nil {
+		return a.faulty(err)
+	}
+	log := a.hubLogger(settings)
+	for _, w := range warnings {
+		log.Warn().Msg(w.String())
+	}
+	verifier, err := verifierOf(ctx, settings)
 	if err != nil {
 		return err
 	}
-	j, where, err := openServeJournal(f)
+	parts, err := openParts(settings, log)
 	if err != nil {
 		return err
 	}
-	token := ""
+	defer parts.close()
+	kept, j, err := openServeJournal(settings, f.dev)
+	if err != nil {
+		return err
+	}
+	if err := removeReady(settings); err != nil { // now that the log is this hub's, and so no other hub that runs has written it
+		return errors.Join(err, j.Close())
+	}
+	o := serverOptions{
+		journal: j, addr: settings.Listening(), metricsAddr: settings.MetricsListening(),
+		log: log, door: doorOptions(settings, f.dev), verifier: verifier, tls: parts.tlsConfig(),
+	}
+	o.door.Audit = parts.auditLogger()
 	if f.dev {
-		token = cmp.Or(os.Getenv(envDevToken), randomToken())
+		o.rootToken = cmp.Or(os.Getenv(envDevToken), randomToken())
 	}
-	s, err := startServer(serverOptions{
-		journal: j, addr: addr, rootToken: token, log: a.logger(),
-		allowHosts: f.allowHosts, allowOrigins: f.allowOrigins,
-	})
+	s, err := startServer(o)
 	if err != nil {
 		return errors.Join(err, j.Close())
 	}
-	if err := a.announce(s, f, where, token); err != nil {
+	if !a.err.terminal { // the end of a terminal is a SIGHUP too, and then a hub ends with it
+		parts.followHangups()
+	}
+	if err := a.announce(s, settings, kept, o.rootToken); err != nil {
 		return errors.Join(err, s.close())
 	}
+	tellManager(log, daemon.SdNotifyReady)
 	tuneRuntime()
 	return s.run(ctx)
+}
+
+// doorOptions are the settings of the door. A dev hub has no limits.
+func doorOptions(c *config.Loaded, dev bool) rpc.Options {
+	o := rpc.Options{
+		AllowHosts: c.Hosts(), AllowOrigins: c.AllowOrigins,
+		TrustedProxies: c.Proxies(), MaxPending: c.MaxPending, MaxPendingOfOne: c.MaxPendingOfOne,
+	}
+	if !dev {
+		o.Rates = &rpc.Rates{
+			WritesPerSecond: c.Limits.WritesPerSecond, WriteBurst: c.Limits.WriteBurst,
+			BytesPerSecond: c.Limits.BytesPerSecond, ByteBurst: c.Limits.ByteBurst,
+			Streams: c.Limits.Streams,
+		}
+	}
+	return o
+}
+
+// verifierOf takes the tokens of the issuer that is set; nil without one. The issuer is not asked yet.
+func verifierOf(ctx context.Context, c *config.Loaded) (hub.Verifier, error) {
+	if c.OIDC.Issuer == "" {
+		return nil, nil
+	}
+	return oidc.New(ctx, oidc.Options{Issuer: c.OIDC.Issuer, Audience: c.OIDC.Audience, AgentClaim: c.OIDC.Claim, AllowAdmin: c.OIDC.AllowAdmin})
 }
 
 // hubGCPercent trades memory for time: a hub keeps little and throws much away, so collecting at twice the live heap, Go's default, is
@@ -98,90 +131,3 @@ func tuneRuntime() {
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + syncProcs)
 	}
 }
-
-// listenAddress checks where the flags want to listen: anything but loopback has to be asked for by name, and a dev hub never
-// leaves the machine.
-func listenAddress(f serveFlags) (string, error) {
-	listen := f.listen
-	if _, err := strconv.ParseUint(listen, 10, 16); err == nil {
-		listen = ":" + listen // a port alone
-	}
-	host, port, err := net.SplitHostPort(listen)
-	if err != nil {
-		return "", usagef("--listen %s: expected HOST:PORT", f.listen)
-	}
-	if host == "" {
-		host = "127.0.0.1"
-	}
-	addr := net.JoinHostPort(host, port)
-	switch {
-	case isLoopback(host):
-		return addr, nil
-	case f.dev:
-		return "", withHint(usagef("--dev listens on loopback only, not on %s: its admin token is for this machine", host),
-			"leave --dev out and make tokens with 'parley token create'")
-	case !f.insecurePublic:
-		return "", withHint(usagef("%s is not loopback and this version has no TLS: tokens would cross the network in clear", host),
-			"put a TLS proxy before a loopback hub, or insist with --insecure-public")
-	}
-	return addr, nil
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// openServeJournal opens what the hub writes to, and says where that is.
-func openServeJournal(f serveFlags) (journal.Journal, string, error) {
-	if f.dev && f.data == "" {
-		return memory.New(), "in memory: gone when the hub stops (--data DIR keeps it)", nil
-	}
-	dir, err := dataDir(f.data)
-	if err != nil {
-		return nil, "", err
-	}
-	j, err := openData(dir)
-	return j, "in " + dir, err
-}
-
-// openData opens the log in a directory, which is made if it is absent.
-func openData(dir string) (journal.Journal, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	j, err := bolt.Open(dir, nil)
-	if err != nil {
-		return nil, fmt.Errorf("open the log in %s: %w", dir, err)
-	}
-	return j, nil
-}
-
-// openExisting is openData for a directory that must hold a log.
-func openExisting(flag string) (journal.Journal, error) {
-	dir, err := dataDir(flag)
-	if err != nil {
-		return nil, err
-	}
-	if !bolt.Exists(dir) {
-		return nil, withHint(fmt.Errorf("%s holds no log", dir), "--data names the directory of a hub's log")
-	}
-	return openData(dir)
-}
-
-// dataDir gives the directory that --data names, else the one of the XDG rules.
-func dataDir(flag string) (string, error) {
-	if flag != "" {
-		return flag, nil
-	}
-	if state := os.Getenv("XDG_STATE_HOME"); state != "" {
-		return filepath.Join(state, "parley"), nil
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", withHint(err, "name a directory with --data")
-	}
-	return filepath.Join(home, ".local", "state", "parley"), nil
-}
-
-func displayDataDir() string { return "$XDG_STATE_HOME/parley" }

@@ -1,48 +1,89 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
+	"strings"
+
+	"github.com/parleyhub/parley/cmd/parley/internal/config"
 )
 
 // listening is the first line of stdout with -o json.
 type listening struct {
 	Listening string `json:"listening"`
 	URL       string `json:"url"`
+	// Metrics is where /metrics is served without a token, if that was asked for.
+	Metrics string `json:"metrics,omitempty"`
 	// Token is the admin token of a dev hub.
 	Token string `json:"token,omitempty"`
 }
 
-// announce tells that the hub takes calls, and how to make some.
-func (a *app) announce(s *server, f serveFlags, where, token string) error {
+// announce tells that the hub takes calls, and how to make some. dir is where the log is; empty: in memory. token is that of a dev hub.
+func (a *app) announce(s *server, c *config.Loaded, dir, token string) error {
 	first := "listening on " + s.url
-	if f.readyFile != "" {
-		if err := os.WriteFile(f.readyFile, []byte(first+"\n"), 0o600); err != nil {
+	if c.ReadyFile != "" {
+		if err := writeReady(c.ReadyFile, first+"\n"); err != nil {
 			return fmt.Errorf("write the ready file: %w", err)
 		}
 	}
 	if a.format == formatJSON {
-		if err := a.out.json(listening{Listening: s.addr, URL: s.url, Token: token}); err != nil {
+		if err := a.out.json(listening{Listening: s.addr, URL: s.url, Metrics: s.metricsURL, Token: token}); err != nil {
 			return err
 		}
 	} else {
 		a.out.line(first)
 	}
-	a.err.line("the log is kept " + where)
+	if s.metricsURL != "" {
+		a.err.line("metrics are at " + s.metricsURL)
+	}
+	if dir == "" {
+		a.err.line("the log is kept in memory: gone when the hub stops (--data DIR keeps it)")
+	} else {
+		a.err.line("the log is kept in " + clean(dir))
+	}
 	switch {
-	case f.dev:
+	case token != "":
 		a.explainDev(s.url, token)
-	case !s.hasTokens():
-		a.err.line("no token was made yet: stop this hub and run 'parley token create --admin" + dataArgument(f) + "'")
+	case !s.hasTokens() && c.OIDC.Issuer == "":
+		a.err.line("no token was made yet: stop this hub and run 'parley token create --admin --data " + clean(shellWord(dir)) + "'")
 	}
 	return nil
 }
 
-func dataArgument(f serveFlags) string {
-	if f.data == "" {
-		return ""
+// writeReady writes the ready file, which is there whole or not at all.
+func writeReady(name, text string) error {
+	f, err := createWhole(name)
+	if err != nil {
+		return err
 	}
-	return " --data " + f.data
+	defer f.discard()
+	if _, err := io.WriteString(f, text); err != nil {
+		return err
+	}
+	return f.commit()
+}
+
+// removeReady removes the ready file of a hub that was there before: this one is not ready yet.
+func removeReady(c *config.Loaded) error {
+	if c.ReadyFile == "" {
+		return nil
+	}
+	if err := os.Remove(c.ReadyFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the old ready file: %w", err)
+	}
+	return nil
+}
+
+// shellWord quotes a word for a shell, where it has to be.
+func shellWord(word string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+:@%,="
+	if word != "" && strings.Trim(word, plain) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // explainDev prints lines to copy into another terminal.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/rs/zerolog"
 
 	"github.com/parleyhub/parley/hub"
@@ -20,24 +22,32 @@ import (
 const drainTimeout = 9 * time.Second
 
 type serverOptions struct {
-	journal                  journal.Journal
-	addr                     string
-	rootToken                string
-	log                      zerolog.Logger
-	allowHosts, allowOrigins []string
+	journal journal.Journal
+	addr    string
+	// metricsAddr is where /metrics is served besides, without a token; empty: nowhere.
+	metricsAddr string
+	rootToken   string
+	log         zerolog.Logger
+	// door is without its logger.
+	door rpc.Options
+	// verifier takes tokens that the hub has not made; nil: there are none.
+	verifier hub.Verifier
+	// tls is nil for a hub that speaks in clear.
+	tls *tls.Config
 }
 
-// server is a hub behind its door on a TCP address. It owns the journal that it was given.
+// server is a hub behind its doors on TCP addresses. It owns the journal that it was given.
 type server struct {
-	addr, url string
+	addr, url  string
+	metricsURL string // empty: there is no such door
 
 	journal journal.Journal
 	hub     *hub.Hub
 	door    *rpc.Server
-	http    *http.Server
+	http    []*http.Server
 	log     zerolog.Logger
 	drain   time.Duration // drainTimeout, but for tests
-	ended   chan error    // of http.Serve; one value
+	ended   chan error    // of http.Serve; one value for each of http
 }
 
 // startServer takes calls when it returns.
@@ -45,30 +55,82 @@ func startServer(o serverOptions) (*server, error) {
 	logger := slog.New(zerolog.NewSlogHandler(o.log))
 	h, err := hub.Open(o.journal, &hub.Options{
 		RootToken: o.rootToken,
+		Verifier:  o.verifier,
 		Version:   version(),
 		Logger:    logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the hub: %w", err)
 	}
-	l, err := net.Listen("tcp", o.addr)
+	listeners, err := listen(o.addr, o.metricsAddr)
 	if err != nil {
-		return nil, errors.Join(withHint(err, "another hub there? --listen :0 takes any free port"), h.Close())
+		return nil, errors.Join(err, h.Close())
 	}
+	o.door.Logger = logger
 	s := &server{
-		addr: l.Addr().String(), journal: o.journal, hub: h, log: o.log, drain: drainTimeout, ended: make(chan error, 1),
-		door: rpc.NewServer(h, &rpc.Options{Logger: logger, AllowHosts: o.allowHosts, AllowOrigins: o.allowOrigins}),
+		journal: o.journal, hub: h, door: rpc.NewServer(h, &o.door), log: o.log, drain: drainTimeout,
+		ended: make(chan error, len(listeners)),
 	}
+	s.open(listeners[0], o.tls, logger)
+	if len(listeners) > 1 {
+		s.metricsURL = "http://" + listeners[1].Addr().String() + "/metrics"
+		s.serve(listeners[1], newHTTPServer(s.door.MetricsHandler(), logger))
+	}
+	return s, nil
+}
+
+// listen gives a listener for each address that is not empty, or none.
+func listen(addresses ...string) (listeners []net.Listener, err error) {
+	for _, addr := range addresses {
+		if addr == "" {
+			continue
+		}
+		l, err := net.Listen("tcp", addr)
+		if err != nil {
+			for _, l := range listeners {
+				_ = l.Close() // nothing has come to it
+			}
+			return nil, withHint(err, "another hub there? --listen :0 takes any free port")
+		}
+		listeners = append(listeners, l)
+	}
+	return listeners, nil
+}
+
+// open serves the hub's door. Connections are counted below TLS, so that one counts before its handshake.
+func (s *server) open(l net.Listener, config *tls.Config, logger *slog.Logger) {
+	s.addr = l.Addr().String()
+	l = s.door.Listener(l)
 	s.url = "ws://" + s.addr + "/rpc"
-	s.http = &http.Server{
-		Handler:           s.door,
+	if config != nil {
+		s.url = "wss://" + s.addr + "/rpc"
+		l = tls.NewListener(l, config)
+	}
+	h := newHTTPServer(s.door, logger)
+	h.ConnContext = s.door.ConnContext
+	s.serve(l, h)
+}
+
+// newHTTPServer bounds what a peer may cost before a handler sees it. What a handler writes has deadlines of its own: streams have no end.
+// HTTP/2 is not spoken: a WebSocket begins as HTTP/1.1.
+func newHTTPServer(handler http.Handler, logger *slog.Logger) *http.Server {
+	h := &http.Server{
+		Handler:           handler,
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug), // broken requests are the peer's fault
+		Protocols:         new(http.Protocols),
+		// OPTIONS * is for the handler: it looks at Host first.
+		DisableGeneralOptionsHandler: true,
 	}
-	go func() { s.ended <- s.http.Serve(l) }()
-	return s, nil
+	h.Protocols.SetHTTP1(true)
+	return h
+}
+
+func (s *server) serve(l net.Listener, h *http.Server) {
+	s.http = append(s.http, h)
+	go func() { s.ended <- h.Serve(l) }()
 }
 
 // run serves until ctx ends, and then drains; or until the hub can write no more.
@@ -76,6 +138,7 @@ func (s *server) run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		s.log.Info().Msg("draining")
+		tellManager(s.log, daemon.SdNotifyStopping)
 		err := s.close()
 		switch {
 		case err == nil:
@@ -86,6 +149,7 @@ func (s *server) run(ctx context.Context) error {
 		}
 		return err
 	case <-s.hub.Failed():
+		tellManager(s.log, daemon.SdNotifyStopping)
 		return errors.Join(withHint(fmt.Errorf("the log takes no more writes: %w", s.hub.Err()),
 			"look after the disk and start the hub again: clients retry what was not acknowledged"), s.close())
 	case err := <-s.ended:
@@ -99,15 +163,19 @@ func (s *server) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.drain)
 	defer cancel()
 	s.hub.Drain()
-	doorErr := s.door.Shutdown(ctx)
-	httpErr := s.http.Shutdown(ctx)
-	if httpErr != nil {
-		_ = s.http.Close() // connections that did not end by themselves
+	err := s.door.Shutdown(ctx)
+	for _, h := range s.http {
+		if late := h.Shutdown(ctx); late != nil {
+			_ = h.Close() // connections that did not end by themselves
+			err = errors.Join(err, late)
+		}
 	}
-	if err := <-s.ended; !errors.Is(err, http.ErrServerClosed) {
-		httpErr = errors.Join(httpErr, err)
+	for range s.http {
+		if ended := <-s.ended; !errors.Is(ended, http.ErrServerClosed) {
+			err = errors.Join(err, ended)
+		}
 	}
-	return errors.Join(doorErr, httpErr, s.hub.Close(), s.journal.Close())
+	return errors.Join(err, s.hub.Close(), s.journal.Close())
 }
 
 // tokensConversation is where the hub keeps its tokens.

@@ -45,27 +45,3 @@ func TestServerEndsWhenItCannotWrite(t *testing.T) {
 		t.Errorf("reported as %+v", f)
 	}
 }
-
-// TestListenAddress: what is allowed to be listened on.
-func TestListenAddress(t *testing.T) {
-	for _, c := range []struct {
-		f    serveFlags
-		want string // empty: refused
-	}{
-		{serveFlags{dev: true, listen: "127.0.0.1:1"}, "127.0.0.1:1"},
-		{serveFlags{dev: true, listen: ":0"}, "127.0.0.1:0"},
-		{serveFlags{dev: true, listen: "[::1]:1"}, "[::1]:1"},
-		{serveFlags{dev: true, listen: "localhost:1"}, "localhost:1"},
-		{serveFlags{dev: true, listen: "0.0.0.0:1"}, ""},
-		{serveFlags{dev: true, listen: "10.0.0.1:1", insecurePublic: true}, ""},
-		{serveFlags{dev: true, listen: "localhost.example.com:1"}, ""},
-		{serveFlags{listen: "0.0.0.0:1"}, ""},
-		{serveFlags{listen: "0.0.0.0:1", insecurePublic: true}, "0.0.0.0:1"},
-		{serveFlags{listen: "nonsense"}, ""},
-	} {
-		got, err := listenAddress(c.f)
-		if got != c.want || (err == nil) != (c.want != "") {
-			t.Errorf("%+v: %q, %v; expected %q", c.f, got, err, c.want)
-		}
-	}
-}

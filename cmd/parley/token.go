@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/hub/journal"
 )
 
 type tokenFlags struct {
@@ -20,7 +22,7 @@ type tokenFlags struct {
 }
 
 func (a *app) tokenCommand() *cobra.Command {
-	return group(&cobra.Command{Use: "token", Short: "make tokens"}, a.tokenCreateCommand())
+	return group(&cobra.Command{Use: "token", Short: "make, list and revoke tokens"}, a.tokenCreateCommand(), a.tokenListCommand(), a.tokenRevokeCommand())
 }
 
 func (a *app) tokenCreateCommand() *cobra.Command {
@@ -43,7 +45,7 @@ With --data it writes into the log of a hub that is not running: that is how a h
 	c.Flags().StringSliceVar(&f.conversations, "conversations", nil, "only these conversations (default: those of the token that makes it)")
 	c.Flags().DurationVar(&f.expires, "expires", 0, "how long it lasts, such as 24h (default: as long as the token that makes it)")
 	c.Flags().BoolVar(&f.admin, "admin", false, "scope admin: everything, as anybody")
-	c.Flags().StringVar(&f.data, "data", "", "directory of the log of a hub that is not running")
+	tokenDataFlag(c, &f.data)
 	return a.does(c, func(ctx context.Context, _ []string) error {
 		if err := f.given(c.Flags()); err != nil {
 			return err
@@ -110,32 +112,41 @@ func (f tokenFlags) params() (*parley.CreateTokenParams, error) {
 	return p, nil
 }
 
-func (a *app) makeToken(ctx context.Context, data string, p *parley.CreateTokenParams) (*parley.CreateTokenResult, error) {
-	if data != "" {
-		return offlineToken(ctx, data, p)
-	}
-	client, err := a.dial(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	defer client.Close()
-	return call(ctx, a, client.CreateToken, p)
+func (a *app) makeToken(ctx context.Context, data string, p *parley.CreateTokenParams) (r *parley.CreateTokenResult, err error) {
+	err = a.withTokens(ctx, data, openData, func(client parley.Client) error {
+		r, err = call(ctx, a, client.CreateToken, p)
+		return err
+	})
+	return r, err
 }
 
-// offlineToken opens a hub without a door for one call. Whoever may write the files may do everything, so the call is an
-// admin's.
-func offlineToken(ctx context.Context, dir string, p *parley.CreateTokenParams) (*parley.CreateTokenResult, error) {
-	j, err := openData(dir)
-	if err != nil {
-		return nil, err
+// withTokens calls f with a client of the hub that the environment names or, with data, of one that it opens without a door. Whoever may
+// write the files may do everything, so that is an admin's.
+func (a *app) withTokens(ctx context.Context, data string, open func(dir string) (journal.Journal, error), f func(parley.Client) error) (err error) {
+	if data == "" {
+		client, err := a.dial(ctx, "")
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		return f(client)
 	}
-	defer j.Close()
+	j, err := open(data)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
 	h, err := hub.Open(j, &hub.Options{Version: version()})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer h.Close()
+	defer func() { err = errors.Join(err, h.Close()) }()
 	client := h.Client(h.LocalPrincipal("admin", parley.ScopeAdmin))
 	defer client.Close()
-	return client.CreateToken(ctx, p)
+	return f(client)
+}
+
+// tokenDataFlag is --data of the commands that also work on the log of a hub that is not running.
+func tokenDataFlag(c *cobra.Command, data *string) {
+	c.Flags().StringVar(data, "data", "", "directory of the log of a hub that is not running")
 }

@@ -103,6 +103,9 @@ func (v *view) message(e *parley.Event) string {
 	if m.Schema != "" {
 		parts = append(parts, v.to.paint(styleDim, "["+clean(m.Schema)+"]"))
 	}
+	for _, file := range m.Attachments {
+		parts = append(parts, v.to.paint(styleDim, "["+fileText(file.Name, file.MediaType, file.SHA256)+"]"))
+	}
 	if e.Finality == parley.FinalityNone {
 		parts = append(parts, v.to.paint(styleDim, "..."))
 	}
@@ -143,9 +146,23 @@ func (v *view) system(e *parley.Event) {
 		v.row(e, "for "+clean(s.ParticipantID)+" alone: "+v.text(s.Text))
 	case parley.KindNote:
 		v.row(e, v.to.paint(styleDim, "note ["+clean(s.Schema)+"] "+clean(string(s.Data))))
+	case parley.KindAttachmentAdded:
+		v.row(e, v.to.paint(styleDim, fmt.Sprintf("added %s, %d bytes", fileText(s.Name, s.MediaType, s.SHA256), s.Size)))
 	default:
 		v.row(e, v.to.paint(styleDim, clean(s.Kind)+" "+clean(string(e.Payload))))
 	}
+}
+
+// fileText names an attachment, with the hash by which it can be got.
+func fileText(name, mediaType, hash string) string {
+	text := "file " + clean(hash)
+	if name != "" {
+		text += " " + clean(name)
+	}
+	if mediaType != "" {
+		text += " (" + clean(mediaType) + ")"
+	}
+	return text
 }
 
 func (v *view) created(s parley.System) string {

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/parleyhub/parley"
+)
+
+// completionTimeout is how long a shell waits for a hub that is asked for ids. Nobody wants to wait for the Tab key.
+const completionTimeout = time.Second
+
+var shells = map[string]func(c *cobra.Command, a *app) error{
+	"bash":       func(c *cobra.Command, a *app) error { return c.GenBashCompletionV2(a.out, true) },
+	"zsh":        func(c *cobra.Command, a *app) error { return c.GenZshCompletion(a.out) },
+	"fish":       func(c *cobra.Command, a *app) error { return c.GenFishCompletion(a.out, true) },
+	"powershell": func(c *cobra.Command, a *app) error { return c.GenPowerShellCompletionWithDesc(a.out) },
+}
+
+func (a *app) completionCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "completion bash|zsh|fish|powershell",
+		Short: "print what makes a shell complete commands, ids and values",
+		Long: `completion prints a script for a shell. Ids are asked of the hub that PARLEY_URL and PARLEY_TOKEN name, if it answers within a second.
+
+  bash:        source <(parley completion bash)        for always: add that line to ~/.bashrc
+  zsh:         parley completion zsh > "${fpath[1]}/_parley"
+  fish:        parley completion fish > ~/.config/fish/completions/parley.fish
+  powershell:  parley completion powershell | Out-String | Invoke-Expression`,
+		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
+	}
+	return a.does(c, func(_ context.Context, args []string) error { return shells[args[0]](c.Root(), a) })
+}
+
+// flagValues are what flags take: those of a name in whatever command, or in one.
+var flagValues = map[string][]string{
+	"output":        {formatText, formatJSON},
+	"finality":      names(parley.FinalityNone, parley.FinalityTurn, parley.FinalityConversation),
+	"status":        names(parley.OutcomeCompleted, parley.OutcomeFailed, parley.OutcomeCanceled),
+	"list --status": names(parley.StatusActive, parley.StatusClosed),
+	"policy":        names(parley.PolicyRoundRobin, parley.PolicyOpen),
+	"types":         names(parley.TypeMessage, parley.TypeTrace, parley.TypeSystem),
+	"scopes":        names(parley.Scopes...),
+}
+
+func names[S ~string](values ...S) []string {
+	all := make([]string, 0, len(values))
+	for _, v := range values {
+		all = append(all, string(v))
+	}
+	return all
+}
+
+// addCompletion lets a shell complete the arguments and flags of c and of the commands below it. Arguments called ID are conversations, and tokens
+// below "token".
+func addCompletion(c *cobra.Command) {
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		values, ok := flagValues[c.Name()+" --"+f.Name]
+		if !ok {
+			values, ok = flagValues[f.Name]
+		}
+		if ok {
+			_ = c.RegisterFlagCompletionFunc(f.Name, completeList(values)) // fails for a flag that is not there, and this one is
+		}
+	})
+	ids := conversationIDs
+	if c.HasParent() && c.Parent().Name() == "token" {
+		ids = tokenIDs
+	}
+	switch _, args, _ := strings.Cut(c.Use, " "); {
+	case args == "ID", strings.HasPrefix(args, "ID "):
+		c.ValidArgsFunction = completeIDs(ids, 1)
+	case args == "[ID...]":
+		c.ValidArgsFunction = completeIDs(ids, math.MaxInt)
+	}
+	for _, sub := range c.Commands() {
+		addCompletion(sub)
+	}
+}
+
+// completeList offers values for a flag, after the last comma of what was typed.
+func completeList(values []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		begin := typed[:strings.LastIndexByte(typed, ',')+1]
+		given := strings.Split(begin, ",")
+		var offers []string
+		for _, v := range values {
+			if !slices.Contains(given, v) {
+				offers = append(offers, begin+v)
+			}
+		}
+		return offers, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeIDs offers ids for that many arguments. A hub that cannot be asked is nothing to complain of in the middle of a line.
+func completeIDs(ids func(context.Context, parley.Client) ([]string, error), most int) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) >= most {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		a := &app{timeout: completionTimeout}
+		ctx, cancel := a.within(c.Context())
+		defer cancel()
+		client, err := a.dial(ctx, "")
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		defer client.Close()
+		found, _ := ids(ctx, client) // what came in time
+		return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	}
+}
+
+// conversationIDs gives the conversations that the caller sees, the latest first, with what they are about.
+func conversationIDs(ctx context.Context, client parley.Client) (ids []string, err error) {
+	p := &parley.ListConversationsParams{Limit: 100}
+	for {
+		page, err := client.ListConversations(ctx, p)
+		if err != nil {
+			return ids, err
+		}
+		for _, c := range page.Conversations {
+			about := string(c.Status)
+			if c.Title != "" {
+				about += ": " + clean(c.Title)
+			}
+			ids = append(ids, cobra.CompletionWithDesc(c.ConversationID, about))
+		}
+		if p.Cursor = page.NextCursor; p.Cursor == "" {
+			slices.Reverse(ids)
+			return ids, nil
+		}
+	}
+}
+
+// tokenIDs gives the tokens that the caller may revoke.
+func tokenIDs(ctx context.Context, client parley.Client) (ids []string, err error) {
+	p := &parley.ListTokensParams{Limit: 1000}
+	for {
+		page, err := client.ListTokens(ctx, p)
+		if err != nil {
+			return ids, err
+		}
+		for _, t := range page.Tokens {
+			ids = append(ids, cobra.CompletionWithDesc(t.TokenID, "speaks as "+clean(strings.Join(t.Agents, ", "))))
+		}
+		if p.Cursor = page.NextCursor; p.Cursor == "" {
+			return ids, nil
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parleyhub/parley/cmd/parley/internal/config"
+)
+
+func (a *app) configCommand() *cobra.Command {
+	return group(&cobra.Command{Use: "config", Short: "look at the configuration of a hub"}, a.configShowCommand(), a.configCheckCommand())
+}
+
+// hubFlags are the flags of serve and of what looks at its settings.
+type hubFlags struct {
+	dev   bool
+	file  string
+	flags *config.Flags
+	given func(flag string) bool
+}
+
+func settingFlags(c *cobra.Command) *hubFlags {
+	f := &hubFlags{given: c.Flags().Changed}
+	c.Flags().SortFlags = false
+	c.Flags().StringVar(&f.file, "config", "", "file of settings, in YAML (default: $"+config.EnvFile+")")
+	c.Flags().BoolVar(&f.dev, "dev", false, "for development: loopback only, with an admin token")
+	f.flags = config.AddFlags(c.Flags())
+	return f
+}
+
+// load reads the settings from wherever they are given.
+func (f *hubFlags) load() (*config.Loaded, error) {
+	if f.file == "" && f.given("config") {
+		return nil, errors.New("--config is empty: give it a value or leave it out")
+	}
+	dir, _ := dataDir("") // where nobody can tell a directory one has to be named; that is found out when it is opened
+	return config.Load(config.Sources{File: config.FileName(f.file), Env: os.LookupEnv, Flags: f.flags, DataDir: dir})
+}
+
+// examine reads the settings and looks whether a hub could run with them, as far as that can be known without starting one. It changes
+// nothing. The error is config.Faults, unless the file cannot be read.
+func examine(f *hubFlags) (c *config.Loaded, warnings config.Faults, err error) {
+	if c, err = f.load(); err != nil {
+		return nil, nil, err
+	}
+	if err := c.Check(f.dev); err != nil {
+		return nil, nil, err
+	}
+	if faults := append(checkTLSFiles(c), checkWritten(c, f.dev)...); len(faults) > 0 {
+		return nil, nil, faults
+	}
+	return c, c.Warnings(), nil
+}
+
+// checkTLSFiles tells of certificates and keys that cannot be used. One that has ended is warned of when the hub starts.
+func checkTLSFiles(c *config.Loaded) config.Faults {
+	if c.TLS.Cert == "" {
+		return nil
+	}
+	files := filesOf(c)
+	contents, err := files.read()
+	if err == nil {
+		_, err = loadTLS(files, contents)
+	}
+	if err == nil {
+		return nil
+	}
+	what := err.Error()
+	if h := (*hintError)(nil); errors.As(err, &h) {
+		what += "; " + h.hint
+	}
+	return config.Faults{c.Fault("tls.cert", what)}
+}
+
+// checkWritten tells of files that cannot be written because they would be nowhere or are something else, such as a pipe, or must not be
+// because they would be among those of the log.
+func checkWritten(c *config.Loaded, dev bool) (faults config.Faults) {
+	logged := c.Data != "" && (!dev || c.Given("data"))
+	for _, file := range []struct{ setting, path string }{{"auditLog", c.AuditLog}, {"readyFile", c.ReadyFile}} {
+		if file.path == "" {
+			continue
+		}
+		switch _, err := os.Stat(filepath.Dir(file.path)); {
+		case logged && liesIn(file.path, c.Data):
+			faults = append(faults, c.Fault(file.setting, "it lies in the directory of data, which is the log's alone"))
+		case errors.Is(err, fs.ErrNotExist):
+			faults = append(faults, c.Fault(file.setting, "there is no directory "+filepath.Dir(file.path)))
+		case isOther(file.path):
+			faults = append(faults, c.Fault(file.setting, file.path+" is no regular file"))
+		}
+	}
+	return faults
+}
+
+// isOther tells whether something has this name that is no regular file.
+func isOther(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && !info.Mode().IsRegular()
+}
+
+// liesIn tells whether a file is, or would be, in a directory or below it.
+func liesIn(name, dir string) bool {
+	return strings.HasPrefix(config.Real(name), strings.TrimSuffix(config.Real(dir), string(filepath.Separator))+string(filepath.Separator))
+}
+
+// faulty is the error of a program that was configured wrongly: of usage, like a wrong flag. Several faults are told on lines of their own.
+func (a *app) faulty(err error) error {
+	var faults config.Faults
+	if errors.As(err, &faults) && len(faults) > 1 && a.format != formatJSON {
+		for _, f := range faults {
+			a.err.line(clean(f.String()))
+		}
+		err = errors.New(count(int64(len(faults)), "fault") + " in the configuration")
+	}
+	return withHint(&usageError{err}, "'parley help serve' lists the settings, 'parley config check' looks at them")
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parleyhub/parley/cmd/parley/internal/config"
+)
+
+// result is what a check says.
+type result string
+
+const (
+	resultOK      result = "ok"
+	resultWarn    result = "warn"
+	resultFail    result = "fail"
+	resultSkipped result = "skipped"
+)
+
+// diagnosis is what one check found.
+type diagnosis struct {
+	Check  string `json:"check"`
+	Result result `json:"result"`
+	Found  string `json:"found"`
+	// Advice is what to do about it.
+	Advice string `json:"advice,omitempty"`
+}
+
+type doctorFlags struct{ config, data string }
+
+func (a *app) doctorCommand() *cobra.Command {
+	var f doctorFlags
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "look for what is wrong with a setup",
+		Long: `doctor looks at the environment, at the hub that PARLEY_URL names and at the configuration and the data of a hub on this machine. It changes
+nothing, needs no hub, and prints no secret. Each check is a line: ok, warn, fail or skipped, what was found, and what to do. The exit
+code is 1 when a check fails.`,
+		Args: cobra.NoArgs,
+	}
+	c.Flags().StringVar(&f.config, "config", "", "configuration file of the hub (default: $"+config.EnvFile+")")
+	c.Flags().StringVar(&f.data, "data", "", "directory of the log (default: that of the configuration)")
+	return a.does(c, func(ctx context.Context, _ []string) error { return a.diagnose(ctx, f) })
+}
+
+// diagnose runs all checks.
+func (a *app) diagnose(ctx context.Context, f doctorFlags) error {
+	d := &doctor{a: a}
+	d.environment()
+	h := &hubVisit{doctor: d}
+	h.visit(ctx)
+	d.machine(f)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if d.err != nil {
+		return d.err
+	}
+	if d.failed > 0 {
+		return fmt.Errorf("%d of %d checks failed", d.failed, d.checks)
+	}
+	return nil
+}
+
+// doctor prints findings and counts them.
+type doctor struct {
+	a              *app
+	checks, failed int
+	err            error // of stdout
+}
+
+func (d *doctor) ok(check, found string) { d.tell(diagnosis{check, resultOK, found, ""}) }
+func (d *doctor) warn(check, found, advice string) {
+	d.tell(diagnosis{check, resultWarn, found, advice})
+}
+func (d *doctor) fail(check, found, advice string) {
+	d.tell(diagnosis{check, resultFail, found, advice})
+}
+func (d *doctor) skip(check, why string) { d.tell(diagnosis{check, resultSkipped, why, ""}) }
+
+var resultStyles = map[result]style{resultOK: styleGood, resultWarn: styleBold, resultFail: styleError, resultSkipped: styleDim}
+
+func (d *doctor) tell(f diagnosis) {
+	d.checks++
+	if f.Result == resultFail {
+		d.failed++
+	}
+	f.Found, f.Advice = withoutSecrets(f.Found), withoutSecrets(f.Advice)
+	if d.a.format == formatJSON {
+		d.err = errors.Join(d.err, d.a.out.json(f))
+		return
+	}
+	text := clean(f.Found)
+	if f.Advice != "" {
+		text += "; " + clean(f.Advice)
+	}
+	d.a.out.linef("%s %-12s %s", d.a.out.paint(resultStyles[f.Result], fmt.Sprintf("%-8s", f.Result)), f.Check, text)
+}
+
+// withoutSecrets takes the tokens of the environment out of a text: the errors of others may quote what they were given.
+func withoutSecrets(text string) string {
+	for _, name := range []string{envToken, envDevToken} {
+		if secret := strings.TrimSpace(os.Getenv(name)); secret != "" {
+			text = strings.ReplaceAll(text, secret, "<"+name+">")
+		}
+	}
+	return text
+}
+
+// environment looks for variables that nobody reads.
+func (d *doctor) environment() {
+	known := []string{envURL, envToken, envAgent, envCA, envCert, envKey, envDevToken}
+	unknown := config.UnknownEnv(os.Environ(), known...)
+	for _, name := range unknown {
+		advice := "unset it, or see docs/configuration.md"
+		if near := config.Nearest(name, append(config.EnvNames(), known...)); near != "" {
+			advice = "is it " + near + "?"
+		}
+		d.warn("environment", "nothing reads "+name, advice)
+	}
+	if len(unknown) == 0 {
+		d.ok("environment", "every PARLEY_ variable has a reader")
+	}
+	if _, err := clientTLS(); err != nil {
+		d.fail("environment", err.Error(), hintOf(err))
+	}
+}
+
+// hintOf is what an error says to do next.
+func hintOf(err error) string {
+	var h *hintError
+	if errors.As(err, &h) {
+		return h.hint
+	}
+	return ""
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/wire"
+)
+
+const (
+	// clockOff is how far the clocks of hub and client may be apart before it is told.
+	clockOff = 2 * time.Second
+	// tokenSoon is how long before its end a token is warned of.
+	tokenSoon = 24 * time.Hour
+	// maxToken is longer than any token.
+	maxToken = 8 << 10
+)
+
+// token shows PARLEY_TOKEN to the hub.
+func (h *hubVisit) token(ctx context.Context, check string) string {
+	token := os.Getenv(envToken)
+	if token == "" {
+		h.warn(check, envToken+" is not set, and every command that asks the hub needs it", "'parley token create' makes one")
+		return "there is no token"
+	}
+	if wrong := tokenFault(token); wrong != "" {
+		h.fail(check, envToken+" "+wrong, "copy it again, without quotes or spaces")
+		return "the token is not whole"
+	}
+	h.peer = wire.NewPeer(h.stream, wire.PeerOptions{
+		Notify: func(string, json.RawMessage) error { return nil }, Ended: func() {},
+	})
+	err := h.call(ctx, parley.MethodAuthenticate, parley.AuthenticateParams{
+		Token: token, AgentID: os.Getenv(envAgent), ClientName: "parley doctor/" + version(),
+	}, &h.hub)
+	if err != nil {
+		f := failureOf(ctx, timedOut(ctx, err))
+		h.fail(check, "the hub refuses the token: "+f.What, f.Hint)
+		return "the token was refused"
+	}
+	h.ok(check, "the hub takes it; it speaks as "+h.hub.AgentID)
+	return ""
+}
+
+// tokenFault says what is wrong with the form of a token, without a part of it.
+func tokenFault(token string) string {
+	switch {
+	case strings.ContainsFunc(token, unicode.IsSpace):
+		return "has white space in it"
+	case strings.ContainsAny(token, `"'`), strings.ContainsFunc(token, func(r rune) bool { return r > unicode.MaxASCII || unicode.IsControl(r) }):
+		return "has characters in it that no token has"
+	case len(token) > maxToken:
+		return "is too long"
+	}
+	if rest, ok := strings.CutPrefix(token, tokenPrefix); ok {
+		if id, secret, _ := strings.Cut(rest, "_"); id == "" || secret == "" {
+			return "is cut off: a token is plt_<id>_<secret>"
+		}
+	}
+	return ""
+}
+
+// tokenPrefix begins every token that a hub made.
+const tokenPrefix = "plt_"
+
+// expiry looks the token up in the list of those that the caller may revoke, where its own is.
+func (h *hubVisit) expiry(ctx context.Context, check string) string {
+	rest, made := strings.CutPrefix(os.Getenv(envToken), tokenPrefix)
+	id, _, _ := strings.Cut(rest, "_")
+	if !made {
+		h.skip(check, "the token was not made by this hub")
+		return ""
+	}
+	own, err := h.findToken(ctx, id)
+	switch {
+	case err != nil:
+		h.skip(check, "the hub does not tell: "+failureOf(ctx, err).What)
+	case own == nil:
+		h.skip(check, "the token is the hub's first, or of a hub that does not tell")
+	default:
+		h.tellExpiry(check, own)
+	}
+	return ""
+}
+
+func (h *hubVisit) tellExpiry(check string, own *parley.TokenInfo) {
+	found := fmt.Sprintf("token %s has the scopes %s", own.TokenID, strings.Join(names(own.Scopes...), ", "))
+	if len(own.Conversations) > 0 {
+		found += fmt.Sprintf(", in %d conversations only", len(own.Conversations))
+	}
+	if own.ExpiresAt == 0 {
+		h.ok(check, found+", and does not end")
+		return
+	}
+	found += ", and ends on " + own.ExpiresAt.String()
+	if left := time.Until(own.ExpiresAt.Time()); left < tokenSoon {
+		h.warn(check, found, fmt.Sprintf("in %s: make the next one now", strings.TrimSuffix(left.Round(time.Minute).String(), "0s")))
+		return
+	}
+	h.ok(check, found)
+}
+
+// findToken gives what the hub tells of a token; nil when it does not list it.
+func (h *hubVisit) findToken(ctx context.Context, id string) (*parley.TokenInfo, error) {
+	p := parley.ListTokensParams{Limit: 1000}
+	for {
+		var page parley.ListTokensResult
+		if err := h.call(ctx, parley.MethodListTokens, p, &page); err != nil {
+			return nil, err
+		}
+		for _, t := range page.Tokens {
+			if t.TokenID == id {
+				return &t, nil
+			}
+		}
+		if p.Cursor = page.NextCursor; p.Cursor == "" {
+			return nil, nil
+		}
+	}
+}
+
+// clock compares the hub's clock with that of this machine, as exactly as the way there and back allows.
+func (h *hubVisit) clock(ctx context.Context, check string) string {
+	var pong parley.PingResult
+	sent := time.Now()
+	err := h.call(ctx, parley.MethodPing, parley.PingParams{}, &pong)
+	if err != nil {
+		h.fail(check, timedOut(ctx, err).Error(), "")
+		return "the hub does not answer any more"
+	}
+	trip := time.Since(sent)
+	ahead := time.UnixMilli(pong.NowMs).Sub(sent.Add(trip / 2)).Round(time.Millisecond)
+	found := fmt.Sprintf("the hub's clock is %s ahead of this machine's", ahead)
+	switch {
+	case ahead == 0:
+		found = "the clocks of hub and machine agree"
+	case ahead < 0:
+		found = fmt.Sprintf("the hub's clock is %s behind this machine's", -ahead)
+	}
+	if ahead.Abs() > clockOff+trip/2 {
+		h.warn(check, found, "let NTP set both: expiry and deadlines are in hub time")
+		return ""
+	}
+	h.ok(check, fmt.Sprintf("%s; an answer takes %s", found, trip.Round(10*time.Microsecond)))
+	return ""
+}
+
+// version compares programs and protocols.
+func (h *hubVisit) version(_ context.Context, check string) string {
+	hub, own := h.hub.Hub.Version, version()
+	switch {
+	case h.hub.ProtocolVersion != parley.ProtocolVersion:
+		h.fail(check, fmt.Sprintf("the hub speaks version %s of the protocol, this program %s", h.hub.ProtocolVersion, parley.ProtocolVersion), "use programs of one release")
+	case hub != own:
+		h.warn(check, fmt.Sprintf("the hub is %s, this program %s", hub, own), "update the older one when you can")
+	default:
+		h.ok(check, "hub and program are "+own)
+	}
+	return ""
+}
+
+// call makes a call on the socket.
+func (h *hubVisit) call(ctx context.Context, method string, params, result any) error {
+	body, err := json.Marshal(params)
+	if err != nil {
+		return err
+	}
+	answer, err := h.peer.Start(ctx, method, body, nil)
+	if err != nil {
+		return err
+	}
+	raw, err := answer.Wait(ctx)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, result)
+}

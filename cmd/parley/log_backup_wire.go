@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/parleyhub/parley"
+)
+
+// backupStall is how long a hub may send nothing of a backup.
+const backupStall = 30 * time.Second
+
+// maxProblem bounds what is read of a refusal.
+const maxProblem = 64 << 10
+
+// fetchBackup gives check a backup of the hub that the environment names.
+func (a *app) fetchBackup(ctx context.Context, check func(io.Reader) error) error {
+	if err := checkEnv(); err != nil {
+		return err
+	}
+	client, err := hubHTTPClient()
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the token is for this hub
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stall := time.AfterFunc(a.timeout, func() { cancel(errTimeout) })
+	defer stall.Stop()
+	resp, err := a.askBackup(ctx, client)
+	if err != nil {
+		return explainTLS(timedOut(ctx, fmt.Errorf("%w: %w", parley.ErrUnavailable, err)))
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return refusedBackup(resp)
+	}
+	err = check(&stallReader{resp.Body, stall})
+	if errors.Is(err, io.ErrUnexpectedEOF) || context.Cause(ctx) == errTimeout {
+		return withHint(fmt.Errorf("%w: the hub has cut the backup off", parley.ErrUnavailable), "take it again")
+	}
+	return err
+}
+
+func (a *app) askBackup(ctx context.Context, client *http.Client) (*http.Response, error) {
+	address, err := backupURL(hubURL())
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+os.Getenv(envToken))
+	return client.Do(req)
+}
+
+// backupURL gives where a hub at this address serves its backup.
+func backupURL(hub string) (string, error) {
+	u, err := url.Parse(hub)
+	if err != nil {
+		return "", err
+	}
+	switch u.Scheme {
+	case "ws":
+		u.Scheme = "http"
+	case "wss":
+		u.Scheme = "https"
+	}
+	u.Path = strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), "/rpc") + "/backup"
+	return u.String(), nil
+}
+
+// refusedBackup gives the error that the hub answered with.
+func refusedBackup(resp *http.Response) error {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
+	if err != nil {
+		return fmt.Errorf("%w: %w", parley.ErrUnavailable, err)
+	}
+	var p parley.Problem
+	if json.Unmarshal(body, &p) == nil && p.Reason != "" {
+		return parley.FromProblem(p)
+	}
+	return withHint(fmt.Errorf("what answers at %s gives no backup: HTTP %d", hubURL(), resp.StatusCode), "is it a hub of this version? see PARLEY_URL")
+}
+
+// stallReader lets a timer begin anew with everything that comes.
+type stallReader struct {
+	r     io.Reader
+	timer *time.Timer
+}
+
+func (s *stallReader) Read(b []byte) (int, error) {
+	s.timer.Reset(backupStall)
+	return s.r.Read(b)
+}

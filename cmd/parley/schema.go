@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parleyhub/parley/cmd/parley/internal/config"
+	"github.com/parleyhub/parley/internal/schema"
+)
+
+// documents are what 'parley schema' gives out besides the schemas of what goes over the wire.
+var documents = []struct {
+	name string
+	text func() []byte
+}{
+	{"openrpc", func() []byte { return schema.OpenRPC }},
+	{"asyncapi", func() []byte { return schema.AsyncAPI }},
+	{"config", config.Schema},
+}
+
+func documentNames() []string {
+	var names []string
+	for _, d := range documents {
+		names = append(names, d.name)
+	}
+	return append(names, schema.Names()...)
+}
+
+func findDocument(name string) ([]byte, bool) {
+	for _, d := range documents {
+		if d.name == name {
+			return d.text(), true
+		}
+	}
+	return schema.Lookup(name)
+}
+
+func (a *app) schemaCommand() *cobra.Command {
+	var all string
+	c := &cobra.Command{
+		Use:   "schema [NAME]",
+		Short: "print the protocol for programs: OpenRPC, AsyncAPI, JSON Schemas",
+		Long: `schema prints a document for programs: openrpc (all methods), asyncapi (the WebSocket), config (the file of 'parley serve --config'), or the
+JSON Schema of something that goes over the wire: event, message, snapshot, createConversation.params, createConversation.result...
+Without NAME it lists them. A hub serves the first two at /openrpc.json and /asyncapi.json. No hub is needed.`,
+		Args: cobra.MaximumNArgs(1),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return documentNames(), cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	c.Flags().StringVar(&all, "all", "", "write each document to NAME.json in this directory; what is there by that name is replaced")
+	return a.does(c, func(_ context.Context, args []string) error {
+		switch {
+		case c.Flags().Changed("all") && (all == "" || len(args) > 0):
+			return usagef("--all takes a directory, and no NAME")
+		case all != "":
+			return a.writeSchemas(all)
+		case len(args) == 1:
+			return a.printSchema(args[0])
+		}
+		return a.listSchemas()
+	})
+}
+
+func (a *app) listSchemas() error {
+	if a.format == formatJSON {
+		return a.out.json(documentNames())
+	}
+	for _, name := range documentNames() {
+		a.out.line(name)
+	}
+	return nil
+}
+
+func (a *app) printSchema(name string) error {
+	text, ok := findDocument(name)
+	if !ok {
+		return usagef("there is no schema %q%s; 'parley schema' lists them", clean(name), meant(name))
+	}
+	if a.format == formatJSON {
+		var line bytes.Buffer
+		if err := json.Compact(&line, text); err != nil {
+			return err
+		}
+		text = append(line.Bytes(), '\n')
+	}
+	_, err := a.out.Write(text)
+	return err
+}
+
+// meant proposes the name that differs in its case only.
+func meant(name string) string {
+	for _, known := range documentNames() {
+		if strings.EqualFold(known, name) {
+			return fmt.Sprintf(" (did you mean %s?)", known)
+		}
+	}
+	return ""
+}
+
+func (a *app) writeSchemas(directory string) error {
+	if err := os.MkdirAll(directory, 0o755); err != nil {
+		return err
+	}
+	names := documentNames()
+	for _, name := range names {
+		text, _ := findDocument(name)
+		if err := os.WriteFile(filepath.Join(directory, name+".json"), text, 0o644); err != nil {
+			return err
+		}
+	}
+	a.err.linef("%s in %s", count(int64(len(names)), "document"), clean(directory))
+	return nil
+}

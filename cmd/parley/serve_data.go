@@ -1,0 +1,73 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/parleyhub/parley/cmd/parley/internal/config"
+	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/hub/journal/bolt"
+	"github.com/parleyhub/parley/hub/journal/memory"
+)
+
+// envData names the directory of the log.
+const envData = "PARLEY_DATA"
+
+// openServeJournal opens what the hub writes to. The directory is empty where that is memory.
+func openServeJournal(c *config.Loaded, dev bool) (dir string, j journal.Journal, err error) {
+	if dev && !c.Given("data") {
+		return "", memory.New(), nil
+	}
+	if dir, err = dataDir(c.Data); err != nil {
+		return "", nil, err
+	}
+	j, err = openData(dir)
+	return dir, j, err
+}
+
+// openData opens the log in a directory, which is made if it is absent.
+func openData(dir string) (journal.Journal, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	j, err := bolt.Open(dir, nil)
+	if err != nil {
+		return nil, fmt.Errorf("open the log in %s: %w", dir, err)
+	}
+	return j, nil
+}
+
+// openExisting is openData for a directory that must hold a log.
+func openExisting(flag string) (journal.Journal, error) {
+	dir, err := dataDir(flag)
+	if err != nil {
+		return nil, err
+	}
+	if !bolt.Exists(dir) {
+		return nil, withHint(fmt.Errorf("%s holds no log", dir), "--data names the directory of a hub's log")
+	}
+	return openData(dir)
+}
+
+// dataDir gives the directory that --data names, or the environment, else the one of the XDG rules.
+func dataDir(flag string) (string, error) {
+	fromEnv, set := os.LookupEnv(envData)
+	if dir := cmp.Or(flag, fromEnv); dir != "" {
+		return dir, nil
+	}
+	if set {
+		return "", usagef("%s is empty: give it a value or unset it", envData)
+	}
+	if state := os.Getenv("XDG_STATE_HOME"); state != "" {
+		return filepath.Join(state, "parley"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", withHint(err, "name a directory with --data")
+	}
+	return filepath.Join(home, ".local", "state", "parley"), nil
+}
+
+func displayDataDir() string { return "$" + envData + ", $XDG_STATE_HOME/parley" }

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/wire"
+)
+
+// What a client needs for a hub with a certificate of a private authority, and for one that asks for certificates of its clients.
+const (
+	envCA   = "PARLEY_CA"
+	envCert = "PARLEY_CERT"
+	envKey  = "PARLEY_KEY"
+)
+
+// hubHTTPClient makes connections to a hub as the environment says: it trusts the system's authorities and those of PARLEY_CA, and shows the
+// certificate of PARLEY_CERT. It has no timeout of its own.
+func hubHTTPClient() (*http.Client, error) {
+	config, err := clientTLS()
+	if err != nil {
+		return nil, err
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = config
+	return &http.Client{Transport: transport}, nil
+}
+
+func clientTLS() (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12} // a proxy in front of a hub may be older than the hub
+	if err := trust(config, os.Getenv(envCA)); err != nil {
+		return nil, err
+	}
+	cert, key := os.Getenv(envCert), os.Getenv(envKey)
+	switch {
+	case cert == "" && key == "":
+		return config, nil
+	case cert == "" || key == "":
+		return nil, usagef("a client certificate needs both %s and %s", envCert, envKey)
+	}
+	files := tlsFiles{cert: cert, key: key}
+	contents, err := files.read()
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(contents.cert, contents.key)
+	if err != nil {
+		return nil, fmt.Errorf("%s=%s and %s=%s cannot be used: %w", envCert, cert, envKey, key, err)
+	}
+	config.Certificates = []tls.Certificate{pair}
+	return config, nil
+}
+
+// trust adds the certificates of a file to the system's; the empty name adds nothing.
+func trust(config *tls.Config, file string) error {
+	if file == "" {
+		return nil
+	}
+	text, err := readPEM(file, nil)
+	if err != nil {
+		return fmt.Errorf("%s: %w", envCA, err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool() // a system without authorities trusts those of the file
+	}
+	if config.RootCAs, err = addCertificates(pool, file, text); err != nil {
+		return fmt.Errorf("%s: %w", envCA, err)
+	}
+	return nil
+}
+
+// tlsError is a connection that was refused over TLS, on this side or the other. Trying again does not help.
+type tlsError struct{ what string }
+
+func (e *tlsError) Error() string { return e.what }
+
+// explainTLS makes an error of TLS tell what to do. It does not unwrap to parley.ErrUnavailable then: the hub is there. Other errors pass.
+func explainTLS(err error) error {
+	hint := tlsHint(err)
+	if hint == "" {
+		return err
+	}
+	what := strings.Replace(err.Error(), parley.ErrUnavailable.Error()+": ", "", 1)
+	return withHint(&tlsError{what}, hint)
+}
+
+func tlsHint(err error) string {
+	var (
+		unknown x509.UnknownAuthorityError
+		name    x509.HostnameError
+		invalid x509.CertificateInvalidError
+		record  tls.RecordHeaderError
+	)
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &unknown):
+		return envCA + "=FILE adds the authority that signed the hub's certificate to those that are trusted"
+	case errors.As(err, &name):
+		return "the address must be a name that the certificate is for: " + strings.Join(certificateNames(name.Certificate), ", ")
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "the hub needs a new certificate, or the clock of this machine is wrong"
+	case errors.As(err, &invalid):
+		return "the hub's certificate must be one for servers, of an authority that is trusted; see " + envCA
+	case errors.As(err, &record), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return "what answers there has no TLS: the address of a hub without it begins with ws://"
+	case strings.Contains(err.Error(), wire.TLSOnly):
+		return "its address begins with wss://; see " + envURL
+	}
+	return refusedHint(err.Error())
+}
+
+// refusedHint explains what the other side said when it refused the connection. Go has no types for these.
+func refusedHint(text string) string {
+	has := func(alert string) bool { return strings.Contains(text, "remote error: tls: "+alert) }
+	switch {
+	case has("certificate required"):
+		return "this hub asks for a client certificate: " + envCert + "=FILE and " + envKey + "=FILE"
+	case has("unknown certificate authority"), has("bad certificate"), has("expired certificate"), has("unsupported certificate"):
+		return "the hub does not take the client certificate of " + envCert + ": it has ended, or is of another authority"
+	case has("protocol version not supported"):
+		return "the hub takes TLS 1.3 only"
+	}
+	return ""
+}
