@@ -43,7 +43,7 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 	  done; \
 	done
 
-conformance: ## strangers speak the protocol: clients that share no code with Parley (needs node)
+conformance: ## strangers speak the protocol: clients that share no code with Parley (needs node, curl, chromium, nginx, openssl, systemd)
 	$(GO) test -count=1 -v ./conformance
 
 clean: ## remove what was built

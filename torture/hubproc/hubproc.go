@@ -64,11 +64,17 @@ type Hub struct {
 	stderr bytes.Buffer
 }
 
-// Start starts a dev hub on dir and waits until it takes calls.
-func (p Program) Start(t testing.TB, dir string) *Hub {
+// Start starts a dev hub on dir, with further arguments of serve, and waits until it takes calls.
+func (p Program) Start(t testing.TB, dir string, args ...string) *Hub {
 	t.Helper()
-	h := &Hub{cmd: exec.Command(string(p), "serve", "--dev", "--listen", "127.0.0.1:0", "--data", dir, "-o", "json")}
-	h.cmd.Env = append(os.Environ(), "PARLEY_DEV_TOKEN="+Token)
+	return p.Serve(t, []string{"PARLEY_DEV_TOKEN=" + Token}, append([]string{"--dev", "--data", dir}, args...)...)
+}
+
+// Serve starts a hub with more environment and arguments of serve, and waits until it takes calls.
+func (p Program) Serve(t testing.TB, env []string, args ...string) *Hub {
+	t.Helper()
+	h := &Hub{cmd: exec.Command(string(p), append([]string{"serve", "--listen", "127.0.0.1:0", "-o", "json"}, args...)...)}
+	h.cmd.Env = append(os.Environ(), env...)
 	h.cmd.Stderr = &h.stderr
 	stdout, err := h.cmd.StdoutPipe()
 	if err != nil {
@@ -94,6 +100,14 @@ func (p Program) Start(t testing.TB, dir string) *Hub {
 	h.URL = first.URL
 	return h
 }
+
+// HTTP is where its plain HTTP begins: http://HOST:PORT.
+func (h *Hub) HTTP() string {
+	return "http" + strings.TrimSuffix(strings.TrimPrefix(h.URL, "ws"), "/rpc")
+}
+
+// Stderr is what it printed there. It must have ended.
+func (h *Hub) Stderr() []byte { return h.stderr.Bytes() }
 
 // Kill is kill -9. The hub must not have ended by itself before.
 func (h *Hub) Kill(t testing.TB) {

@@ -1,0 +1,187 @@
+package conformance
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parleyhub/parley/torture/hubproc"
+)
+
+var httpBlock = regexp.MustCompile("(?ms)^```http ([a-z0-9 -]+)\n(.*?)^```\n")
+
+// TestCurlExamples runs the examples of plain HTTP in protocol.md as they stand there, in a shell, and compares status lines, the headers that
+// are shown and bodies. Only times and what hangs on them may differ.
+func TestCurlExamples(t *testing.T) {
+	require(t, "curl")
+	doc, err := os.ReadFile(filepath.Join("..", "protocol.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := httpBlock.FindAllSubmatch(doc, -1)
+	if len(blocks) < 3 {
+		t.Fatalf("protocol.md has %d examples of HTTP", len(blocks))
+	}
+	for _, b := range blocks {
+		t.Run(string(b[1]), func(t *testing.T) {
+			h := program.Start(t, t.TempDir())
+			for _, e := range examples(string(b[2])) {
+				want := timeless(e.answer)
+				if got := timeless(shown(shell(t, h, e.command), want)); got != want {
+					t.Errorf("%s\nanswered:\n%s\nshown in protocol.md:\n%s", e.command, got, want)
+				}
+			}
+			h.Stop(t)
+		})
+	}
+}
+
+type example struct{ command, answer string }
+
+// examples takes a block apart.
+func examples(block string) []example {
+	var all []example
+	open := false // the command goes on in the next line
+	for line := range strings.Lines(block) {
+		command, begins := strings.CutPrefix(line, "$ ")
+		switch {
+		case begins:
+			all = append(all, example{command: command})
+			open = strings.HasSuffix(line, "\\\n")
+		case open:
+			all[len(all)-1].command += line
+			open = strings.HasSuffix(line, "\\\n")
+		case len(all) > 0 && !strings.HasPrefix(line, "# "):
+			all[len(all)-1].answer += line
+		}
+	}
+	return all
+}
+
+// shell runs a command line as a reader of protocol.md would.
+func shell(t *testing.T, h *hubproc.Hub, line string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-ec", line)
+	cmd.Env = append(os.Environ(), "HUB="+h.HTTP(), "TOKEN="+hubproc.Token)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", line, err, stderr.Bytes())
+	}
+	return string(out)
+}
+
+// shown gives of an answer the status line, the headers that the example shows too, and the body.
+func shown(answer, example string) string {
+	head, body, _ := strings.Cut(strings.ReplaceAll(answer, "\r\n", "\n"), "\n\n")
+	wanted, _, _ := strings.Cut(example, "\n\n")
+	var lines []string
+	for i, line := range strings.Split(head, "\n") {
+		name, _, _ := strings.Cut(line, ":")
+		if i == 0 || strings.Contains("\n"+strings.ToLower(wanted), "\n"+strings.ToLower(name)+":") {
+			lines = append(lines, line)
+		}
+	}
+	slices.Sort(lines[1:])
+	return strings.Join(lines, "\n") + "\n\n" + body
+}
+
+var varies = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z|"headHash":"[0-9a-f]{64}"|"nowMs":\d+`)
+
+// timeless takes out what differs from run to run, and space at the end.
+func timeless(s string) string {
+	return strings.TrimSpace(varies.ReplaceAllString(s, "(varies)"))
+}
+
+// TestCurlStream follows a conversation with curl, is cut off in the middle, and goes on from the last id that it saw.
+func TestCurlStream(t *testing.T) {
+	curl := require(t, "curl")
+	h := program.Start(t, t.TempDir())
+	post := func(path, body string) {
+		shell(t, h, fmt.Sprintf(`curl -sSf "$HUB%s" -H "Authorization: Bearer $TOKEN" -H "Parley-Agent: ann" -H "Content-Type: application/json" -d '%s'`, path, body))
+	}
+	post("/conversations", `{"conversationId":"case","participants":[{"id":"ann","kind":"human"}]}`)
+	note := `{"payload":{"schema":"n","data":1}}`
+	last, want := "0", 0
+	for round := range 4 {
+		cmd := exec.CommandContext(t.Context(), curl, "-sSN", h.HTTP()+"/conversations/case/events?until=closed",
+			"-H", "Authorization: Bearer "+hubproc.Token, "-H", "Last-Event-ID: "+last)
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			post("/conversations/case/notes", note)
+		}
+		if round == 3 {
+			post("/conversations/case/close", `{}`)
+		}
+		in := bufio.NewScanner(out)
+		for in.Scan() {
+			id, found := strings.CutPrefix(in.Text(), "id: ")
+			if !found {
+				continue
+			}
+			if want++; id != fmt.Sprint(want) {
+				t.Fatalf("after %s came id %s, want %d", last, id, want)
+			}
+			if last = id; round < 3 && want == 1+(round+1)*3 {
+				break
+			}
+		}
+		if round < 3 {
+			_ = cmd.Process.Kill()
+		}
+		_, _ = io.Copy(io.Discard, out)
+		if err := cmd.Wait(); round == 3 && err != nil {
+			t.Errorf("the stream of a conversation that was closed: %v", err)
+		}
+	}
+	if want != 14 { // the creation, 12 notes, the close
+		t.Errorf("%d events came", want)
+	}
+	h.Stop(t)
+}
+
+// TestCurlFile sends a file that is no text, and gets it back, whole and in part.
+func TestCurlFile(t *testing.T) {
+	require(t, "curl")
+	h := program.Start(t, t.TempDir())
+	dir := t.TempDir()
+	data := bytes.Repeat([]byte{0, 0xff, '\r', '\n', 0x80, 'x'}, 300_000)
+	sum := sha256.Sum256(data)
+	file, back := filepath.Join(dir, "a file"), filepath.Join(dir, "back")
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	auth := `-H "Authorization: Bearer $TOKEN" -H "Parley-Agent: ann"`
+	shell(t, h, `curl -sSf "$HUB/conversations" `+auth+` -H "Content-Type: application/json" -d '{"conversationId":"case","participants":[{"id":"ann","kind":"human"}]}'`)
+	got := shell(t, h, `curl -sSf "$HUB/attachments?conversationId=case&name=scan.bin" `+auth+` -H "Content-Type: application/x-scan" --data-binary @'`+file+`'`)
+	name := hex.EncodeToString(sum[:])
+	if !strings.Contains(got, name) {
+		t.Errorf("the upload was answered %s", got)
+	}
+	shell(t, h, `curl -sSf "$HUB/attachments/`+name+`?conversationId=case" `+auth+` -o '`+back+`'`)
+	if b, err := os.ReadFile(back); err != nil || !bytes.Equal(b, data) {
+		t.Errorf("the file came back with %d bytes of %d: %v", len(b), len(data), err)
+	}
+	part := shell(t, h, `curl -sSf "$HUB/attachments/`+name+`?conversationId=case" `+auth+` -r 6-11`)
+	if part != string(data[6:12]) {
+		t.Errorf("bytes 6 to 11 are %q", part)
+	}
+	h.Stop(t)
+}
