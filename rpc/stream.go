@@ -96,7 +96,10 @@ func (f *feed) open(ctx context.Context, r *http.Request, rt *route) error {
 	if f.release, err = f.server.rates.stream(f.call.principal); err != nil {
 		return err
 	}
-	f.cursor, err = f.server.hub.Subscribe(ctx, f.call.principal, &f.params)
+	if f.cursor, err = f.server.hub.Subscribe(ctx, f.call.principal, &f.params); err != nil {
+		f.release() // before the caller hears of it and may try another
+		f.release = nil
+	}
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strconv"
+	"sync"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
@@ -99,28 +100,31 @@ func subscribe(parent context.Context, c *call) {
 		c.refuse(err)
 		return
 	}
-	release, err := c.server.rates.stream(c.principal)
+	counted, err := c.server.rates.stream(c.principal)
 	if err != nil {
 		c.socket.unreserve()
 		c.refuse(err)
 		return
 	}
+	done, release := make(chan struct{}), sync.OnceFunc(counted)
+	defer close(done) // once its room is given back: unsubscribe answers then
 	defer release()
 	cursor, err := c.server.hub.Subscribe(parent, c.principal, &q)
 	if err != nil {
 		c.socket.unreserve()
+		release() // before the caller hears of it and may try another
 		c.fail(err)
 		return
 	}
 	defer cursor.Close()
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
-	s := &subscription{conversation: q.ConversationID, cursor: cursor, cancel: cancel, done: make(chan struct{})}
+	s := &subscription{conversation: q.ConversationID, cursor: cursor, cancel: cancel, done: done}
 	if err := c.socket.stand(s, c.principal); err != nil {
+		release()
 		c.fail(err)
 		return
 	}
-	defer close(s.done)
 	result := parley.SubscribeResult{SubscriptionID: s.id, LatestSeq: cursor.LatestSeq()}
 	c.succeed(func(b []byte) ([]byte, error) { return appendJSON(b, result) })
 	c.socket.pump(ctx, s)
