@@ -15,7 +15,7 @@ func TestPagesOverHTTPAreBounded(t *testing.T) {
 		alice.create(twoAgents)
 		alice.say(strings.Repeat("a", 700<<10))
 		slow, other := w.as("admin").token(`{"agentId":"alice"}`), w.as("admin").token(`{"agentId":"bob"}`)
-		for range 32 {
+		for range 16 {
 			w.begin("GET /conversations/case HTTP/1.1\nHost: localhost\nAuthorization: Bearer " + slow + "\n\n")
 		}
 		synctest.Wait()

@@ -21,8 +21,8 @@ const closingRetryMs = 1000
 // What reads over HTTP may hold in memory at once, in answers of at most [parley.MaxPageBytes]: all of them, and those of one account. Over a
 // socket there is one, whatever is asked for.
 const (
-	maxPages      = 128
-	maxPagesOfOne = 32
+	maxPages      = 512
+	maxPagesOfOne = 16
 )
 
 // Server serves one hub. It is an http.Handler for any number of listeners.
