@@ -40,6 +40,7 @@ func TestCanaries(t *testing.T) {
 	c.secret("a ticket", ticket)
 	c.call(admin, "admin", "revokeToken", fmt.Sprintf(`{"tokenId":%q}`, strings.Split(revoked, "_")[1]))
 
+	c.request(http.MethodGet, "/stats", "", http.Header{"Authorization": {"Bearer " + token}}) // has not the scope
 	c.secret("a wrong token", "plt_nobody_canary-wrong-51c0")
 	c.secret("a JWT", "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJjYW5hcnkifQ.canary-signature-9a")
 	for _, s := range c.secrets {
@@ -64,8 +65,10 @@ func TestCanaries(t *testing.T) {
 		c.look(name, c.answers[name], "what was said", spoken)
 	}
 	c.files(dir)
-	if _, err := os.Stat(auditLog); err != nil {
-		t.Error(err)
+	for _, event := range []string{"login_refused", "scope_refused", "token_created", "token_revoked", "ticket_created"} {
+		if !bytes.Contains(c.answers["the file audit.log"], []byte(`"event":"`+event+`"`)) {
+			t.Errorf("the audit has no line %s:\n%.2000s", event, c.answers["the file audit.log"])
+		}
 	}
 	for name, text := range c.answers {
 		for _, s := range c.secrets {
@@ -89,14 +92,16 @@ type secret struct {
 	text        string // the part of it that nobody may find
 }
 
-// secret notes one: of a token what comes after its id, of a JWT its signature.
+// secret notes one: of a token what comes after its id, of a ticket what comes after its prefix, of a JWT its signature.
 func (c *canaries) secret(what, whole string) {
 	c.t.Helper()
 	text := whole
-	if i := strings.LastIndexAny(whole, "."); i >= 0 {
+	if i := strings.LastIndexByte(whole, '.'); i >= 0 {
 		text = whole[i+1:]
-	} else if parts := strings.SplitN(whole, "_", 3); len(parts) == 3 {
-		text = parts[2]
+	} else if rest, ok := strings.CutPrefix(whole, "plt_"); ok {
+		_, text, _ = strings.Cut(rest, "_")
+	} else {
+		text = strings.TrimPrefix(whole, "tkt_")
 	}
 	if len(text) < 16 {
 		c.t.Fatalf("%s is too short to be looked for: %s", what, text)

@@ -67,11 +67,12 @@ func (a *app) serve(ctx context.Context, f *hubFlags) error {
 	if err := removeReady(settings); err != nil { // now that the log is this hub's, and so no other hub that runs has written it
 		return errors.Join(err, j.Close())
 	}
+	warnOpenDirectory(log, kept)
 	o := serverOptions{
 		journal: j, addr: settings.Listening(), metricsAddr: settings.MetricsListening(),
 		log: log, door: doorOptions(settings, f.dev), verifier: verifier, tls: parts.tlsConfig(),
 	}
-	o.door.Audit = parts.auditLogger()
+	o.door.Audit = parts.auditLogger(f.dev)
 	if f.dev {
 		o.rootToken = cmp.Or(os.Getenv(envDevToken), randomToken())
 	}

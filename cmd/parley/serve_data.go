@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+
+	"github.com/rs/zerolog"
 
 	"github.com/parleyhub/parley/cmd/parley/internal/config"
 	"github.com/parleyhub/parley/hub/journal"
@@ -37,6 +40,15 @@ func openData(dir string) (journal.Journal, error) {
 		return nil, fmt.Errorf("open the log in %s: %w", dir, err)
 	}
 	return j, nil
+}
+
+// warnOpenDirectory says that others than the hub's user may read its log: everything that was said is in it.
+func warnOpenDirectory(log zerolog.Logger, dir string) {
+	info, err := os.Stat(dir)
+	if dir == "" || err != nil || runtime.GOOS == "windows" || info.Mode().Perm()&0o077 == 0 {
+		return
+	}
+	log.Warn().Str("directory", dir).Stringer("mode", info.Mode()).Msg("others may look into the directory of the log: chmod 700 is safer")
 }
 
 // openExisting is openData for a directory that must hold a log.

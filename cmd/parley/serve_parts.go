@@ -55,12 +55,16 @@ func (p *parts) tlsConfig() *tls.Config {
 	return p.tls.config
 }
 
-// auditLogger is nil where the audit is part of the log.
-func (p *parts) auditLogger() *slog.Logger {
-	if p.audit == nil {
+// auditLogger writes to the file of the audit or, without one, to the log whatever its level. It is nil for a dev hub without one: who comes and goes
+// there is for its log at level debug.
+func (p *parts) auditLogger(dev bool) *slog.Logger {
+	switch {
+	case p.audit != nil:
+		return slog.New(slog.NewJSONHandler(p.audit, nil))
+	case dev:
 		return nil
 	}
-	return slog.New(slog.NewJSONHandler(p.audit, nil))
+	return slog.New(zerolog.NewSlogHandler(p.log.Level(zerolog.InfoLevel)))
 }
 
 // followHangups renews the parts at every SIGHUP, until close.
