@@ -110,6 +110,7 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	p, err := s.caller(r)
 	if err == nil && !p.Admin() {
 		err = parley.Refuse(parley.ErrForbidden, "/metrics needs the scope admin", "a token with scope admin")
+		s.audit.refused(refusal{event: "scope_refused", from: s.address(r), agent: p.AgentID, tokenID: p.TokenID, method: "metrics", err: err})
 	}
 	if err != nil {
 		s.writeProblem(w, err)

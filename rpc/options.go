@@ -28,8 +28,9 @@ type Options struct {
 	WriteTimeout time.Duration
 	// BodyTimeout is how long the body of a POST may take; 0: 10 s.
 	BodyTimeout time.Duration
-	// MaxPending is how many sockets may be open that have not shown a token, and MaxPosts how many requests over HTTP, without
-	// streams, may be under way; 0: 1,000 each. One more is answered with HTTP 503.
+	// MaxPending is how many sockets may be open that have not shown a token, and MaxPosts how many requests over HTTP, without streams, may be under way; 0: 1,000
+	// each. One more is answered with HTTP 503. MaxPending also bounds the connections of Listener that have shown none: one more is closed, or
+	// closes the oldest of an address that has more.
 	MaxPending, MaxPosts int
 	// MaxPendingOfOne is how many connections from one address may be open that have not shown a good token; 0: 256. Loopback
 	// addresses are not bounded by it.

@@ -84,7 +84,7 @@ func (r *rates) write(p *hub.Principal, bytes int) error {
 	}
 	return &parley.Error{
 		Err: parley.ErrRateLimited, Message: "the token writes faster than this hub allows", RetryAfterMs: max((wait + time.Millisecond - 1).Milliseconds(), 1),
-		Expected: fmt.Sprintf("%g calls and %g bytes a second", r.bounds.WritesPerSecond, r.bounds.BytesPerSecond),
+		Expected: fmt.Sprintf("%g calls and %.0f bytes a second", r.bounds.WritesPerSecond, r.bounds.BytesPerSecond),
 	}
 }
 
