@@ -79,8 +79,8 @@ func (c *Client) ask(ctx context.Context, enter entry, method string, body []byt
 			}
 			continue // the next connection has a pause of its own
 		case errors.Is(err, parley.ErrRateLimited) && k != lossy: // nothing was done
-			if err := c.pause(ctx, max(min(pauses.NextBackOff(), c.o.MaxBackoff), retryAfter(err))); err != nil {
-				return nil, honest(err, unknown)
+			if ended := c.pause(ctx, max(min(pauses.NextBackOff(), c.o.MaxBackoff), retryAfter(err))); ended != nil {
+				return nil, fmt.Errorf("%w: %w", honest(ended, unknown), err)
 			}
 			continue
 		case k == once || k == lossy || !errors.Is(err, parley.ErrUnavailable) && !errors.Is(err, parley.ErrOutcomeUnknown):

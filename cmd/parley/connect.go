@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -111,7 +112,7 @@ func hostPort(u *url.URL) string {
 
 // timedOut makes the error of a call whose time was up say so.
 func timedOut(ctx context.Context, err error) error {
-	if err != nil && context.Cause(ctx) == errTimeout {
+	if err != nil && context.Cause(ctx) == errTimeout && !errors.Is(err, parley.ErrRateLimited) { // else the hub has answered
 		return withHint(errTimeout, "no answer from "+hubURL()+" ("+clean(err.Error())+"); is a hub running there? see PARLEY_URL and --timeout")
 	}
 	return err
