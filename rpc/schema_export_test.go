@@ -1,6 +1,9 @@
 package rpc
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/schema/generate"
 )
@@ -14,4 +17,11 @@ func ServedMethods() []generate.Method {
 		}
 	}
 	return served
+}
+
+// DifferentRoutes are the methods that over plain HTTP are another than by JSON-RPC, in order.
+func DifferentRoutes() []string {
+	names := slices.AppendSeq(slices.Collect(maps.Keys(special)), maps.Keys(wider))
+	slices.Sort(names)
+	return slices.Compact(names)
 }

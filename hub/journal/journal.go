@@ -199,7 +199,7 @@ type Report struct {
 	Bytes         int64
 }
 
-// Append submits b and waits for its Done, which b must not have.
+// Append submits b and waits for its Done, which b must not have. Only tests wait so: the hub is told by Done.
 func Append(ctx context.Context, j Journal, b Batch) (Head, error) {
 	type result struct {
 		head Head

@@ -13,7 +13,7 @@ import (
 // ErrTooLong is what a Reader ends with when a message is longer than it may be.
 var ErrTooLong = errors.New("a message of the stream is too long")
 
-// Reader reads a stream. It is for one goroutine.
+// Reader reads a stream. It is for one goroutine. Only tests read streams: the hub writes them.
 type Reader struct {
 	r     *bufio.Reader
 	most  int

@@ -1,13 +1,17 @@
 package sdktest_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors"
+	"github.com/parleyhub/parley/sdk"
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
@@ -74,5 +78,42 @@ func TestRestartKeepsTheLog(t *testing.T) {
 	}
 	if len(page.Events) != 1 || page.LatestSeq != sent.Seq {
 		t.Errorf("after the restart the log has %d, the events %v", page.LatestSeq, page.Events)
+	}
+}
+
+// TestEventsGoOnOverCuts: a loop over events has each of them once, however often its connection is cut.
+func TestEventsGoOnOverCuts(t *testing.T) {
+	h := sdktest.NewHub(t)
+	id := h.Create(t, "a", "b")
+	writer := h.InProcess(t, "a")
+	var told bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&told, nil))
+	reader := h.Dial(t, &sdk.Options{Token: h.NewToken(t, "b"), Logger: logger, MinBackoff: time.Millisecond, MaxBackoff: 20 * time.Millisecond})
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	const cuts = 5
+	last := int64(0)
+	for e, err := range reader.Events(ctx, id, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Seq != last+1 {
+			t.Fatalf("seq %d follows %d", e.Seq, last)
+		}
+		if last = e.Seq; last > cuts {
+			break
+		}
+		h.CutConnections()
+		_, err = writer.SendMessage(ctx, &parley.SendMessageParams{ConversationID: id, Payload: json.RawMessage(`{"text":"a"}`), Finality: parley.FinalityNone})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if last != cuts+1 {
+		t.Errorf("the loop ended after seq %d", last)
+	}
+	_ = reader.Close() // then nobody writes to told any more
+	if lost := strings.Count(told.String(), "connection to the hub lost"); lost < cuts {
+		t.Errorf("%d connections of the reader were lost, expected %d", lost, cuts)
 	}
 }

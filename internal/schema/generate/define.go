@@ -33,6 +33,7 @@ var (
 func sent() []reflect.Type {
 	types := []reflect.Type{
 		reflect.TypeFor[parley.WireError](), reflect.TypeFor[parley.Event](),
+		reflect.TypeFor[parley.TailResult](), reflect.TypeFor[parley.WaitForChangeResult](),
 		reflect.TypeFor[parley.Message](), reflect.TypeFor[parley.Trace](), reflect.TypeFor[parley.System](),
 	}
 	for _, n := range notifications {
@@ -60,6 +61,9 @@ func define(s *source, methods []Method) *definitions {
 	d.addEvents()
 	d.addErrors()
 	d.addFrames()
+	d.addStreams()
+	d.addWait()
+	d.addLines()
 	for name, schema := range d.schemas {
 		schema.Title = name
 	}

@@ -39,6 +39,11 @@ func TestTablesNameWhatThereIs(t *testing.T) {
 			t.Errorf("descriptions: there is no %s", name)
 		}
 	}
+	for name := range httpDiffers {
+		if m, ok := parley.MethodByName(name); !ok || m.Route == "" {
+			t.Errorf("httpDiffers: there is no route of %s", name)
+		}
+	}
 	if _, ok := s.comments["Event.Sequence"]; ok {
 		t.Error("a field that does not exist is known")
 	}

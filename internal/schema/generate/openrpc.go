@@ -31,6 +31,7 @@ type (
 		Scope          parley.Scope        `json:"x-scope,omitempty"`
 		Socket         bool                `json:"x-socket"`
 		HTTP           string              `json:"x-http,omitempty"`
+		HTTPDiffers    string              `json:"x-http-differs,omitempty"`
 	}
 	openRPCTag struct {
 		Name string `json:"name"`
@@ -56,7 +57,7 @@ const openRPCVersion = "1.3.2"
 
 const methodsText = `JSON-RPC 2.0 over a WebSocket at /rpc, and by POST /rpc for methods whose x-socket is false. ` +
 	`x-scope is what the caller's token must carry ("self": any token; absent: no token is needed), ` +
-	`and x-http is the same method over plain HTTP. Params are by name, and unknown ones are refused.`
+	`and x-http is the method over plain HTTP: the same, but for what x-http-differs says. Params are by name, and unknown ones are refused.`
 
 func openRPC(d *definitions) openRPCDocument {
 	doc := openRPCDocument{
@@ -83,7 +84,7 @@ func (d *definitions) openRPCMethod(m Method) openRPCMethod {
 	params := d.schemas[d.name(m.Params, true)]
 	method := openRPCMethod{
 		Name: m.Name, Summary: params.Description, Tags: []openRPCTag{{m.Group}}, ParamStructure: "by-name",
-		Params: []contentDescriptor{}, Scope: m.Scope, Socket: m.Socket, HTTP: m.Route,
+		Params: []contentDescriptor{}, Scope: m.Scope, Socket: m.Socket, HTTP: m.Route, HTTPDiffers: httpDiffers[m.Name],
 		Result: contentDescriptor{Name: "result", Schema: inComponents(ref(d.name(m.Result, false)))},
 	}
 	for p := params.Properties.Oldest(); p != nil; p = p.Next() {

@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"maps"
 	"reflect"
 	"unicode"
 
@@ -43,7 +44,12 @@ func schemas(d *definitions) schemaFile {
 	}
 	for _, n := range notifications {
 		f.Names[n.name+".notification"] = typeName(n.params)
+		if name := streamed(n.name, n.params); name != "" {
+			f.Names[n.name+".stream"] = name
+		}
 	}
+	f.Names[parley.MethodWaitForChange+".events"] = waitEvents
+	maps.Copy(f.Names, lines)
 	return f
 }
 

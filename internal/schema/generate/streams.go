@@ -1,0 +1,55 @@
+package generate
+
+import (
+	"github.com/invopop/jsonschema"
+
+	"github.com/parleyhub/parley"
+)
+
+// subscriptionID is the member of notifications that a stream, which is one subscription, does not have.
+const subscriptionID = "subscriptionId"
+
+// streamed is what the schema of a notification on a stream is called; empty for an event, which stands there as it is stored.
+func streamed(notification string, params any) string {
+	if notification == parley.NotifyEvent {
+		return ""
+	}
+	return typeName(params) + "OfStream"
+}
+
+// addStreams makes the schemas of notifications as a stream of server-sent events has them. On a socket their subscriptionId is never left out.
+func (d *definitions) addStreams() {
+	for _, n := range notifications {
+		name := streamed(n.name, n.params)
+		if name == "" {
+			continue
+		}
+		onSocket := d.schemas[typeName(n.params)]
+		s := *onSocket
+		s.Properties = jsonschema.NewProperties()
+		for p := onSocket.Properties.Oldest(); p != nil; p = p.Next() {
+			if p.Key != subscriptionID {
+				s.Properties.Set(p.Key, p.Value)
+			}
+		}
+		if s.Properties.Len() < onSocket.Properties.Len() {
+			onSocket.Required = append([]string{subscriptionID}, onSocket.Required...)
+		}
+		d.schemas[name] = &s
+	}
+}
+
+// waitEvents is the schema of what waitForChange answers over plain HTTP to include=events.
+const waitEvents = "WaitForChangeEvents"
+
+func (d *definitions) addWait() {
+	s := *d.schemas[typeName(parley.TailResult{})]
+	s.Description = "What waitForChange answers over plain HTTP to include=events: that of tail, and timedOut."
+	s.Properties = jsonschema.NewProperties()
+	for p := d.schemas[typeName(parley.TailResult{})].Properties.Oldest(); p != nil; p = p.Next() {
+		s.Properties.Set(p.Key, p.Value)
+	}
+	s.Properties.Set("timedOut", d.property(typeName(parley.WaitForChangeResult{}), "timedOut"))
+	s.Required = append(append([]string{}, s.Required...), "timedOut")
+	d.schemas[waitEvents] = &s
+}
