@@ -30,16 +30,21 @@ func TestNode(t *testing.T) {
 	h.Stop(t)
 }
 
-// require finds a program, or leaves the test out. CI must not leave it out.
+// require finds a program, or leaves the test out.
 func require(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
-	if err == nil {
-		return path
+	if err != nil {
+		leaveOut(t, name)
 	}
+	return path
+}
+
+// leaveOut leaves a test out because something is missing. CI must not leave it out.
+func leaveOut(t *testing.T, missing string) {
+	t.Helper()
 	if os.Getenv("CI") == "true" {
-		t.Fatalf("%s is missing, and CI leaves nothing out", name)
+		t.Fatalf("%s is missing, and CI leaves nothing out", missing)
 	}
-	t.Skipf("LEFT OUT: %s is missing on this machine", name)
-	return ""
+	t.Skipf("LEFT OUT: %s is missing on this machine", missing)
 }

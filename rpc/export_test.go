@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/parleyhub/parley"
 )
@@ -19,12 +20,15 @@ func ReplaceMethod(name string, serve func()) (restore func()) {
 // Sockets counts the sockets of a server.
 func Sockets(s *Server) int { return len(s.all()) }
 
-// Routes names the methods that are served over plain HTTP, and where.
-func Routes() []string {
+// Routes names everything that a server serves: "VERB /path", in order.
+func Routes(s *Server) []string {
 	var out []string
-	for _, rt := range routes {
-		out = append(out, rt.method.Name+" "+rt.verb+" "+rt.path)
+	for path, served := range s.paths() {
+		for verb := range served {
+			out = append(out, verb+" "+path)
+		}
 	}
+	slices.Sort(out)
 	return out
 }
 

@@ -22,6 +22,11 @@ func TestHostAndOrigin(t *testing.T) {
 	defer h.Close()
 	s := rpc.NewServer(h, &rpc.Options{AllowHosts: []string{"Hub.example.com", "lan:8080"}, AllowOrigins: []string{"https://chat.example.com", "http://dev.example.com:3000/"}})
 	defer s.Shutdown(t.Context())
+	walk := []string{"GET /"}
+	for _, route := range rpc.Routes(s) {
+		_, path, _ := strings.Cut(route, " ")
+		walk = append(walk, route, "OPTIONS "+path)
+	}
 	none := "\x00"
 	for _, c := range []struct {
 		host, origin string
@@ -43,7 +48,7 @@ func TestHostAndOrigin(t *testing.T) {
 		{"localhost:7447", "http://evil.com#localhost:7447", false}, {"localhost:7447", "http://localhost:7447/x", false},
 		{"evil.com", "http://evil.com", false},
 	} {
-		for _, route := range []string{"GET /rpc", "POST /rpc", "GET /livez", "GET /readyz", "GET /", "OPTIONS /rpc"} {
+		for _, route := range walk {
 			method, path, _ := strings.Cut(route, " ")
 			r := httptest.NewRequest(method, path, nil)
 			r.Host = c.host

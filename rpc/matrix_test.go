@@ -1,40 +1,61 @@
 package rpc_test
 
 import (
-	"bytes"
-	"encoding/base64"
-	"encoding/json"
+	"cmp"
 	"fmt"
-	"io"
-	"net/http"
-	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/internal/sse"
 )
 
-// The roles of the authorization matrix. own is a conversation of alice and bob that carol created; foreign is one of dave's, whom
-// nobody here knows.
-var roles = []struct {
-	name  string
-	token string // params of createToken; empty: none at all
-	sees  bool   // own
-	all   bool   // foreign too
-}{
-	{"no token", "", false, false},
-	{"participant", `{"agentId":"alice"}`, true, false},
-	{"other participant", `{"agentId":"bob"}`, true, false},
-	{"creator", `{"agentId":"carol"}`, true, false},
-	{"foreigner", `{"agentId":"zed"}`, false, false},
-	{"read only", `{"agentId":"alice","scopes":["read"]}`, true, false},
-	{"no read", `{"agentId":"alice","scopes":["write"]}`, true, false},
-	{"trace", `{"agentId":"zed","scopes":["read","trace"]}`, false, false},
-	{"other conversations", `{"agentId":"alice","conversations":["else"]}`, false, false},
-	{"admin", `{"agentId":"root","scopes":["admin"]}`, true, true},
+// role is who calls in the authorization matrix. own is a conversation of alice and bob that carol created; foreign is one of dave's, whom nobody
+// here knows.
+type role struct {
+	name   string
+	token  string // params of createToken; empty: none at all
+	sees   bool   // own
+	all    bool   // foreign too
+	like   string // the role whose row of matrixRefusals is this one's too; empty: its own name
+	narrow bool   // to conversations, so that it may create none
+	ticket bool   // it shows a ticket for own that was made with its token, and not the token
+	ended  func(m *matrix)
+}
+
+var roles = []role{
+	{name: "no token"},
+	{name: "participant", token: `{"agentId":"alice"}`, sees: true},
+	{name: "other participant", token: `{"agentId":"bob"}`, sees: true},
+	{name: "creator", token: `{"agentId":"carol"}`, sees: true},
+	{name: "foreigner", token: `{"agentId":"zed"}`},
+	{name: "read only", token: `{"agentId":"alice","scopes":["read"]}`, sees: true},
+	{name: "no read", token: `{"agentId":"alice","scopes":["write"]}`, sees: true},
+	{name: "trace", token: `{"agentId":"zed","scopes":["read","trace"]}`},
+	{name: "other conversations", token: `{"agentId":"alice","conversations":["else"]}`, narrow: true},
+	{name: "admin", token: `{"agentId":"root","scopes":["admin"]}`, sees: true, all: true},
+	{name: "narrow admin", token: `{"agentId":"root","scopes":["admin"],"conversations":[` + ownConversations() + `]}`, sees: true, like: "admin", narrow: true},
+	{name: "holder of a ticket", token: `{"agentId":"alice"}`, sees: true, like: "participant", narrow: true, ticket: true},
+	{name: "revoked", token: `{"agentId":"alice"}`, ended: func(m *matrix) {
+		m.world.as("admin").must(parley.MethodRevokeToken, revokes(m.token))
+	}},
+	{name: "expired", token: `{"agentId":"alice","expiresInMs":1000}`, ended: func(*matrix) { time.Sleep(time.Second) }},
+	{name: "expired admin", token: `{"agentId":"root","scopes":["admin"],"expiresInMs":1000}`, ended: func(*matrix) { time.Sleep(time.Second) }},
+}
+
+// ownConversation is the id of own in a row of the matrix.
+func ownConversation(row int) string { return fmt.Sprintf("own-%03d", row) }
+
+// ownConversations are as many of them as a token can name.
+func ownConversations() string {
+	var ids []string
+	for row := range parley.MaxConversationScope {
+		ids = append(ids, strconv.Quote(ownConversation(row)))
+	}
+	return strings.Join(ids, ",")
 }
 
 // matrixParams are the params of every method. CONVERSATION stands for the conversation; without it the method is about none.
@@ -85,7 +106,7 @@ func TestAuthorizationMatrix(t *testing.T) {
 	for _, role := range roles {
 		t.Run(role.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := &matrix{t: t, world: newWorld(t, nil), role: role.name, sees: role.sees, all: role.all}
+				m := &matrix{t: t, world: newWorld(t, nil), role: role}
 				m.alice, m.carol, m.dave = m.world.as("alice"), m.world.as("carol"), m.world.as("dave")
 				m.scopes = func(parley.Scope) bool { return false }
 				if role.token != "" {
@@ -93,6 +114,14 @@ func TestAuthorizationMatrix(t *testing.T) {
 					m.scopes = scopesOf(role.token)
 				}
 				m.agent = agentOf(role.token)
+				if role.ended != nil {
+					role.ended(m)
+					late := m.world.dial(role.name, nil)
+					if got := parseReply(t, late.call(parley.MethodAuthenticate, fmt.Sprintf(`{"token":%q}`, m.token))).reason(); got != "unauthenticated" {
+						t.Errorf("%s, shown to an open socket: %q", role.name, got)
+					}
+					late.close()
+				}
 				for _, method := range parley.Methods {
 					for _, door := range doors {
 						m.row(method, door)
@@ -125,27 +154,12 @@ type matrix struct {
 	t                  *testing.T
 	world              *world
 	alice, carol, dave *peer
-	role, token, agent string
-	sees, all          bool
+	role               role
+	token, agent       string
 	scopes             func(parley.Scope) bool
 	n                  int
+	own                string // of this row
 }
-
-// door is a way to call a method. It gives the refusal, empty for none, and all that the caller is told.
-type door struct {
-	name string
-	call func(m *matrix, method parley.Method, params string) (reason, told string)
-	// serves reports whether the door has the method at all.
-	serves func(parley.Method) bool
-}
-
-var (
-	overSocket = door{"WebSocket", (*matrix).overSocket, func(parley.Method) bool { return true }}
-	overPost   = door{"POST /rpc", (*matrix).overPost, func(m parley.Method) bool { return !m.Socket }}
-	overRoute  = door{"plain HTTP", (*matrix).overRoute, func(m parley.Method) bool { return m.Route != "" }}
-
-	doors = []door{overSocket, overPost, overRoute}
-)
 
 func (m *matrix) row(method parley.Method, door door) {
 	params, ok := matrixParams[method.Name]
@@ -155,13 +169,18 @@ func (m *matrix) row(method parley.Method, door door) {
 	case !ok:
 		m.t.Fatalf("the matrix has no params for %s", method.Name)
 	}
-	if door.name == overRoute.name && method.Route == "" {
+	if door.route && !door.serves(method) {
 		return // TestRoutes holds that there is no other
 	}
 	m.n++
-	own, foreign, absent := fmt.Sprintf("own-%03d", m.n), fmt.Sprintf("for-%03d", m.n), fmt.Sprintf("abs-%03d", m.n)
+	m.own = ownConversation(m.n)
+	own, foreign, absent := m.own, fmt.Sprintf("for-%03d", m.n), fmt.Sprintf("abs-%03d", m.n)
 	m.carol.create(fmt.Sprintf(`{"conversationId":%q,"participants":[{"id":"alice","kind":"agent"},{"id":"bob","kind":"agent"}]}`, own))
-	m.dave.create(fmt.Sprintf(`{"conversationId":%q,"participants":[{"id":"dave","kind":"agent"},{"id":"erin","kind":"agent"}]}`, foreign))
+	guest := "erin"
+	if m.role.ticket {
+		guest = m.agent // her token would show her the foreign one
+	}
+	m.dave.create(fmt.Sprintf(`{"conversationId":%q,"participants":[{"id":"dave","kind":"agent"},{"id":%q,"kind":"agent"}]}`, foreign, guest))
 	if method.Name == parley.MethodGetAttachment {
 		m.alice.must(parley.MethodPutAttachment, strings.ReplaceAll(matrixParams[parley.MethodPutAttachment], "CONVERSATION", own))
 		m.dave.must(parley.MethodPutAttachment, strings.ReplaceAll(matrixParams[parley.MethodPutAttachment], "CONVERSATION", foreign))
@@ -174,12 +193,12 @@ func (m *matrix) row(method parley.Method, door door) {
 		about := strings.Contains(params, "CONVERSATION")
 		want := m.want(method, door, about, conversation == own, conversation == foreign)
 		if got != want {
-			m.t.Errorf("%s, %s on %s (%s): %q, want %q: %s", m.role, method.Name, conversation, door.name, got, want, told[conversation])
+			m.t.Errorf("%s, %s on %s (%s): %q, want %q: %s", m.role.name, method.Name, conversation, door.name, got, want, told[conversation])
 		}
 	}
-	makes := method.Name == parley.MethodCreateConversation || method.Name == parley.MethodCreateToken
-	if !m.all && !makes && told[foreign] != told[absent] {
-		m.t.Errorf("%s, %s (%s): foreign and absent can be told apart:\n%s\n%s", m.role, method.Name, door.name, told[foreign], told[absent])
+	changes := slices.Contains([]string{parley.MethodCreateConversation, parley.MethodCreateToken, parley.MethodStats}, method.Name) // from call to call
+	if !m.role.all && !changes && told[foreign] != told[absent] {
+		m.t.Errorf("%s, %s (%s): foreign and absent can be told apart:\n%s\n%s", m.role.name, method.Name, door.name, told[foreign], told[absent])
 	}
 }
 
@@ -187,6 +206,10 @@ func (m *matrix) row(method parley.Method, door door) {
 func (m *matrix) want(method parley.Method, door door, about, own, foreign bool) string {
 	socket := door.name == overSocket.name
 	switch {
+	case m.role.ended != nil:
+		return "unauthenticated"
+	case m.role.ticket && !socket && !(door.route && method.Name == parley.MethodSubscribe): // it opens nothing else
+		return "unauthenticated"
 	case m.token == "" && (!socket || method.Scope != parley.ScopeNone):
 		return "unauthenticated"
 	case method.Name == parley.MethodAuthenticate && socket && m.token == "":
@@ -195,97 +218,13 @@ func (m *matrix) want(method parley.Method, door door, about, own, foreign bool)
 		return "method_not_found"
 	case !m.scopes(method.Scope):
 		return "forbidden"
-	case about && !(own && m.sees) && !(foreign && m.all):
+	case about && !(own && m.role.sees) && !(foreign && m.role.all):
 		return "not_found"
-	case m.role == "other conversations" && method.Name == parley.MethodCreateConversation:
+	case m.role.narrow && method.Name == parley.MethodCreateConversation:
 		return "forbidden"
 	}
 	if want, ok := matrixRefusals[method.Name]["*"]; ok {
 		return want
 	}
-	return matrixRefusals[method.Name][m.role]
-}
-
-func (m *matrix) header() http.Header {
-	if m.token == "" {
-		return http.Header{}
-	}
-	return bearer(m.token)
-}
-
-func (m *matrix) overSocket(method parley.Method, params string) (reason, told string) {
-	p := m.world.dial(m.role, m.header())
-	defer p.close()
-	told = p.call(method.Name, params)
-	return parseReply(m.t, told).reason(), told
-}
-
-func (m *matrix) overPost(method parley.Method, params string) (reason, told string) {
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":"c1","method":%q,"params":%s}`, method.Name, params)
-	_, _, told = m.world.post(m.header(), strings.NewReader(body))
-	return parseReply(m.t, told).reason(), told
-}
-
-// overRoute calls a method by its route. What it is told are the status, the headers and the body; of a stream, the head.
-func (m *matrix) overRoute(method parley.Method, params string) (reason, told string) {
-	r := m.world.routed(method, params)
-	r.Header = m.header()
-	if r.Method == http.MethodPost {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	resp, err := m.world.client().Do(r)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if resp.Header.Get("Content-Type") == sse.MediaType {
-		return "", fmt.Sprint(resp.StatusCode, resp.Header)
-	}
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	var p parley.Problem
-	if resp.Header.Get("Content-Type") == parley.ProblemType {
-		if err := json.Unmarshal(body, &p); err != nil || p.Status != resp.StatusCode {
-			m.t.Errorf("%s %s: HTTP %d, problem %s, %v", r.Method, r.URL, resp.StatusCode, body, err)
-		}
-	}
-	return p.Reason, fmt.Sprintf("%d %v %s", resp.StatusCode, resp.Header, body)
-}
-
-// routed makes the request of a method's route that says what params say.
-func (w *world) routed(method parley.Method, params string) *http.Request {
-	w.t.Helper()
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(params), &members); err != nil {
-		w.t.Fatal(err)
-	}
-	text := func(name string) string { return strings.Trim(string(members[name]), `"`) }
-	verb, path, _ := strings.Cut(method.Route, " ")
-	for name := range members {
-		if strings.Contains(path, "{"+name+"}") {
-			path = strings.ReplaceAll(path, "{"+name+"}", text(name))
-			delete(members, name)
-		}
-	}
-	query := url.Values{}
-	var body []byte
-	switch {
-	case method.Name == parley.MethodPutAttachment: // its body is the file
-		query.Set("conversationId", text("conversationId"))
-		body, _ = base64.StdEncoding.DecodeString(text("data"))
-	case verb == http.MethodPost:
-		body, _ = json.Marshal(members)
-	default:
-		for name := range members {
-			query.Set(name, text(name))
-		}
-	}
-	r, err := http.NewRequest(verb, "http://"+w.addr+path+"?"+query.Encode(), bytes.NewReader(body))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	r.URL.ForceQuery = false
-	return r
+	return matrixRefusals[method.Name][cmp.Or(m.role.like, m.role.name)]
 }

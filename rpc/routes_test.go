@@ -1,6 +1,9 @@
 package rpc_test
 
 import (
+	"maps"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -8,15 +11,85 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// TestRoutes: the server serves the routes of parley.Methods and no others.
+// needs is what a route asks of who calls it.
+type needs string
+
+const (
+	forAll     needs = "nothing"
+	forHolders needs = "a token"
+	forAdmins  needs = "the scope admin"
+)
+
+// otherRoutes are those that are no method's. served is the HTTP status for who has what the route needs.
+var otherRoutes = map[string]struct {
+	needs  needs
+	served int
+}{
+	"GET /rpc":           {forAll, http.StatusUpgradeRequired}, // as it is no upgrade here; a socket shows its token later
+	"POST /rpc":          {forHolders, http.StatusOK},
+	"GET /metrics":       {forAdmins, http.StatusOK},
+	"HEAD /metrics":      {forAdmins, http.StatusOK},
+	"GET /backup":        {forAdmins, http.StatusOK},
+	"GET /openrpc.json":  {forAll, http.StatusOK},
+	"HEAD /openrpc.json": {forAll, http.StatusOK},
+
+	"GET /asyncapi.json":  {forAll, http.StatusOK},
+	"HEAD /asyncapi.json": {forAll, http.StatusOK},
+
+	"GET /livez":   {forAll, http.StatusOK},
+	"HEAD /livez":  {forAll, http.StatusOK},
+	"GET /readyz":  {forAll, http.StatusOK},
+	"HEAD /readyz": {forAll, http.StatusOK},
+}
+
+// TestRoutes: the server serves the routes of parley.Methods and those of otherRoutes, and nothing else.
 func TestRoutes(t *testing.T) {
-	var want []string
+	want := slices.Collect(maps.Keys(otherRoutes))
 	for _, m := range parley.Methods {
-		if m.Route != "" {
-			want = append(want, m.Name+" "+m.Route)
+		if m.Route == "" {
+			continue
+		}
+		want = append(want, m.Route)
+		if path, isGet := strings.CutPrefix(m.Route, "GET "); isGet && m.Name != parley.MethodSubscribe {
+			want = append(want, "HEAD "+path)
 		}
 	}
-	compare(t, "the routes", want, rpc.Routes())
+	slices.Sort(want)
+	compare(t, "the routes", want, rpc.Routes(newWorld(t, nil).server))
+}
+
+// TestRoutesAskForATokenFirst: whoever has none is refused at every route but those that are open, and only an admin gets what is for admins. What a
+// method asks beyond that is in the authorization matrix.
+func TestRoutesAskForATokenFirst(t *testing.T) {
+	w := newWorld(t, nil)
+	participant := bearer(w.as("admin").token(`{"agentId":"alice","scopes":["read","write","create","claim","approve","trace"]}`))
+	for _, route := range rpc.Routes(w.server) {
+		verb, path, _ := strings.Cut(route, " ")
+		status := func(header http.Header) int {
+			return w.plain(header, verb, path, `{"jsonrpc":"2.0","id":1,"method":"ping"}`).status
+		}
+		other, known := otherRoutes[route]
+		nobody := http.StatusUnauthorized
+		if other.needs == forAll && known {
+			nobody = other.served
+		}
+		if got := status(http.Header{}); got != nobody {
+			t.Errorf("%s without a token: HTTP %d, want %d", route, got, nobody)
+		}
+		if !known {
+			continue
+		}
+		of := other.served
+		if other.needs == forAdmins {
+			of = http.StatusForbidden
+		}
+		if got := status(participant); got != of {
+			t.Errorf("%s with a participant's token: HTTP %d, want %d", route, got, of)
+		}
+		if got := status(bearer(devToken)); got != other.served {
+			t.Errorf("%s with an admin's token: HTTP %d, want %d", route, got, other.served)
+		}
+	}
 }
 
 // TestRoutesThatCannotBeServed are found when the program starts.

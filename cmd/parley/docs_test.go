@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,18 +17,22 @@ var (
 	fenced   = regexp.MustCompile("(?s)```sh\n(.*?)```")
 	quoted   = regexp.MustCompile("`(parley [^`]+)`")
 	assigned = regexp.MustCompile(`^([A-Z_]+=\S+ +)+`)
+	deployed = regexp.MustCompile(`(?m)^ExecStart=\S*/(parley .*)$|podman run .* (parley [a-z].*)$|^(?:HEALTHCHECK .*)?CMD \[(.*)\]$`)
 )
 
 // TestDocsQuoteRealCommands holds every command line of the documents and of the hints to the flags and arguments that there are.
 func TestDocsQuoteRealCommands(t *testing.T) {
 	var lines []string
-	for file, least := range map[string]int{"README.md": 8, "docs/operations.md": 15, "docs/configuration.md": 3} {
+	for file, least := range map[string]int{
+		"README.md": 8, "docs/operations.md": 15, "docs/configuration.md": 3, "docs/clients.md": 5, "docs/metrics.md": 2,
+	} {
 		found := commandLines(t, filepath.Join("..", "..", filepath.FromSlash(file)))
 		if len(found) < least {
 			t.Errorf("only %d command lines found in %s: %q", len(found), file, found)
 		}
 		lines = append(lines, found...)
 	}
+	lines = append(lines, deployedLines(t)...)
 	for _, hint := range hints {
 		for _, m := range regexp.MustCompile(`'(parley [^']+)'`).FindAllStringSubmatch(hint, -1) {
 			lines = append(lines, m[1])
@@ -66,6 +71,37 @@ func commandLines(t *testing.T, file string) []string {
 	for _, m := range quoted.FindAllSubmatch(text, -1) {
 		l, _, _ := strings.Cut(string(m[1]), ",")
 		lines = append(lines, l)
+	}
+	return lines
+}
+
+// deployedLines gives the commands of docs/deploy: what a unit starts, and what a container runs.
+func deployedLines(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", "..", "docs", "deploy", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range deployed.FindAllStringSubmatch(string(text), -1) {
+			line := m[1] + m[2]
+			if m[3] != "" { // a list of JSON strings, of which the program may be left to the entry point
+				line = "parley " + strings.TrimPrefix(strings.NewReplacer(`"`, "", ",", "").Replace(m[3]), "/parley ")
+			}
+			lines = append(lines, line)
+		}
+	}
+	for _, want := range []string{
+		"parley serve --config /etc/parley/parley.yaml", "parley token create --admin --data /data", "parley ready --timeout 2s", "parley serve",
+	} {
+		if !slices.Contains(lines, want) {
+			t.Errorf("docs/deploy no longer says %q, or the test does not find it: %q", want, lines)
+		}
 	}
 	return lines
 }
