@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,25 +13,65 @@ import (
 
 func (a *app) tokenRevokeCommand() *cobra.Command {
 	var data string
+	var own bool
 	c := &cobra.Command{
 		Use:   "revoke ID",
 		Short: "end a token and those made with it, and print their ids",
 		Long: `revoke ends a token of 'parley token list' and all that were made with it. Their sockets are closed and their streams end within a second.
 
-To change a token: make a second, put it to use, and revoke the first.
+To change a token: make a second, put it to use, and revoke the first. That does not go for an admin's token with which others were made, the second
+among them: make the second with --data while no hub runs, so that it stands for itself. A token from which the one in use comes is only ended with --with-own.
 
 With --data it writes into the log of a hub that is not running.`,
 		Args: cobra.ExactArgs(1),
 	}
 	tokenDataFlag(c, &data)
+	c.Flags().BoolVar(&own, "with-own", false, "also where the token in use ends with it")
 	return a.does(c, func(ctx context.Context, args []string) error {
 		if err := givenData(c, data); err != nil {
 			return err
 		}
 		return a.withTokens(ctx, data, openExisting, func(client parley.Client) error {
+			if data == "" && !own {
+				if err := a.sparesOwn(ctx, client, args[0]); err != nil {
+					return err
+				}
+			}
 			return a.revokeToken(ctx, client, args[0])
 		})
 	})
+}
+
+// sparesOwn refuses to end a token from which the one in use comes: it would end with it, and with it whatever else there is.
+func (a *app) sparesOwn(ctx context.Context, client parley.Client, id string) error {
+	own := ""
+	if parts := strings.SplitN(os.Getenv(envToken), "_", 3); len(parts) == 3 {
+		own = parts[1]
+	}
+	parents := map[string]string{}
+	for t, err := range a.tokens(ctx, client) {
+		if err != nil {
+			return err
+		}
+		parents[t.TokenID] = t.Parent
+	}
+	ends := func(token string) bool {
+		for token != "" && token != id {
+			token = parents[token]
+		}
+		return token == id
+	}
+	if _, may := parents[id]; !may || own == "" || own == id || !ends(own) {
+		return nil
+	}
+	n := 0
+	for token := range parents {
+		if ends(token) {
+			n++
+		}
+	}
+	return withHint(usagef("%s is what the token in use was made with: %s would end, that one among them", clean(id), count(int64(n), "token")),
+		"make one that stands for itself with 'parley token create --data DIR' while no hub runs, or insist with --with-own")
 }
 
 func (a *app) revokeToken(ctx context.Context, client parley.Client, id string) error {
