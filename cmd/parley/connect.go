@@ -73,7 +73,7 @@ func checkEnv() error {
 	}
 	if os.Getenv(envToken) == "" {
 		return withHint(parley.Refuse(parley.ErrUnauthenticated, envToken+" is not set", ""),
-			"'parley serve --dev' prints a token; 'parley token create' makes one")
+			"'parley serve --dev' prints a token; 'parley token create --admin --data DIR' makes the first, while no hub runs")
 	}
 	return nil
 }

@@ -163,8 +163,8 @@ func exitOf(row parley.ErrorRow) int {
 }
 
 var hints = map[error]string{
-	parley.ErrUnauthenticated:     "set PARLEY_TOKEN to a token of this hub; 'parley token create' makes one",
-	parley.ErrForbidden:           "use a token that has the scope and the id; 'parley token create --help' says how to make one",
+	parley.ErrUnauthenticated:     "set PARLEY_TOKEN to a token of this hub; 'parley token create' makes one, the first with --admin --data DIR while no hub runs",
+	parley.ErrForbidden:           "name a participant with --as (or PARLEY_AGENT), or use a token that has the scope and the id; 'parley token create --help' says how to make one",
 	parley.ErrNotFound:            "'parley conversation list' shows what this token sees",
 	parley.ErrNotYourTurn:         "follow with 'parley tail ID -f', or take the seat with 'parley chat ID --as AGENT'",
 	parley.ErrTurnClosed:          "leave --turn out, or read on with 'parley tail ID' and answer the turn that is open",

@@ -40,8 +40,9 @@ type stream struct {
 	colour   bool
 	terminal bool
 
-	mu sync.Mutex // guards the fields below
-	w  io.Writer
+	mu     sync.Mutex // guards the fields below
+	w      io.Writer
+	failed error // of the first write that did not succeed
 }
 
 func newStream(w io.Writer) *stream {
@@ -55,10 +56,21 @@ func newStream(w io.Writer) *stream {
 func (s *stream) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.w.Write(b)
+	n, err := s.w.Write(b)
+	if s.failed == nil {
+		s.failed = err
+	}
+	return n, err
 }
 
-// line writes one line. A stream that cannot be written any more ends the program by SIGPIPE, or the next read does.
+// failure says why something could not be written, or is nil.
+func (s *stream) failure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed
+}
+
+// line writes one line. A pipe that nobody reads any more ends the program by SIGPIPE; any other failure of stdout is told at its end.
 func (s *stream) line(text string) {
 	io.WriteString(s, text+"\n")
 }

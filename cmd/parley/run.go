@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"time"
 
@@ -34,6 +35,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	err := root.ExecuteContext(ctx)
 	if err != nil && !a.started {
 		err = &usageError{err}
+	}
+	if failed := a.out.failure(); err == nil && failed != nil {
+		err = withHint(fmt.Errorf("stdout cannot be written: %w", failed), "what was asked for was done, but not told")
 	}
 	return a.report(ctx, err)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -83,6 +84,9 @@ func (a *app) sendParams(f sendFlags, args []string) (*parley.Message, *parley.S
 	}
 	if text == "" && f.data == "" && len(f.attach) == 0 {
 		return nil, nil, usagef("nothing to say: give a TEXT, --data or --attach")
+	}
+	if !utf8.ValidString(text) || !utf8.ValidString(f.data) {
+		return nil, nil, usagef("what is to be sent is not UTF-8: it would be kept as something else")
 	}
 	if f.data != "" && !json.Valid([]byte(f.data)) {
 		return nil, nil, usagef("--data is not JSON")

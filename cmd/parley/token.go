@@ -85,6 +85,10 @@ func (a *app) createToken(ctx context.Context, f tokenFlags) error {
 		return a.out.json(r)
 	}
 	a.out.line(r.Token)
+	if a.out.failure() != nil {
+		a.err.linef("token %s could not be shown: end it with 'parley token revoke'", clean(r.TokenID))
+		return nil
+	}
 	a.err.linef("token %s speaks as %s; it is shown only now", clean(r.TokenID), p.AgentID)
 	return nil
 }
