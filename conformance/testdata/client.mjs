@@ -116,7 +116,7 @@ await step("turns and refusals (3, 6)", async () => {
   await bob.refused(4093, "turn_conflict", "sendMessage", { ...say("unread"), afterSeq: 1 });
 });
 
-await step("subscribe: replay, caught_up, guidance, live events (11, 12)", async () => {
+await step("subscribe: replay, caught_up, guidance, live events (11, 13)", async () => {
   const { subscriptionId, latestSeq } = await bob.call("subscribe", { conversationId });
   assert.equal(latestSeq, 2);
   const created = await bob.next((n) => n.method === "event");
