@@ -1,7 +1,6 @@
 package sdk
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,17 +47,6 @@ func callVia[R any](ctx context.Context, c *Client, enter entry, method string, 
 		return nil, fmt.Errorf("%w: result of %s: %w", parley.ErrInternal, method, err)
 	}
 	return r, nil
-}
-
-// encode gives params as JSON: raw members as they are but compact, no HTML escapes.
-func encode(params any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(params); err != nil {
-		return nil, parley.Refuse(parley.ErrInvalidParams, err.Error(), "values that encode to JSON")
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte{'\n'}), nil
 }
 
 // ask is call with encoded params and result.

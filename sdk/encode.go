@@ -1,0 +1,52 @@
+package sdk
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"unicode/utf8"
+
+	"github.com/parleyhub/parley"
+)
+
+// encode gives params as JSON: raw members as they are but compact, no HTML escapes. A string that is not UTF-8 is refused: JSON has no such
+// strings, and encoding/json would send another.
+func encode(params any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(params); err != nil {
+		return nil, parley.Refuse(parley.ErrInvalidParams, err.Error(), "values that encode to JSON")
+	}
+	body := bytes.TrimSuffix(buf.Bytes(), []byte{'\n'})
+	if bytes.Contains(body, replaced) && !isUTF8(reflect.ValueOf(params)) {
+		return nil, parley.Refuse(parley.ErrInvalidParams, "a string is not UTF-8", "UTF-8")
+	}
+	return body, nil
+}
+
+// replaced is what encoding/json writes for bytes that are not UTF-8. Raw members may have it too, so it is only a reason to look.
+var replaced = []byte(`\ufffd`)
+
+// isUTF8 says whether all strings in v are UTF-8. Bytes, raw members among them, are not looked at.
+func isUTF8(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.String:
+		return utf8.ValidString(v.String())
+	case reflect.Pointer, reflect.Interface:
+		return v.IsNil() || isUTF8(v.Elem())
+	case reflect.Struct:
+		for _, field := range v.Fields() {
+			if !isUTF8(field) {
+				return false
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			if !isUTF8(v.Index(i)) {
+				return false
+			}
+		}
+	}
+	return true
+}
