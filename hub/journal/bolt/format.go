@@ -25,13 +25,15 @@ const (
 )
 
 // Exists reports whether a directory holds a journal, of whatever version, or a part of one.
-func Exists(dir string) bool {
-	for _, name := range []string{formatFile, logFile} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			return true
-		}
+func Exists(dir string) bool { return Find(dir) == nil }
+
+// Find is Exists that says why not: fs.ErrNotExist where there is none, and another error where that cannot be seen.
+func Find(dir string) error {
+	_, err := os.Stat(filepath.Join(dir, formatFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err = os.Stat(filepath.Join(dir, logFile))
 	}
-	return false
+	return err
 }
 
 // ErrNotEmpty: the directory is no journal's and holds something else.
