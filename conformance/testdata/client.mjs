@@ -1,4 +1,5 @@
-// A client written from protocol.md, without a line of Parley's code. Section numbers are those of protocol.md.
+// A client written from protocol.md, without a line of Parley's code. Section numbers are those of protocol.md. For Node 22, or 20 with
+// --experimental-websocket.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 
