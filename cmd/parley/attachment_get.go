@@ -52,13 +52,13 @@ func (a *app) getAttachment(ctx context.Context, f getFlags, id, hash string) er
 	save := (*wholeFile).commit
 	if f.named {
 		if f.to, err = a.authorsName(ctx, client, id, hash); err != nil {
-			return err
+			return noAttachment(err)
 		}
 		save = (*wholeFile).commitNew
 	}
 	file, err := fetched(ctx, client, id, hash, f.to)
 	if err != nil {
-		return err
+		return noAttachment(err)
 	}
 	defer file.discard()
 	if f.to == "-" {
@@ -72,6 +72,14 @@ func (a *app) getAttachment(ctx context.Context, f getFlags, id, hash string) er
 		a.err.linef("%d bytes to %s", file.bytes, f.to)
 	}
 	return nil
+}
+
+// noAttachment says where the files of a conversation are named.
+func noAttachment(err error) error {
+	if errors.Is(err, parley.ErrNotFound) {
+		return withHint(err, "'parley tail ID' names the files that were added")
+	}
+	return err
 }
 
 // fetched is a whole file that has come, under another name than the one it is to have. It is read from its beginning.

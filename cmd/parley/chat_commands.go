@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/parleyhub/parley"
 )
@@ -21,6 +22,9 @@ const noteSchema = "parley.note.v1"
 
 // input does what a line asks for.
 func (c *chat) input(ctx context.Context, line string) error {
+	if !utf8.ValidString(line) {
+		return c.garbled(line)
+	}
 	command, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 	rest = strings.TrimSpace(rest)
 	switch command {
@@ -43,6 +47,15 @@ func (c *chat) input(ctx context.Context, line string) error {
 		return nil
 	}
 	return c.say(ctx, line, line, parley.FinalityTurn)
+}
+
+// garbled refuses a line that would be kept as something else. A script ends with it; a person may type it again.
+func (c *chat) garbled(line string) error {
+	if c.desk.waits {
+		return errNotUTF8
+	}
+	c.tell("not said, it is not UTF-8: " + clean(line))
+	return nil
 }
 
 func (c *chat) note(ctx context.Context, line, text string) error {

@@ -29,7 +29,7 @@ func (a *app) completionCommand() *cobra.Command {
 		Short: "print what makes a shell complete commands, ids and values",
 		Long: `completion prints a script for a shell. Ids are asked of the hub that PARLEY_URL and PARLEY_TOKEN name, if it answers within a second.
 
-  bash:        source <(parley completion bash)        for always: add that line to ~/.bashrc
+  bash:        source <(parley completion bash)        for always: add that line to ~/.bashrc; needs the package bash-completion
   zsh:         parley completion zsh > "${fpath[1]}/_parley"
   fish:        parley completion fish > ~/.config/fish/completions/parley.fish
   powershell:  parley completion powershell | Out-String | Invoke-Expression`,

@@ -60,6 +60,9 @@ func (a *app) dialTelling(ctx context.Context, as string, n *notices) (parley.Cl
 		o.Logger = slog.New(n)
 	}
 	client, err := sdk.Dial(ctx, hubURL(), o)
+	if errors.Is(err, parley.ErrNotFound) { // nothing was asked for yet that could be absent
+		return nil, withHint(usagef("%s: no hub at this address: %s", envURL, hubURL()), "the path of a hub is /rpc, as in "+defaultURL)
+	}
 	if err != nil {
 		return nil, explainTLS(timedOut(ctx, err))
 	}

@@ -78,6 +78,9 @@ func (a *app) openImport(name string) (*os.File, error) {
 
 // importFile checks f, called name, and then imports it. Nothing is made in dir before the check has passed.
 func importFile(ctx context.Context, f io.ReadSeeker, name, dir string, o *archive.CheckOptions) (done archive.Imported, err error) {
+	if err := notEmpty(f, name); err != nil {
+		return done, err
+	}
 	var j journal.Journal
 	if bolt.Exists(dir) {
 		if j, err = openData(dir); err != nil {
@@ -109,6 +112,19 @@ func importFile(ctx context.Context, f io.ReadSeeker, name, dir string, o *archi
 			"repeat it: it goes on from there")
 	}
 	return done, nil
+}
+
+// notEmpty refuses a file without a line, and leaves f at its beginning.
+func notEmpty(f io.Seeker, name string) error {
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	if size == 0 {
+		return withHint(fmt.Errorf("%s is empty: nothing was imported", name), nothingIn)
+	}
+	_, err = f.Seek(0, io.SeekStart)
+	return err
 }
 
 // checkImport holds f against j, and goes back to its beginning.

@@ -108,6 +108,9 @@ func (a *app) verifyLines(from io.Reader, name string, o *archive.CheckOptions) 
 	if err != nil {
 		return notAsWritten(name, err)
 	}
+	if r.Events == 0 && r.Attachments == 0 && r.Backup == nil { // every line is one of these
+		a.err.line(clean(name) + " is empty: " + nothingIn)
+	}
 	if a.format == formatJSON {
 		return a.out.json(r)
 	}
@@ -121,6 +124,9 @@ func (a *app) verifyLines(from io.Reader, name string, o *archive.CheckOptions) 
 	a.out.line(a.out.paint(styleGood, "ok") + ": " + whatIn(r) + ": every hash is right")
 	return nil
 }
+
+// nothingIn says what an empty file may be.
+const nothingIn = "an export of nothing, or a copy that failed"
 
 // whatIn says what an export or backup holds.
 func whatIn(r archive.Report) string {

@@ -85,8 +85,10 @@ func (a *app) sendParams(f sendFlags, args []string) (*parley.Message, *parley.S
 	if text == "" && f.data == "" && len(f.attach) == 0 {
 		return nil, nil, usagef("nothing to say: give a TEXT, --data or --attach")
 	}
-	if !utf8.ValidString(text) || !utf8.ValidString(f.data) {
-		return nil, nil, usagef("what is to be sent is not UTF-8: it would be kept as something else")
+	for _, said := range []string{text, f.data, f.schema, f.status, f.reason, f.key} {
+		if !utf8.ValidString(said) {
+			return nil, nil, errNotUTF8
+		}
 	}
 	if f.data != "" && !json.Valid([]byte(f.data)) {
 		return nil, nil, usagef("--data is not JSON")
@@ -108,6 +110,8 @@ func (a *app) sendParams(f sendFlags, args []string) (*parley.Message, *parley.S
 	}
 	return &parley.Message{Text: text, Data: json.RawMessage(f.data), Schema: f.schema}, p, nil
 }
+
+var errNotUTF8 = usagef("what is to be said is not UTF-8: it would be kept as something else")
 
 func (a *app) sendText(args []string) (string, error) {
 	if len(args) == 0 {

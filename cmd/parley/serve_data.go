@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -57,8 +59,13 @@ func openExisting(flag string) (journal.Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !bolt.Exists(dir) {
+	switch err := bolt.Find(dir); {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, withHint(fmt.Errorf("%s holds no log", dir), "--data names the directory of a hub's log")
+	case errors.Is(err, fs.ErrPermission):
+		return nil, withHint(err, "be the user that the hub runs as")
+	case err != nil:
+		return nil, err
 	}
 	return openData(dir)
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
@@ -90,11 +91,20 @@ func listen(addresses ...string) (listeners []net.Listener, err error) {
 			for _, l := range listeners {
 				_ = l.Close() // nothing has come to it
 			}
-			return nil, withHint(err, "another hub there? --listen :0 takes any free port")
+			if isInUse(err) {
+				err = withHint(err, "another hub there? --listen :0 takes any free port")
+			}
+			return nil, err
 		}
 		listeners = append(listeners, l)
 	}
 	return listeners, nil
+}
+
+// isInUse says whether an address has a listener already.
+func isInUse(err error) bool {
+	const windowsInUse = syscall.Errno(10048) // WSAEADDRINUSE; of no meaning elsewhere
+	return errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, windowsInUse)
 }
 
 // open serves the hub's door. Connections are counted below TLS, so that one counts before its handshake.

@@ -82,7 +82,7 @@ func (a *app) eventPrinter() func(*parley.Event) error {
 	v := newView(a.out)
 	return func(e *parley.Event) error {
 		v.event(e)
-		return nil
+		return a.out.failure()
 	}
 }
 

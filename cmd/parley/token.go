@@ -43,7 +43,7 @@ With --data it writes into the log of a hub that is not running: that is how a h
 	c.Flags().StringSliceVar(&f.agents, "agents", nil, "further ids that it may speak as")
 	c.Flags().StringSliceVar(&f.scopes, "scopes", nil, "read, write, create, claim, approve, trace, admin (default: read,write,create)")
 	c.Flags().StringSliceVar(&f.conversations, "conversations", nil, "only these conversations (default: those of the token that makes it)")
-	c.Flags().DurationVar(&f.expires, "expires", 0, "how long it lasts, such as 24h (default: as long as the token that makes it)")
+	c.Flags().DurationVar(&f.expires, "expires", 0, "how long it lasts, in hours and less: 2160h is 90 days (default: as long as the token that makes it)")
 	c.Flags().BoolVar(&f.admin, "admin", false, "scope admin: everything, as anybody")
 	tokenDataFlag(c, &f.data)
 	return a.does(c, func(ctx context.Context, _ []string) error {
@@ -82,15 +82,28 @@ func (a *app) createToken(ctx context.Context, f tokenFlags) error {
 		return err
 	}
 	if a.format == formatJSON {
-		return a.out.json(r)
+		_ = a.out.json(r) // asked for below
+	} else {
+		a.out.line(r.Token)
 	}
-	a.out.line(r.Token)
 	if a.out.failure() != nil {
-		a.err.linef("token %s could not be shown: end it with 'parley token revoke'", clean(r.TokenID))
+		a.err.linef("token %s could not be shown: end it with '%s'", clean(r.TokenID), f.undo(r.TokenID))
+		return nil // run tells of the failure
+	}
+	if a.format == formatJSON {
 		return nil
 	}
 	a.err.linef("token %s speaks as %s; it is shown only now", clean(r.TokenID), p.AgentID)
 	return nil
+}
+
+// undo is the command that ends the token that was made.
+func (f tokenFlags) undo(id string) string {
+	command := "parley token revoke " + id
+	if f.data != "" {
+		command += " --data " + shellWord(f.data)
+	}
+	return clean(command)
 }
 
 func (f tokenFlags) params() (*parley.CreateTokenParams, error) {

@@ -88,5 +88,6 @@ func (a *app) revokeToken(ctx context.Context, client parley.Client, id string) 
 	for _, id := range r.Revoked {
 		a.out.line(clean(id))
 	}
+	a.err.line(count(int64(len(r.Revoked)), "token") + " ended")
 	return nil
 }
