@@ -45,6 +45,18 @@ const (
 	MaxAgentSchemaBytes      = 64 << 10
 )
 
+// Bounds of executors.
+const (
+	MaxExecutorAgents = 64
+	DefaultCapacity   = 16
+	MaxCapacity       = 10_000
+	DefaultGraceMs    = 5_000
+	MinGraceMs        = 100
+	MaxGraceMs        = 600_000
+	// MaxHolding bounds the claims that a registration names.
+	MaxHolding = 10_000
+)
+
 // Bounds of attachments and tickets.
 const (
 	// MaxAttachmentBytes bounds one file, and MaxAttachments the files of one conversation.
@@ -67,7 +79,21 @@ const (
 	MaxBytesLimit    = 1 << 30
 	DefaultMaxBytes  = 256 << 20
 	MinDurationMs    = 100
-	MaxDurationMs    = 366 * 24 * 3600 * 1000
+
+	DefaultTurnTimeoutMs = 60_000
+	MaxTurnMs            = 24 * 3600 * 1000
+	DefaultMaxAttempts   = 3
+	MaxAttemptsLimit     = 100
+	DefaultClaimWindowMs = 2_000
+	MinClaimWindowMs     = 50
+	MaxClaimWindowMs     = 60_000
+	MaxRules             = 32
+	// MaxExpressionBytes bounds an expression of CEL, and MaxExpressionCost what one evaluation of it may cost, in CEL's units.
+	MaxExpressionBytes = 2 << 10
+	// MaxRulesBytes bounds the expressions of all rules of a policy together.
+	MaxRulesBytes     = 8 << 10
+	MaxExpressionCost = 100_000
+	MaxDurationMs     = 366 * 24 * 3600 * 1000
 )
 
 var (

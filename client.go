@@ -43,6 +43,17 @@ type Client interface {
 	PutAttachment(ctx context.Context, p *PutAttachmentParams) (*PutAttachmentResult, error)
 	GetAttachment(ctx context.Context, p *GetAttachmentParams) (*GetAttachmentResult, error)
 
+	// RegisterExecutor says that this client's process runs agents, and yields what that brings, over any number of reconnects, until ctx ends (then it
+	// yields ctx's error), the loop breaks, or an error that no retry mends is yielded. A client has one registration at a time, and one ExecutorID for
+	// its life: another is ErrAlreadyExists, and so is what ends the loop when another client registers as the same executor.
+	// p.Holding is asked for anew at each registration by calling holding; nil means none. It should name a claim as soon as ClaimTurn was called for it.
+	// An offer that waits while the loop is busy gives way to a newer one of the same turn. When the loop has ended no more turns are offered; the claims that are held stand.
+	RegisterExecutor(ctx context.Context, p *RegisterExecutorParams, holding func() []string) iter.Seq2[ExecutorNotification, error]
+	ClaimTurn(ctx context.Context, p *ClaimTurnParams) (*ClaimTurnResult, error)
+	RenewClaim(ctx context.Context, p *RenewClaimParams) (*RenewClaimResult, error)
+	ReleaseClaim(ctx context.Context, p *ReleaseClaimParams) error
+	CancelTurn(ctx context.Context, p *CancelTurnParams) (*SeqResult, error)
+
 	ListAgents(ctx context.Context, p *ListAgentsParams) (*ListAgentsResult, error)
 
 	CreateToken(ctx context.Context, p *CreateTokenParams) (*CreateTokenResult, error)

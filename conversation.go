@@ -1,6 +1,9 @@
 package parley
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+)
 
 // Status of a conversation. It changes once, from active to closed.
 type Status string
@@ -27,12 +30,35 @@ func (k ParticipantKind) Valid() bool {
 	return k == KindHuman || k == KindAgent || k == KindTool || k == KindPeer
 }
 
+// Claims reports whether a participant of this kind works under claims: an agent or a tool. People and peers never do.
+func (k ParticipantKind) Claims() bool { return k == KindAgent || k == KindTool }
+
+// ExecutorPlace says where the agent of a seat may run.
+type ExecutorPlace string
+
+// The values of ExecutorPlace.
+const (
+	ExecutorAny      ExecutorPlace = "any" // the default
+	ExecutorInternal ExecutorPlace = "internal"
+	ExecutorExternal ExecutorPlace = "external"
+)
+
+// Valid reports whether p is a known place, or none.
+func (p ExecutorPlace) Valid() bool {
+	return p == "" || p == ExecutorAny || p == ExecutorInternal || p == ExecutorExternal
+}
+
 // Participant is a seat in a conversation.
 type Participant struct {
 	// ID is what tokens speak as: 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit; not "hub".
 	ID   string          `json:"id"`
 	Kind ParticipantKind `json:"kind"`
-	// Role is free text, at most 64 bytes, kept and returned.
+	// Agent is the name of the agent that sits here, for kinds agent and tool: an id like ID; absent, ID itself.
+	Agent string `json:"agent,omitempty"`
+	// Executor says where the agent may run: any, internal (in the hub's process) or external (over a socket). Offers go nowhere else, and nobody
+	// else may claim.
+	Executor ExecutorPlace `json:"executor,omitempty"`
+	// Role is free text, at most 64 bytes, kept and returned. Rules see it.
 	Role string `json:"role,omitempty"`
 	// Private is a text for this participant alone, at most 16 KiB. It is written as an event of its own that nobody
 	// else reads, and is never returned in a participant list.
@@ -46,28 +72,105 @@ type PolicyKind string
 const (
 	// PolicyRoundRobin gives the floor to the next participant in the order they were named. The default.
 	PolicyRoundRobin PolicyKind = "round_robin"
-	// PolicyOpen gives the floor to anyone; the first append opens the turn.
+	// PolicyOpen gives the floor to anyone; the first append or claim takes the turn.
 	PolicyOpen PolicyKind = "open"
+	// PolicyAddressed gives the floor to whom the last message names: by turnHint, else by one @mention.
+	PolicyAddressed PolicyKind = "addressed"
+	// PolicyRules gives the floor by the first of Rules that holds.
+	PolicyRules PolicyKind = "rules"
+	// PolicyModerator lets one participant name the next, who gives the floor back to it.
+	PolicyModerator PolicyKind = "moderator"
 )
 
-// Policy says who has the floor when no turn is open.
+// Policies are all of them.
+var Policies = []PolicyKind{PolicyRoundRobin, PolicyOpen, PolicyAddressed, PolicyRules, PolicyModerator}
+
+// Policy says who has the floor when no turn is open. A policy that finds nobody falls back to round_robin, after the one who had the last turn, and
+// guidance says why.
 type Policy struct {
 	Kind PolicyKind `json:"kind"`
+	// Rules are for kind rules: 1 to 32, 8 KiB of expressions in all, tried in order when a turn has ended with a message.
+	Rules []Rule `json:"rules,omitempty"`
+	// Moderator is for kind moderator: the id of a participant.
+	Moderator string `json:"moderator,omitempty"`
 }
 
-// Limits close a conversation without anybody's doing; zero means none, but for the two that have a default.
+// Rule gives the floor to Next when When holds.
+type Rule struct {
+	// When is an expression in CEL that gives a bool: at most 2 KiB. See protocol.md, section 8, for its variables and its cost.
+	When string `json:"when"`
+	// Next is the id of a participant.
+	Next string `json:"next"`
+}
+
+// TurnHint names who shall be next.
+type TurnHint struct {
+	Next string `json:"next"`
+}
+
+// TurnTimeout says what happens to a turn that nobody takes or brings to an end.
+type TurnTimeout string
+
+// The values of TurnTimeout.
+const (
+	TurnReoffer TurnTimeout = "reoffer" // begin again, at growing intervals. The default
+	TurnSkip    TurnTimeout = "skip"    // end the turn and go on
+	TurnClose   TurnTimeout = "close"   // close the conversation
+)
+
+// Valid reports whether t is a known value, or none.
+func (t TurnTimeout) Valid() bool {
+	return t == "" || t == TurnReoffer || t == TurnSkip || t == TurnClose
+}
+
+// Limits close a conversation without anybody's doing, and bound its turns; zero means none, or the default where there is one.
 type Limits struct {
-	// MaxTurns counts turns that participants closed. 1 to 1,000,000.
+	// MaxTurns counts turns of participants that have ended, whether or not with a message. 1 to 1,000,000.
 	MaxTurns int64 `json:"maxTurns,omitempty"`
-	// MaxEvents counts messages, traces and notes. 1 to 1,000,000; default 100,000.
+	// MaxEvents counts messages, traces, notes, attachments, and ends of turns without a message. 1 to 1,000,000; default 100,000.
 	MaxEvents int64 `json:"maxEvents,omitempty"`
-	// MaxBytes counts the encoded bytes of the same. 1,024 to 1 GiB; default 256 MiB.
+	// MaxBytes counts the encoded bytes of the same, and those of the files. 1,024 to 1 GiB; default 256 MiB.
 	MaxBytes int64 `json:"maxBytes,omitempty"`
-	// IdleTimeoutMs runs from the last message, trace or note, or from creation. 100 ms to 366 days.
+	// IdleTimeoutMs runs from the last message, trace, note or attachment, or from creation. 100 ms to 366 days.
 	IdleTimeoutMs int64 `json:"idleTimeoutMs,omitempty"`
 	// DeadlineMs runs from creation. 100 ms to 366 days.
 	DeadlineMs int64 `json:"deadlineMs,omitempty"`
+	// TurnTimeoutMs is how long a claim lasts without renewal, and how long the turn of an agent may be without one. 100 ms to 24 h; default 60 s. When it
+	// is given it holds for people and peers too.
+	TurnTimeoutMs int64 `json:"turnTimeoutMs,omitempty"`
+	// OnTurnTimeout says what comes of a turn that was not taken in time, or failed MaxAttempts times. Absent, reoffer.
+	OnTurnTimeout TurnTimeout `json:"onTurnTimeout,omitempty"`
+	// MaxAttempts bounds the claims of one turn that end as failures. 1 to 100; default 3.
+	MaxAttempts int `json:"maxAttempts,omitempty"`
+	// MaxClaimMs bounds one claim over all renewals. At least TurnTimeoutMs, at most 24 h; default ten times TurnTimeoutMs.
+	MaxClaimMs int64 `json:"maxClaimMs,omitempty"`
+	// ClaimWindowMs is how long one executor is asked alone. 50 ms to 60 s; default 2 s.
+	ClaimWindowMs int64 `json:"claimWindowMs,omitempty"`
+	// MaxAutonomousTurns bounds the turns of others since a human last ended one with a message: then a human has the floor, and where there is none the
+	// conversation is closed. 1 to 1,000,000.
+	MaxAutonomousTurns int64 `json:"maxAutonomousTurns,omitempty"`
+	// StopWhen is an expression in CEL, like that of a rule: when it holds after a turn has ended with a message, the conversation is closed as completed.
+	StopWhen string `json:"stopWhen,omitempty"`
 }
+
+// The limits of turns with their defaults.
+
+// TurnTimeout gives TurnTimeoutMs or its default.
+func (l *Limits) TurnTimeout() int64 { return cmp.Or(l.TurnTimeoutMs, DefaultTurnTimeoutMs) }
+
+// Attempts gives MaxAttempts or its default.
+func (l *Limits) Attempts() int { return cmp.Or(l.MaxAttempts, DefaultMaxAttempts) }
+
+// MaxClaim gives MaxClaimMs or its default.
+func (l *Limits) MaxClaim() int64 {
+	return cmp.Or(l.MaxClaimMs, min(10*l.TurnTimeout(), MaxTurnMs))
+}
+
+// ClaimWindow gives ClaimWindowMs or its default.
+func (l *Limits) ClaimWindow() int64 { return cmp.Or(l.ClaimWindowMs, DefaultClaimWindowMs) }
+
+// AtTurnTimeout gives OnTurnTimeout or its default.
+func (l *Limits) AtTurnTimeout() TurnTimeout { return cmp.Or(l.OnTurnTimeout, TurnReoffer) }
 
 // OutcomeStatus says how a conversation ended.
 type OutcomeStatus string
@@ -84,8 +187,8 @@ func (s OutcomeStatus) Valid() bool {
 	return s == OutcomeCompleted || s == OutcomeFailed || s == OutcomeCanceled
 }
 
-// The reasons that the hub itself gives in an outcome. All come with OutcomeCanceled but ReasonClosed, which
-// closeConversation gives with OutcomeCompleted when it is called without an outcome.
+// The reasons that the hub itself gives in an outcome. They come with OutcomeCanceled, but for ReasonClosed, which closeConversation gives when it is called
+// without an outcome, and ReasonStopWhen, both with OutcomeCompleted; and ReasonTurnTimeout and ReasonAttempts with OutcomeFailed.
 const (
 	ReasonMaxTurns    = "max_turns"
 	ReasonMaxEvents   = "max_events"
@@ -93,6 +196,11 @@ const (
 	ReasonIdleTimeout = "idle_timeout"
 	ReasonDeadline    = "deadline"
 	ReasonClosed      = "closed"
+
+	ReasonMaxAutonomousTurns = "max_autonomous_turns"
+	ReasonStopWhen           = "stop_when"
+	ReasonTurnTimeout        = "turn_timeout"
+	ReasonAttempts           = "attempts"
 )
 
 // Outcome says how and why a conversation ended.
@@ -106,6 +214,8 @@ type Outcome struct {
 type OpenTurn struct {
 	Turn  int64  `json:"turn"`
 	Owner string `json:"owner"`
+	// Claim is the one that stands.
+	Claim *ClaimState `json:"claim,omitempty"`
 }
 
 // Snapshot is a conversation as one participant sees it at LatestSeq.

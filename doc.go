@@ -9,7 +9,8 @@
 // first message or trace of the participant who has the floor and closed by a message whose [Finality] is
 // turn or conversation. A [Policy] names who has the floor next, [Limits] say when the hub closes a
 // conversation by itself, and [Guidance] tells each participant whether it may speak, and why. A [Client] is
-// how anybody talks to a hub; an [Agent] is what speaks when its turn has come.
+// how anybody talks to a hub; an [Agent] is what speaks when its turn has come. Any number of executors may run
+// the same agent: a claim ([ClaimTurnResult]) says which of them has the turn.
 //
 // # Guarantees
 //
@@ -21,9 +22,12 @@
 //   - Order: Seq is 1, 2, 3, ... in each conversation, without gap or reuse, and At never goes back.
 //   - One speaker: only the participant who has the floor appends messages and traces; nothing is added to a closed turn,
 //     nothing at all to a closed conversation.
+//   - One final message in each turn, however many executors run the agent and whichever of them, or the hub, is killed: while a claim
+//     stands only its holder appends, and what a failed attempt has said is withdrawn. An agent itself may run more than once for a turn.
 //   - No gap, no repeat: a reader goes on from a cursor, over any number of reconnects and restarts.
 //   - A slow reader costs bounded memory and delays nobody.
-//   - Guidance is a function of the log: the same whether pushed, asked for, or computed after a restart.
+//   - Guidance is a function of the log: the same whether pushed, asked for, or computed after a restart. (Its Reason also tells when nobody
+//     runs the agent whose turn it is.)
 //
 // # Limits of the promises
 //

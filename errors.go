@@ -22,6 +22,8 @@ var (
 	ErrTurnClosed          = errors.New("turn_closed")          // the turn given has ended
 	ErrConversationClosed  = errors.New("conversation_closed")  // nothing is added any more
 	ErrTurnConflict        = errors.New("turn_conflict")        // the turn given is not reached, or somebody spoke after afterSeq
+	ErrClaimRequired       = errors.New("claim_required")       // a claim stands for the caller's participant, and the call does not name it
+	ErrClaimLost           = errors.New("claim_lost")           // the claim is not, or no longer, the current one
 	ErrIdempotencyConflict = errors.New("idempotency_conflict") // the key was used with another payload
 	ErrAlreadyExists       = errors.New("already_exists")       // the id is taken
 	ErrCursorAhead         = errors.New("cursor_ahead")         // sinceSeq is beyond the log
@@ -59,6 +61,8 @@ var Errors = []ErrorRow{
 	{ErrTurnClosed, 4091, http.StatusConflict, false},
 	{ErrConversationClosed, 4092, http.StatusConflict, false},
 	{ErrTurnConflict, 4093, http.StatusConflict, false},
+	{ErrClaimRequired, 4094, http.StatusConflict, false},
+	{ErrClaimLost, 4095, http.StatusConflict, false},
 	{ErrIdempotencyConflict, 4096, http.StatusConflict, false},
 	{ErrAlreadyExists, 4097, http.StatusConflict, false},
 	{ErrCursorAhead, 4100, http.StatusGone, false},

@@ -36,8 +36,10 @@ type Event struct {
 	// Finality is set on messages only.
 	Finality Finality `json:"finality,omitempty"`
 	// Outcome may be set on a message with FinalityConversation; absent means completed.
-	Outcome *Outcome        `json:"outcome,omitempty"`
-	Payload json.RawMessage `json:"payload"`
+	Outcome *Outcome `json:"outcome,omitempty"`
+	// TurnHint names who shall be next, under a policy that takes hints.
+	TurnHint *TurnHint       `json:"turnHint,omitempty"`
+	Payload  json.RawMessage `json:"payload"`
 	// ClientRequestID is the idempotency key that the author gave.
 	ClientRequestID string `json:"clientRequestId,omitempty"`
 

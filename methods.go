@@ -21,7 +21,7 @@ const (
 var Scopes = []Scope{ScopeRead, ScopeWrite, ScopeCreate, ScopeClaim, ScopeApprove, ScopeTrace, ScopeAdmin}
 
 // DefaultScopes are those of a token made without naming any.
-var DefaultScopes = []Scope{ScopeRead, ScopeWrite, ScopeCreate}
+var DefaultScopes = []Scope{ScopeRead, ScopeWrite, ScopeCreate, ScopeClaim}
 
 // The methods.
 const (
@@ -45,6 +45,11 @@ const (
 	MethodSendDelta          = "sendDelta"
 	MethodPutAttachment      = "putAttachment"
 	MethodGetAttachment      = "getAttachment"
+	MethodRegisterExecutor   = "registerExecutor"
+	MethodClaimTurn          = "claimTurn"
+	MethodRenewClaim         = "renewClaim"
+	MethodReleaseClaim       = "releaseClaim"
+	MethodCancelTurn         = "cancelTurn"
 	MethodListAgents         = "listAgents"
 	MethodCreateTicket       = "createTicket"
 	MethodCreateToken        = "createToken"
@@ -60,6 +65,9 @@ const (
 	NotifyCaughtUp = "caught_up"
 	NotifyDelta    = "delta"
 	NotifyClosing  = "closing"
+
+	NotifyRequestTurn = "request_turn"
+	NotifyClaimEnded  = "claim_ended"
 )
 
 // Method is a row of the one table from which doors serve, the authorization matrix is made and protocol.md is
@@ -72,7 +80,7 @@ type Method struct {
 	// Socket is true for methods that need a WebSocket when they are called by JSON-RPC.
 	Socket bool
 	// Route is the method over plain HTTP: "VERB /path", where {name} in the path is the param of that name. Empty: it has none.
-	// What else it needs are query parameters for GET and DELETE, and the JSON body for POST. See protocol.md, section 12.
+	// What else it needs are query parameters for GET and DELETE, and the JSON body for POST. See protocol.md, section 13.
 	Route string
 	// Later is true for methods of the design that this version refuses by name.
 	Later bool
@@ -101,17 +109,17 @@ var Methods = []Method{
 	{Name: MethodSendDelta, Group: "write", Scope: ScopeWrite},
 	{Name: MethodPutAttachment, Group: "write", Scope: ScopeWrite, Route: "POST /attachments"},
 	{Name: MethodGetAttachment, Group: "read", Scope: ScopeRead, Route: "GET /attachments/{sha256}"},
+	{Name: MethodRegisterExecutor, Group: "turns", Scope: ScopeClaim, Socket: true},
+	{Name: MethodClaimTurn, Group: "turns", Scope: ScopeClaim, Route: "POST /conversations/{conversationId}/claims"},
+	{Name: MethodRenewClaim, Group: "turns", Scope: ScopeWrite, Route: "POST /conversations/{conversationId}/claims/renew"},
+	{Name: MethodReleaseClaim, Group: "turns", Scope: ScopeWrite, Route: "POST /conversations/{conversationId}/claims/release"},
+	{Name: MethodCancelTurn, Group: "turns", Scope: ScopeWrite, Route: "POST /conversations/{conversationId}/turns/{turn}/cancel"},
 	{Name: MethodListAgents, Group: "agents", Scope: ScopeRead, Route: "GET /agents"},
 	{Name: MethodCreateToken, Group: "admin", Scope: ScopeSelf, Route: "POST /tokens"},
 	{Name: MethodListTokens, Group: "admin", Scope: ScopeSelf, Route: "GET /tokens"},
 	{Name: MethodRevokeToken, Group: "admin", Scope: ScopeSelf, Route: "DELETE /tokens/{tokenId}"},
 	{Name: MethodStats, Group: "admin", Scope: ScopeAdmin, Route: "GET /stats"},
 
-	{Name: "registerExecutor", Group: "turns", Scope: ScopeClaim, Socket: true, Later: true},
-	{Name: "claimTurn", Group: "turns", Scope: ScopeClaim, Later: true},
-	{Name: "renewClaim", Group: "turns", Scope: ScopeClaim, Later: true},
-	{Name: "releaseClaim", Group: "turns", Scope: ScopeClaim, Later: true},
-	{Name: "cancelTurn", Group: "turns", Scope: ScopeWrite, Later: true},
 	{Name: "registerBlueprints", Group: "agents", Scope: ScopeClaim, Later: true},
 	{Name: "startSession", Group: "agents", Scope: ScopeCreate, Later: true},
 	{Name: "getSession", Group: "agents", Scope: ScopeRead, Later: true},

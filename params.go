@@ -25,7 +25,7 @@ type CreateConversationParams struct {
 	Participants   []Participant `json:"participants"`
 	// Policy is round_robin when absent.
 	Policy *Policy `json:"policy,omitempty"`
-	// StartsWith names who has the floor first; absent, the first participant (round_robin) or anyone (open).
+	// StartsWith names who has the floor first; absent, the first participant, or the moderator (moderator), or anyone (open).
 	StartsWith      string          `json:"startsWith,omitempty"`
 	Limits          *Limits         `json:"limits,omitempty"`
 	Metadata        json.RawMessage `json:"metadata,omitempty"`
@@ -85,7 +85,7 @@ const (
 	UntilAny Until = "any"
 	// UntilMessage is a message after SinceSeq.
 	UntilMessage Until = "message"
-	// UntilMyTurn is that the caller may speak.
+	// UntilMyTurn is that the caller may speak, and no claim stands but one that its connection holds.
 	UntilMyTurn Until = "my_turn"
 	// UntilClosed is the end of the conversation.
 	UntilClosed Until = "closed"
@@ -136,9 +136,13 @@ type SendMessageParams struct {
 	Turn int64 `json:"turn,omitempty"`
 	// AfterSeq is the last seq that the author has read: refused when another participant has spoken since.
 	AfterSeq *int64 `json:"afterSeq,omitempty"`
+	// TurnHint names who shall be next. It goes with FinalityTurn, under the policies addressed and moderator.
+	TurnHint *TurnHint `json:"turnHint,omitempty"`
 	// Outcome goes with FinalityConversation only; absent means completed.
-	Outcome         *Outcome `json:"outcome,omitempty"`
-	ClientRequestID string   `json:"clientRequestId,omitempty"`
+	Outcome *Outcome `json:"outcome,omitempty"`
+	// ClaimID is the claim under which it is said: refused when that is not the current one. A connection that took the claim may leave it out.
+	ClaimID         string `json:"claimId,omitempty"`
+	ClientRequestID string `json:"clientRequestId,omitempty"`
 }
 
 // SendTraceParams appends a trace.
@@ -146,6 +150,7 @@ type SendTraceParams struct {
 	ConversationID  string          `json:"conversationId"`
 	Payload         json.RawMessage `json:"payload"`
 	Turn            int64           `json:"turn,omitempty"`
+	ClaimID         string          `json:"claimId,omitempty"`
 	ClientRequestID string          `json:"clientRequestId,omitempty"`
 }
 
@@ -160,6 +165,7 @@ type SendNoteParams struct {
 type SendDeltaParams struct {
 	ConversationID string `json:"conversationId"`
 	Turn           int64  `json:"turn"`
+	ClaimID        string `json:"claimId,omitempty"`
 	Index          int64  `json:"index"`
 	Text           string `json:"text"`
 }
@@ -176,6 +182,9 @@ type CreateTokenParams struct {
 	Conversations []string `json:"conversations,omitzero"`
 	// ExpiresInMs is 1,000 to MaxDurationMs; absent, as long as the caller's own.
 	ExpiresInMs int64 `json:"expiresInMs,omitempty"`
+	// Claim makes it a token for one turn: it ends with the claim, which the caller must hold, reaches that conversation alone, speaks as the claim's
+	// participant, and speaks under the claim without naming it. AgentID must be that participant; Agents and Conversations are left out.
+	Claim *ClaimRef `json:"claim,omitempty"`
 }
 
 // CreateTicketParams makes a ticket: a stand-in for the caller's token that is used once, within 30 s, by a browser that cannot

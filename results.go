@@ -41,7 +41,7 @@ type ListConversationsResult struct {
 	NextCursor    string                `json:"nextCursor,omitempty"`
 }
 
-// SeqResult answers addParticipant and closeConversation with the seq of the event that did it.
+// SeqResult answers addParticipant, closeConversation and cancelTurn with the seq of the event that did it.
 type SeqResult struct {
 	Seq       int64 `json:"seq"`
 	Duplicate bool  `json:"duplicate,omitempty"`
@@ -62,12 +62,22 @@ type WaitForChangeResult struct {
 
 // GetUpdatesResult has the messages after SinceSeq. NextSeq is the last seq examined.
 type GetUpdatesResult struct {
-	Messages  []Event  `json:"messages"`
-	Guidance  Guidance `json:"guidance"`
-	NextSeq   int64    `json:"nextSeq"`
-	LatestSeq int64    `json:"latestSeq"`
-	Status    Status   `json:"status"`
-	TimedOut  bool     `json:"timedOut"`
+	Messages []Event `json:"messages"`
+	// Withdrawn are the ranges of messages that a failed attempt has left, and whose end lies after SinceSeq: a reader who has some of them forgets them.
+	// Messages has none of them.
+	Withdrawn []Withdrawn `json:"withdrawn,omitempty"`
+	Guidance  Guidance    `json:"guidance"`
+	NextSeq   int64       `json:"nextSeq"`
+	LatestSeq int64       `json:"latestSeq"`
+	Status    Status      `json:"status"`
+	TimedOut  bool        `json:"timedOut"`
+}
+
+// Withdrawn is a range of a turn that counts no more: its messages and traces from FromSeq to ToSeq, both included. The log keeps them.
+type Withdrawn struct {
+	Turn    int64 `json:"turn"`
+	FromSeq int64 `json:"fromSeq"`
+	ToSeq   int64 `json:"toSeq"`
 }
 
 // SubscribeResult comes before the first notification of the subscription.
@@ -99,9 +109,11 @@ type ExplainResult struct {
 
 // SendResult answers sendMessage and sendTrace. Duplicate is true when the key was known: then it is the first result.
 type SendResult struct {
-	Seq       int64 `json:"seq"`
-	Turn      int64 `json:"turn"`
-	Duplicate bool  `json:"duplicate,omitempty"`
+	Seq  int64 `json:"seq"`
+	Turn int64 `json:"turn"`
+	// ClaimID is set when the message or trace has taken the claim of its turn: an agent's that leaves the turn open. What follows in this turn names it.
+	ClaimID   string `json:"claimId,omitempty"`
+	Duplicate bool   `json:"duplicate,omitempty"`
 }
 
 // CreateTokenResult shows the token, once.

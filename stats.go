@@ -20,6 +20,19 @@ type Stats struct {
 	// ConnectionsRefused counts connections that were closed because too many had not shown a token.
 	ConnectionsRefused int64 `json:"connectionsRefused"`
 
+	// Turns is how long turns of agents took, from the claim that brought the final message to that message; ClaimWaits how long agents' turns were without a
+	// claim before they got one.
+	Turns      Durations `json:"turns"`
+	ClaimWaits Durations `json:"claimWaits"`
+	// Offers counts the turns that executors were asked to take; ClaimsTaken the claims, and ClaimsEnded how they ended.
+	Offers      int64              `json:"offers"`
+	ClaimsTaken int64              `json:"claimsTaken"`
+	ClaimsEnded map[ClaimEnd]int64 `json:"claimsEnded"`
+	// Executors are those that are registered now, Claims those that stand, and ConversationsOpen the conversations that are not closed.
+	Executors         int64 `json:"executors"`
+	Claims            int64 `json:"claims"`
+	ConversationsOpen int64 `json:"conversationsOpen"`
+
 	// ConversationsLoaded counts those in memory.
 	ConversationsLoaded int64 `json:"conversationsLoaded"`
 	// Subscribers counts subscriptions, SSE streams among them; MaxLag and SumLag are the events that they have still to look at.

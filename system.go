@@ -9,6 +9,11 @@ const (
 	KindParticipantPrivate  = "participant_private"
 	KindNote                = "note"
 	KindAttachmentAdded     = "attachment_added"
+	KindTurnClaimed         = "turn_claimed"
+	KindClaimRenewed        = "claim_renewed"
+	KindClaimEnded          = "claim_ended"
+	KindTurnEnded           = "turn_ended"
+	KindTurnReoffered       = "turn_reoffered"
 	// KindTokenCreated and KindTokenRevoked are written to the hub's own conversation of tokens only.
 	KindTokenCreated = "token_created"
 	KindTokenRevoked = "token_revoked"
@@ -45,6 +50,24 @@ type System struct {
 	Name      string `json:"name,omitempty"`
 	MediaType string `json:"mediaType,omitempty"`
 
+	// turn_claimed, claim_renewed and claim_ended have Turn and ClaimHash, the SHA-256 of the claim's id in lower-case hex. turn_claimed also has
+	// AgentID, ExecutorID, Attempt, DurationMs, UpTo, the seq that its speaker was given, GraceMs where a connection holds it, Internal where that is in
+	// the hub's process, and Runner, the id as which its claimer is known where that is not AgentID; claim_renewed has DurationMs, from its own time on. claim_ended has Reason, ResetFrom, the first seq of this turn whose words and traces are withdrawn, up to the event
+	// itself, and Detail. turn_ended has Turn, AgentID, Reason, Detail; turn_reoffered has Turn, AgentID.
+	Turn       int64  `json:"turn,omitempty"`
+	AgentID    string `json:"agentId,omitempty"`
+	ExecutorID string `json:"executorId,omitempty"`
+	Runner     string `json:"runner,omitempty"`
+	Attempt    int    `json:"attempt,omitempty"`
+	ClaimHash  string `json:"claimHash,omitempty"`
+	DurationMs int64  `json:"durationMs,omitempty"`
+	GraceMs    int64  `json:"graceMs,omitempty"`
+	UpTo       int64  `json:"upTo,omitempty"`
+	Internal   bool   `json:"internal,omitempty"`
+	Reason     string `json:"reason,omitempty"`
+	ResetFrom  int64  `json:"resetFrom,omitempty"`
+	Detail     string `json:"detail,omitempty"`
+
 	// token_created has Token; token_revoked has TokenID, RevokedBy.
 	Token     *TokenRecord `json:"token,omitempty"`
 	TokenID   string       `json:"tokenId,omitempty"`
@@ -65,4 +88,6 @@ type TokenRecord struct {
 	// Account is the token that its use is counted under where that is not itself: what was made with a token counts as that one, or making tokens
 	// would be a way round every limit. What an admin has made stands for itself.
 	Account string `json:"account,omitempty"`
+	// ClaimHash is set for one that ends with a claim of the one conversation in Conversations.
+	ClaimHash string `json:"claimHash,omitempty"`
 }

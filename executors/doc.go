@@ -1,15 +1,28 @@
-// Package executors runs agents: [Loop] lets one take its turns in one conversation, [Serve] in all conversations of its client.
+// Package executors runs agents: [Run] lets one take its turns in every conversation where it has a seat, inside the hub's process or in one of
+// its own. It works over a [parley.Client] alone, so both are the same loop with the same log.
 //
 // # Guarantees
 //
-//   - An agent is called when the hub says that it may speak, and not again for the same state of the log: one that has nothing to
-//     say is called again when something was added.
-//   - A turn that is handled again, after an error, a panic or a crash of the process, repeats its idempotency keys. An agent that
-//     decides the same says nothing twice. One that decides otherwise goes on in the same turn behind what it had said.
-//   - An error or a panic of an agent ends neither the loop nor the process: it is logged, and the turn is tried again after a
-//     jittered pause. That the turn was lost meanwhile (turn_closed, not_your_turn, turn_conflict, conversation_closed) is no error.
-//   - In conversations where anyone may speak, an agent is not called right after its own message.
-//   - Serve waits for all its goroutines.
+//   - An agent is called under a claim, at most once at a time for a participant of a conversation. Any number of processes may run the same
+//     agent: one of them has the claim, and the hub takes the words of no other.
+//   - While the agent works its claim is renewed. When the claim is lost, at the deadline, and when a drain has no more time, the agent's ctx ends.
+//   - What an agent has begun is brought to an end that is in the log: its final message, or a claim that was given back with the reason. An
+//     error or a panic becomes a trace and a failed attempt, which is taken up again, here or elsewhere. Nothing is lost silently: what
+//     the process cannot give back any more lapses at the hub.
+//   - Posts of one attempt have keys of their own, made from its claim: repeated they say nothing twice, and no other attempt meets them.
+//   - An agent that does not return when its ctx has ended is left alone after [Options.Grace]: its claim is given back and its place is free for
+//     another conversation. Its own gets no turn here until it returns. What it says is refused by the hub.
+//   - When ctx ends Run takes no more turns, lets those under way finish for [Options.Drain], gives back the others, and returns nil. It waits for
+//     all its goroutines, but for agents that do not return: of these its error tells.
 //
-// Any number of processes may run the same agent; both are called, and the hub takes the words of the first.
+// # Push and pull
+//
+// In push mode the hub offers turns as they come, to the executor that is free. In pull mode the executor looks for conversations and waits in each of
+// them: that needs no offers, costs a waiting call for each conversation, and serves the seat of the client's own id only. The log is
+// the same but for the time between a turn and its claim.
+//
+// # Goroutines
+//
+// Run owns: the loop over its registration; one for each seat at work, with the renewal of its claim and the call of its agent; in pull mode one for
+// each conversation.
 package executors

@@ -3,49 +3,87 @@ package executors
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/parleyhub/parley"
 )
 
-// Options are for Loop and Serve. Nil and the zero value are useful.
+// Options are for Run. Nil and the zero value are useful.
 type Options struct {
-	// Logger hears of errors and panics of the agent; nil, nobody.
-	Logger *slog.Logger
+	// Mode says how turns are found; empty, push.
+	Mode parley.ExecutorMode
+	// Agents are the names of the agents that are served, at most 64; nil, the client's own id. In pull mode the client's own seats are served, whatever
+	// the name of the agent that sits there.
+	Agents []string
+	// ExecutorID tells this process from others that run the same agents; empty, a random one, but for Internal.
+	ExecutorID string
+	// Capacity bounds the turns that are worked on at once; 0, 16.
+	Capacity int
+	// Accept chooses among conversations; nil, all. A turn that is not accepted is left to other executors.
+	Accept func(conversationID string) bool
+
+	// TurnTimeout bounds the work on one turn; 0, only the conversation's maxClaimMs does, which bounds it always.
+	TurnTimeout time.Duration
+	// Grace is how long an agent that has returned from a turn of which it has said a part may still say its final message, and how long it may go on when
+	// its ctx has ended; 0, 2 s.
+	Grace time.Duration
+	// Drain is how long the turns under way may take when ctx ends, before they are given back; 0, 10 s; negative, no time.
+	Drain time.Duration
+
 	// MinBackoff and MaxBackoff bound the jittered pause after an error; 0, 250 ms and 5 s.
 	MinBackoff, MaxBackoff time.Duration
-	// PollEvery is how often Serve looks for new conversations; 0, 1 s.
+	// PollEvery is how often pull mode looks for new conversations; 0, 1 s.
 	PollEvery time.Duration
-	// Turns bounds the turns that Serve has handled at once; 0, 16.
-	Turns int
-	// Accept chooses among the conversations in which the client takes part; nil, all.
-	Accept func(parley.ConversationSummary) bool
+	// Logger hears of turns (debug), and of errors and panics of the agent (warn and error); nil, nobody.
+	Logger *slog.Logger
 }
 
-func (o *Options) withDefaults() Options {
+func (o *Options) withDefaults(client parley.Client) Options {
 	var d Options
 	if o != nil {
 		d = *o
 	}
+	d.Mode = cmp.Or(d.Mode, parley.ModePush)
+	if d.Agents == nil {
+		d.Agents = []string{client.AgentID()}
+	}
+	d.ExecutorID = cmp.Or(d.ExecutorID, "x-"+strings.ToLower(rand.Text()[:12]))
+	d.Capacity = cmp.Or(d.Capacity, parley.DefaultCapacity)
+	if d.Accept == nil {
+		d.Accept = func(string) bool { return true }
+	}
+	d.Grace = cmp.Or(d.Grace, 2*time.Second)
+	d.Drain = cmp.Or(d.Drain, 10*time.Second)
 	d.MinBackoff = cmp.Or(d.MinBackoff, 250*time.Millisecond)
 	d.MaxBackoff = max(cmp.Or(d.MaxBackoff, 5*time.Second), d.MinBackoff)
 	d.PollEvery = cmp.Or(d.PollEvery, time.Second)
-	d.Turns = cmp.Or(d.Turns, 16)
 	if d.Logger == nil {
 		d.Logger = slog.New(slog.DiscardHandler)
 	}
 	return d
 }
 
-func (o *Options) newBackoff() *backoff.ExponentialBackOff {
-	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.MaxInterval, b.Multiplier, b.RandomizationFactor = o.MinBackoff, o.MaxBackoff, 2, 0.5
-	return b
+// pauses are the growing, jittered pauses between attempts at something that fails.
+type pauses struct {
+	growing *backoff.ExponentialBackOff
+	longest time.Duration
 }
 
-// pause sleeps for d, or until ctx ends and then gives its error.
+func (o *Options) newPauses() *pauses {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.MaxInterval, b.Multiplier, b.RandomizationFactor = o.MinBackoff, o.MaxBackoff, 2, 0.5
+	return &pauses{b, o.MaxBackoff}
+}
+
+func (p *pauses) next() time.Duration { return min(p.growing.NextBackOff(), p.longest) }
+
+func (p *pauses) reset() { p.growing.Reset() }
+
+// pause sleeps for d, or until ctx ends and then gives its cause.
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -53,6 +91,6 @@ func pause(ctx context.Context, d time.Duration) error {
 	case <-t.C:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -105,7 +106,30 @@ func (h *Hub) ListAgents(_ context.Context, p *Principal, _ *parley.ListAgentsPa
 	if err := h.allow(p, parley.MethodListAgents); err != nil {
 		return parley.ListAgentsResult{}, err
 	}
-	return parley.ListAgentsResult{Agents: h.agents.list()}, nil
+	return parley.ListAgentsResult{Agents: h.withExecutors(h.agents.list())}, nil
+}
+
+// withExecutors adds the agents that executors run, of whom no more is known, as far as the answer has room for them.
+func (h *Hub) withExecutors(list []parley.AgentInfo) []parley.AgentInfo {
+	known := make(map[string]bool, len(list))
+	room := parley.MaxPageBytes
+	for i := range list {
+		known[list[i].Name] = true
+		room -= rowBytes(&list[i])
+	}
+	runners := h.turns.runners()
+	for _, name := range slices.Sorted(maps.Keys(runners)) {
+		runner := runners[name]
+		info := parley.AgentInfo{Name: name, Type: parley.AgentTypeAgent, Runner: runner, Online: true}
+		if room -= rowBytes(&info); room < 0 {
+			break
+		}
+		if !known[name] {
+			list = append(list, info)
+		}
+	}
+	slices.SortFunc(list, func(a, b parley.AgentInfo) int { return strings.Compare(a.Name, b.Name) })
+	return list
 }
 
 func (a *agents) list() []parley.AgentInfo {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/internal/rule"
 	"github.com/parleyhub/parley/hub/journal"
 )
 
@@ -18,14 +19,23 @@ type op struct {
 	by     *Principal
 	cmd    fold.Command
 	labels []string
+	// claimID is the id whose hash is cmd.New; empty where no claim is taken.
+	claimID string
 	// reply is called once, without a lock held.
 	reply func(d *fold.Decision, err error)
 
 	decision fold.Decision
 	decided  time.Time
 	frames   []frame
-	keys     []fold.KeyID
+	keys     []keyChange
 	err      error
+}
+
+// keyChange is a key that an op has entered, and what stood there before.
+type keyChange struct {
+	id    fold.KeyID
+	entry fold.KeyEntry
+	had   bool
 }
 
 // do decides o and answers it when what the answer rests on is durable. The conversation is pinned by the caller; do
@@ -70,10 +80,17 @@ func (c *conversation) decideLocked(o *op) bool {
 		c.retry = append(c.retry, o)
 		return false
 	}
+	if c.hub.opts.shared && rule.FreshRefuse.Holds() {
+		c.freshenLocked() // a refusal is given on the head only
+	}
 	if c.head.ID == "" {
 		c.head.ID = c.id
 	}
 	o.cmd.Before, o.cmd.After = c.frameHead, frameEnd
+	if o.by != nil {
+		o.cmd.Executor, o.cmd.By = o.by.conn.who(), o.by.home
+		o.cmd.Implied, o.cmd.ImpliedTurn = o.by.implied(c.id, c.head.Claim)
+	}
 	o.decided = c.hub.Now()
 	o.cmd.Now = parley.TimestampOf(o.decided)
 	before := c.head.Seq
@@ -82,8 +99,13 @@ func (c *conversation) decideLocked(o *op) bool {
 		o.decision = fold.Decision{State: c.head, Err: c.hub.Valid(o.by)}
 	case o.by != nil && !o.by.sees(&c.head): // again: what it was seen by may be lost
 		o.decision = fold.Decision{State: c.head, RestsOn: before, Err: errNotFound}
+	case o.by != nil && !o.by.isOfNow(&c.head):
+		o.decision = fold.Decision{State: c.head, RestsOn: before, Err: errClaimOver}
 	default:
 		o.decision = fold.Decide(c.head, c.keys, o.cmd)
+	}
+	if o.decision.Claimed {
+		c.hub.turns.take(c.id, o)
 	}
 	if len(o.decision.Events) > 0 {
 		c.submitLocked(o, before)
@@ -104,11 +126,14 @@ func (c *conversation) submitLocked(o *op, before int64) {
 		e := &o.decision.Events[i]
 		o.frames = append(o.frames, frame{seq: e.Event.Seq, data: e.Data, tail: e.Framed, meta: fold.MetaOf(&e.Event)})
 		events = append(events, e.Data)
-		if id, entry, ok := fold.KeyOf(&e.Event); ok {
+		ids, entry := fold.KeysOf(&e.Event, e.Claim)
+		for _, id := range ids {
+			before, had := c.keys[id]
+			o.keys = append(o.keys, keyChange{id, before, had})
 			c.keys[id] = entry
-			o.keys = append(o.keys, id)
 		}
 	}
+	on := c.onLocked(events)
 	c.head = o.decision.State
 	c.pending = append(c.pending, o)
 	labels := o.labels
@@ -116,9 +141,27 @@ func (c *conversation) submitLocked(o *op, before int64) {
 		labels = nil // the hub's own close, not what was asked for
 	}
 	c.hub.journal.Submit(journal.Batch{
-		Conversation: c.id, After: before, Events: events, Final: c.head.Closed(), Labels: labels,
+		Conversation: c.id, After: before, On: on, Events: events, Final: c.head.Closed(), Labels: labels,
 		Done: func(h journal.Head, err error) { c.committed(o, h, err) },
 	})
+}
+
+// onLocked gives the hash on which events are decided, where that must be told, and moves it on.
+func (c *conversation) onLocked(events [][]byte) *journal.Hash {
+	if !c.hub.opts.shared {
+		return nil // nobody else writes: what follows a batch that failed has the wrong seq
+	}
+	switch {
+	case c.head.Seq == 0:
+		c.headHash = journal.Genesis(c.id)
+	case len(c.pending) == 0:
+		c.headHash = c.hash
+	}
+	on := c.headHash
+	for _, data := range events {
+		c.headHash = c.headHash.Next(data)
+	}
+	return &on
 }
 
 // committed is the journal's answer to o. It comes in the order of submission.
@@ -145,6 +188,9 @@ func (c *conversation) committed(o *op, head journal.Head, err error) {
 		finished = append([]*op{o}, c.restedLocked()...)
 		c.wakeLocked()
 	} else {
+		if o.decision.Claimed {
+			c.hub.turns.drop(c.id, o) // before it is decided again, and perhaps takes the claim again
+		}
 		finished = c.lostLocked(o, err)
 	}
 	due, _ := c.durable.Due()
@@ -152,6 +198,10 @@ func (c *conversation) committed(o *op, head journal.Head, err error) {
 
 	if err == nil {
 		c.hub.clock.set(c.id, due)
+		c.hub.turns.saw(c.id, &o.decision.State)
+		if o.decision.Claimed && o.decision.State.Claim == nil { // a limit has closed the conversation with the same append
+			c.hub.turns.drop(c.id, o)
+		}
 	}
 	for _, f := range finished {
 		c.finish(f)
@@ -171,14 +221,19 @@ func (c *conversation) restedLocked() []*op {
 		rested = append(rested, w)
 		return true
 	})
+	if c.hub.opts.shared && rule.FreshRefuse.Holds() {
+		rested = slices.DeleteFunc(rested, func(w *op) bool { return w.decision.Err != nil && !c.refusesStillLocked(w) })
+	}
 	return rested
 }
 
 // lostLocked deals with an append that is not in the log: o is answered, or decided again when only the head had moved; and everything that was
 // decided on it is decided again once the last of them has come back.
 func (c *conversation) lostLocked(o *op, err error) (finished []*op) {
-	for _, k := range o.keys {
-		delete(c.keys, k)
+	for _, k := range slices.Backward(o.keys) {
+		if delete(c.keys, k.id); k.had && k.entry.Seq <= c.durable.Seq {
+			c.keys[k.id] = k.entry
+		}
 	}
 	c.reloading, c.head = true, c.durable // nothing after o can be in the log
 	var moved *journal.MovedError
@@ -232,6 +287,9 @@ func (c *conversation) reload() {
 	}
 	c.wakeLocked()
 	due, _ := c.durable.Due()
+	if now := c.durable; err == nil {
+		c.hub.turns.saw(c.id, &now) // with the lock held, so that no newer state is seen before it
+	}
 	c.mu.Unlock()
 	if due > parley.TimestampOf(c.hub.Now()) { // what is overdue already is the clock's to try again
 		c.hub.clock.set(c.id, due)

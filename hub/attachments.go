@@ -13,6 +13,7 @@ import (
 
 // PutAttachment adds a file to a conversation. It may wait for the disk.
 func (h *Hub) PutAttachment(ctx context.Context, p *Principal, q *parley.PutAttachmentParams) (parley.PutAttachmentResult, error) {
+	p = p.in(q.ConversationID)
 	return h.UploadAttachment(ctx, p, q, int64(len(q.Data)), func() ([]byte, error) { return q.Data, nil })
 }
 
@@ -23,6 +24,7 @@ func (h *Hub) PutAttachment(ctx context.Context, p *Principal, q *parley.PutAtta
 // The file is kept before the event that names it. One whose event was refused, or was lost, stays on the disk and belongs to no
 // conversation.
 func (h *Hub) UploadAttachment(ctx context.Context, p *Principal, q *parley.PutAttachmentParams, size int64, read func() ([]byte, error)) (parley.PutAttachmentResult, error) {
+	p = p.in(q.ConversationID)
 	var none parley.PutAttachmentResult
 	c, err := h.enterWrite(p, parley.MethodPutAttachment, q.ConversationID)
 	if err != nil {
@@ -125,6 +127,7 @@ func (h *Hub) keepFailed(err error) error {
 
 // GetAttachment reads a part of a file that was added to a conversation which the caller sees.
 func (h *Hub) GetAttachment(ctx context.Context, p *Principal, q *parley.GetAttachmentParams) (parley.GetAttachmentResult, error) {
+	p = p.in(q.ConversationID)
 	var none parley.GetAttachmentResult
 	c, err := h.enter(p, parley.MethodGetAttachment, q.ConversationID)
 	if err != nil {
@@ -183,6 +186,7 @@ func checkPart(q *parley.GetAttachmentParams, size int64) (length int64, err err
 
 // AttachmentInfo gives what the event says that added a file: its size, its name and its type.
 func (h *Hub) AttachmentInfo(_ context.Context, p *Principal, q *parley.GetAttachmentParams) (parley.System, error) {
+	p = p.in(q.ConversationID)
 	c, err := h.enter(p, parley.MethodGetAttachment, q.ConversationID)
 	if err != nil {
 		return parley.System{}, err

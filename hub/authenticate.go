@@ -30,6 +30,9 @@ func (h *Hub) Authenticate(ctx context.Context, token, agentID string) (*Princip
 		AgentID: id.Agents[0], TokenID: id.TokenID, Account: cmp.Or(id.Account, id.TokenID), ExpiresAt: id.ExpiresAt,
 		agents: id.Agents, scopes: id.Scopes, conversations: id.Conversations, revoked: id.Revoked,
 	}
+	if err := h.underClaim(p, &id); err != nil {
+		return nil, err
+	}
 	if agentID == "" {
 		return p, nil
 	}

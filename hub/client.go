@@ -3,25 +3,31 @@ package hub
 import (
 	"context"
 	"errors"
-	"iter"
+	"sync/atomic"
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/registration"
 )
 
 // Client gives a client that speaks as p, inside the hub's process: the same methods, types and errors as over a wire.
 func (h *Hub) Client(p *Principal) parley.Client {
 	c := &client{hub: h, p: p}
 	c.ctx, c.cancel = context.WithCancelCause(h.ctx)
+	c.line.Store(c.connect())
 	return c
 }
 
 // client is the in-process Client.
 type client struct {
 	hub    *Hub
-	p      *Principal
+	p      *Principal      // on no connection
 	ctx    context.Context // ends with Close or the hub's
 	cancel context.CancelCauseFunc
+
+	registering atomic.Bool                // a loop over a registration is under way
+	claiming    registration.Claiming      // what the next registration holds besides what its caller says
+	line        atomic.Pointer[clientLine] // how it is connected
 }
 
 var _ parley.Client = (*client)(nil)
@@ -32,6 +38,7 @@ func (c *client) AgentID() string { return c.p.AgentID }
 
 func (c *client) Close() error {
 	c.cancel(errClientClosed)
+	c.line.Load().conn.Close()
 	return nil
 }
 
@@ -99,15 +106,17 @@ func (c *client) Now(ctx context.Context) (time.Time, error) {
 }
 
 func (c *client) CreateConversation(ctx context.Context, q *parley.CreateConversationParams) (*parley.Snapshot, error) {
+	q = orZero(q)
 	if err := checkJSON(q.Metadata, 2); err != nil {
 		return nil, err
 	}
-	return write(c, ctx, func(done func(*parley.Snapshot, error)) { c.hub.CreateConversation(c.p, q, done) })
+	return write(c, ctx, func(done func(*parley.Snapshot, error)) { c.hub.CreateConversation(c.caller(), q, done) })
 }
 
 func (c *client) GetConversation(ctx context.Context, q *parley.GetConversationParams) (*parley.Snapshot, error) {
+	q = orZero(q)
 	return read(c, ctx, func(ctx context.Context) (*parley.Snapshot, error) {
-		snapshot, events, err := c.hub.GetConversation(ctx, c.p, q)
+		snapshot, events, err := c.hub.GetConversation(ctx, c.caller(), q)
 		if err != nil {
 			return nil, err
 		}
@@ -117,24 +126,28 @@ func (c *client) GetConversation(ctx context.Context, q *parley.GetConversationP
 }
 
 func (c *client) ListConversations(ctx context.Context, q *parley.ListConversationsParams) (*parley.ListConversationsResult, error) {
+	q = orZero(q)
 	return read(c, ctx, func(ctx context.Context) (*parley.ListConversationsResult, error) {
-		return c.hub.ListConversations(ctx, c.p, q)
+		return c.hub.ListConversations(ctx, c.caller(), q)
 	})
 }
 
 func (c *client) AddParticipant(ctx context.Context, q *parley.AddParticipantParams) (*parley.SeqResult, error) {
-	r, err := write(c, ctx, func(done func(parley.SeqResult, error)) { c.hub.AddParticipant(c.p, q, done) })
+	q = orZero(q)
+	r, err := write(c, ctx, func(done func(parley.SeqResult, error)) { c.hub.AddParticipant(c.caller(), q, done) })
 	return orNil(r, err)
 }
 
 func (c *client) CloseConversation(ctx context.Context, q *parley.CloseConversationParams) (*parley.SeqResult, error) {
-	r, err := write(c, ctx, func(done func(parley.SeqResult, error)) { c.hub.CloseConversation(c.p, q, done) })
+	q = orZero(q)
+	r, err := write(c, ctx, func(done func(parley.SeqResult, error)) { c.hub.CloseConversation(c.caller(), q, done) })
 	return orNil(r, err)
 }
 
 func (c *client) Tail(ctx context.Context, q *parley.TailParams) (*parley.TailResult, error) {
+	q = orZero(q)
 	return read(c, ctx, func(ctx context.Context) (*parley.TailResult, error) {
-		page, err := c.hub.Tail(ctx, c.p, q)
+		page, err := c.hub.Tail(ctx, c.caller(), q)
 		if err != nil {
 			return nil, err
 		}
@@ -144,13 +157,17 @@ func (c *client) Tail(ctx context.Context, q *parley.TailParams) (*parley.TailRe
 }
 
 func (c *client) WaitForChange(ctx context.Context, q *parley.WaitForChangeParams) (*parley.WaitForChangeResult, error) {
-	r, err := read(c, ctx, func(ctx context.Context) (parley.WaitForChangeResult, error) { return c.hub.WaitForChange(ctx, c.p, q) })
+	q = orZero(q)
+	r, err := read(c, ctx, func(ctx context.Context) (parley.WaitForChangeResult, error) {
+		return c.hub.WaitForChange(ctx, c.caller(), q)
+	})
 	return orNil(r, err)
 }
 
 func (c *client) GetUpdates(ctx context.Context, q *parley.GetUpdatesParams) (*parley.GetUpdatesResult, error) {
+	q = orZero(q)
 	return read(c, ctx, func(ctx context.Context) (*parley.GetUpdatesResult, error) {
-		updates, messages, err := c.hub.GetUpdates(ctx, c.p, q)
+		updates, messages, err := c.hub.GetUpdates(ctx, c.caller(), q)
 		if err != nil {
 			return nil, err
 		}
@@ -160,79 +177,102 @@ func (c *client) GetUpdates(ctx context.Context, q *parley.GetUpdatesParams) (*p
 }
 
 func (c *client) GetGuidance(ctx context.Context, q *parley.GetGuidanceParams) (*parley.GetGuidanceResult, error) {
-	r, err := read(c, ctx, func(ctx context.Context) (parley.GetGuidanceResult, error) { return c.hub.GetGuidance(ctx, c.p, q) })
+	q = orZero(q)
+	r, err := read(c, ctx, func(ctx context.Context) (parley.GetGuidanceResult, error) {
+		return c.hub.GetGuidance(ctx, c.caller(), q)
+	})
 	return orNil(r, err)
 }
 
 func (c *client) Explain(ctx context.Context, q *parley.ExplainParams) (*parley.ExplainResult, error) {
-	return read(c, ctx, func(ctx context.Context) (*parley.ExplainResult, error) { return c.hub.Explain(ctx, c.p, q) })
+	q = orZero(q)
+	return read(c, ctx, func(ctx context.Context) (*parley.ExplainResult, error) { return c.hub.Explain(ctx, c.caller(), q) })
 }
 
 func (c *client) SendMessage(ctx context.Context, q *parley.SendMessageParams) (*parley.SendResult, error) {
+	q = orZero(q)
 	if err := checkJSON(q.Payload, 2); err != nil {
 		return nil, err
 	}
-	r, err := write(c, ctx, func(done func(parley.SendResult, error)) { c.hub.SendMessage(c.p, q, done) })
+	r, err := write(c, ctx, func(done func(parley.SendResult, error)) { c.hub.SendMessage(c.caller(), q, done) })
 	return orNil(r, err)
 }
 
 func (c *client) SendTrace(ctx context.Context, q *parley.SendTraceParams) (*parley.SendResult, error) {
+	q = orZero(q)
 	if err := checkJSON(q.Payload, 2); err != nil {
 		return nil, err
 	}
-	r, err := write(c, ctx, func(done func(parley.SendResult, error)) { c.hub.SendTrace(c.p, q, done) })
+	r, err := write(c, ctx, func(done func(parley.SendResult, error)) { c.hub.SendTrace(c.caller(), q, done) })
 	return orNil(r, err)
 }
 
 func (c *client) SendNote(ctx context.Context, q *parley.SendNoteParams) (*parley.SeqResult, error) {
+	q = orZero(q)
 	if err := checkJSON(q.Payload.Data, 3); err != nil {
 		return nil, err
 	}
-	r, err := write(c, ctx, func(done func(parley.SeqResult, error)) { c.hub.SendNote(c.p, q, done) })
+	r, err := write(c, ctx, func(done func(parley.SeqResult, error)) { c.hub.SendNote(c.caller(), q, done) })
 	return orNil(r, err)
 }
 
 func (c *client) SendDelta(ctx context.Context, q *parley.SendDeltaParams) error {
+	q = orZero(q)
 	_, err := write(c, ctx, func(done func(struct{}, error)) {
-		c.hub.SendDelta(c.p, q, func(err error) { done(struct{}{}, err) })
+		c.hub.SendDelta(c.caller(), q, func(err error) { done(struct{}{}, err) })
 	})
 	return err
 }
 
 func (c *client) CreateToken(ctx context.Context, q *parley.CreateTokenParams) (*parley.CreateTokenResult, error) {
-	r, err := write(c, ctx, func(done func(parley.CreateTokenResult, error)) { c.hub.CreateToken(c.p, q, done) })
+	q = orZero(q)
+	r, err := write(c, ctx, func(done func(parley.CreateTokenResult, error)) { c.hub.CreateToken(c.caller(), q, done) })
 	return orNil(r, err)
 }
 
 func (c *client) ListTokens(ctx context.Context, q *parley.ListTokensParams) (*parley.ListTokensResult, error) {
+	q = orZero(q)
 	return plainRead(c, ctx, (*Hub).ListTokens, q)
 }
 
 func (c *client) RevokeToken(ctx context.Context, q *parley.RevokeTokenParams) (*parley.RevokeTokenResult, error) {
-	r, err := write(c, ctx, func(done func(parley.RevokeTokenResult, error)) { c.hub.RevokeToken(c.p, q, done) })
+	q = orZero(q)
+	r, err := write(c, ctx, func(done func(parley.RevokeTokenResult, error)) { c.hub.RevokeToken(c.caller(), q, done) })
 	return orNil(r, err)
 }
 
 func (c *client) Stats(ctx context.Context, q *parley.StatsParams) (*parley.Stats, error) {
+	q = orZero(q)
 	return plainRead(c, ctx, (*Hub).Stats, q)
 }
 
 func (c *client) ListAgents(ctx context.Context, q *parley.ListAgentsParams) (*parley.ListAgentsResult, error) {
+	q = orZero(q)
 	return plainRead(c, ctx, (*Hub).ListAgents, q)
 }
 
 func (c *client) PutAttachment(ctx context.Context, q *parley.PutAttachmentParams) (*parley.PutAttachmentResult, error) {
+	q = orZero(q)
 	return plainRead(c, ctx, (*Hub).PutAttachment, q)
 }
 
 func (c *client) GetAttachment(ctx context.Context, q *parley.GetAttachmentParams) (*parley.GetAttachmentResult, error) {
+	q = orZero(q)
 	return plainRead(c, ctx, (*Hub).GetAttachment, q)
 }
 
 // plainRead makes a call of the client's principal.
 func plainRead[P, R any](c *client, ctx context.Context, f func(*Hub, context.Context, *Principal, *P) (R, error), q *P) (*R, error) {
-	r, err := read(c, ctx, func(ctx context.Context) (R, error) { return f(c.hub, ctx, c.p, q) })
+	r, err := read(c, ctx, func(ctx context.Context) (R, error) { return f(c.hub, ctx, c.caller(), q) })
 	return orNil(r, err)
+}
+
+// orZero gives the params; nil is none.
+func orZero[P any](q *P) *P {
+	if q == nil {
+		return new(P)
+	}
+	return q
 }
 
 func orNil[T any](v T, err error) (*T, error) {
@@ -240,68 +280,4 @@ func orNil[T any](v T, err error) (*T, error) {
 		return nil, err
 	}
 	return &v, nil
-}
-
-// pumpItems is how many items one look of an in-process subscription takes.
-const pumpItems = 200
-
-func (c *client) Subscribe(ctx context.Context, q *parley.SubscribeParams) iter.Seq2[parley.Notification, error] {
-	return func(yield func(parley.Notification, error) bool) {
-		caller := ctx
-		ctx, end, err := c.join(ctx)
-		if err != nil {
-			yield(parley.Notification{}, err)
-			return
-		}
-		defer end()
-		s, err := c.hub.Subscribe(ctx, c.p, q)
-		if err != nil {
-			yield(parley.Notification{}, err)
-			return
-		}
-		defer s.Close()
-		for {
-			items, err := s.Next(ctx, pumpItems)
-			if err != nil {
-				if caller.Err() == nil && context.Cause(ctx) == errClientClosed {
-					err = errClientClosed
-				}
-				yield(parley.Notification{}, err)
-				return
-			}
-			if !yieldItems(items, q.ConversationID, yield) {
-				return
-			}
-		}
-	}
-}
-
-func yieldItems(items []Item, conversation string, yield func(parley.Notification, error) bool) bool {
-	for _, item := range items {
-		n, err := item.notification(conversation)
-		if !yield(n, err) || err != nil {
-			return false
-		}
-	}
-	return true
-}
-
-func (i *Item) notification(conversation string) (parley.Notification, error) {
-	switch {
-	case i.Event != nil:
-		events, err := decodeEvents([][]byte{i.Event})
-		if err != nil {
-			return parley.Notification{}, err
-		}
-		return parley.Notification{Event: &events[0]}, nil
-	case i.CaughtUp:
-		return parley.Notification{CaughtUp: &parley.CaughtUpNotification{ConversationID: conversation, Seq: i.Seq}}, nil
-	case i.Guidance != nil:
-		return parley.Notification{Guidance: &parley.GuidanceNotification{ConversationID: conversation, Seq: i.Seq, Guidance: *i.Guidance}}, nil
-	}
-	return parley.Notification{Delta: i.Delta}, nil
-}
-
-func (c *client) Events(ctx context.Context, conversationID string, since int64) iter.Seq2[parley.Event, error] {
-	return parley.EventsOf(c.Subscribe(ctx, &parley.SubscribeParams{ConversationID: conversationID, SinceSeq: since}))
 }

@@ -2,7 +2,6 @@ package hub
 
 import (
 	"container/heap"
-	"encoding/json"
 	"sync"
 	"time"
 
@@ -10,10 +9,11 @@ import (
 	"github.com/parleyhub/parley/hub/fold"
 )
 
-// clock closes conversations when a limit of time is over. It may fire early, never late: what it fires is a
-// Tick, which looks at the state and does nothing when nothing is due.
+// clock fires for conversations when their time has come. It may fire early, never late: what it fires looks again and does nothing when nothing is
+// due. One closes conversations when a limit of time is over, another one steps the desks.
 type clock struct {
 	hub  *Hub
+	fire func(conversation string)
 	kick chan struct{} // one slot: the earliest time has changed
 
 	mu   sync.Mutex // guards the fields below
@@ -21,8 +21,8 @@ type clock struct {
 	heap dueHeap // has every entry of due, and some that are no longer
 }
 
-func newClock(h *Hub) *clock {
-	return &clock{hub: h, kick: make(chan struct{}, 1), due: make(map[string]parley.Timestamp)}
+func newClock(h *Hub, fire func(string)) *clock {
+	return &clock{hub: h, fire: fire, kick: make(chan struct{}, 1), due: make(map[string]parley.Timestamp)}
 }
 
 // set makes the clock fire for a conversation at due at the latest. Zero is no time: it does not fire any more.
@@ -38,6 +38,7 @@ func (k *clock) set(conversation string, due parley.Timestamp) {
 	}
 	k.due[conversation] = due
 	heap.Push(&k.heap, dueAt{due, conversation})
+	k.compactLocked()
 	if k.heap[0].conversation == conversation {
 		select {
 		case k.kick <- struct{}{}:
@@ -46,9 +47,14 @@ func (k *clock) set(conversation string, due parley.Timestamp) {
 	}
 }
 
-// dropLocked forgets a conversation, and the entries of the forgotten once they are most of the heap.
+// dropLocked forgets a conversation.
 func (k *clock) dropLocked(conversation string) {
 	delete(k.due, conversation)
+	k.compactLocked()
+}
+
+// compactLocked forgets the entries of the forgotten once they are most of the heap.
+func (k *clock) compactLocked() {
 	if len(k.heap) < 2*len(k.due)+64 {
 		return
 	}
@@ -79,15 +85,14 @@ func (k *clock) next() (conversation string, wait time.Duration) {
 	return "", time.Hour
 }
 
-// run sets the clock from the log and fires until the hub ends.
+// run fires until the hub ends.
 func (k *clock) run() {
-	k.recover()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		conversation, wait := k.next()
 		if conversation != "" {
-			k.hub.tick(conversation)
+			k.fire(conversation)
 			if k.hub.ctx.Err() != nil {
 				return
 			}
@@ -101,46 +106,6 @@ func (k *clock) run() {
 		case <-timer.C:
 		}
 	}
-}
-
-// recover sets the clock for every open conversation that has a limit of time, from its first event: a time that is early at
-// worst.
-func (k *clock) recover() {
-	var after string
-	for k.hub.ctx.Err() == nil {
-		open, err := k.hub.journal.Open(after, 1000)
-		if err != nil {
-			k.hub.log.Error("cannot list open conversations: limits of time run only once they are used", "error", err)
-			return
-		}
-		if len(open) == 0 {
-			return
-		}
-		for _, id := range open {
-			if err := k.recoverOne(id); err != nil {
-				k.hub.log.Error("cannot read the limits of a conversation", "conversation", id, "error", err)
-			}
-		}
-		after = open[len(open)-1]
-	}
-}
-
-func (k *clock) recoverOne(id string) error {
-	records, err := k.hub.journal.Read(id, 0, 1, parley.MaxEventBytes)
-	if err != nil || len(records) == 0 {
-		return err
-	}
-	var e parley.Event
-	if err := json.Unmarshal(records[0].Data, &e); err != nil {
-		return err
-	}
-	first, err := fold.State{}.Apply(&e, len(records[0].Data))
-	if err != nil {
-		return err
-	}
-	due, _ := first.Due()
-	k.set(id, due)
-	return nil
 }
 
 // tickAgain is when an overdue conversation is tried again whose close could not be written.

@@ -39,6 +39,8 @@ type conversation struct {
 	keys    fold.Keys
 	durable fold.State
 	hash    journal.Hash
+	// headHash is the hash of head while something is pending; only a hub that shares its journal keeps it.
+	headHash journal.Hash
 
 	asked     int64 // counts ops, to keep their order
 	pending   []*op // submitted, in order
@@ -80,6 +82,7 @@ func (h *Hub) pin(id string) (*conversation, error) {
 		h.unpin(c)
 		return nil, c.loadErr
 	}
+	c.freshen()
 	return c, nil
 }
 
@@ -195,23 +198,16 @@ func (c *conversation) catchUpLocked() error {
 	if err != nil {
 		return fmt.Errorf("head of %s: %w", c.id, err)
 	}
-	from := head.Seq - keepFrames // older ones would be dropped again
-	for {
-		records, err := c.hub.journal.Read(c.id, c.durable.Seq, 1000, 4<<20)
-		if err != nil {
-			return fmt.Errorf("read %s: %w", c.id, err)
+	for moved := true; moved; moved = head.Seq > c.durable.Seq {
+		if err := c.readLocked(head.Seq - keepFrames); err != nil { // older frames would be dropped again
+			return err
 		}
-		if len(records) == 0 {
-			break
+		if c.durable.Seq < head.Seq {
+			return fmt.Errorf("head of %s is %d after reading %d", c.id, head.Seq, c.durable.Seq)
 		}
-		for _, r := range records {
-			if err := c.takeLocked(r, r.Seq > from); err != nil {
-				return fmt.Errorf("fold %s: %w", c.id, err)
-			}
+		if head, err = c.hub.journal.Head(c.id); err != nil { // it may have moved since
+			return fmt.Errorf("head of %s: %w", c.id, err)
 		}
-	}
-	if head, err = c.hub.journal.Head(c.id); err != nil { // it may have moved since
-		return fmt.Errorf("head of %s: %w", c.id, err)
 	}
 	if head.Seq != c.durable.Seq {
 		return fmt.Errorf("head of %s is %d after reading %d", c.id, head.Seq, c.durable.Seq)
@@ -219,6 +215,24 @@ func (c *conversation) catchUpLocked() error {
 	c.hash, c.head = head.Hash, c.durable
 	c.committedSeq.Store(c.durable.Seq)
 	return nil
+}
+
+// readLocked folds what the journal has beyond durable, and keeps the frames after a seq.
+func (c *conversation) readLocked(from int64) error {
+	for {
+		records, err := c.hub.journal.Read(c.id, c.durable.Seq, 1000, 4<<20)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", c.id, err)
+		}
+		if len(records) == 0 {
+			return nil
+		}
+		for _, r := range records {
+			if err := c.takeLocked(r, r.Seq > from); err != nil {
+				return fmt.Errorf("fold %s: %w", c.id, err)
+			}
+		}
+	}
 }
 
 // takeLocked folds one committed record, and keeps its frame or forgets all frames.
@@ -230,11 +244,16 @@ func (c *conversation) takeLocked(r journal.Record, keep bool) error {
 	if c.durable.ID == "" {
 		c.durable.ID = c.id
 	}
+	var claim *fold.ClaimHash
+	if now := c.durable.Claim; now != nil && now.AgentID == e.From {
+		claim = &now.Hash
+	}
 	next, err := c.durable.Apply(&e, len(r.Data))
 	if err != nil {
 		return err
 	}
-	if id, entry, ok := fold.KeyOf(&e); ok {
+	ids, entry := fold.KeysOf(&e, claim)
+	for _, id := range ids {
 		c.keys[id] = entry
 	}
 	c.durable = next

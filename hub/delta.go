@@ -21,7 +21,8 @@ const (
 
 // SendDelta passes a piece of text to live subscribers, if a message of that turn would be taken.
 func (h *Hub) SendDelta(p *Principal, q *parley.SendDeltaParams, done func(error)) {
-	c, err := h.enterWrite(p, parley.MethodSendDelta, q.ConversationID)
+	cmd := fold.Command{Verb: fold.Delta, Turn: q.Turn}
+	c, p, err := h.enterClaimed(p, parley.MethodSendDelta, q.ConversationID, q.ClaimID, &cmd)
 	if err != nil {
 		done(err)
 		return
@@ -32,7 +33,8 @@ func (h *Hub) SendDelta(p *Principal, q *parley.SendDeltaParams, done func(error
 		return
 	}
 	d := parley.Delta{ConversationID: q.ConversationID, Turn: q.Turn, From: p.AgentID, Index: q.Index, Text: q.Text}
-	c.do(&op{by: p, cmd: fold.Command{Verb: fold.Delta, From: p.AgentID, Turn: q.Turn}, reply: func(_ *fold.Decision, err error) {
+	cmd.From = p.AgentID
+	c.do(&op{by: p, cmd: cmd, reply: func(_ *fold.Decision, err error) {
 		if err == nil {
 			c.pass(d)
 		}

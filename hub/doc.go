@@ -28,6 +28,7 @@
 //
 //   - The sweeper ([Hub.sweep]) drops idle conversations.
 //   - The clock ([clock.run]) closes conversations when a limit of time is over.
+//   - The follower ([Hub.follow]), of a hub that shares its journal, shows what others have written to it.
 //   - A reload ([conversation.reload]) runs after a failed append, one at a time for a conversation.
 //   - The answer to createConversation ([conversation.created]) is read on a goroutine of its own, once it is committed.
 //   - A verifier of the options is asked on a goroutine of its own ([Hub.ask]), so that a slow one holds its caller up for 5 s at most.

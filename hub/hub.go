@@ -37,6 +37,9 @@ type Options struct {
 	NewID func(prefix string) string
 	// NewSecret makes the secret of a token; nil means 256 random bits.
 	NewSecret func() string
+
+	shared bool          // other hubs serve the same journal: see follow.go; tokens are not followed yet, so only tests do that
+	skew   time.Duration // of the clock, for tests
 }
 
 func (o *Options) withDefaults() Options {
@@ -84,13 +87,15 @@ func randomSecret() string {
 
 // Hub is a hub on a journal.
 type Hub struct {
-	journal journal.Journal
-	opts    Options
-	log     *slog.Logger
-	started time.Time
-	root    *[sha256.Size]byte
-	tokens  *tokens
-	clock   *clock
+	journal  journal.Journal
+	opts     Options
+	log      *slog.Logger
+	started  time.Time
+	root     *[sha256.Size]byte
+	tokens   *tokens
+	clock    *clock
+	turns    *turns
+	follower follower
 
 	ctx      context.Context // ends with Close
 	cancel   context.CancelFunc
@@ -134,7 +139,8 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 		sum := sha256.Sum256([]byte(h.opts.RootToken))
 		h.root = &sum
 	}
-	h.clock = newClock(h)
+	h.clock = newClock(h, h.tick)
+	h.turns = newTurns(h)
 	var err error
 	if h.tokens, err = loadTokens(h); err != nil {
 		h.cancel()
@@ -142,12 +148,18 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 	}
 	h.wg.Go(h.sweep)
 	h.wg.Go(h.clock.run)
+	h.wg.Go(h.turns.alarm.run)
+	if h.opts.shared {
+		h.follower.at = j.Last()
+		h.wg.Go(h.follow)
+	}
+	h.wg.Go(h.turns.recover)
 	return h, nil
 }
 
 // Now is hub time: the wall clock of the start, moved on by the monotonic clock, so that a jump of the wall
 // clock closes nothing.
-func (h *Hub) Now() time.Time { return h.started.Add(time.Since(h.started)) }
+func (h *Hub) Now() time.Time { return h.started.Add(time.Since(h.started) + h.opts.skew) }
 
 // Version is the hub's version.
 func (h *Hub) Version() string { return h.opts.Version }

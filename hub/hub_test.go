@@ -40,10 +40,13 @@ func text(s string) json.RawMessage {
 	return b
 }
 
-func seats(ids ...string) []parley.Participant {
+// seats are of peers, who never claim.
+func seats(ids ...string) []parley.Participant { return seatsOf(parley.KindPeer, ids...) }
+
+func seatsOf(kind parley.ParticipantKind, ids ...string) []parley.Participant {
 	var out []parley.Participant
 	for _, id := range ids {
-		out = append(out, parley.Participant{ID: id, Kind: parley.KindAgent})
+		out = append(out, parley.Participant{ID: id, Kind: kind})
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +26,10 @@ type Principal struct {
 	conversations []string        // nil: any
 	guest         bool            // it has only a ticket for one conversation: its token is not its own
 	revoked       <-chan struct{} // closed when its token is revoked; nil: it cannot be
+	claim         *fold.ClaimHash // it speaks under this claim alone; nil: as it likes
+	claimTurn     int64
+	home          string      // who it is elsewhere, where it speaks as another of its ids in one conversation
+	conn          *Connection // on which it calls; nil: none that stays
 }
 
 // LocalPrincipal makes a principal for a caller inside the hub's process; without scopes it has the default ones.
@@ -45,6 +50,29 @@ func (p *Principal) Admin() bool { return slices.Contains(p.scopes, parley.Scope
 
 // maySpeakAs reports whether its token may speak as id.
 func (p *Principal) maySpeakAs(id string) bool { return p.Admin() || slices.Contains(p.agents, id) }
+
+// as gives p as a participant that it may speak as.
+func (p *Principal) as(id string) *Principal {
+	if p.AgentID == id {
+		return p
+	}
+	seat := *p
+	seat.home, seat.AgentID = cmp.Or(p.home, p.AgentID), id
+	return &seat
+}
+
+// maySit reports whether its token may speak as the agent of a seat.
+func (p *Principal) maySit(seat parley.Participant) bool {
+	return p.maySpeakAs(seat.ID) || seat.Kind.Claims() && p.maySpeakAs(fold.AgentName(seat))
+}
+
+// implied gives the claim that p need not name in a conversation; stands is the one that stands there.
+func (p *Principal) implied(conversation string, stands *fold.Claim) (*fold.ClaimHash, int64) {
+	if p.claim != nil {
+		return p.claim, p.claimTurn
+	}
+	return p.conn.implied(conversation, stands)
+}
 
 // viewer is whose eyes it reads with.
 func (p *Principal) viewer() fold.Viewer {

@@ -27,7 +27,7 @@ const maxExamined = 20_000
 
 // page gives visible events after a seq that match, at most limit of them, up to the seq latest: so that a page and the state
 // beside it are of one moment.
-func (c *conversation) page(seq, latest int64, limit int, match func(fold.Meta) bool) (Page, error) {
+func (c *conversation) page(seq, latest int64, limit int, match func(seq int64, m fold.Meta) bool) (Page, error) {
 	p := Page{Events: [][]byte{}, NextSeq: seq, LatestSeq: latest}
 	end := min(latest, seq+maxExamined)
 	size := 0
@@ -40,7 +40,7 @@ func (c *conversation) page(seq, latest int64, limit int, match func(fold.Meta) 
 			if f.seq > end {
 				break
 			}
-			if match(f.meta) {
+			if match(f.seq, f.meta) {
 				if len(p.Events) > 0 && size+len(f.data) > parley.MaxPageBytes {
 					return p, nil
 				}
@@ -54,6 +54,11 @@ func (c *conversation) page(seq, latest int64, limit int, match func(fold.Meta) 
 		}
 	}
 	return p, nil
+}
+
+// all matches whatever a viewer sees.
+func all(v fold.Viewer) func(int64, fold.Meta) bool {
+	return func(_ int64, m fold.Meta) bool { return v.Sees(m) }
 }
 
 func checkLimit(limit, maximum, preset int) (int, error) {
@@ -75,7 +80,7 @@ func (c *conversation) latest() int64 {
 
 // checkCursor refuses a cursor that is no seq of this log.
 func (c *conversation) checkCursor(seq int64) error {
-	latest := c.latest()
+	latest := c.reached(seq)
 	switch {
 	case seq < 0:
 		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("sinceSeq is %d", seq), "0 or more")
@@ -104,6 +109,7 @@ func (h *Hub) open(p *Principal, method, id string, seq int64, limit int) (*conv
 
 // GetConversation gives a snapshot; the events are given beside it, as stored.
 func (h *Hub) GetConversation(_ context.Context, p *Principal, q *parley.GetConversationParams) (*parley.Snapshot, [][]byte, error) {
+	p = p.in(q.ConversationID)
 	c, limit, err := h.open(p, parley.MethodGetConversation, q.ConversationID, q.SinceSeq, q.Limit)
 	if err != nil {
 		return nil, nil, err
@@ -121,24 +127,25 @@ func (c *conversation) snapshot(p *Principal, since int64, limit int) (*parley.S
 	if limit == 0 {
 		end = since
 	}
-	page, err := c.page(since, end, limit, p.viewer().Sees)
+	page, err := c.page(since, end, limit, all(p.viewer()))
 	if err != nil {
 		return nil, nil, err
 	}
-	snapshot := snapshotOf(&s, p.AgentID)
+	snapshot := snapshotOf(&s)
+	snapshot.Guidance = c.hub.guide(&s, p.AgentID, false)
 	snapshot.HeadHash, snapshot.NextSeq = hex.EncodeToString(hash[:]), page.NextSeq
 	return snapshot, page.Events, nil
 }
 
-func snapshotOf(s *fold.State, viewer string) *parley.Snapshot {
+func snapshotOf(s *fold.State) *parley.Snapshot {
 	out := &parley.Snapshot{
 		ConversationID: s.ID, Status: s.Status, Title: s.Title, CreatedBy: s.CreatedBy, CreatedAt: s.CreatedAt,
 		Participants: append([]parley.Participant{}, s.Participants...), Policy: s.Policy, StartsWith: s.StartsWith, Limits: s.Limits,
-		Metadata: bytes.Clone(s.Metadata), LatestSeq: s.Seq, Turn: s.CurrentTurn(), Guidance: s.Guidance(viewer, false),
+		Metadata: bytes.Clone(s.Metadata), LatestSeq: s.Seq, Turn: s.CurrentTurn(),
 		Outcome: outcomeOf(s), Events: []parley.Event{},
 	}
 	if s.Open {
-		out.OpenTurn = &parley.OpenTurn{Turn: s.Turn, Owner: s.Owner}
+		out.OpenTurn = &parley.OpenTurn{Turn: s.Turn, Owner: s.Owner, Claim: s.ClaimState()}
 	}
 	return out
 }
@@ -247,16 +254,18 @@ func parseCursor(cursor string) (journal.Position, error) {
 
 // Tail gives a page of events.
 func (h *Hub) Tail(_ context.Context, p *Principal, q *parley.TailParams) (Page, error) {
+	p = p.in(q.ConversationID)
 	c, limit, err := h.open(p, parley.MethodTail, q.ConversationID, q.SinceSeq, q.Limit)
 	if err != nil {
 		return Page{}, err
 	}
 	defer h.unpin(c)
-	return c.page(q.SinceSeq, c.latest(), limit, p.viewer().Sees)
+	return c.page(q.SinceSeq, c.latest(), limit, all(p.viewer()))
 }
 
 // GetGuidance gives the caller's guidance.
 func (h *Hub) GetGuidance(_ context.Context, p *Principal, q *parley.GetGuidanceParams) (parley.GetGuidanceResult, error) {
+	p = p.in(q.ConversationID)
 	c, err := h.enter(p, parley.MethodGetGuidance, q.ConversationID)
 	if err != nil {
 		return parley.GetGuidanceResult{}, err
@@ -265,11 +274,12 @@ func (h *Hub) GetGuidance(_ context.Context, p *Principal, q *parley.GetGuidance
 	c.mu.Lock()
 	s := c.durable
 	c.mu.Unlock()
-	return parley.GetGuidanceResult{Guidance: s.Guidance(p.AgentID, q.Explain), LatestSeq: s.Seq}, nil
+	return parley.GetGuidanceResult{Guidance: h.guide(&s, p.AgentID, q.Explain), LatestSeq: s.Seq}, nil
 }
 
 // Explain gives the guidance of every participant at a seq, with the rules tried.
 func (h *Hub) Explain(ctx context.Context, p *Principal, q *parley.ExplainParams) (*parley.ExplainResult, error) {
+	p = p.in(q.ConversationID)
 	c, err := h.enter(p, parley.MethodExplain, q.ConversationID)
 	if err != nil {
 		return nil, err

@@ -51,6 +51,7 @@ func (h *Hub) Counted() parley.Stats {
 		Duplicates: n.duplicates.Load(), Append: n.appends.durations(), Refusals: map[string]int64{},
 		ConversationsLoaded: int64(h.Loaded()), JournalBytes: h.journal.Size(),
 	}
+	h.turns.count(&s)
 	s.Subscribers, s.MaxLag, s.SumLag = h.subscribers.lag()
 	return s
 }

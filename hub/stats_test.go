@@ -44,8 +44,10 @@ func TestStatsCount(t *testing.T) {
 				Count: 7, SumMs: 20_003.25, BoundsMs: []float64{0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000},
 				Buckets: []int64{5, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6},
 			},
-			ConversationsLoaded: 2, JournalBytes: j.Size(),
+			Turns: parley.Durations{BoundsMs: got.Turns.BoundsMs, Buckets: make([]int64, len(got.Turns.BoundsMs))}, ClaimsEnded: map[parley.ClaimEnd]int64{},
+			ConversationsOpen: 2, ConversationsLoaded: 2, JournalBytes: j.Size(),
 		}
+		want.ClaimWaits = want.Turns
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("counted (-want +got):\n%s", d)
 		}

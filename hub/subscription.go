@@ -47,6 +47,7 @@ type Subscription struct {
 
 // Subscribe gives a subscription from sinceSeq on. It keeps the conversation in memory until Close.
 func (h *Hub) Subscribe(_ context.Context, p *Principal, q *parley.SubscribeParams) (*Subscription, error) {
+	p = p.in(q.ConversationID)
 	c, _, err := h.open(p, parley.MethodSubscribe, q.ConversationID, q.SinceSeq, 0)
 	if err != nil {
 		return nil, err
@@ -254,9 +255,14 @@ func (s *Subscription) collect(caller *Principal, now look, max int) ([]Item, er
 
 // stands tells, at the head, that the reader has caught up, and its guidance where that is another one than it was told last.
 func (s *Subscription) stands(items []Item, id string, state *fold.State) []Item {
-	g := state.Guidance(id, false)
+	g := s.c.hub.guide(state, id, false)
 	told := g
 	told.DeadlineMs = 0 // moves with every event, and is information only
+	if g.Claim != nil {
+		claim := *g.Claim
+		claim.DeadlineMs = 0 // moves with every renewal
+		told.Claim = &claim
+	}
 	if s.caughtUp && reflect.DeepEqual(told, s.guidance) {
 		return items
 	}

@@ -14,7 +14,7 @@ func widens(format string, args ...any) error {
 	return parley.Refuse(parley.ErrForbidden, fmt.Sprintf(format, args...), "no more than the caller's own token has")
 }
 
-func checkTokenAgents(p *Principal, r *parley.TokenRecord) error {
+func checkTokenIDs(_ *Principal, r *parley.TokenRecord) error {
 	if len(r.Agents) > parley.MaxTokenIDs {
 		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("agents: there are %d ids", len(r.Agents)), fmt.Sprintf("at most %d", parley.MaxTokenIDs))
 	}
@@ -22,6 +22,12 @@ func checkTokenAgents(p *Principal, r *parley.TokenRecord) error {
 		if !parley.ValidParticipantID(id) {
 			return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("agentId or agents: %.80q is not acceptable", id), "1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not hub")
 		}
+	}
+	return nil
+}
+
+func checkTokenAgents(p *Principal, r *parley.TokenRecord) error {
+	for _, id := range r.Agents {
 		if !p.maySpeakAs(id) {
 			return widens("the caller may not speak as %s", id)
 		}

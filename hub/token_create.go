@@ -33,6 +33,10 @@ func (h *Hub) CreateToken(p *Principal, q *parley.CreateTokenParams, done func(p
 			if err == nil && !h.tokens.create(record, &d.Events[0].Event) {
 				err = errRevoked // before the event in the log: the token that it names has never been one
 			}
+			if err == nil && q.Claim != nil && !h.turns.stands(fold.HashClaim(q.Claim.ClaimID)) {
+				h.tokens.endClaim(fold.HashClaim(q.Claim.ClaimID)) // it has ended meanwhile, perhaps before the token was known
+				err = parley.Refuse(parley.ErrClaimLost, "the claim has ended", "")
+			}
 			if err != nil {
 				done(parley.CreateTokenResult{}, err)
 				return
@@ -83,7 +87,11 @@ func (h *Hub) newToken(p *Principal, q *parley.CreateTokenParams) (*parley.Token
 			r.Agents = append(r.Agents, id)
 		}
 	}
-	for _, check := range []func(*Principal, *parley.TokenRecord) error{checkTokenAgents, checkTokenScopes, checkTokenConversations} {
+	checks := []func(*Principal, *parley.TokenRecord) error{checkTokenIDs, checkTokenAgents, checkTokenScopes, checkTokenConversations}
+	if q.Claim != nil { // bindToken looks whose the claim is: that may be a seat of the caller's agent
+		checks = slices.Delete(checks, 1, 2)
+	}
+	for _, check := range checks {
 		if err := check(p, r); err != nil {
 			return nil, err
 		}
@@ -91,7 +99,10 @@ func (h *Hub) newToken(p *Principal, q *parley.CreateTokenParams) (*parley.Token
 	if err := h.tokens.room(p); err != nil {
 		return nil, err
 	}
-	return r, h.checkTokenExpiry(p, r, q.ExpiresInMs)
+	if err := h.checkTokenExpiry(p, r, q.ExpiresInMs); err != nil {
+		return nil, err
+	}
+	return r, h.bindToken(p, r, q)
 }
 
 // parentID is what a token made by p names as its parent.

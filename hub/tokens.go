@@ -35,6 +35,7 @@ type tokens struct {
 	children map[string][]*token // by the token that they were made with; some may have ended
 	ordered  []*token            // by seq; some may have ended
 	made     map[string][]*token // by who made them; some may have ended
+	claims   map[string][]string // ids of those that end with a claim, by its hash; some may have ended
 	crowd    int                 // at so many in ordered those that have ended are forgotten
 	next     chan struct{}       // closed by the next revocation
 }
@@ -105,6 +106,9 @@ func (t *tokens) parentLivesLocked(parent string) bool {
 
 func (t *tokens) countLocked(k *token) {
 	t.made[k.CreatedBy] = append(t.made[k.CreatedBy], k)
+	if k.ClaimHash != "" {
+		t.claims[k.ClaimHash] = append(t.claims[k.ClaimHash], k.TokenID)
+	}
 	if k.Parent != "" {
 		t.children[k.Parent] = append(t.children[k.Parent], k)
 	}
@@ -155,6 +159,7 @@ func (t *tokens) forgetLocked() {
 		}
 	}
 	t.byID, t.children, t.made = make(map[string]*token, len(kept)), make(map[string][]*token), make(map[string][]*token)
+	t.claims = make(map[string][]string)
 	for _, k := range kept {
 		t.byID[k.TokenID] = k
 		t.countLocked(k)
@@ -198,6 +203,7 @@ func (t *tokens) Verify(_ context.Context, shown string) (Identity, error) {
 	}
 	id := Identity{
 		TokenID: known.TokenID, Account: known.Account, Agents: known.Agents, Scopes: known.Scopes, Conversations: known.Conversations, Revoked: known.revoked,
+		claimHash: known.ClaimHash,
 	}
 	if known.ExpiresAt != 0 {
 		id.ExpiresAt = known.ExpiresAt.Time()

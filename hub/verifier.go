@@ -36,6 +36,8 @@ type Identity struct {
 	ExpiresAt time.Time
 	// Revoked is closed when it ends before that; nil: it cannot.
 	Revoked <-chan struct{}
+
+	claimHash string // of the hub's own: the claim with which it ends
 }
 
 const (

@@ -14,6 +14,7 @@ import (
 
 // WaitForChange answers when the log is longer than sinceSeq.
 func (h *Hub) WaitForChange(ctx context.Context, p *Principal, q *parley.WaitForChangeParams) (parley.WaitForChangeResult, error) {
+	p = p.in(q.ConversationID)
 	var none parley.WaitForChangeResult
 	c, _, err := h.open(p, parley.MethodWaitForChange, q.ConversationID, q.SinceSeq, 0)
 	if err != nil {
@@ -70,12 +71,14 @@ func (c *conversation) stillServes(p *Principal, broken bool) error {
 
 // GetUpdates gives the messages after sinceSeq, which come beside the result as stored, and the caller's guidance, once until holds.
 func (h *Hub) GetUpdates(ctx context.Context, p *Principal, q *parley.GetUpdatesParams) (*parley.GetUpdatesResult, [][]byte, error) {
+	p = p.in(q.ConversationID)
 	return h.GetUpdatesWhen(ctx, p, q, func(context.Context) error { return nil })
 }
 
 // GetUpdatesWhen is GetUpdates that asks gate between the wait and the reading of the messages: so that a door reads for its peer only what the
 // peer takes.
 func (h *Hub) GetUpdatesWhen(ctx context.Context, p *Principal, q *parley.GetUpdatesParams, gate func(context.Context) error) (*parley.GetUpdatesResult, [][]byte, error) {
+	p = p.in(q.ConversationID)
 	c, limit, err := h.open(p, parley.MethodGetUpdates, q.ConversationID, q.SinceSeq, q.Limit)
 	if err != nil {
 		return nil, nil, err
@@ -140,7 +143,7 @@ func (u *updates) holds(s *fold.State) (bool, error) {
 	}
 	switch u.until {
 	case parley.UntilMyTurn:
-		return s.MaySpeak(u.p.AgentID), nil
+		return s.MaySpeak(u.p.AgentID) && u.mine(s), nil
 	case parley.UntilClosed:
 		return false, nil
 	}
@@ -153,25 +156,50 @@ func (u *updates) holds(s *fold.State) (bool, error) {
 			if f.seq > s.Seq {
 				break // for the next look
 			}
-			u.found = u.found || u.matches(f.meta)
+			u.found = u.found || u.matches(s, f.seq, f.meta)
 			u.seen = f.seq
 		}
 	}
 	return u.found, nil
 }
 
-func (u *updates) matches(m fold.Meta) bool {
-	return u.viewer.Sees(m) && (u.until == parley.UntilAny || m.Type == parley.TypeMessage)
+func (u *updates) matches(s *fold.State, seq int64, m fold.Meta) bool {
+	if !u.viewer.Sees(m) {
+		return false
+	}
+	return u.until == parley.UntilAny || m.Type == parley.TypeMessage && !s.IsWithdrawn(seq)
+}
+
+// mine reports whether the turn is the caller's to take: not while somebody else works on it under a claim.
+func (u *updates) mine(s *fold.State) bool {
+	if s.Claim == nil {
+		return true
+	}
+	hash, _ := u.p.implied(s.ID, s.Claim)
+	return hash != nil && *hash == s.Claim.Hash
 }
 
 // result gives the messages up to the state that was looked at, so that guidance never tells of more than the messages do.
 func (u *updates) result(s *fold.State, since int64, limit int, timedOut bool) (*parley.GetUpdatesResult, [][]byte, error) {
-	page, err := u.c.page(since, s.Seq, limit, func(m fold.Meta) bool { return m.Type == parley.TypeMessage && u.viewer.Sees(m) })
+	page, err := u.c.page(since, s.Seq, limit, func(seq int64, m fold.Meta) bool {
+		return m.Type == parley.TypeMessage && u.viewer.Sees(m) && !s.IsWithdrawn(seq)
+	})
 	if err != nil {
 		return nil, nil, err
 	}
 	return &parley.GetUpdatesResult{
-		Messages: []parley.Event{}, Guidance: s.Guidance(u.p.AgentID, false), NextSeq: page.NextSeq, LatestSeq: s.Seq,
-		Status: s.Status, TimedOut: timedOut,
+		Messages: []parley.Event{}, Withdrawn: withdrawn(s, since, page.NextSeq), Guidance: u.c.hub.guide(s, u.p.AgentID, false),
+		NextSeq: page.NextSeq, LatestSeq: s.Seq, Status: s.Status, TimedOut: timedOut,
 	}, page.Events, nil
+}
+
+// withdrawn gives the ranges that were withdrawn by events after since, up to next.
+func withdrawn(s *fold.State, since, next int64) []parley.Withdrawn {
+	var out []parley.Withdrawn
+	for _, w := range s.Withdrawn {
+		if w.To > since && w.To <= next {
+			out = append(out, parley.Withdrawn{Turn: w.Turn, FromSeq: w.From, ToSeq: w.To - 1})
+		}
+	}
+	return out
 }

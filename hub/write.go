@@ -24,19 +24,19 @@ func compact(name string, raw json.RawMessage) (json.RawMessage, error) {
 // SendMessage appends a message.
 func (h *Hub) SendMessage(p *Principal, q *parley.SendMessageParams, done func(parley.SendResult, error)) {
 	cmd := fold.Command{
-		Verb: fold.Message, Turn: q.Turn, AfterSeq: q.AfterSeq, Finality: q.Finality, Outcome: q.Outcome, Key: q.ClientRequestID,
+		Verb: fold.Message, Turn: q.Turn, AfterSeq: q.AfterSeq, Finality: q.Finality, Outcome: q.Outcome, TurnHint: q.TurnHint, Key: q.ClientRequestID,
 	}
 	err := fold.CheckFinality(q.Finality, q.Outcome)
 	if err == nil {
 		err = checkPosition(q.Turn, q.AfterSeq)
 	}
-	h.speak(p, parley.MethodSendMessage, q.ConversationID, cmd, err, q.Payload, done)
+	h.speak(p, parley.MethodSendMessage, q.ConversationID, q.ClaimID, cmd, err, q.Payload, done)
 }
 
 // SendTrace appends a trace.
 func (h *Hub) SendTrace(p *Principal, q *parley.SendTraceParams, done func(parley.SendResult, error)) {
 	cmd := fold.Command{Verb: fold.Trace, Turn: q.Turn, Key: q.ClientRequestID}
-	h.speak(p, parley.MethodSendTrace, q.ConversationID, cmd, checkPosition(q.Turn, nil), q.Payload, done)
+	h.speak(p, parley.MethodSendTrace, q.ConversationID, q.ClaimID, cmd, checkPosition(q.Turn, nil), q.Payload, done)
 }
 
 func checkPosition(turn int64, afterSeq *int64) error {
@@ -51,8 +51,8 @@ func checkPosition(turn int64, afterSeq *int64) error {
 
 // speak is what SendMessage and SendTrace have in common. The conversation is looked for before the params are held against the rules, so that
 // what is wrong with them tells nothing about foreign ones.
-func (h *Hub) speak(p *Principal, method, conversation string, cmd fold.Command, checked error, payload json.RawMessage, done func(parley.SendResult, error)) {
-	c, err := h.enterWrite(p, method, conversation)
+func (h *Hub) speak(p *Principal, method, conversation, claimID string, cmd fold.Command, checked error, payload json.RawMessage, done func(parley.SendResult, error)) {
+	c, p, err := h.enterClaimed(p, method, conversation, claimID, &cmd)
 	if err == nil {
 		if err = checked; err == nil {
 			err = checkSpeech(&cmd, payload)
@@ -66,13 +66,20 @@ func (h *Hub) speak(p *Principal, method, conversation string, cmd fold.Command,
 		return
 	}
 	cmd.From, cmd.Admin = p.AgentID, p.Admin()
-	c.do(&op{by: p, cmd: cmd, reply: func(d *fold.Decision, err error) {
+	o := &op{by: p, cmd: cmd, reply: func(d *fold.Decision, err error) {
 		if err != nil {
 			done(parley.SendResult{}, err)
 			return
 		}
-		done(parley.SendResult{Seq: d.Seq, Turn: d.Turn, Duplicate: d.Duplicate}, nil)
-	}})
+		if claimID != "" {
+			h.turns.shown(*cmd.Named, claimID, p)
+		}
+		done(parley.SendResult{Seq: d.Seq, Turn: d.Turn, Duplicate: d.Duplicate, ClaimID: h.turns.told(d, p)}, nil)
+	}}
+	if cmd.Verb == fold.Trace || !cmd.Finality.Final() {
+		h.mint(c, o)
+	}
+	c.do(o)
 }
 
 // enter is allow and find.
@@ -97,6 +104,16 @@ func (h *Hub) enterWrite(p *Principal, method, conversation string) (*conversati
 	return c, err
 }
 
+// enterOwn is enterWrite for what is not a part of a turn.
+func (h *Hub) enterOwn(p *Principal, method, conversation string) (*conversation, error) {
+	c, err := h.enterWrite(p, method, conversation)
+	if err == nil && p.claim != nil {
+		h.unpin(c)
+		return nil, parley.Refuse(parley.ErrForbidden, "a token for one turn does no more than speak", "the token of its executor")
+	}
+	return c, err
+}
+
 // checkSpeech holds a message or trace against the rules and puts its payload into cmd.
 func checkSpeech(cmd *fold.Command, payload json.RawMessage) (err error) {
 	if err = fold.CheckKey(cmd.Key); err != nil {
@@ -114,6 +131,7 @@ func checkSpeech(cmd *fold.Command, payload json.RawMessage) (err error) {
 
 // SendNote appends a note.
 func (h *Hub) SendNote(p *Principal, q *parley.SendNoteParams, done func(parley.SeqResult, error)) {
+	p = p.in(q.ConversationID)
 	c, err := h.enterWrite(p, parley.MethodSendNote, q.ConversationID)
 	if err != nil {
 		done(parley.SeqResult{}, err)
@@ -131,7 +149,8 @@ func (h *Hub) SendNote(p *Principal, q *parley.SendNoteParams, done func(parley.
 
 // AddParticipant adds a seat.
 func (h *Hub) AddParticipant(p *Principal, q *parley.AddParticipantParams, done func(parley.SeqResult, error)) {
-	c, err := h.enterWrite(p, parley.MethodAddParticipant, q.ConversationID)
+	p = p.in(q.ConversationID)
+	c, err := h.enterOwn(p, parley.MethodAddParticipant, q.ConversationID)
 	if err != nil {
 		done(parley.SeqResult{}, err)
 		return
@@ -143,7 +162,8 @@ func (h *Hub) AddParticipant(p *Principal, q *parley.AddParticipantParams, done 
 
 // CloseConversation closes a conversation.
 func (h *Hub) CloseConversation(p *Principal, q *parley.CloseConversationParams, done func(parley.SeqResult, error)) {
-	c, err := h.enterWrite(p, parley.MethodCloseConversation, q.ConversationID)
+	p = p.in(q.ConversationID)
+	c, err := h.enterOwn(p, parley.MethodCloseConversation, q.ConversationID)
 	if err != nil {
 		done(parley.SeqResult{}, err)
 		return

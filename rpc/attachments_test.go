@@ -179,7 +179,7 @@ func TestFileRefusals(t *testing.T) {
 	admin := w.as("alice")
 	admin.create(twoAgents)
 	dave := w.as("dave")
-	dave.create(`{"conversationId":"foreign","participants":[{"id":"dave","kind":"agent"}]}`)
+	dave.create(`{"conversationId":"foreign","participants":[{"id":"dave","kind":"peer"}]}`)
 	with := func(params string) fileDoor { return fileDoor{w, bearer(w.as("admin").token(params))} }
 	alice := with(`{"agentId":"alice"}`)
 	if resp, body := with(`{"agentId":"dave"}`).put("conversationId=foreign", "", "theirs"); resp.StatusCode != http.StatusCreated {

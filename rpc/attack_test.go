@@ -125,7 +125,7 @@ func TestSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		writer, reader := w.as("alice"), w.as("bob")
-		writer.create(`{"conversationId":"case","participants":[{"id":"alice","kind":"agent"},{"id":"bob","kind":"agent"}]}`)
+		writer.create(`{"conversationId":"case","participants":[{"id":"alice","kind":"peer"},{"id":"bob","kind":"peer"}]}`)
 		slow := w.idle(bearer(devToken))
 		subscribe := `{"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"conversationId":"case"}}`
 		if err := slow.WriteFrame([]byte(subscribe)); err != nil {
@@ -244,7 +244,7 @@ func TestGoodbyeIsHeard(t *testing.T) {
 		w := newWorld(t, nil)
 		writer := w.as("alice")
 		token := writer.token(`{"agentId":"bob","expiresInMs":10000}`)
-		writer.create(`{"conversationId":"case","participants":[{"id":"alice","kind":"agent"},{"id":"bob","kind":"agent"}]}`)
+		writer.create(`{"conversationId":"case","participants":[{"id":"alice","kind":"peer"},{"id":"bob","kind":"peer"}]}`)
 		late := w.idle(bearer(token)) // reads, and so says goodbye too, later than the next event
 		if err := late.WriteFrame([]byte(`{"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"conversationId":"case"}}`)); err != nil {
 			t.Fatal(err)
@@ -309,7 +309,7 @@ func TestManySubscriptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		p := w.as("alice")
-		p.create(`{"conversationId":"case","participants":[{"id":"alice","kind":"agent"}]}`)
+		p.create(`{"conversationId":"case","participants":[{"id":"alice","kind":"peer"}]}`)
 		for range parley.MaxSubscriptions {
 			p.must(parley.MethodSubscribe, `{"conversationId":"case","sinceSeq":1}`)
 		}

@@ -88,7 +88,7 @@ func TestAudit(t *testing.T) {
 		time.Sleep(time.Hour)
 		w.plain(bearer(token), "GET", "/conversations", "")
 		expect("agent=alice event=authenticated level=INFO remote=127.0.0.1 tokenId=t1")
-		w.plain(bearer(token), "POST", "/conversations", `{"participants":[{"id":"a","kind":"agent"}]}`)
+		w.plain(bearer(token), "POST", "/conversations", `{"participants":[{"id":"a","kind":"peer"}]}`)
 		expect("agent=alice event=scope_refused level=WARN message=createConversation needs the scope create method=createConversation reason=forbidden remote=127.0.0.1 tokenId=t1")
 		w.plain(bearer(token+"x"), "GET", "/conversations", "")
 		expect("event=login_refused level=WARN message=the token is not valid reason=unauthenticated remote=127.0.0.1")

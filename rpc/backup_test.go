@@ -38,7 +38,7 @@ func (w *world) backup(token string) *http.Response {
 func (w *world) talkMuch() {
 	w.t.Helper()
 	p := w.as("clinic")
-	p.create(`{"conversationId":"case","participants":[{"id":"clinic","kind":"agent"}],"policy":{"kind":"open"}}`)
+	p.create(`{"conversationId":"case","participants":[{"id":"clinic","kind":"peer"}],"policy":{"kind":"open"}}`)
 	for i := range 12 {
 		p.must(parley.MethodSendMessage, fmt.Sprintf(`{"conversationId":"case","finality":"turn","payload":{"text":"%d %s"}}`, i, strings.Repeat("x", 800_000)))
 	}

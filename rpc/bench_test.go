@@ -46,7 +46,7 @@ type sender struct {
 func (w *world) sender(i int) *sender {
 	w.t.Helper()
 	p := w.as(fmt.Sprintf("agent-%d", i))
-	id := p.create(fmt.Sprintf(`{"participants":[{"id":"agent-%d","kind":"agent"}],"policy":{"kind":"open"},"limits":{"maxEvents":%d,"maxTurns":%d,"maxBytes":%d}}`,
+	id := p.create(fmt.Sprintf(`{"participants":[{"id":"agent-%d","kind":"peer"}],"policy":{"kind":"open"},"limits":{"maxEvents":%d,"maxTurns":%d,"maxBytes":%d}}`,
 		i, parley.MaxEventsLimit, parley.MaxTurnsLimit, parley.MaxBytesLimit))
 	stream, err := wire.DialStream(context.Background(), w.url(), &wire.DialOptions{HTTPClient: w.client()})
 	if err != nil {

@@ -50,6 +50,9 @@ func appendEventHead(b []byte, subscriptionID string) []byte {
 func appendSendResult(b []byte, r parley.SendResult) []byte {
 	b = appendInt(b, `{"seq":`, r.Seq)
 	b = appendInt(b, `,"turn":`, r.Turn)
+	if r.ClaimID != "" {
+		b = appendWire(append(b, `,"claimId":`...), r.ClaimID)
+	}
 	return appendDuplicate(b, r.Duplicate)
 }
 

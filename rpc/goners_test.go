@@ -40,7 +40,7 @@ func TestWhoHasGone(t *testing.T) {
 	w := newLoopbackWorld(t, &rpc.Options{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
 	alice := w.as("alice")
 	alice.create(twoAgents)
-	alice.create(`{"conversationId":"quiet","participants":[{"id":"alice","kind":"agent"}]}`)
+	alice.create(`{"conversationId":"quiet","participants":[{"id":"alice","kind":"peer"}]}`)
 	resp, text := w.files("alice").put("conversationId=case", "", strings.Repeat("file", 100_000))
 	if resp.StatusCode != 201 {
 		t.Fatal(resp.StatusCode, text)

@@ -80,6 +80,11 @@ var matrixParams = map[string]string{
 	parley.MethodSendDelta:          `{"conversationId":"CONVERSATION","turn":1,"index":0,"text":"x"}`,
 	parley.MethodPutAttachment:      `{"conversationId":"CONVERSATION","data":"aGVsbG8="}`,
 	parley.MethodGetAttachment:      `{"conversationId":"CONVERSATION","sha256":"2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"}`,
+	parley.MethodRegisterExecutor:   `{"executorId":"x","agents":["AGENT"]}`,
+	parley.MethodClaimTurn:          `{"conversationId":"CONVERSATION","turn":1}`,
+	parley.MethodRenewClaim:         `{"conversationId":"CONVERSATION","claimId":"CLAIM"}`,
+	parley.MethodReleaseClaim:       `{"conversationId":"CONVERSATION","claimId":"CLAIM","outcome":"yield"}`,
+	parley.MethodCancelTurn:         `{"conversationId":"CONVERSATION","turn":1}`,
 	parley.MethodListAgents:         `{}`,
 	parley.MethodCreateTicket:       `{"conversationId":"CONVERSATION"}`,
 	parley.MethodCreateToken:        `{"agentId":"AGENT"}`,
@@ -97,6 +102,10 @@ var matrixRefusals = map[string]map[string]string{
 	parley.MethodSendDelta:         {"other participant": "not_your_turn", "creator": "forbidden", "admin": "forbidden"},
 	parley.MethodSendNote:          {"creator": "forbidden", "admin": "forbidden"},
 	parley.MethodPutAttachment:     {"creator": "forbidden", "admin": "forbidden"},
+	parley.MethodClaimTurn:         {"other participant": "not_your_turn", "creator": "forbidden"},
+	parley.MethodRenewClaim:        {"other participant": "claim_lost", "creator": "claim_lost"},
+	parley.MethodReleaseClaim:      {"other participant": "claim_lost", "creator": "claim_lost"},
+	parley.MethodCancelTurn:        {"participant": "forbidden", "other participant": "forbidden", "creator": "forbidden", "no read": "forbidden"},
 	parley.MethodUnsubscribe:       {"*": "not_found"},
 	parley.MethodRevokeToken:       {"*": "not_found"},
 }
@@ -185,9 +194,13 @@ func (m *matrix) row(method parley.Method, door door) {
 		m.alice.must(parley.MethodPutAttachment, strings.ReplaceAll(matrixParams[parley.MethodPutAttachment], "CONVERSATION", own))
 		m.dave.must(parley.MethodPutAttachment, strings.ReplaceAll(matrixParams[parley.MethodPutAttachment], "CONVERSATION", foreign))
 	}
+	claim := "clm_1_x"
+	if strings.Contains(params, "CLAIM") { // own's is alice's
+		claim = claimIn(m.t, string(m.alice.must(parley.MethodClaimTurn, fmt.Sprintf(`{"conversationId":%q,"turn":1}`, own))))
+	}
 	told := map[string]string{}
 	for _, conversation := range []string{own, foreign, absent} {
-		full := strings.NewReplacer("CONVERSATION", conversation, "TOKEN", m.token, "AGENT", m.agent).Replace(params)
+		full := strings.NewReplacer("CONVERSATION", conversation, "TOKEN", m.token, "AGENT", m.agent, "CLAIM", claim).Replace(params)
 		var got string
 		got, told[conversation] = door.call(m, method, full)
 		about := strings.Contains(params, "CONVERSATION")
@@ -222,6 +235,8 @@ func (m *matrix) want(method parley.Method, door door, about, own, foreign bool)
 		return "not_found"
 	case m.role.narrow && method.Name == parley.MethodCreateConversation:
 		return "forbidden"
+	case foreign && strings.Contains(matrixParams[method.Name], "CLAIM"): // it is own's
+		return "claim_lost"
 	}
 	if want, ok := matrixRefusals[method.Name]["*"]; ok {
 		return want

@@ -23,7 +23,7 @@ type handler struct {
 	serve func(ctx context.Context, c *call)
 }
 
-// handlers has one for each method of parley.Methods that is served: see protocol.md, section 11.
+// handlers has one for each method of parley.Methods that is served: see protocol.md, section 12.
 var handlers = table(map[string]handler{
 	parley.MethodAuthenticate: typed[parley.AuthenticateParams, parley.AuthenticateResult](handler{serve: authenticate}),
 	parley.MethodPing:         typed[parley.PingParams, parley.PingResult](handler{serve: ping}),
@@ -35,6 +35,11 @@ var handlers = table(map[string]handler{
 	parley.MethodSendTrace:          write((*hub.Hub).SendTrace, sendResult),
 	parley.MethodSendNote:           write((*hub.Hub).SendNote, seqResult),
 	parley.MethodSendDelta:          write(sendDelta, asJSON[parley.EmptyResult]),
+	parley.MethodRegisterExecutor:   write((*hub.Hub).RegisterExecutor, asJSON[parley.RegisterExecutorResult]),
+	parley.MethodClaimTurn:          write((*hub.Hub).ClaimTurn, asJSON[parley.ClaimTurnResult]),
+	parley.MethodRenewClaim:         write((*hub.Hub).RenewClaim, asJSON[parley.RenewClaimResult]),
+	parley.MethodReleaseClaim:       write((*hub.Hub).ReleaseClaim, asJSON[parley.EmptyResult]),
+	parley.MethodCancelTurn:         write((*hub.Hub).CancelTurn, seqResult),
 	parley.MethodCreateToken:        writeNoted((*hub.Hub).CreateToken, asJSON[parley.CreateTokenResult], (*audit).tokenCreated),
 	parley.MethodRevokeToken:        writeNoted((*hub.Hub).RevokeToken, asJSON[parley.RevokeTokenResult], (*audit).tokensRevoked),
 	parley.MethodPutAttachment:      read(plain((*hub.Hub).PutAttachment)), // waits for the disk
@@ -94,7 +99,7 @@ func noSuchMethod(name string) error {
 	if m, known := parley.MethodByName(name); known && m.Later {
 		return parley.Refuse(parley.ErrMethodNotFound, name+" is not served by this version", "")
 	}
-	return parley.Refuse(parley.ErrMethodNotFound, "there is no such method", "a method of protocol.md, section 11")
+	return parley.Refuse(parley.ErrMethodNotFound, "there is no such method", "a method of protocol.md, section 12")
 }
 
 // write makes a handler of a method of the hub that answers through a callback.

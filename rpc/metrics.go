@@ -54,7 +54,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	c.server.complete(&n)
 	for i, m := range metrics {
 		if m.values == nil {
-			out <- histogram(c.descs[i], &n.Append)
+			out <- histogram(c.descs[i], histograms[m.name](&n))
 			continue
 		}
 		m.values(&n, func(v float64, labels ...string) {

@@ -78,7 +78,7 @@ func TestMetricsHandler(t *testing.T) {
 func TestStatsInProcess(t *testing.T) {
 	w := newWorld(t, nil)
 	p := w.as("a")
-	p.create(`{"participants":[{"id":"a","kind":"agent"}]}`)
+	p.create(`{"participants":[{"id":"a","kind":"peer"}]}`)
 	p.call("noSuchMethod", `{}`)
 	client := w.hub.Client(w.hub.LocalPrincipal("admin", parley.ScopeAdmin))
 	defer client.Close()

@@ -39,7 +39,7 @@ func TestMetricsCountEveryDoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		p := w.as("a")
-		p.create(`{"conversationId":"c","participants":[{"id":"a","kind":"agent"}]}`)
+		p.create(`{"conversationId":"c","participants":[{"id":"a","kind":"peer"}]}`)
 		user := p.token(`{"agentId":"a","scopes":["read"]}`)
 		admin, as := bearer(devToken), bearer(user)
 		speaker := bearer(devToken)
@@ -103,7 +103,7 @@ func TestMetricsOfWhatIsOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		p := w.as("a")
-		p.create(`{"conversationId":"c","participants":[{"id":"a","kind":"agent"}]}`)
+		p.create(`{"conversationId":"c","participants":[{"id":"a","kind":"peer"}]}`)
 		open := func(streams, subscribers, requests float64) {
 			t.Helper()
 			synctest.Wait()

@@ -11,7 +11,7 @@ type metric struct {
 	kind   prometheus.ValueType
 	labels []string
 	help   string
-	// values gives each value with the values of the labels. It is nil for the one histogram.
+	// values gives each value with the values of the labels. It is nil for histograms.
 	values func(n *parley.Stats, give give)
 }
 
@@ -34,8 +34,19 @@ func state(s parley.HubState) func(*parley.Stats, give) {
 	}
 }
 
-// appendDuration is the histogram.
-const appendDuration = "parley_append_duration_seconds"
+// The histograms.
+const (
+	appendDuration = "parley_append_duration_seconds"
+	turnDuration   = "parley_turn_duration_seconds"
+	claimWait      = "parley_claim_wait_seconds"
+)
+
+// histograms give their durations.
+var histograms = map[string]func(n *parley.Stats) *parley.Durations{
+	appendDuration: func(n *parley.Stats) *parley.Durations { return &n.Append },
+	turnDuration:   func(n *parley.Stats) *parley.Durations { return &n.Turns },
+	claimWait:      func(n *parley.Stats) *parley.Durations { return &n.ClaimWaits },
+}
 
 // metrics are all of them, in the order of docs/metrics.md.
 var metrics = []metric{
@@ -64,6 +75,20 @@ var metrics = []metric{
 	{"parley_connections_refused_total", prometheus.CounterValue, nil, "Connections closed because too many had not shown a token.",
 		one(func(n *parley.Stats) int64 { return n.ConnectionsRefused })},
 
+	{turnDuration, 0, nil, "Time of an agent's turn from the claim that brought its final message to that message.", nil},
+	{claimWait, 0, nil, "Time of an agent's turn without a claim before it got one.", nil},
+	{"parley_offers_total", prometheus.CounterValue, nil, "Turns that executors were asked to take.", one(func(n *parley.Stats) int64 { return n.Offers })},
+	{"parley_claims_taken_total", prometheus.CounterValue, nil, "Claims taken.", one(func(n *parley.Stats) int64 { return n.ClaimsTaken })},
+	{"parley_claims_ended_total", prometheus.CounterValue, []string{"reason"}, "Claims ended, by how; silent: the agent has said nothing final.",
+		func(n *parley.Stats, give give) {
+			for _, end := range parley.ClaimEnds {
+				give(float64(n.ClaimsEnded[end]), string(end))
+			}
+		}},
+	{"parley_claims", prometheus.GaugeValue, nil, "Claims that stand.", one(func(n *parley.Stats) int64 { return n.Claims })},
+	{"parley_executors", prometheus.GaugeValue, nil, "Executors registered.", one(func(n *parley.Stats) int64 { return n.Executors })},
+
+	{"parley_conversations_open", prometheus.GaugeValue, nil, "Conversations that are not closed.", one(func(n *parley.Stats) int64 { return n.ConversationsOpen })},
 	{"parley_conversations_loaded", prometheus.GaugeValue, nil, "Conversations in memory.", one(func(n *parley.Stats) int64 { return n.ConversationsLoaded })},
 	{"parley_subscribers", prometheus.GaugeValue, nil, "Subscriptions open, SSE streams among them.", one(func(n *parley.Stats) int64 { return n.Subscribers })},
 	{"parley_subscriber_lag_events", prometheus.GaugeValue, []string{"stat"}, "Committed events that subscriptions have still to look at: the most of one (max), and of all (sum).",

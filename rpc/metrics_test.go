@@ -82,9 +82,19 @@ func idle() map[string]float64 {
 		`parley_sockets{state="pending"}`: 0, `parley_sockets{state="authenticated"}`: 0, "parley_streams": 0, "parley_requests": 0,
 		"parley_socket_received_frames_total": 0, "parley_socket_received_bytes_total": 0,
 		"parley_socket_sent_frames_total": 0, "parley_socket_sent_bytes_total": 0,
+		"parley_offers_total": 0, "parley_claims_taken_total": 0, "parley_claims": 0, "parley_executors": 0, "parley_conversations_open": 0,
+	}
+	for _, end := range parley.ClaimEnds {
+		want[fmt.Sprintf("parley_claims_ended_total{reason=%q}", end)] = 0
 	}
 	for _, le := range []string{"0.00025", "0.0005", "0.001", "0.0025", "0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "+Inf"} {
 		want[fmt.Sprintf("parley_append_duration_seconds_bucket{le=%q}", le)] = 0
+	}
+	for _, name := range []string{"parley_turn_duration_seconds", "parley_claim_wait_seconds"} {
+		want[name+"_count"], want[name+"_sum"] = 0, 0
+		for _, le := range []string{"0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "30", "60", "300", "600", "3600", "+Inf"} {
+			want[fmt.Sprintf("%s_bucket{le=%q}", name, le)] = 0
+		}
 	}
 	for _, row := range parley.Errors {
 		want[fmt.Sprintf("parley_refusals_total{reason=%q}", row.Reason())] = 0
@@ -119,7 +129,7 @@ func TestMetricsCount(t *testing.T) {
 		call(a, parley.MethodAuthenticate, `{"token":"dev","agentId":"a"}`)
 		call(b, parley.MethodAuthenticate, `{"token":"plt_no_such"}`)
 		call(b, parley.MethodPing, `{}`)
-		call(a, parley.MethodCreateConversation, `{"conversationId":"c","participants":[{"id":"a","kind":"agent"},{"id":"b","kind":"agent"}]}`)
+		call(a, parley.MethodCreateConversation, `{"conversationId":"c","participants":[{"id":"a","kind":"peer"},{"id":"b","kind":"peer"}]}`)
 		call(a, parley.MethodSubscribe, `{"conversationId":"c","sinceSeq":1,"types":["message"]}`)
 		for range 2 {
 			call(a, parley.MethodSendMessage, `{"conversationId":"c","payload":{"text":"x"},"finality":"none","clientRequestId":"k"}`)
@@ -152,6 +162,7 @@ func TestMetricsCount(t *testing.T) {
 		want[`parley_events_appended_total{type="trace"}`] = 1
 		want[`parley_events_appended_total{type="system"}`] = 1
 		want["parley_duplicates_total"], want["parley_conversations_loaded"], want["parley_subscribers"] = 1, 1, 1
+		want["parley_conversations_open"] = 1
 		want["parley_journal_bytes"] = float64(w.journal.Size())
 		want["parley_logins_refused_total"] = 2
 		want["parley_append_duration_seconds_sum"] = 0.03
@@ -191,7 +202,7 @@ func TestMetricsDoNotGrow(t *testing.T) {
 	answers := make(chan error, many)
 	for i := range many {
 		q := &parley.CreateConversationParams{
-			ConversationID: fmt.Sprint("CANARY-", i), Title: "CANARY title", Participants: []parley.Participant{{ID: fmt.Sprint("CANARY-p", i), Kind: parley.KindAgent}},
+			ConversationID: fmt.Sprint("CANARY-", i), Title: "CANARY title", Participants: []parley.Participant{{ID: fmt.Sprint("CANARY-p", i), Kind: parley.KindPeer}},
 		}
 		w.hub.CreateConversation(admin, q, func(_ *parley.Snapshot, err error) { answers <- err })
 	}

@@ -16,6 +16,8 @@ const (
 	// outboxKept is the largest buffer that a flusher uses again, and outboxAtRest the largest that a socket at rest keeps.
 	outboxKept   = 64 << 10
 	outboxAtRest = 512
+	// outboxTold is the number of bytes of notifications to an executor that wait to be written.
+	outboxTold = 256 << 10
 )
 
 var errSocketEnded = errors.New("the socket has ended")
@@ -30,6 +32,7 @@ type outbox struct {
 	calls    map[string]*call
 	b        []byte // frames, one behind the other
 	ends     []int  // where each ends
+	told     int    // bytes in b that tell added
 	flushing bool
 	ended    bool
 	wait     chan struct{} // closed at the next flush and at the end; nil while nobody waits
@@ -72,6 +75,18 @@ func (o *outbox) add(frame []byte, more ...byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.addLocked(frame, more)
+}
+
+// tell adds a notification that must not be left out, and has nobody who could wait. It reports false when there is no room for it.
+func (o *outbox) tell(frame []byte) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.told+len(frame) > outboxTold {
+		return false
+	}
+	o.told += len(frame)
+	o.addLocked(frame, nil)
+	return true
 }
 
 func (o *outbox) addLocked(frame, more []byte) {
@@ -148,7 +163,7 @@ func (o *outbox) take(b []byte, ends []int) ([]byte, []int, bool) {
 	if !more {
 		keep = outboxAtRest
 	}
-	o.b, o.ends = nil, nil
+	o.b, o.ends, o.told = nil, nil, 0
 	if cap(b) <= keep && !o.ended {
 		o.b, o.ends = b[:0], ends[:0]
 	}

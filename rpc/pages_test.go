@@ -16,7 +16,7 @@ import (
 
 // What is read for a peer: one page at a time, and nothing waits while it holds the right to read.
 
-const openAlice = `{"conversationId":"case","clientRequestId":"k","participants":[{"id":"alice","kind":"agent"}],"policy":{"kind":"open"}}`
+const openAlice = `{"conversationId":"case","clientRequestId":"k","participants":[{"id":"alice","kind":"peer"}],"policy":{"kind":"open"}}`
 
 const pageBytes = 700 << 10
 

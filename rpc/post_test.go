@@ -19,7 +19,7 @@ func TestPost(t *testing.T) {
 		w := newWorld(t, nil)
 		admin := w.as("admin")
 		reader := admin.token(`{"agentId":"alice","agents":["ann"],"scopes":["read"]}`)
-		admin.create(`{"conversationId":"case","participants":[{"id":"alice","kind":"agent"},{"id":"bob","kind":"agent"}]}`)
+		admin.create(`{"conversationId":"case","participants":[{"id":"alice","kind":"peer"},{"id":"bob","kind":"peer"}]}`)
 		request := func(method, params string) string {
 			return fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q,"params":%s}`, method, params)
 		}
@@ -57,8 +57,9 @@ func TestPost(t *testing.T) {
 			{"params", with(devToken), request("tail", `{}`), 400, `"id":7,"error":{"code":-32602`},
 			{"too large", with(devToken), strings.Repeat(" ", parley.MaxFrameBytes+1), 413, `"id":null,"error":{"code":4130`},
 			{"just not too large", with(devToken), request("ping", `{}`) + strings.Repeat(" ", parley.MaxFrameBytes-len(request("ping", `{}`))), 200, `"nowMs"`},
+			{"executor", with(devToken), request("registerExecutor", `{"executorId":"x","agents":["alice"]}`), 404, `needs a socket`},
 			{"socket only", with(devToken), request("subscribe", `{"conversationId":"case"}`), 404, `needs a socket`},
-			{"later", with(devToken), request("claimTurn", `{}`), 404, `not served by this version`},
+			{"later", with(devToken), request("requestApproval", `{}`), 404, `not served by this version`},
 			{"cursor", with(devToken), request("tail", `{"conversationId":"case","sinceSeq":2}`), 410, `"cursor_ahead"`},
 			{"write", with(devToken, "Parley-Agent", "alice"), request("sendMessage", `{"conversationId":"case","payload":{"text":"a"},"finality":"turn"}`), 200, `{"seq":2,"turn":1}`},
 			{"conflict", with(devToken, "Parley-Agent", "alice"), request("sendMessage", `{"conversationId":"case","payload":{"text":"a"},"finality":"turn"}`), 409, `"not_your_turn"`},
@@ -81,7 +82,7 @@ func TestPost(t *testing.T) {
 func TestPostWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
-		w.as("alice").create(`{"conversationId":"case","participants":[{"id":"alice","kind":"agent"}]}`)
+		w.as("alice").create(`{"conversationId":"case","participants":[{"id":"alice","kind":"peer"}]}`)
 		wait := func(ctx context.Context) (int, error) {
 			body := `{"jsonrpc":"2.0","id":1,"method":"waitForChange","params":{"conversationId":"case","sinceSeq":1,"timeoutMs":60000}}`
 			req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url(), strings.NewReader(body))

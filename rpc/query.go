@@ -60,7 +60,7 @@ func (rt *route) queryParams(r *http.Request, others ...string) ([]byte, error) 
 func (rt *route) pathParams(r *http.Request) (object, error) {
 	p := object{'{'}
 	for _, name := range rt.inPath {
-		if err := p.add(name, reflect.String, r.PathValue(name)); err != nil {
+		if err := p.add(name, rt.kinds[name], r.PathValue(name)); err != nil {
 			return nil, err
 		}
 	}

@@ -16,7 +16,7 @@ func TestEventsAreStoredBytes(t *testing.T) {
 		w := newWorld(t, nil)
 		p := w.as("alice")
 		trap := `{"events":[],"nextSeq":9,"messages":["<&>"]}`
-		p.create(`{"conversationId":"case","title":"\"events\":[],\"nextSeq\":","participants":[{"id":"alice","kind":"agent"}],"metadata":` + trap + `}`)
+		p.create(`{"conversationId":"case","title":"\"events\":[],\"nextSeq\":","participants":[{"id":"alice","kind":"peer"}],"metadata":` + trap + `}`)
 		p.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"<&>\u2028\u00e9\ud83d\ude00","data":`+trap+`,"n":1.0e5},"finality":"turn"}`)
 		want := `{"seq":2,"turn":1,"type":"message","from":"alice","at":"2000-01-01T00:00:00.000Z","finality":"turn",` +
 			`"payload":{"text":"<&>\u2028\u00e9\ud83d\ude00","data":` + trap + `,"n":1.0e5}}`
@@ -51,7 +51,7 @@ func TestUnsubscribeIsTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		writer, p := w.as("alice"), w.as("bob")
-		writer.create(`{"conversationId":"case","participants":[{"id":"alice","kind":"agent"},{"id":"bob","kind":"agent"}]}`)
+		writer.create(`{"conversationId":"case","participants":[{"id":"alice","kind":"peer"},{"id":"bob","kind":"peer"}]}`)
 		for round := range 20 {
 			p.must(parley.MethodSubscribe, `{"conversationId":"case"}`)
 			for range 10 {
@@ -72,7 +72,7 @@ func TestWritesKeepTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		p := w.as("alice")
-		p.create(`{"conversationId":"case","participants":[{"id":"alice","kind":"agent"}]}`)
+		p.create(`{"conversationId":"case","participants":[{"id":"alice","kind":"peer"}]}`)
 		for round := range 20 {
 			var ids []string
 			for range 30 {

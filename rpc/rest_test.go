@@ -145,7 +145,7 @@ func TestPlainHTTP(t *testing.T) {
 			{"unknown member", speaks("alice"), "POST", messages, `{"payload":{"text":"a"},"finality":"none","from":"bob"}`, 400, `from is not a param`},
 			{"in path and body", speaks("alice"), "POST", messages, `{"conversationId":"case","payload":{"text":"a"},"finality":"none"}`, 400, `conversationId is there twice`},
 			{"twice in the body", speaks("alice"), "POST", messages, `{"finality":"none","payload":{"text":"a","text":"b"}}`, 400, `payload.text is there twice`},
-			{"a later version's", speaks("alice"), "POST", messages, `{"payload":{"text":"a"},"finality":"none","claimId":"c"}`, 400, `claimId is not served by this version`},
+			{"no claim", speaks("alice"), "POST", messages, `{"payload":{"text":"a"},"finality":"none","claimId":"c"}`, 400, `claimId is not acceptable`},
 			{"half a pair", speaks("alice"), "POST", messages, `{"payload":{"text":"\ud800"},"finality":"none"}`, 400, `"invalid_params"`},
 			{"not JSON", speaks("alice"), "POST", messages, `{`, 400, `"parse_error"`},
 			{"two values", speaks("alice"), "POST", messages, hello + hello, 400, `"parse_error"`},
@@ -228,7 +228,7 @@ func TestPathsThatAreNone(t *testing.T) {
 func TestIdempotencyKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
-		create := `{"participants":[{"id":"alice","kind":"agent"},{"id":"bob","kind":"agent"}]}`
+		create := `{"participants":[{"id":"alice","kind":"peer"},{"id":"bob","kind":"peer"}]}`
 		first := w.plain(speaks("alice", "Idempotency-Key", "k"), "POST", "/conversations", create)
 		if first.status != 201 || first.header.Get("Location") != "/conversations/"+idOf(first.body) {
 			t.Fatalf("%v, Location %s", first, first.header.Get("Location"))

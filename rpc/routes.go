@@ -66,7 +66,7 @@ func (s *Server) newMux() *http.ServeMux {
 }
 
 func (s *Server) serveNothing(w http.ResponseWriter, _ *http.Request) {
-	s.writeProblem(w, parley.Refuse(parley.ErrMethodNotFound, "there is no such path", "a path of protocol.md, sections 1 and 11"))
+	s.writeProblem(w, parley.Refuse(parley.ErrMethodNotFound, "there is no such path", "a path of protocol.md, sections 1 and 12"))
 }
 
 // ServeHTTP serves what paths names: the methods by JSON-RPC at /rpc and by plain HTTP at their routes, and what watches the hub.
@@ -119,7 +119,7 @@ var wider = map[string]handler{
 // made are the methods that make something: HTTP 201, unless it was there already.
 var made = map[string]bool{
 	parley.MethodCreateConversation: true, parley.MethodAddParticipant: true, parley.MethodSendMessage: true, parley.MethodSendTrace: true,
-	parley.MethodSendNote: true, parley.MethodPutAttachment: true, parley.MethodCreateToken: true, parley.MethodCreateTicket: true,
+	parley.MethodSendNote: true, parley.MethodClaimTurn: true, parley.MethodPutAttachment: true, parley.MethodCreateToken: true, parley.MethodCreateTicket: true,
 }
 
 // route is a method over plain HTTP.
@@ -164,8 +164,8 @@ func newRoute(m parley.Method) *route {
 			continue
 		}
 		name = strings.TrimSuffix(name, "}")
-		if rt.kinds[name] != reflect.String {
-			panic(fmt.Sprintf("rpc: %s has no text %s to stand in its path", m.Name, name))
+		if k := rt.kinds[name]; k != reflect.String && k != reflect.Int64 {
+			panic(fmt.Sprintf("rpc: %s has no text or integer %s to stand in its path", m.Name, name))
 		}
 		rt.inPath = append(rt.inPath, name)
 	}

@@ -19,11 +19,12 @@ var fullParams = map[string]string{
 	parley.MethodAuthenticate: `{"token":"dev","agentId":"alice","clientName":"c"}`,
 	parley.MethodPing:         `{}`,
 	parley.MethodCreateTicket: `{"conversationId":"CONVERSATION","origin":"http://127.0.0.1"}`,
-	parley.MethodCreateConversation: `{"conversationId":"new-CONVERSATION","title":"t","participants":[{"id":"alice","kind":"agent","role":"r","private":"p"}],"policy":{"kind":"open"},
-		"startsWith":"alice","limits":{"maxTurns":5,"maxEvents":5,"maxBytes":5000,"idleTimeoutMs":5000,"deadlineMs":5000},"metadata":{},"clientRequestId":"k"}`,
+	parley.MethodCreateConversation: `{"conversationId":"new-CONVERSATION","title":"t","participants":[{"id":"alice","kind":"agent","agent":"a","executor":"any","role":"r","private":"p"}],
+		"policy":{"kind":"rules","rules":[{"when":"true","next":"alice"}]},"startsWith":"alice","limits":{"maxTurns":5,"maxEvents":5,"maxBytes":5000,"idleTimeoutMs":5000,"deadlineMs":5000,
+		"turnTimeoutMs":5000,"onTurnTimeout":"skip","maxAttempts":5,"maxClaimMs":50000,"claimWindowMs":5000,"maxAutonomousTurns":5,"stopWhen":"false"},"metadata":{},"clientRequestId":"k"}`,
 	parley.MethodGetConversation:   `{"conversationId":"CONVERSATION","sinceSeq":1,"limit":1}`,
 	parley.MethodListConversations: `{"status":"active","limit":1}`,
-	parley.MethodAddParticipant:    `{"conversationId":"CONVERSATION","participant":{"id":"carol","kind":"agent","role":"r","private":"p"}}`,
+	parley.MethodAddParticipant:    `{"conversationId":"CONVERSATION","participant":{"id":"carol","kind":"agent","agent":"c","executor":"external","role":"r","private":"p"}}`,
 	parley.MethodCloseConversation: `{"conversationId":"CONVERSATION","outcome":{"status":"failed","reason":"r"}}`,
 	parley.MethodTail:              `{"conversationId":"CONVERSATION","sinceSeq":1,"limit":1}`,
 	parley.MethodWaitForChange:     `{"conversationId":"CONVERSATION","sinceSeq":0,"timeoutMs":1}`,
@@ -34,16 +35,34 @@ var fullParams = map[string]string{
 	parley.MethodExplain:           `{"conversationId":"CONVERSATION","seq":1}`,
 	parley.MethodSendMessage: `{"conversationId":"CONVERSATION","payload":{"text":"t","data":1,"schema":"s","tags":["t"],"attachments":[{"sha256":"SHA","name":"n","mediaType":"m/t"}]},
 		"finality":"conversation","turn":1,"afterSeq":1,"outcome":{"status":"failed","reason":"r"},"clientRequestId":"k"}`,
-	parley.MethodSendTrace:     `{"conversationId":"CONVERSATION","payload":{"kind":"k"},"turn":1,"clientRequestId":"k"}`,
-	parley.MethodSendNote:      `{"conversationId":"CONVERSATION","payload":{"schema":"s","tags":["t"],"data":1},"clientRequestId":"k"}`,
-	parley.MethodSendDelta:     `{"conversationId":"CONVERSATION","turn":1,"index":0,"text":"t"}`,
-	parley.MethodPutAttachment: `{"conversationId":"CONVERSATION","data":"QUJD","name":"n","mediaType":"m/t"}`,
-	parley.MethodGetAttachment: `{"conversationId":"CONVERSATION","sha256":"SHA","offset":1,"length":1}`,
-	parley.MethodListAgents:    `{}`,
-	parley.MethodCreateToken:   `{"agentId":"alice","agents":["bob"],"scopes":["read"],"conversations":["CONVERSATION"],"expiresInMs":5000}`,
-	parley.MethodListTokens:    `{"limit":1}`,
-	parley.MethodRevokeToken:   `{"tokenId":"absent"}`,
-	parley.MethodStats:         `{}`,
+	parley.MethodSendTrace:        `{"conversationId":"CONVERSATION","payload":{"kind":"k"},"turn":1,"clientRequestId":"k"}`,
+	parley.MethodSendNote:         `{"conversationId":"CONVERSATION","payload":{"schema":"s","tags":["t"],"data":1},"clientRequestId":"k"}`,
+	parley.MethodSendDelta:        `{"conversationId":"CONVERSATION","turn":1,"index":0,"text":"t"}`,
+	parley.MethodPutAttachment:    `{"conversationId":"CONVERSATION","data":"QUJD","name":"n","mediaType":"m/t"}`,
+	parley.MethodGetAttachment:    `{"conversationId":"CONVERSATION","sha256":"SHA","offset":1,"length":1}`,
+	parley.MethodRegisterExecutor: `{"executorId":"x","agents":["alice"],"mode":"pull","capacity":5,"graceMs":5000,"holding":["clm_1_x"]}`,
+	parley.MethodClaimTurn:        `{"conversationId":"CONVERSATION","turn":1}`,
+	parley.MethodRenewClaim:       `{"conversationId":"CONVERSATION","claimId":"clm_1_x"}`,
+	parley.MethodReleaseClaim:     `{"conversationId":"CONVERSATION","claimId":"clm_1_x","outcome":"yield","reason":"r"}`,
+	parley.MethodCancelTurn:       `{"conversationId":"CONVERSATION","turn":1,"reason":"r"}`,
+	parley.MethodListAgents:       `{}`,
+	parley.MethodCreateToken:      `{"agentId":"alice","agents":["bob"],"scopes":["read"],"conversations":["CONVERSATION"],"expiresInMs":5000}`,
+	parley.MethodListTokens:       `{"limit":1}`,
+	parley.MethodRevokeToken:      `{"tokenId":"absent"}`,
+	parley.MethodStats:            `{}`,
+}
+
+// otherParams have the members that do not go with those of fullParams.
+var otherParams = map[string][]string{
+	parley.MethodCreateConversation: {`{"conversationId":"new-CONVERSATION","participants":[{"id":"alice","kind":"peer"}],"policy":{"kind":"moderator","moderator":"alice"}}`},
+	parley.MethodSendMessage: {
+		`{"conversationId":"CONVERSATION","payload":{"text":"t"},"finality":"turn","turnHint":{"next":"bob"}}`,
+		`{"conversationId":"CONVERSATION","payload":{"text":"t"},"finality":"turn","claimId":"clm_1_x"}`,
+	},
+	parley.MethodSendTrace:   {`{"conversationId":"CONVERSATION","payload":{"kind":"k"},"claimId":"clm_1_x"}`},
+	parley.MethodSendDelta:   {`{"conversationId":"CONVERSATION","turn":1,"claimId":"clm_1_x","index":0,"text":"t"}`},
+	parley.MethodClaimTurn:   {`{"conversationId":"CONVERSATION","claimId":"clm_1_x"}`},
+	parley.MethodCreateToken: {`{"agentId":"alice","claim":{"conversationId":"CONVERSATION","claimId":"clm_1_x"}}`},
 }
 
 // beyondSchemas are what the hub holds against more than the form, by the end of the member's path: it refuses more than the schema.
@@ -56,6 +75,10 @@ var beyondSchemas = []string{
 	"participants",       // different ids
 	"participants[0].id", // startsWith names it
 	"attachments",
+	"participants[0].kind", "participant.kind", // agent and executor go with some
+	"policy.kind", "policy.moderator", ".next", ".when", "stopWhen",
+	"turnTimeoutMs", "maxClaimMs", // the one is at most the other
+	"agents", // different ones
 }
 
 // TestSchemasRefuseWhatTheHubRefuses puts many values in the place of each member of good params. What the schema refuses the hub
@@ -69,7 +92,9 @@ func TestSchemasRefuseWhatTheHubRefuses(t *testing.T) {
 				t.Fatalf("there are no full params for %s", m.Name)
 			}
 			b.method, b.alice = m.Name, b.world.as("alice")
-			b.member(m.Name, decodeJSON(t, []byte(params)), func(v any) any { return v })
+			for _, params := range append(otherParams[m.Name], params) {
+				b.member(m.Name, decodeJSON(t, []byte(params)), func(v any) any { return v })
+			}
 			b.alice.close()
 		}
 		if b.refused < 300 || b.taken < 300 {
@@ -143,7 +168,7 @@ func (b *bounder) try(path string, params any) {
 	}
 	b.calls++
 	id := fmt.Sprintf("c-%d", b.calls)
-	b.alice.create(fmt.Sprintf(`{"conversationId":%q,"policy":{"kind":"open"},"participants":[{"id":"alice","kind":"agent"},{"id":"bob","kind":"agent"}]}`, id))
+	b.alice.create(fmt.Sprintf(`{"conversationId":%q,"policy":{"kind":"addressed"},"participants":[{"id":"alice","kind":"peer"},{"id":"bob","kind":"peer"}]}`, id))
 	text, err := json.Marshal(params)
 	if err != nil {
 		b.t.Fatal(err)
@@ -185,6 +210,9 @@ func TestEveryBoundIsTried(t *testing.T) {
 		document, _ := schema.Lookup(m.Name + ".params")
 		properties, _ := decodeJSON(t, document).(map[string]any)["properties"].(map[string]any)
 		params := decodeJSON(t, []byte(fullParams[m.Name])).(map[string]any)
+		for _, other := range otherParams[m.Name] {
+			maps.Copy(params, decodeJSON(t, []byte(other)).(map[string]any))
+		}
 		for name := range properties {
 			if _, ok := params[name]; !ok && name != "cursor" {
 				t.Errorf("the full params of %s lack %s", m.Name, name)

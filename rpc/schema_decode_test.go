@@ -87,7 +87,7 @@ func formOf(p map[string]any, required bool) map[string]any {
 }
 
 func dropBounds(p map[string]any) {
-	for _, keyword := range []string{"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "enum", "not", "if", "then", "anyOf"} {
+	for _, keyword := range []string{"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "enum", "not", "if", "then", "allOf", "anyOf", "oneOf"} {
 		delete(p, keyword)
 	}
 	if p["contentEncoding"] == nil {

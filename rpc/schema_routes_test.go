@@ -63,6 +63,9 @@ func newRouted() *routed {
 					r.path[name] = value
 				}
 			}
+			if turn := req.PathValue("turn"); turn != "" {
+				r.path["turn"] = json.Number(turn)
+			}
 		})
 	}
 	return r

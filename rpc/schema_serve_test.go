@@ -92,7 +92,7 @@ func TestDocumentsNameWhatIsServed(t *testing.T) {
 	compare(t, "the methods of OpenRPC", documented, served)
 
 	operations := decodeJSON(t, schema.AsyncAPI).(map[string]any)["operations"].(map[string]any)
-	for _, r := range rows(section(t, "13. Notifications")) {
+	for _, r := range rows(section(t, "14. Notifications")) {
 		if _, ok := operations[r[0]+".notification"]; !ok {
 			t.Errorf("AsyncAPI does not send %s", r[0])
 		}
@@ -103,7 +103,7 @@ func TestDocumentsNameWhatIsServed(t *testing.T) {
 			t.Errorf("AsyncAPI does not take %s", name)
 		}
 	}
-	if want := len(served) + len(rows(section(t, "13. Notifications"))); len(operations) != want {
+	if want := len(served) + len(rows(section(t, "14. Notifications"))); len(operations) != want {
 		t.Errorf("AsyncAPI has %d operations, want %d", len(operations), want)
 	}
 }

@@ -31,11 +31,16 @@ type socket struct {
 	pending   atomic.Bool // counted in server.silent
 	closing   atomic.Bool // a close frame is on its way: nothing that comes counts any more
 
+	// The hub's end of it, once it has shown a token. It is of the reading goroutine.
+	connection *hub.Connection
+
 	out   outbox
 	pages chan struct{} // one slot: whoever reads a page for the peer holds it until the page is in out
 
+	ending sync.Mutex // guards the field below; nothing is called while it is held
+	ended  bool       // nothing is added to wg
+
 	mu            sync.Mutex // guards the fields below
-	ended         bool       // nothing is added to wg
 	timer         *time.Timer
 	subscriptions map[string]*subscription
 	opening       int   // subscriptions that are reserved
@@ -161,18 +166,29 @@ func (k *socket) refuse(id []byte, err error) {
 
 // spawn runs f on a goroutine that serve waits for, unless the socket has ended.
 func (k *socket) spawn(f func()) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	k.ending.Lock()
+	defer k.ending.Unlock()
 	if !k.ended {
 		k.wg.Go(f)
 	}
 }
 
-// end stops the timer and lets nothing new begin.
+func (k *socket) hasEnded() bool {
+	k.ending.Lock()
+	defer k.ending.Unlock()
+	return k.ended
+}
+
+// end stops the timer, lets nothing new begin, and tells the hub that whoever held claims here is gone.
 func (k *socket) end() {
+	k.ending.Lock()
+	k.ended = true
+	k.ending.Unlock()
+	if k.connection != nil {
+		k.connection.Close()
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.ended = true
 	if k.timer != nil {
 		k.timer.Stop()
 	}
@@ -196,6 +212,9 @@ func (k *socket) notPending() {
 
 // arm makes p the caller and sets the clock for its token, or for having none.
 func (k *socket) arm(p *hub.Principal) {
+	if p != nil {
+		p = k.connected(p)
+	}
 	k.mu.Lock()
 	k.armLocked(p)
 	k.mu.Unlock()
@@ -207,7 +226,7 @@ func (k *socket) armLocked(p *hub.Principal) {
 		k.timer.Stop()
 		k.timer = nil
 	}
-	if k.ended {
+	if k.hasEnded() {
 		return
 	}
 	if p == nil {
@@ -231,23 +250,29 @@ const (
 // checkRevoked closes the socket if its token was revoked. It is asked after every revocation, and by whoever has set the token: so one
 // that was revoked between the look at it and that is seen too.
 func (k *socket) checkRevoked() {
-	p := k.principal.Load()
-	if p == nil || !p.Revoked() || k.closing.Swap(true) {
+	if p := k.principal.Load(); p != nil && p.Revoked() {
+		k.depart(wire.CloseUnauthenticated, revokedToken)
+	}
+}
+
+// depart closes the socket when what is under way is answered and written, or when that takes too long. Nothing that comes counts any more.
+func (k *socket) depart(code int, reason string) {
+	if k.closing.Swap(true) {
 		return
 	}
 	k.spawn(func() {
-		k.server.log.Debug("closing socket", "remote", k.remote, "code", wire.CloseUnauthenticated, "reason", revokedToken)
+		k.server.log.Debug("closing socket", "remote", k.remote, "code", code, "reason", reason)
 		timer := time.NewTimer(lastAnswers)
 		defer timer.Stop()
 		select {
 		case <-k.out.settled():
 		case <-timer.C:
 		}
-		_ = k.conn.Close(wire.CloseUnauthenticated, revokedToken) // the peer may be gone
+		_ = k.conn.Close(code, reason) // the peer may be gone
 	})
 }
 
-// lastAnswers is how long a socket whose token was revoked still gets the answers to what is under way; to revokeToken itself, for one.
+// lastAnswers is how long a socket that is told to leave still gets the answers to what is under way; to revokeToken itself, for one.
 const lastAnswers = 500 * time.Millisecond
 
 // sweep pings a socket that was silent for a number of sweeps.

@@ -197,7 +197,7 @@ func TestEventsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		alice := w.as("alice")
-		alice.create(`{"conversationId":"case","participants":[{"id":"alice","kind":"agent","private":"secret plan"},{"id":"bob","kind":"agent"}]}`)
+		alice.create(`{"conversationId":"case","participants":[{"id":"alice","kind":"peer","private":"secret plan"},{"id":"bob","kind":"peer"}]}`)
 		trace := func() {
 			alice.must(parley.MethodSendTrace, `{"conversationId":"case","payload":{"kind":"thought","text":"secret"}}`)
 		}

@@ -75,6 +75,7 @@ func (k *socket) drop(id string) *subscription {
 // renew makes p, who has shown a fresh token, the caller, and the subscriptions p's. It refuses a token that would not allow all of
 // them, and then nothing has changed.
 func (k *socket) renew(p *hub.Principal) error {
+	p = k.connected(p)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, s := range k.subscriptions {

@@ -41,14 +41,16 @@ func onBadDisk(t *testing.T) (*world, *badDisk) {
 	return w, disk
 }
 
-const twoAgents = `{"conversationId":"case","participants":[{"id":"alice","kind":"agent"},{"id":"bob","kind":"agent"}]}`
+const twoAgents = `{"conversationId":"case","participants":[{"id":"alice","kind":"peer"},{"id":"bob","kind":"peer"}]}`
 
 // TestSubscribeIsAnswered: also when its subscription, whose id can be guessed, is ended before it stands, and then fails.
 func TestSubscribeIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, disk := onBadDisk(t)
-		w.as("alice").create(twoAgents)
-		w.restart() // so that it has to be read
+		alice := w.as("alice")
+		alice.create(twoAgents)
+		alice.must(parley.MethodCloseConversation, `{"conversationId":"case"}`)
+		w.restart() // so that it has to be read: only those that are open are at a start
 		p := w.as("alice")
 		disk.bad.Store(true)
 		subscribe := p.start(parley.MethodSubscribe, `{"conversationId":"case"}`)
@@ -182,8 +184,10 @@ func TestSubscriptionOfAnOldToken(t *testing.T) {
 			var slow atomic.Bool
 			w.wrap = func(j journal.Journal) journal.Journal { return &slowDisk{j, &slow, gate} }
 			w.restart()
-			w.as("alice").create(twoAgents)
-			w.restart()
+			alice := w.as("alice")
+			alice.create(twoAgents)
+			alice.must(parley.MethodCloseConversation, `{"conversationId":"case"}`)
+			w.restart() // it reads what is open
 			admin := w.as("admin")
 			bob := w.with(admin.token(`{"agentId":"bob","scopes":["read","trace"]}`))
 			fresh := admin.token(`{"agentId":"bob","scopes":` + c.scopes + `}`)

@@ -40,7 +40,7 @@ func TestTicketOpensASocket(t *testing.T) {
 		w := newWorld(t, nil)
 		admin := w.as("admin")
 		admin.create(twoAgents)
-		admin.create(`{"conversationId":"other","participants":[{"id":"alice","kind":"agent"}]}`)
+		admin.create(`{"conversationId":"other","participants":[{"id":"alice","kind":"peer"}]}`)
 		token := admin.token(`{"agentId":"alice"}`)
 		alice := w.with(token)
 		wide, narrow := alice.ticket(`{}`), alice.ticket(`{"conversationId":"case"}`)

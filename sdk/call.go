@@ -81,6 +81,23 @@ func (c *Client) ask(ctx context.Context, enter entry, method string, body []byt
 	}
 }
 
+// insist makes a write that the hub does not recognize again and again until there is an answer. lost is true when an attempt may have taken effect before the
+// last one: then a refusal may speak of that.
+func (c *Client) insist(ctx context.Context, method string, body []byte) (raw json.RawMessage, lost bool, err error) {
+	pauses := c.newBackoff()
+	for {
+		raw, err := c.ask(ctx, c.enter, method, body, once)
+		again := errors.Is(err, parley.ErrOutcomeUnknown) || errors.Is(err, parley.ErrUnavailable)
+		if err == nil || !again || ctx.Err() != nil || c.life.Err() != nil {
+			return raw, lost, err
+		}
+		lost = lost || errors.Is(err, parley.ErrOutcomeUnknown)
+		if err := c.pause(ctx, min(pauses.NextBackOff(), c.o.MaxBackoff)); err != nil {
+			return nil, lost, honest(err, lost)
+		}
+	}
+}
+
 // retryAfter is how long the hub asks to wait, at least.
 func retryAfter(err error) time.Duration {
 	var e *parley.Error

@@ -52,26 +52,15 @@ func (c *Client) CloseConversation(ctx context.Context, p *parley.CloseConversat
 	if err != nil {
 		return nil, err
 	}
-	pauses := c.newBackoff()
-	lost := false
-	for {
-		raw, err := c.ask(ctx, c.enter, parley.MethodCloseConversation, body, once)
-		switch {
-		case err == nil:
-			r := new(parley.SeqResult)
-			return r, json.Unmarshal(raw, r)
-		case lost && errors.Is(err, parley.ErrConversationClosed):
-			return c.closedAs(ctx, q, err)
-		case ctx.Err() != nil || c.life.Err() != nil:
-			return nil, err
-		case !errors.Is(err, parley.ErrOutcomeUnknown) && !errors.Is(err, parley.ErrUnavailable):
-			return nil, err
-		}
-		lost = lost || errors.Is(err, parley.ErrOutcomeUnknown)
-		if err := c.pause(ctx, min(pauses.NextBackOff(), c.o.MaxBackoff)); err != nil {
-			return nil, honest(err, lost)
-		}
+	raw, lost, err := c.insist(ctx, parley.MethodCloseConversation, body)
+	switch {
+	case lost && errors.Is(err, parley.ErrConversationClosed):
+		return c.closedAs(ctx, q, err)
+	case err != nil:
+		return nil, err
 	}
+	r := new(parley.SeqResult)
+	return r, json.Unmarshal(raw, r)
 }
 
 // closedAs is the result of a close that found the conversation closed, or refusal when that was somebody else's doing.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,17 +18,21 @@ import (
 
 // door is a way to a hub. The contract of parley.Client is the same at each.
 type door struct {
-	name   string
-	client func(t *testing.T, h *sdktest.Hub, agent string, scopes ...parley.Scope) parley.Client
+	name string
+	with func(t *testing.T, h *sdktest.Hub, token string) parley.Client
 }
 
 var doors = []door{
-	{"in process", func(t *testing.T, h *sdktest.Hub, agent string, scopes ...parley.Scope) parley.Client {
-		return h.InProcess(t, agent, scopes...)
+	{"in process", func(t *testing.T, h *sdktest.Hub, token string) parley.Client { return h.InProcessWith(t, token) }},
+	{"websocket", func(t *testing.T, h *sdktest.Hub, token string) parley.Client {
+		return h.Dial(t, &sdk.Options{Token: token, MinBackoff: time.Millisecond})
 	}},
-	{"websocket", func(t *testing.T, h *sdktest.Hub, agent string, scopes ...parley.Scope) parley.Client {
-		return h.Dial(t, &sdk.Options{Token: h.NewToken(t, agent, scopes...), MinBackoff: time.Millisecond})
-	}},
+}
+
+// client enters by the door with a token of its own.
+func (d door) client(t *testing.T, h *sdktest.Hub, agent string, scopes ...parley.Scope) parley.Client {
+	t.Helper()
+	return d.with(t, h, h.NewToken(t, agent, scopes...))
 }
 
 // scene is a hub with two participants, a who created the conversation and b, seen through one door.
@@ -40,6 +43,7 @@ type scene struct {
 	a, b   parley.Client
 	id     string
 	latest int64
+	calls  *calls // of a and b, where they are counted
 }
 
 func eachDoor(t *testing.T, test func(t *testing.T, s *scene)) {
@@ -54,15 +58,28 @@ func eachDoor(t *testing.T, test func(t *testing.T, s *scene)) {
 func newScene(t *testing.T, d door) *scene {
 	h := sdktest.NewHub(t)
 	s := &scene{T: t, hub: h, door: d, a: d.client(t, h, "a"), b: d.client(t, h, "b")}
-	snapshot, err := s.a.CreateConversation(t.Context(), ab())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.id, s.latest = snapshot.ConversationID, snapshot.LatestSeq
+	s.begin(ab())
 	return s
 }
 
-// ab are the params of a conversation of a and b.
+// peers are ab where nobody works under claims.
+func peers() *parley.CreateConversationParams {
+	p := ab()
+	p.Participants[0].Kind = parley.KindPeer
+	return p
+}
+
+// begin makes another conversation the one of the scene.
+func (s *scene) begin(p *parley.CreateConversationParams) {
+	s.Helper()
+	snapshot, err := s.a.CreateConversation(s.Context(), p)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.id, s.latest = snapshot.ConversationID, snapshot.LatestSeq
+}
+
+// ab are the params of a conversation of a, an agent, and b, a human.
 func ab() *parley.CreateConversationParams {
 	return &parley.CreateConversationParams{Title: "two", Participants: []parley.Participant{
 		{ID: "a", Kind: parley.KindAgent, Role: "asks"}, {ID: "b", Kind: parley.KindHuman},
@@ -83,85 +100,6 @@ func (s *scene) must(r *parley.SendResult, err error) *parley.SendResult {
 		s.Fatal(err)
 	}
 	return r
-}
-
-// TestContractMethods calls every method, and looks at what it gives.
-func TestContractMethods(t *testing.T) {
-	eachDoor(t, func(t *testing.T, s *scene) {
-		ctx := t.Context()
-		if s.a.AgentID() != "a" {
-			t.Errorf("AgentID is %q", s.a.AgentID())
-		}
-		if now, err := s.a.Now(ctx); err != nil || time.Since(now).Abs() > time.Minute {
-			t.Errorf("Now: %v, %v", now, err)
-		}
-		got, err := s.a.GetConversation(ctx, &parley.GetConversationParams{ConversationID: s.id})
-		if err != nil || got.Title != "two" || got.Status != parley.StatusActive || got.CreatedBy != "a" || len(got.Events) != 1 ||
-			got.Guidance.Kind != parley.MaySpeak || got.Turn != 1 {
-			t.Fatalf("GetConversation: %+v, %v", got, err)
-		}
-		if list, err := s.b.ListConversations(ctx, &parley.ListConversationsParams{}); err != nil || len(list.Conversations) != 1 ||
-			list.Conversations[0].ConversationID != s.id || !slices.Equal(list.Conversations[0].Participants, []string{"a", "b"}) {
-			t.Errorf("ListConversations: %+v, %v", list, err)
-		}
-		added, err := s.a.AddParticipant(ctx, &parley.AddParticipantParams{
-			ConversationID: s.id, Participant: parley.Participant{ID: "c", Kind: parley.KindTool},
-		})
-		if err != nil || added.Seq != 2 || added.Duplicate {
-			t.Errorf("AddParticipant: %+v, %v", added, err)
-		}
-		if tr, err := s.a.SendTrace(ctx, &parley.SendTraceParams{
-			ConversationID: s.id, Payload: json.RawMessage(`{"kind":"thought","n":1}`), Turn: 1,
-		}); err != nil || tr.Seq != 3 || tr.Turn != 1 {
-			t.Errorf("SendTrace: %+v, %v", tr, err)
-		}
-		if r := s.must(s.say(s.a, parley.FinalityNone, "", "wait")); r.Seq != 4 || r.Turn != 1 {
-			t.Errorf("SendMessage: %+v", r)
-		}
-		if err := s.a.SendDelta(ctx, &parley.SendDeltaParams{ConversationID: s.id, Turn: 1, Text: "he"}); err != nil {
-			t.Errorf("SendDelta: %v", err)
-		}
-		if g, err := s.b.GetGuidance(ctx, &parley.GetGuidanceParams{ConversationID: s.id, Explain: true}); err != nil ||
-			g.Guidance.Kind != parley.Wait || g.Guidance.Speaker != "a" || g.LatestSeq != 4 || len(g.Guidance.Rules) == 0 {
-			t.Errorf("GetGuidance: %+v, %v", g, err)
-		}
-		if r := s.must(s.say(s.a, parley.FinalityTurn, "", "hello")); r.Seq != 5 || r.Turn != 1 {
-			t.Errorf("SendMessage: %+v", r)
-		}
-		if n, err := s.a.SendNote(ctx, &parley.SendNoteParams{
-			ConversationID: s.id, Payload: parley.Note{Schema: "x.v1", Data: json.RawMessage(`{"n":1}`)},
-		}); err != nil || n.Seq != 6 {
-			t.Errorf("SendNote: %+v, %v", n, err)
-		}
-		if x, err := s.a.Explain(ctx, &parley.ExplainParams{ConversationID: s.id, Seq: 4}); err != nil || x.Seq != 4 || len(x.Guidance) != 3 {
-			t.Errorf("Explain: %+v, %v", x, err)
-		}
-		if w, err := s.a.WaitForChange(ctx, &parley.WaitForChangeParams{ConversationID: s.id, SinceSeq: 5}); err != nil || w.LatestSeq != 6 || w.TimedOut {
-			t.Errorf("WaitForChange: %+v, %v", w, err)
-		}
-		if w, err := s.a.WaitForChange(ctx, &parley.WaitForChangeParams{ConversationID: s.id, SinceSeq: 6, TimeoutMs: 20}); err != nil ||
-			w.LatestSeq != 6 || !w.TimedOut {
-			t.Errorf("WaitForChange without change: %+v, %v", w, err)
-		}
-		if u, err := s.b.GetUpdates(ctx, &parley.GetUpdatesParams{ConversationID: s.id, Until: parley.UntilMyTurn, TimeoutMs: 5000}); err != nil ||
-			len(u.Messages) != 2 || u.Guidance.Kind != parley.MaySpeak || u.NextSeq != 6 || u.LatestSeq != 6 || u.TimedOut {
-			t.Errorf("GetUpdates: %+v, %v", u, err)
-		}
-		token, err := s.a.CreateToken(ctx, &parley.CreateTokenParams{AgentID: "a", Scopes: []parley.Scope{parley.ScopeRead}})
-		if err != nil || !strings.HasPrefix(token.Token, "plt_") || token.TokenID == "" {
-			t.Errorf("CreateToken: %+v, %v", token, err)
-		}
-		closed, err := s.a.CloseConversation(ctx, &parley.CloseConversationParams{
-			ConversationID: s.id, Outcome: &parley.Outcome{Status: parley.OutcomeFailed, Reason: "enough"},
-		})
-		if err != nil || closed.Seq != 7 {
-			t.Errorf("CloseConversation: %+v, %v", closed, err)
-		}
-		page, err := s.a.Tail(ctx, &parley.TailParams{ConversationID: s.id, SinceSeq: 1})
-		if err != nil || len(page.Events) != 6 || page.NextSeq != 7 || page.LatestSeq != 7 || !page.Events[5].Closes() {
-			t.Errorf("Tail: %+v, %v", page, err)
-		}
-	})
 }
 
 // TestContractErrors provokes every error that a client can meet, and looks whether errors.Is finds it.
@@ -226,6 +164,36 @@ func TestContractErrors(t *testing.T) {
 		parley.ErrTooLarge: func(s *scene) error {
 			return send(s, s.a, func(p *parley.SendMessageParams) { p.Payload = text(strings.Repeat("x", parley.MaxEventBytes)) })
 		},
+		parley.ErrClaimRequired: func(s *scene) error {
+			s.claim(s.door.client(s.T, s.hub, "a"), 1)
+			return send(s, s.a, func(*parley.SendMessageParams) {})
+		},
+		parley.ErrClaimLost: func(s *scene) error {
+			c := s.claim(s.a, 1)
+			s.release(s.a, c.ClaimID, parley.ReleaseDecline)
+			return send(s, s.door.client(s.T, s.hub, "a"), func(p *parley.SendMessageParams) { p.ClaimID = c.ClaimID })
+		},
+		parley.ErrUnauthenticated: func(s *scene) error {
+			made, err := s.a.CreateToken(s.Context(), &parley.CreateTokenParams{AgentID: "a"})
+			if err != nil {
+				s.Fatal(err)
+			}
+			c := s.door.with(s.T, s.hub, made.Token)
+			if _, err := s.a.RevokeToken(s.Context(), &parley.RevokeTokenParams{TokenID: made.TokenID}); err != nil {
+				s.Fatal(err)
+			}
+			for err == nil {
+				_, err = c.Now(s.Context()) // which a socket that is not closed yet may answer
+				if err == nil {
+					_, err = c.Tail(s.Context(), &parley.TailParams{ConversationID: s.id})
+				}
+			}
+			return err
+		},
+		parley.ErrInternal: func(s *scene) error {
+			s.hub.Journal().FailNext(errors.New("a fault"))
+			return send(s, s.a, func(*parley.SendMessageParams) {})
+		},
 		parley.ErrUnavailable: func(s *scene) error {
 			if err := s.a.Close(); err != nil {
 				s.Fatal(err)
@@ -245,11 +213,9 @@ func TestContractErrors(t *testing.T) {
 		},
 	}
 	elsewhere := map[error]string{
-		parley.ErrUnauthenticated: "TestRefusedToken: a client that exists is authenticated",
-		parley.ErrInvalidRequest:  "a Client makes no such request",
-		parley.ErrMethodNotFound:  "a Client has no such method",
-		parley.ErrInternal:        "a fault of the hub",
-		parley.ErrRateLimited:     "the sdk stays below the limits of a socket",
+		parley.ErrInvalidRequest: "a Client makes no such request",
+		parley.ErrMethodNotFound: "a Client has no such method",
+		parley.ErrRateLimited:    "the sdk waits as long as it is told to: TestRatesAreKept; in the hub's process there are no rates",
 	}
 	for _, row := range parley.Errors {
 		f, here := provoke[row.Err]
@@ -346,6 +312,7 @@ func TestContractBytes(t *testing.T) {
 		`{"text":"\u003cescaped\u003e","data":12345678901234567890}`,
 	}
 	eachDoor(t, func(t *testing.T, s *scene) {
+		s.begin(peers())
 		for _, p := range payloads {
 			_, err := s.a.SendMessage(t.Context(), &parley.SendMessageParams{
 				ConversationID: s.id, Payload: json.RawMessage(p), Finality: parley.FinalityNone,
@@ -390,13 +357,9 @@ func TestContractBytes(t *testing.T) {
 // TestContractVisibility: traces and private texts are for whom they are for, in replay and live alike.
 func TestContractVisibility(t *testing.T) {
 	eachDoor(t, func(t *testing.T, s *scene) {
-		p := ab()
+		p := peers()
 		p.Participants[1].Private = "for b alone"
-		snapshot, err := s.a.CreateConversation(t.Context(), p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.id = snapshot.ConversationID
+		s.begin(p)
 		if _, err := s.a.SendTrace(t.Context(), &parley.SendTraceParams{ConversationID: s.id, Payload: json.RawMessage(`{"kind":"secret"}`)}); err != nil {
 			t.Fatal(err)
 		}

@@ -7,11 +7,12 @@ import (
 	"net/url"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/executors"
+	"github.com/parleyhub/parley/internal/registration"
 )
 
 // DefaultURL is where a hub listens unless told otherwise.
@@ -25,6 +26,9 @@ type Client struct {
 	url     string
 	o       Options
 	agentID string
+
+	registering atomic.Bool           // a loop over a registration is under way
+	claiming    registration.Claiming // what the next registration holds besides what its caller says
 
 	life context.Context // ends by Close, or when the hub refuses the token; its cause says which
 	end  context.CancelCauseFunc
@@ -65,17 +69,6 @@ func DialEnv(ctx context.Context) (*Client, error) {
 	})
 }
 
-// Run connects and lets agent take the turns of every conversation in which the client takes part, until ctx ends or the hub
-// refuses the token. It is Dial and executors.Serve.
-func Run(ctx context.Context, url string, agent parley.Agent, o *Options) error {
-	c, err := Dial(ctx, url, o)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	return executors.Serve(ctx, c, agent, &executors.Options{Logger: c.o.Logger})
-}
-
 // AgentID is the participant that this client speaks as.
 func (c *Client) AgentID() string { return c.agentID }
 
@@ -100,11 +93,7 @@ func (c *Client) start(f func()) bool {
 	return true
 }
 
-func (c *Client) newBackoff() *backoff.ExponentialBackOff {
-	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.MaxInterval, b.Multiplier, b.RandomizationFactor = c.o.MinBackoff, c.o.MaxBackoff, 2, 0.5
-	return b
-}
+func (c *Client) newBackoff() *backoff.ExponentialBackOff { return c.o.newBackoff() }
 
 // pause sleeps for d, less when ctx or the client ends, and then gives the error.
 func (c *Client) pause(ctx context.Context, d time.Duration) error {

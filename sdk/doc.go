@@ -1,5 +1,5 @@
 // Package sdk is what partners import: [Dial] gives a [parley.Client] over a WebSocket that reconnects by itself, and
-// [Run] lets an agent take its turns over one.
+// [Run] is a whole agent over one.
 //
 // # Guarantees
 //
@@ -16,6 +16,10 @@
 //   - No gap, no repeat: [Client.Events] and [Client.Subscribe] go on from their cursor over any number of reconnects.
 //   - A slow loop over events holds up no other call and costs bounded memory: when its buffer is full the subscription is
 //     given up, and taken up again from the cursor when the buffer is empty.
+//   - A registration as an executor is made again on every new connection, with the claims that go on, before any turn is offered there. What
+//     ended a claim in between is told by that, and by renewClaim. All calls but waits go on the same socket as the registration.
+//   - claimTurn with a claimId and renewClaim are repeated as other writes are. releaseClaim that was repeated and finds the claim gone has done its work;
+//     cancelTurn is not repeated: a broken connection is [parley.ErrOutcomeUnknown].
 //   - A token that is refused on a reconnect is final: from then on every call fails with that error.
 //   - [Client.Close] ends all calls and waits for all goroutines.
 //

@@ -4,29 +4,31 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"os"
-	"os/signal"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/sdk"
 )
 
-// An agent that takes its turns until it is interrupted. The README shows it.
+// A whole agent. It runs until it is interrupted; here until somebody has asked it twice.
 func ExampleRun() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
+	ctx, done := askTwice("clinic") // starts a hub, and sets PARLEY_URL and PARLEY_TOKEN
+	defer done()
 
-	err := sdk.Run(ctx, "ws://127.0.0.1:7447/rpc", parley.AgentFunc(
-		func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
-			said, err := turn.Messages(ctx)
-			if err != nil {
-				return "", err
-			}
-			_, err = turn.Post(ctx, parley.Message{Text: fmt.Sprintf("I have read %d messages.", len(said))}, parley.FinalityTurn)
-			return parley.TurnPosted, err
-		}), &sdk.Options{Token: os.Getenv("PARLEY_TOKEN"), AgentID: "bob"})
-
-	if ctx.Err() == nil {
-		log.Print(err)
+	err := sdk.Run(ctx, "clinic", func(ctx context.Context, t *parley.Turn) error {
+		news, err := t.Updates(ctx)
+		if err != nil {
+			return err
+		}
+		answer := parley.Message{Text: fmt.Sprintf("%d new messages, turn %d.", len(news.Messages), t.Number)}
+		_, err = t.Post(ctx, answer, parley.FinalityTurn)
+		return err
+	})
+	if err != nil {
+		log.Fatal(err)
 	}
+	// Output:
+	// ann: Hello?
+	// clinic: 1 new messages, turn 2.
+	// ann: And now?
+	// clinic: 1 new messages, turn 4.
 }

@@ -122,6 +122,14 @@ func (l *link) notify(method string, params json.RawMessage) error {
 		var p parley.DeltaNotification
 		err := json.Unmarshal(params, &p)
 		return l.pass(err, p.SubscriptionID, p.ConversationID, parley.Notification{Delta: &p.Delta})
+	case parley.NotifyRequestTurn:
+		var p parley.RequestTurn
+		err := json.Unmarshal(params, &p)
+		return l.tell(err, method, parley.ExecutorNotification{RequestTurn: &p})
+	case parley.NotifyClaimEnded:
+		var p parley.ClaimEndedNotification
+		err := json.Unmarshal(params, &p)
+		return l.tell(err, method, parley.ExecutorNotification{ClaimEnded: &p})
 	case parley.NotifyClosing:
 		var p parley.ClosingNotification
 		if err := json.Unmarshal(params, &p); err != nil {
@@ -199,9 +207,10 @@ func (l *link) unsubscribe(id string) {
 }
 
 // end is called by the reader when it ends: nothing comes any more.
-func (l *link) end() {
+func (l *link) end(closeCode int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.code = closeCode
 	for _, f := range l.feeds {
 		f.end()
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/registration"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
@@ -22,10 +23,12 @@ type link struct {
 	drops chan struct{} // a token: there is something in drop
 	wg    sync.WaitGroup
 
-	mu       sync.Mutex       // guards the fields below
-	feeds    map[string]*feed // by subscription
-	drop     []string         // subscriptions to be ended
-	comeBack time.Duration    // what closing said
+	mu       sync.Mutex            // guards the fields below
+	feeds    map[string]*feed      // by subscription
+	drop     []string              // subscriptions to be ended
+	comeBack time.Duration         // what closing said
+	notices  *registration.Notices // what the registration brings goes there; nil while nobody loops over one
+	code     int                   // the close code, when lost
 }
 
 // dialLink makes one attempt to connect and authenticate.

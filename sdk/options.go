@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+
+	"github.com/cenkalti/backoff/v5"
 )
 
 // Options are for Dial. Nil and the zero value are useful.
@@ -43,4 +45,11 @@ func (o *Options) withDefaults() Options {
 		d.Logger = slog.New(slog.DiscardHandler)
 	}
 	return d
+}
+
+// newBackoff gives the pauses between attempts.
+func (o *Options) newBackoff() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.MaxInterval, b.Multiplier, b.RandomizationFactor = o.MinBackoff, o.MaxBackoff, 2, 0.5
+	return b
 }

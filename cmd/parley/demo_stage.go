@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -33,9 +32,6 @@ type stage struct {
 	clinic  *exec.Cmd
 	left    chan error // how the clinic's process ended
 }
-
-// lookEvery is how often the demo's agents look for a new conversation.
-const lookEvery = 50 * time.Millisecond
 
 func (a *app) startStage(ctx context.Context, dir string, cases []*priorauth.Case) (*stage, error) {
 	s := &stage{dir: dir, data: filepath.Join(dir, "data"), left: make(chan error, 1)}
@@ -71,10 +67,10 @@ func (s *stage) startPayer(log zerolog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("register the payer: %w", err)
 	}
-	o := &executors.Options{PollEvery: lookEvery, Logger: slog.New(zerolog.NewSlogHandler(log))}
+	payer := executors.Internal(s.payer, &priorauth.Payer{}, &executors.Options{Logger: slog.New(zerolog.NewSlogHandler(log))})
 	s.serving.Go(func() {
 		defer remove()
-		if err := executors.Serve(ctx, s.payer, &priorauth.Payer{}, o); err != nil && ctx.Err() == nil {
+		if err := payer.Run(ctx); err != nil {
 			log.Error().Err(err).Msg("the payer ended")
 		}
 	})
@@ -84,7 +80,7 @@ func (s *stage) startPayer(log zerolog.Logger) error {
 // startClinic runs this program again as the clinic, with a token that is good for these conversations only.
 func (s *stage) startClinic(ctx context.Context, a *app, cases []*priorauth.Case) error {
 	p := &parley.CreateTokenParams{
-		AgentID: "clinic", Scopes: []parley.Scope{parley.ScopeRead, parley.ScopeWrite}, ExpiresInMs: demoTimeout.Milliseconds(),
+		AgentID: "clinic", Scopes: []parley.Scope{parley.ScopeRead, parley.ScopeWrite, parley.ScopeClaim}, ExpiresInMs: demoTimeout.Milliseconds(),
 	}
 	for _, c := range cases {
 		p.Conversations = append(p.Conversations, demoConversation(c))
@@ -133,10 +129,6 @@ func (a *app) demoClinicCommand() *cobra.Command {
 		}
 		defer client.Close()
 		log := slog.New(zerolog.NewSlogHandler(a.logger().Level(zerolog.WarnLevel)))
-		err = executors.Serve(ctx, client, &priorauth.Clinic{}, &executors.Options{PollEvery: lookEvery, Logger: log})
-		if ctx.Err() != nil {
-			return nil // told to stop
-		}
-		return err
+		return executors.External(client, &priorauth.Clinic{}, &executors.Options{Logger: log}).Run(ctx)
 	})
 }

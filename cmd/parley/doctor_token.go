@@ -34,7 +34,7 @@ func (h *hubVisit) token(ctx context.Context, check string) string {
 		return "the token is not whole"
 	}
 	h.peer = wire.NewPeer(h.stream, wire.PeerOptions{
-		Notify: func(string, json.RawMessage) error { return nil }, Ended: func() {},
+		Notify: func(string, json.RawMessage) error { return nil }, Ended: func(int) {},
 	})
 	err := h.call(ctx, parley.MethodAuthenticate, parley.AuthenticateParams{
 		Token: token, AgentID: os.Getenv(envAgent), ClientName: "parley doctor/" + version(),

@@ -11,7 +11,7 @@
 //	payer:  priorauth.decision.v1  closes the conversation: completed, with reason approved, partial or denied
 //
 // Both agents keep nothing in memory: each turn they read the log again, up to the turn before theirs. So any number of them may
-// run, in any process, and a turn that is handled twice says the same twice, which the hub takes once. How an agent came to what it
+// run, in any process, and a turn that is taken up again after a failure goes the same way. How an agent came to what it
 // says is in traces, which only its own side reads.
 //
 // People, patients and plans in the files are made up. The rules resemble published coverage policies; they are no medical advice.

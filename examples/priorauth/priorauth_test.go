@@ -266,8 +266,13 @@ func run(t *testing.T, h *sdktest.Hub, f *priorauth.Files, id string) *parley.Sn
 	defer cancel()
 	ended := make(chan error, 2)
 	clinic, payer := h.InProcess(t, "clinic"), h.InProcess(t, "payer")
-	go func() { ended <- executors.Loop(ctx, clinic, id, &priorauth.Clinic{Files: f}, nil) }()
-	go func() { ended <- executors.Loop(ctx, payer, id, &priorauth.Payer{Files: f}, nil) }()
+	go func() { ended <- executors.Internal(clinic, &priorauth.Clinic{Files: f}, nil).Run(ctx) }()
+	go func() { ended <- executors.Internal(payer, &priorauth.Payer{Files: f}, nil).Run(ctx) }()
+	u, err := clinic.GetUpdates(ctx, &parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilClosed, TimeoutMs: 30_000})
+	if err != nil || u.Status != parley.StatusClosed {
+		t.Errorf("the conversation: %+v, %v", u, err)
+	}
+	cancel()
 	for range 2 {
 		if err := <-ended; err != nil {
 			t.Fatal(err)

@@ -28,6 +28,9 @@ func checkSpeech(s *fold.State, e *parley.Event) error {
 	if err := fold.CheckFinality(e.Finality, e.Outcome); err != nil {
 		return err
 	}
+	if err := checkHint(s, e); err != nil {
+		return err
+	}
 	files, err := fold.CheckMessage(e.Payload)
 	for i, h := range files {
 		if _, there := s.Attachment(h); !there && err == nil {
@@ -64,6 +67,8 @@ func checkKind(s *fold.State, e *parley.Event, sys *parley.System) error {
 		return fold.CheckNote(&parley.Note{Schema: sys.Schema, Tags: sys.Tags, Data: sys.Data})
 	case parley.KindAttachmentAdded:
 		return fold.CheckAttachment(sys.Name, sys.MediaType)
+	case parley.KindTurnClaimed, parley.KindClaimRenewed, parley.KindClaimEnded, parley.KindTurnEnded, parley.KindTurnReoffered:
+		return checkTurn(s, sys)
 	case parley.KindTokenCreated, parley.KindTokenRevoked:
 		return fmt.Errorf("%s in a conversation that is not the hub's own", sys.Kind)
 	}

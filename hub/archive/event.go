@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -59,7 +60,7 @@ func checkSystem(sys *parley.System) error {
 			return fmt.Errorf("participant %.80q: expected 1 to 64 of A-Z a-z 0-9 . _ -", p.ID)
 		}
 	}
-	if p := sys.Policy; p != nil && p.Kind != parley.PolicyRoundRobin && p.Kind != parley.PolicyOpen {
+	if p := sys.Policy; p != nil && !slices.Contains(parley.Policies, p.Kind) {
 		return fmt.Errorf("policy %.80q is not served by this version", p.Kind)
 	}
 	if t := sys.Token; t != nil && (t.TokenID == "" || len(t.Agents) == 0) {

@@ -135,8 +135,14 @@ func system(from, payload string) string {
 	return fmt.Sprintf(`{"seq":2,"type":"system","from":%q,"at":"2026-01-01T00:00:00.000Z","payload":%s}`, from, payload)
 }
 
+// claimed is turn_claimed of bob by a runner.
+func claimed(runner string) string {
+	return fmt.Sprintf(`{"kind":"turn_claimed","turn":1,"agentId":"bob","runner":%q,"attempt":1,"claimHash":"%s","durationMs":5}`, runner, strings.Repeat("0", 64))
+}
+
 // TestImportRefusesEvents: the chain is right, but no hub has written these.
 func TestImportRefusesEvents(t *testing.T) {
+	starts := strings.Replace(created, `"limits"`, `"startsWith":"bob","limits"`, 1)
 	deep := strings.Repeat("[", parley.MaxDepth) + strings.Repeat("]", parley.MaxDepth)
 	for name, c := range map[string]struct {
 		events []string
@@ -179,6 +185,8 @@ func TestImportRefusesEvents(t *testing.T) {
 		"a note without a schema": {[]string{created, system("ann", `{"kind":"note","data":1}`)}, "schema"},
 		"a system event of ann":   {[]string{created, system("ann", `{"kind":"participant_private","participantId":"ann","text":"a"}`)}, "not from hub"},
 		"a token":                 {[]string{created, system("hub", `{"kind":"token_revoked","tokenId":"t","revokedBy":"ann"}`)}, "not the hub's own"},
+		"a runner that is none":   {[]string{starts, system("hub", claimed(`b b`))}, "runner"},
+		"a runner of the seat":    {[]string{starts, system("hub", claimed(`bob`))}, "runner"},
 		"a file without its hash": {[]string{created, `{"seq":2,"type":"system","from":"ann","at":"2026-01-01T00:00:00.000Z","payload":{"kind":"attachment_added","size":1}}`}, "without its sha256"},
 	} {
 		t.Run(name, func(t *testing.T) {

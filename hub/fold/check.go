@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/policy"
 )
 
 // The checks hold what a caller gives against the rules that need no state. They answer with a *parley.Error for
@@ -60,10 +61,10 @@ func CheckCreate(q *parley.CreateConversationParams) error {
 	if q.StartsWith != "" && !seen[q.StartsWith] {
 		return invalid("the id of a participant", "startsWith names %q", clip(q.StartsWith))
 	}
-	if err := checkPolicy(q.Policy); err != nil {
+	if err := checkLimits(q.Limits); err != nil {
 		return err
 	}
-	if err := checkLimits(q.Limits); err != nil {
+	if err := checkPolicy(q); err != nil {
 		return err
 	}
 	if err := checkText("title", q.Title, parley.MaxTitleBytes); err != nil {
@@ -86,22 +87,30 @@ func CheckParticipant(name string, p parley.Participant) error {
 	if !p.Kind.Valid() {
 		return invalid("human, agent, tool or peer", "%s.kind is %q", name, clip(string(p.Kind)))
 	}
+	if p.Agent != "" && (!p.Kind.Claims() || !parley.ValidParticipantID(p.Agent)) {
+		return invalid("an id like a participant's, for kinds agent and tool", "%s.agent %q is not acceptable", name, clip(p.Agent))
+	}
+	if !p.Executor.Valid() || p.Executor != "" && !p.Kind.Claims() {
+		return invalid("any, internal or external, for kinds agent and tool", "%s.executor is %q", name, clip(string(p.Executor)))
+	}
 	if len(p.Private) > parley.MaxPrivateBytes {
 		return invalid(fmt.Sprintf("at most %d bytes", parley.MaxPrivateBytes), "%s.private has %d bytes", name, len(p.Private))
 	}
 	return checkText(name+".role", p.Role, parley.MaxRoleBytes)
 }
 
-var laterPolicies = []parley.PolicyKind{"addressed", "rules", "moderator", "triggers"}
-
-func checkPolicy(p *parley.Policy) error {
-	switch {
-	case p == nil || p.Kind == parley.PolicyRoundRobin || p.Kind == parley.PolicyOpen:
-		return nil
-	case slices.Contains(laterPolicies, p.Kind):
-		return invalid("round_robin or open", "policy.kind: %s is not served by this version", p.Kind)
+func checkPolicy(q *parley.CreateConversationParams) error {
+	var p parley.Policy
+	if q.Policy != nil {
+		p = *q.Policy
+	} else {
+		p.Kind = parley.PolicyRoundRobin
 	}
-	return invalid("round_robin or open", "policy.kind is %q", clip(string(p.Kind)))
+	stopWhen := ""
+	if q.Limits != nil {
+		stopWhen = q.Limits.StopWhen
+	}
+	return policy.Check(p, stopWhen, q.Participants)
 }
 
 func checkLimits(l *parley.Limits) error {
@@ -117,10 +126,18 @@ func checkLimits(l *parley.Limits) error {
 		{"maxBytes", l.MaxBytes, parley.MinBytesLimit, parley.MaxBytesLimit},
 		{"idleTimeoutMs", l.IdleTimeoutMs, parley.MinDurationMs, parley.MaxDurationMs},
 		{"deadlineMs", l.DeadlineMs, parley.MinDurationMs, parley.MaxDurationMs},
+		{"turnTimeoutMs", l.TurnTimeoutMs, parley.MinDurationMs, parley.MaxTurnMs},
+		{"maxAttempts", int64(l.MaxAttempts), 1, parley.MaxAttemptsLimit},
+		{"maxClaimMs", l.MaxClaimMs, l.TurnTimeout(), parley.MaxTurnMs},
+		{"claimWindowMs", l.ClaimWindowMs, parley.MinClaimWindowMs, parley.MaxClaimWindowMs},
+		{"maxAutonomousTurns", l.MaxAutonomousTurns, 1, parley.MaxTurnsLimit},
 	} {
 		if x.v != 0 && (x.v < x.low || x.v > x.up) {
 			return invalid(fmt.Sprintf("%d to %d", x.low, x.up), "limits.%s is %d", x.name, x.v)
 		}
+	}
+	if !l.OnTurnTimeout.Valid() {
+		return invalid("reoffer, skip or close", "limits.onTurnTimeout is %q", clip(string(l.OnTurnTimeout)))
 	}
 	return nil
 }
@@ -135,6 +152,9 @@ func CheckOutcome(o *parley.Outcome) error {
 	}
 	return checkText("outcome.reason", o.Reason, parley.MaxReasonBytes)
 }
+
+// CheckReason holds the reason of releaseClaim and cancelTurn against the rules.
+func CheckReason(reason string) error { return checkText("reason", reason, parley.MaxReasonBytes) }
 
 // CheckFinality holds a message's finality and outcome against the rules.
 func CheckFinality(f parley.Finality, o *parley.Outcome) error {

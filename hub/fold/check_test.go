@@ -216,6 +216,14 @@ func FuzzApply(f *testing.F) {
 {"seq":2,"type":"system","payload":{"kind":"participant_added","participant":{}}}
 {"seq":3,"turn":1,"type":"trace"}
 {"seq":4,"turn":1,"type":"message","finality":"conversation"}`))
+	f.Add([]byte(`{"seq":1,"type":"system","from":"hub","at":"2000-01-01T00:00:00.000Z","payload":{"kind":"conversation_created","createdBy":"a","participants":[{"id":"a","kind":"agent"},{"id":"b","kind":"human"}],"policy":{"kind":"moderator","moderator":"b"},"limits":{"maxAttempts":1,"onTurnTimeout":"skip"}}}
+{"seq":2,"type":"system","from":"hub","at":"2000-01-01T00:00:00.000Z","payload":{"kind":"turn_claimed","turn":1,"agentId":"a","executorId":"x","attempt":1,"claimHash":"0000000000000000000000000000000000000000000000000000000000000000","durationMs":5,"graceMs":1}}
+{"seq":2,"type":"system","from":"hub","at":"2000-01-01T00:00:00.000Z","payload":{"kind":"turn_claimed","turn":1,"agentId":"b","attempt":1,"claimHash":"0000000000000000000000000000000000000000000000000000000000000000","durationMs":5}}
+{"seq":3,"turn":1,"type":"message","from":"b","at":"2000-01-01T00:00:00.000Z","finality":"none","payload":{"text":"x"}}
+{"seq":4,"type":"system","from":"hub","at":"2000-01-01T00:00:00.000Z","payload":{"kind":"claim_renewed","turn":1,"claimHash":"0000000000000000000000000000000000000000000000000000000000000000","durationMs":5}}
+{"seq":5,"type":"system","from":"hub","at":"2000-01-01T00:00:00.000Z","payload":{"kind":"claim_ended","turn":1,"claimHash":"0000000000000000000000000000000000000000000000000000000000000000","reason":"expired","resetFrom":3}}
+{"seq":6,"type":"system","from":"hub","at":"2000-01-01T00:00:00.000Z","payload":{"kind":"turn_reoffered","turn":1,"agentId":"b"}}
+{"seq":7,"type":"system","from":"hub","at":"2000-01-01T00:00:00.000Z","payload":{"kind":"turn_ended","turn":1,"agentId":"b","reason":"skipped"}}`))
 	f.Fuzz(func(t *testing.T, log []byte) {
 		state, keys := fold.State{ID: "x"}, fold.Keys{}
 		for line := range strings.Lines(string(log)) {
@@ -229,19 +237,34 @@ func FuzzApply(f *testing.F) {
 				continue
 			}
 			state = next
-			if id, entry, ok := fold.KeyOf(&e); ok {
-				keys[id] = entry
-			}
+			enter(keys, &fold.Encoded{Event: e})
 			state.Due()
 			for _, id := range []string{"a", "hub", "", e.From} {
 				state.Guidance(id, true)
 				if !state.Closed() && state.MaySpeak(id) != (state.Guidance(id, false).Kind == parley.MaySpeak) {
 					t.Fatalf("guidance of %q and MaySpeak differ in %+v", id, state)
 				}
-				fold.Decide(state, keys, fold.Command{Verb: fold.Message, From: id, Key: "k", Finality: parley.FinalityTurn, Payload: json.RawMessage(`{"text":"x"}`)})
+				decideAll(state, keys, id)
 			}
 		}
 	})
+}
+
+// decideAll asks a state for everything that has to do with turns.
+func decideAll(s fold.State, keys fold.Keys, id string) {
+	named := fold.ClaimHash{}
+	if s.Claim != nil {
+		named = s.Claim.Hash
+	}
+	for _, v := range []fold.Verb{fold.Message, fold.Trace, fold.Take, fold.Renew, fold.Release, fold.Cancel, fold.EndClaim, fold.Timeout, fold.Tick} {
+		fold.Decide(s, keys, fold.Command{
+			Verb: v, From: id, Key: "k", Turn: s.CurrentTurn(), Finality: parley.FinalityTurn, Payload: json.RawMessage(`{"text":"x"}`),
+			Named: &named, New: fold.HashClaim("clm_1_new"), Reason: parley.ClaimYielded, Offered: true, AgentID: id,
+		})
+	}
+	for _, a := range s.Asks() {
+		fold.Decide(s, keys, fold.Command{Verb: fold.Timeout, From: parley.HubID, AgentID: a.AgentID, Since: a.Since, Asked: true})
+	}
 }
 
 // TestCloseOfTheOverdue: who asks for a close after a limit of time has come is not named as the one who closed.
@@ -260,9 +283,10 @@ func TestCloseOfTheOverdue(t *testing.T) {
 
 // TestNothingThere: only create is taken where there is no conversation.
 func TestNothingThere(t *testing.T) {
-	for v := fold.Message; v <= fold.Tick; v++ {
+	named := fold.HashClaim("clm_1_x")
+	for v := fold.Message; v <= fold.Timeout; v++ {
 		c := fold.Command{
-			Verb: v, From: "a", Key: "k", Finality: parley.FinalityTurn, Payload: json.RawMessage(`{"text":"x"}`),
+			Verb: v, Named: &named, From: "a", Key: "k", Finality: parley.FinalityTurn, Payload: json.RawMessage(`{"text":"x"}`),
 			Note: &parley.Note{Schema: "s"}, Participant: &parley.Participant{ID: "a"}, Token: &parley.TokenRecord{},
 		}
 		if d := fold.Decide(fold.State{ID: "x"}, nil, c); !errors.Is(d.Err, parley.ErrNotFound) || len(d.Events) > 0 {

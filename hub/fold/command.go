@@ -25,6 +25,16 @@ const (
 	OfferAttachment
 	// Tick closes an overdue conversation and does nothing else.
 	Tick
+
+	// Take is claimTurn, Renew renewClaim, Release releaseClaim, Cancel cancelTurn.
+	Take
+	Renew
+	Release
+	Cancel
+	// EndClaim is the hub's own: the claim Named has ended as Reason says. It does nothing when another claim stands, or none.
+	EndClaim
+	// Timeout is the hub's own: AgentID has not taken its turn since Since. It does nothing when that is no longer so.
+	Timeout
 )
 
 // Command is what somebody asks of a conversation. Payload is compact JSON that passed [CheckMessage] or [CheckTrace]; for
@@ -55,13 +65,53 @@ type Command struct {
 	Token       *parley.TokenRecord
 	// TokenID is the token that Revoke ends.
 	TokenID string
+
+	// TurnHint goes with a message.
+	TurnHint *parley.TurnHint
+	// Named is the claim that the caller names; Implied the one that its connection has taken last in this conversation, of the turn ImpliedTurn.
+	Named       *ClaimHash
+	Implied     *ClaimHash
+	ImpliedTurn int64
+	// By is the id that the caller's token speaks as where that is not From; else empty.
+	By string
+	// Executor is who the caller's connection is.
+	Executor Executor
+	// New is the hash of the id of a claim that the command may take, GraceMs its grace.
+	New     ClaimHash
+	GraceMs int64
+	// Offered is true when New was offered to this executor for Turn.
+	Offered bool
+	// Others is true when an executor in push mode that has not had this turn is connected.
+	Others bool
+	// HeldMs is how long the hub has watched the claim Named, LeftMs how long it would stand without Renew. ShortenMs, if not 0, is how long it
+	// shall stand instead.
+	HeldMs, LeftMs, ShortenMs int64
+	// Reason is how EndClaim and Release end a claim. RenewedSeq is the event from which the hub has watched its duration; 0 when it has ended otherwise.
+	Reason     parley.ClaimEnd
+	RenewedSeq int64
+	Detail     string
+	// AgentID and Since say whose turn Timeout is about, and from when. Asked is true when the turn was offered to somebody since.
+	AgentID string
+	Since   int64
+	Asked   bool
+
 	// Attachment is the payload of attachment_added. For OfferAttachment SHA256 and Size may be empty: not known yet.
 	Attachment *parley.System
 }
 
+// Executor is the connection that a command came on.
+type Executor struct {
+	// ID is empty when it is not registered.
+	ID string
+	// Internal is true in the hub's own process.
+	Internal bool
+}
+
 // Encoded is an event and its stored bytes, which lie in Framed between the command's Before and After.
 type Encoded struct {
-	Event  parley.Event
+	Event parley.Event
+	// Claim is the one under which it was said.
+	Claim  *ClaimHash
 	Data   []byte
 	Framed []byte
 }
@@ -75,6 +125,9 @@ type Decision struct {
 	// Seq and Turn are the result; Duplicate is set when it is an earlier one.
 	Seq, Turn int64
 	Duplicate bool
+	// Claimed is true when the command has taken the claim New, or meets the one that it had taken: then Claim is that.
+	Claimed bool
+	Claim   *Claim
 	// Err is a refusal. It is a *parley.Error.
 	Err error
 	// RestsOn is the seq that must be durable before the caller may be told.

@@ -27,7 +27,7 @@ func (d *decision) create() {
 	limits := Limited(q.Limits)
 	seats := make([]parley.Participant, len(q.Participants))
 	for i, p := range q.Participants {
-		seats[i] = parley.Participant{ID: p.ID, Kind: p.Kind, Role: p.Role}
+		seats[i] = parley.Participant{ID: p.ID, Kind: p.Kind, Agent: p.Agent, Executor: p.Executor, Role: p.Role}
 	}
 	e := d.system(parley.System{
 		Kind: parley.KindConversationCreated, Title: q.Title, CreatedBy: d.c.From, Participants: seats, Policy: &policy,

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/internal/rule"
+	"github.com/parleyhub/parley/hub/policy"
 )
 
 // Decide gives what a command does to a state. It looks at the key first, so that a retry of what closed a turn or the
@@ -42,8 +44,12 @@ func (d *decision) known(keys Keys) bool {
 	if d.c.Key == "" || (d.c.Verb != Message && d.c.Verb != Trace && d.c.Verb != Note) {
 		return false // the key of Create is looked for in the state
 	}
-	entry, ok := keys[keyID(d.c.From, d.c.Key)]
-	if !ok {
+	named := d.c.Named
+	if !rule.KeyClaim.Holds() {
+		named = nil
+	}
+	entry, ok := keys[keyID(d.c.From, d.c.Key, named)]
+	if !ok || d.c.Named == nil && entry.Turn > 0 && d.s.IsWithdrawn(entry.Seq) {
 		return false
 	}
 	e := d.draft()
@@ -52,6 +58,9 @@ func (d *decision) known(keys Keys) bool {
 			fmt.Sprintf("clientRequestId %q was used at seq %d with another payload", d.c.Key, entry.Seq), "a new clientRequestId")
 	}
 	d.out.Seq, d.out.Turn, d.out.Duplicate, d.out.RestsOn = entry.Seq, entry.Turn, true, entry.Seq
+	if d.s.Claim != nil && d.s.Claim.AgentID == d.c.From && entry.Seq > d.s.Claim.Seq {
+		d.out.Claim = d.s.Claim
+	}
 	return true
 }
 
@@ -75,13 +84,23 @@ func (d *decision) decide() {
 	}
 	switch d.c.Verb {
 	case Message, Trace:
-		if d.mayAppend() && d.refersToAttached() {
-			d.speak()
-		}
+		d.append()
 	case Note:
 		if d.takesPart() {
 			d.speak()
 		}
+	case Take:
+		d.take()
+	case Renew:
+		d.renew()
+	case Release:
+		d.release()
+	case Cancel:
+		d.cancel()
+	case EndClaim:
+		d.endClaim()
+	case Timeout:
+		d.timeout()
 	case Delta:
 		if d.mayAppend() {
 			d.out.Turn = d.c.Turn
@@ -100,8 +119,19 @@ func (d *decision) decide() {
 	}
 }
 
+// append is a message or trace. One that is refused takes no claim.
+func (d *decision) append() {
+	before := d.s
+	if d.mayAppend() && d.refersToAttached() && d.hints() && d.claims() {
+		d.speak()
+	}
+	if d.out.Err != nil {
+		d.s, d.out.Events, d.out.Claimed, d.out.Claim = before, nil, false, nil
+	}
+}
+
 func (d *decision) refuseClosed() {
-	if d.c.Verb == Tick {
+	if d.c.Verb == Tick || d.c.Verb == EndClaim || d.c.Verb == Timeout {
 		return
 	}
 	reason := string(d.s.Outcome.Status)
@@ -134,6 +164,7 @@ func (d *decision) mayAppend() bool {
 		d.refuseTurn(parley.ErrTurnClosed, fmt.Sprintf("turn %d has ended", d.c.Turn), fmt.Sprintf("turn %d", current))
 	case !f.holds(d.c.From):
 		d.refuseTurn(parley.ErrNotYourTurn, fmt.Sprintf("%s has the floor", f.Speaker), "")
+	case !d.underClaim():
 	case d.c.Turn > current:
 		d.refuseTurn(parley.ErrTurnConflict, fmt.Sprintf("turn %d is not reached", d.c.Turn), fmt.Sprintf("turn %d", current))
 	case d.c.AfterSeq != nil && *d.c.AfterSeq > d.s.Seq:
@@ -152,7 +183,7 @@ func (d *decision) draft() parley.Event {
 	case Message:
 		return parley.Event{
 			Turn: d.s.CurrentTurn(), Type: parley.TypeMessage, From: d.c.From, Finality: d.c.Finality,
-			Outcome: d.c.Outcome, Payload: d.c.Payload, ClientRequestID: d.c.Key,
+			Outcome: d.c.Outcome, TurnHint: d.c.TurnHint, Payload: d.c.Payload, ClientRequestID: d.c.Key,
 		}
 	case Trace:
 		return parley.Event{
@@ -169,8 +200,18 @@ func (d *decision) draft() parley.Event {
 
 // speak appends the caller's event and, if that reaches a limit, the hub's close.
 func (d *decision) speak() {
-	if d.add(d.draft()) && !d.s.Closed() {
+	e := d.draft()
+	before := len(d.out.Events)
+	if !d.add(e) {
+		return
+	}
+	said := &d.out.Events[before].Event
+	d.out.Seq, d.out.Turn = said.Seq, said.Turn
+	if !d.s.Closed() {
 		d.closeAtLimit()
+	}
+	if !d.s.Closed() && said.Finality == parley.FinalityTurn {
+		d.closeAtStop(said)
 	}
 }
 
@@ -179,6 +220,26 @@ func (d *decision) closeAtLimit() {
 	if reason := d.s.limitReached(); reason != "" {
 		d.limitClose(reason)
 	}
+}
+
+// closeAtStop closes the conversation if what it was to stop at has come with e.
+func (d *decision) closeAtStop(e *parley.Event) {
+	if d.s.Limits.StopWhen == "" {
+		return
+	}
+	ended := d.s.ended(e)
+	if stop, _ := policy.Stop(d.s.Limits.StopWhen, &ended); stop {
+		d.hubClose(parley.Outcome{Status: parley.OutcomeCompleted, Reason: parley.ReasonStopWhen}, "What the conversation was to stop at has come.")
+	}
+}
+
+// hints holds a turnHint against the policy.
+func (d *decision) hints() bool {
+	if d.c.TurnHint == nil {
+		return true
+	}
+	d.out.Err = policy.CheckHint(d.s.Policy, d.s.Participants, d.c.From, d.c.TurnHint.Next, d.c.Finality)
+	return d.out.Err == nil
 }
 
 // limitReached names the limit that the counts have reached.
@@ -191,6 +252,8 @@ func (s *State) limitReached() string {
 		return parley.ReasonMaxEvents
 	case l.MaxBytes > 0 && s.Bytes >= l.MaxBytes:
 		return parley.ReasonMaxBytes
+	case l.MaxAutonomousTurns > 0 && s.Autonomous >= l.MaxAutonomousTurns && !s.hasKind(parley.KindHuman):
+		return parley.ReasonMaxAutonomousTurns
 	}
 	return ""
 }
@@ -216,6 +279,10 @@ var closingTexts = map[string]string{
 	parley.ReasonMaxBytes:    "The conversation has reached its size.",
 	parley.ReasonIdleTimeout: "Nothing was said for too long.",
 	parley.ReasonDeadline:    "The time of the conversation is over.",
+
+	parley.ReasonMaxAutonomousTurns: "The conversation has reached its number of turns without a human.",
+	parley.ReasonTurnTimeout:        "Nobody has taken the turn in time.",
+	parley.ReasonAttempts:           "The attempts of the turn are used up.",
 }
 
 func (d *decision) limitClose(reason string) {
@@ -242,7 +309,7 @@ func (d *decision) addParticipant() {
 	case seat >= 0 && d.sameSeat(seat, p):
 		d.out.Seq, d.out.Duplicate, d.out.RestsOn = d.s.SeatSeqs[seat], true, d.s.SeatSeqs[seat]
 	case seat >= 0:
-		d.refuse(parley.ErrAlreadyExists, fmt.Sprintf("%s takes part already, as another kind, in another role or with another private text", p.ID), "")
+		d.refuse(parley.ErrAlreadyExists, fmt.Sprintf("%s takes part already, as another kind or agent, in another role or with another private text", p.ID), "")
 	case len(d.s.Participants) >= parley.MaxParticipants:
 		d.refuse(parley.ErrTooLarge, "the conversation has as many participants as it can", fmt.Sprintf("at most %d", parley.MaxParticipants))
 	default:
@@ -256,7 +323,7 @@ func (d *decision) addParticipant() {
 
 func (d *decision) sameSeat(seat int, p parley.Participant) bool {
 	there := d.s.Participants[seat]
-	return there.Kind == p.Kind && there.Role == p.Role && d.s.SeatPrivates[seat] == privateDigest(p.Private)
+	return there.Kind == p.Kind && there.Role == p.Role && there.Agent == p.Agent && there.Executor == p.Executor && d.s.SeatPrivates[seat] == privateDigest(p.Private)
 }
 
 func (d *decision) addPrivate(id, text string) {
@@ -292,7 +359,11 @@ func (d *decision) add(e parley.Event) bool {
 	if len(d.out.Events) == 0 {
 		d.out.Seq, d.out.Turn = e.Seq, e.Turn
 	}
+	encoded := Encoded{Event: e, Data: data, Framed: framed}
+	if c := d.s.Claim; c != nil && c.AgentID == e.From {
+		encoded.Claim = &c.Hash
+	}
 	d.s = next
-	d.out.Events = append(d.out.Events, Encoded{Event: e, Data: data, Framed: framed})
+	d.out.Events = append(d.out.Events, encoded)
 	return true
 }

@@ -11,8 +11,12 @@
 //   - Decide never gives an event that Apply does not take.
 //   - A refusal comes with no event of the caller's; it may come with the hub's own close of an overdue conversation.
 //   - One turn is open at most, one participant owns it, and nothing follows the event that closes the conversation.
-//   - Guidance for a participant is may_speak exactly when a message without turn and afterSeq would be taken from it.
+//   - Guidance for a participant is may_speak exactly when a message without turn and afterSeq, which names the claim if one stands, would be
+//     taken from it.
+//   - One claim stands at most, and its participant has the floor. An append that names a claim is taken only while that claim stands; while one
+//     stands, an append that names none is not.
+//   - In no state of an active conversation is everybody kept from speaking without a time limit that runs: see Asks.
 package fold
 
 // Version of what State means. Derived state that was kept under another version is made anew from the log.
-const Version = 3
+const Version = 6

@@ -39,6 +39,11 @@ func AppendEvent(b []byte, e *parley.Event) []byte {
 		}
 		b = append(b, '}')
 	}
+	if e.TurnHint != nil {
+		b = append(b, `,"turnHint":{"next":"`...)
+		b = append(b, e.TurnHint.Next...) // an id
+		b = append(b, `"}`...)
+	}
 	b = append(b, `,"payload":`...)
 	b = append(b, e.Payload...)
 	if e.ClientRequestID != "" {

@@ -1,16 +1,24 @@
 package fold
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/policy"
 )
 
-// The rules that find who has the floor, by the names that guidance gives them.
+// The rules that find who has the floor, by the names that guidance gives them. A choice of the policy has the policy's kind for a name.
 const (
 	ruleOpenTurn   = "open_turn"
+	ruleClaim      = "claim"
+	ruleAutonomous = "max_autonomous_turns"
+	rulePassed     = "all_passed"
 	ruleStartsWith = "starts_with"
 	ruleOpen       = "open"
+	ruleModerator  = "moderator"
 	ruleRoundRobin = "round_robin"
 )
 
@@ -27,59 +35,229 @@ func (s *State) floor() Floor {
 	switch {
 	case s.Open:
 		return Floor{Speaker: s.Owner, rule: ruleOpenTurn}
-	case s.LastSpeaker == "" && s.StartsWith != "":
+	case s.Claim != nil:
+		return Floor{Speaker: s.Claim.AgentID, rule: ruleClaim}
+	}
+	return s.next()
+}
+
+// Floor says who may speak.
+func (s *State) Floor() Floor {
+	if s.Closed() || !s.Exists() {
+		return Floor{}
+	}
+	return s.floor()
+}
+
+// next finds who may open the next turn.
+func (s *State) next() Floor {
+	switch {
+	case s.allPassed():
+		return Floor{Anyone: true, rule: rulePassed}
+	case s.humansOnly():
+		return Floor{Speaker: s.afterLast(parley.KindHuman), rule: ruleAutonomous}
+	case s.LastHad == "" && s.StartsWith != "":
 		return Floor{Speaker: s.StartsWith, rule: ruleStartsWith}
 	case s.Policy.Kind == parley.PolicyOpen:
 		return Floor{Anyone: true, rule: ruleOpen}
+	case s.LastHad == "" && s.Policy.Kind == parley.PolicyModerator:
+		return Floor{Speaker: s.Policy.Moderator, rule: ruleModerator}
 	}
-	return Floor{Speaker: s.afterLast(), rule: ruleRoundRobin}
+	if c := s.Choice.Get(); c.Next != "" {
+		return Floor{Speaker: c.Next, rule: c.Rule}
+	}
+	return Floor{Speaker: s.afterLast(""), rule: ruleRoundRobin}
 }
 
-// afterLast is the participant after the last speaker, or the first; empty only where there is none.
-func (s *State) afterLast() string {
-	if len(s.Participants) == 0 {
-		return ""
+// humansOnly reports whether a human must speak before anybody else does.
+func (s *State) humansOnly() bool {
+	limit := s.Limits.MaxAutonomousTurns
+	return limit > 0 && s.Autonomous >= limit && s.hasKind(parley.KindHuman)
+}
+
+func (s *State) hasKind(k parley.ParticipantKind) bool {
+	return slices.ContainsFunc(s.Participants, func(p parley.Participant) bool { return p.Kind == k })
+}
+
+// allPassed reports whether everybody has let its turn go by since the last message.
+func (s *State) allPassed() bool {
+	if len(s.Passed) == 0 {
+		return false
 	}
-	return s.Participants[(s.Seat(s.LastSpeaker)+1)%len(s.Participants)].ID // Seat is -1 before anybody has spoken
+	return !slices.ContainsFunc(s.Participants, func(p parley.Participant) bool {
+		return (!s.humansOnly() || p.Kind == parley.KindHuman) && !slices.Contains(s.Passed, p.ID)
+	})
+}
+
+// afterLast is the participant, of a kind if one is given, after the one who had the last turn, or the first, of those who have not passed; empty only
+// where there is none.
+func (s *State) afterLast(kind parley.ParticipantKind) string {
+	n := len(s.Participants)
+	last := s.Seat(s.LastHad) // -1 before anybody has had a turn
+	for i := range n {
+		if p := s.Participants[(last+1+i)%n]; (kind == "" || p.Kind == kind) && !slices.Contains(s.Passed, p.ID) {
+			return p.ID
+		}
+	}
+	return ""
+}
+
+// afterMessage is what the policy finds when a turn has ended with e.
+func (s *State) afterMessage(e *parley.Event) *Chosen {
+	switch s.Policy.Kind {
+	case parley.PolicyAddressed, parley.PolicyRules, parley.PolicyModerator:
+		ended := s.ended(e)
+		return &Chosen{ended: &ended}
+	}
+	return nil
+}
+
+// afterPass is what the policy finds when a turn has ended without a message.
+func (s *State) afterPass(who string) *Chosen {
+	switch s.Policy.Kind {
+	case parley.PolicyModerator:
+		if !slices.Contains(s.Passed, s.Policy.Moderator) && s.Seat(s.Policy.Moderator) >= 0 {
+			return &Chosen{found: policy.Choice{Next: s.Policy.Moderator, Rule: ruleModerator, Because: fmt.Sprintf("%s has passed, and the floor goes back to the moderator", who)}}
+		}
+	case parley.PolicyAddressed, parley.PolicyRules:
+	default:
+		return nil
+	}
+	return &Chosen{found: policy.Choice{Because: fmt.Sprintf("%s has passed", who)}}
+}
+
+// ended is what policies and stopWhen look at.
+func (s *State) ended(e *parley.Event) policy.Ended {
+	counts := make([]int64, len(s.Spoke))
+	for i := range s.Spoke {
+		counts[i] = s.Spoke[i].Turns
+	}
+	ended := policy.Ended{
+		Policy: s.Policy, Seats: s.Participants, From: e.From, Turn: e.Turn, Turns: s.Turns, Autonomous: s.Autonomous, Counts: counts, Payload: e.Payload,
+	}
+	if e.TurnHint != nil {
+		ended.Hint = e.TurnHint.Next
+	}
+	return ended
 }
 
 func (f Floor) holds(id string) bool { return f.Anyone || f.Speaker == id }
 
 // because says why the rule that decided gave the floor so, as a sentence without a full stop.
 func (s *State) because(f Floor) string {
-	switch {
-	case f.rule == ruleOpenTurn:
+	switch f.rule {
+	case ruleOpenTurn:
 		return fmt.Sprintf("turn %d is open and belongs to %s", s.Turn, s.Owner)
-	case f.rule == ruleStartsWith:
+	case ruleClaim:
+		return fmt.Sprintf("%s has claimed turn %d", f.Speaker, s.CurrentTurn())
+	case rulePassed:
+		return "everybody has passed since the last message: anyone may take the floor, and nobody is asked to"
+	case ruleAutonomous:
+		return fmt.Sprintf("%d turns have ended without a human: it is %s's", s.Autonomous, f.Speaker)
+	case ruleStartsWith:
 		return fmt.Sprintf("the conversation starts with %s", s.StartsWith)
-	case f.rule == ruleOpen:
+	case ruleOpen:
 		return "the policy is open: anyone may take the floor"
+	case ruleRoundRobin:
+		return s.becauseRoundRobin(f)
+	case ruleModerator:
+		if s.LastHad == "" {
+			return fmt.Sprintf("%s is the moderator", f.Speaker)
+		}
+	}
+	return s.Choice.Get().Because
+}
+
+func (s *State) becauseRoundRobin(f Floor) string {
+	why := ""
+	if s.Choice.Get().Because != "" {
+		why = s.Choice.Get().Because + ": "
+	}
+	switch {
 	case f.Speaker == "":
 		return "there is no participant"
-	case s.HasParticipant(s.LastSpeaker):
-		return fmt.Sprintf("%s comes after %s", f.Speaker, s.LastSpeaker)
+	case s.HasParticipant(s.LastHad):
+		return fmt.Sprintf("%s%s comes after %s", why, f.Speaker, s.LastHad)
 	}
-	return fmt.Sprintf("%s is the first participant", f.Speaker)
+	return fmt.Sprintf("%s%s is the first participant", why, f.Speaker)
 }
 
 // tried gives the rules up to the one that decided.
 func (s *State) tried(f Floor) []parley.RuleTried {
 	rules := []parley.RuleTried{{Rule: "closed", Because: "the conversation is active"}}
-	pass := func(rule, because string) {
-		rules = append(rules, parley.RuleTried{Rule: rule, Because: because})
-	}
-	if f.rule != ruleOpenTurn {
-		pass(ruleOpenTurn, "no turn is open")
-	}
-	if f.rule != ruleOpenTurn && f.rule != ruleStartsWith {
-		pass(ruleStartsWith, s.whyNotStart())
+	for _, r := range []struct {
+		rule    string
+		because string
+	}{
+		{ruleOpenTurn, "no turn is open"},
+		{ruleClaim, "no claim stands"},
+		{rulePassed, "not everybody has passed since the last message"},
+		{ruleAutonomous, s.whyNotHuman()},
+		{ruleStartsWith, s.whyNotStart()},
+		{string(s.Policy.Kind), s.whyNotPolicy()},
+	} {
+		if r.rule == f.rule {
+			break
+		}
+		if r.because != "" {
+			rules = append(rules, parley.RuleTried{Rule: r.rule, Because: r.because})
+		}
 	}
 	return append(rules, parley.RuleTried{Rule: f.rule, Decided: true, Because: s.because(f)})
 }
 
+// whyNotHuman is empty where that rule is none of the conversation's.
+func (s *State) whyNotHuman() string {
+	if s.Limits.MaxAutonomousTurns == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d turns have ended without a human", s.Autonomous, s.Limits.MaxAutonomousTurns)
+}
+
 func (s *State) whyNotStart() string {
-	if s.LastSpeaker != "" {
-		return fmt.Sprintf("%s has spoken", s.LastSpeaker)
+	if s.LastHad != "" {
+		return fmt.Sprintf("%s has had a turn", s.LastHad)
 	}
 	return "no first speaker was named"
 }
+
+// whyNotPolicy is empty for the policies that always find somebody.
+func (s *State) whyNotPolicy() string {
+	switch s.Policy.Kind {
+	case parley.PolicyAddressed, parley.PolicyRules, parley.PolicyModerator:
+		if s.Choice.Get().Because == "" {
+			return "no turn has ended yet"
+		}
+		return s.Choice.Get().Because
+	}
+	return ""
+}
+
+// Chosen is what the policy finds when a turn has ended. It is looked for when it is first asked for: who reads a log again asks for the last one only.
+type Chosen struct {
+	mu    sync.Mutex // guards the fields below
+	ended *policy.Ended
+	found policy.Choice
+}
+
+// Get gives the choice; nil has none.
+func (c *Chosen) Get() policy.Choice {
+	if c == nil {
+		return policy.Choice{}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended != nil {
+		c.found, c.ended = policy.Next(c.ended), nil
+	}
+	return c.found
+}
+
+// GobEncode writes what was found.
+func (c *Chosen) GobEncode() ([]byte, error) { return json.Marshal(c.Get()) }
+
+// GobDecode reads it.
+func (c *Chosen) GobDecode(b []byte) error { return json.Unmarshal(b, &c.found) }
+
+// Equal reports whether the same was found.
+func (c *Chosen) Equal(o *Chosen) bool { return c.Get() == o.Get() }

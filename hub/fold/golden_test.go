@@ -31,6 +31,12 @@ func (s *story) do(c fold.Command) *story {
 	s.t.Helper()
 	s.now += 1000
 	c.Now = s.now
+	if s.state.Claim != nil && c.From == s.state.Claim.AgentID && c.Named == nil {
+		c.Named, c.Executor = &s.state.Claim.Hash, fold.Executor{ID: s.state.Claim.ExecutorID}
+	}
+	if c.New == (fold.ClaimHash{}) {
+		c.New = fold.HashClaim(fold.ClaimID(s.state.CurrentTurn(), fmt.Sprint(s.state.Seq)))
+	}
 	d := fold.Decide(s.state, s.keys, c)
 	if d.Err != nil && len(d.Events) == 0 {
 		s.t.Fatalf("%+v: %v", c, d.Err)
@@ -42,6 +48,14 @@ func (s *story) do(c fold.Command) *story {
 	return s
 }
 
+func (s *story) begin(policy parley.Policy, starts string, l *parley.Limits, seats ...parley.Participant) *story {
+	q := &parley.CreateConversationParams{Participants: seats, Policy: &policy, StartsWith: starts, Limits: l}
+	if err := fold.CheckCreate(q); err != nil {
+		s.t.Fatal(err)
+	}
+	return s.do(fold.Command{Verb: fold.Create, From: "maker", Create: q})
+}
+
 func (s *story) create(policy parley.PolicyKind, starts string, l *parley.Limits, seats ...parley.Participant) *story {
 	return s.do(fold.Command{Verb: fold.Create, From: "maker", Create: &parley.CreateConversationParams{
 		Participants: seats, Policy: &parley.Policy{Kind: policy}, StartsWith: starts, Limits: l,
@@ -50,6 +64,52 @@ func (s *story) create(policy parley.PolicyKind, starts string, l *parley.Limits
 
 func (s *story) say(from string, f parley.Finality) *story {
 	return s.do(fold.Command{Verb: fold.Message, From: from, Finality: f, Payload: json.RawMessage(`{"text":"words of ` + from + `"}`)})
+}
+
+// tell says some words and ends the turn.
+func (s *story) tell(from, words string) *story {
+	return s.do(fold.Command{Verb: fold.Message, From: from, Finality: turn, Payload: text(words)})
+}
+
+func (s *story) hint(from, next string) *story {
+	return s.do(fold.Command{Verb: fold.Message, From: from, Finality: turn, Payload: text("words of " + from), TurnHint: &parley.TurnHint{Next: next}})
+}
+
+// take claims the current turn for an executor, by its number.
+func (s *story) take(from, executor string) *story {
+	return s.do(fold.Command{Verb: fold.Take, From: from, Turn: s.state.CurrentTurn(), Executor: fold.Executor{ID: executor}, GraceMs: 5000})
+}
+
+// accept claims the current turn for an executor that was asked to.
+func (s *story) accept(from, executor string) *story {
+	h := fold.HashClaim(fold.ClaimID(s.state.CurrentTurn(), executor+fmt.Sprint(s.state.Seq)))
+	return s.do(fold.Command{
+		Verb: fold.Take, From: from, Turn: s.state.CurrentTurn(), Executor: fold.Executor{ID: executor}, GraceMs: 5000, Named: &h, New: h, Offered: true,
+	})
+}
+
+// renew comes when the claim would stand for ms more.
+func (s *story) renew(from string, held, left int64) *story {
+	return s.do(fold.Command{Verb: fold.Renew, From: from, HeldMs: held, LeftMs: left})
+}
+
+func (s *story) release(from string, reason parley.ClaimEnd) *story {
+	return s.do(fold.Command{Verb: fold.Release, From: from, Reason: reason, Detail: "because"})
+}
+
+// lapse is the hub's end of the claim that stands.
+func (s *story) lapse(reason parley.ClaimEnd) *story {
+	return s.do(fold.Command{Verb: fold.EndClaim, From: parley.HubID, Named: &s.state.Claim.Hash, RenewedSeq: s.state.Claim.RenewedSeq, Reason: reason})
+}
+
+// late is the end of the time of the turn of who is asked first; somebody was asked to take it.
+func (s *story) late() *story {
+	a := s.state.Asks()[0]
+	return s.do(fold.Command{Verb: fold.Timeout, From: parley.HubID, AgentID: a.AgentID, Since: a.Since, Asked: true})
+}
+
+func (s *story) cancel(from string) *story {
+	return s.do(fold.Command{Verb: fold.Cancel, From: from, Turn: s.state.CurrentTurn(), Detail: "enough"})
 }
 
 func (s *story) trace(from string) *story {
@@ -102,68 +162,6 @@ const (
 	roundRobin   = parley.PolicyRoundRobin
 	open         = parley.PolicyOpen
 )
-
-var stories = map[string]func(s *story){
-	"round_robin_2": func(s *story) {
-		s.create(roundRobin, "", nil, seats("clinic", "payer")...).say("clinic", none).say("clinic", turn).say("payer", turn).
-			say("clinic", turn).say("payer", conversation)
-	},
-	"round_robin_3": func(s *story) {
-		s.create(roundRobin, "", nil, seats("a", "b", "c")...).say("a", turn).say("b", turn).say("c", none).say("c", turn).say("a", turn)
-	},
-	"starts_with": func(s *story) {
-		s.create(roundRobin, "b", nil, seats("a", "b", "c")...).say("b", turn).say("c", turn).say("a", turn).say("b", turn)
-	},
-	"open": func(s *story) {
-		s.create(open, "", nil, seats("a", "b")...).say("b", turn).say("b", turn).say("a", none).say("a", turn).say("b", conversation)
-	},
-	"open_starts_with": func(s *story) {
-		s.create(open, "b", nil, seats("a", "b")...).note("a").say("b", none).say("b", turn).say("a", turn).say("a", turn)
-	},
-	"max_turns": func(s *story) {
-		s.create(roundRobin, "", &parley.Limits{MaxTurns: 2}, seats("a", "b")...).say("a", none).say("a", turn).say("b", turn)
-	},
-	"max_events_open_turn": func(s *story) {
-		s.create(roundRobin, "", &parley.Limits{MaxEvents: 3}, seats("a", "b")...).note("b").say("a", none).trace("a")
-	},
-	"max_bytes": func(s *story) {
-		s.create(roundRobin, "", &parley.Limits{MaxBytes: 1024}, seats("a", "b")...)
-		for i := range 12 {
-			if s.state.Closed() {
-				return
-			}
-			s.say([]string{"a", "b"}[i%2], turn)
-		}
-	},
-	"idle_timeout": func(s *story) {
-		s.create(roundRobin, "", &parley.Limits{IdleTimeoutMs: 10_000}, seats("a", "b")...).say("a", none).note("b").add("c", "").tick(5000).tick(5000)
-	},
-	"deadline_open_turn": func(s *story) {
-		s.create(roundRobin, "", &parley.Limits{DeadlineMs: 10_000, IdleTimeoutMs: 9000}, seats("a", "b")...).say("a", turn).say("b", none).tick(7000)
-	},
-	"add_participant": func(s *story) {
-		s.create(roundRobin, "", nil, seats("a", "b")...).say("a", turn).add("c", "for c alone").say("b", none).add("d", "").say("b", turn).
-			say("c", turn).say("d", turn).say("a", turn)
-	},
-	"notes_and_private": func(s *story) {
-		one, two := seats("a")[0], seats("b")[0]
-		one.Private, two.Private = "for a alone", "for b alone"
-		s.create(roundRobin, "", nil, one, two).note("b").say("a", none).note("b").note("a").say("a", turn).note("a")
-	},
-	"trace_only_turn": func(s *story) {
-		s.create(roundRobin, "", nil, seats("a", "b")...).trace("a").trace("a").say("a", turn).trace("b").close(nil)
-	},
-	"attachments": func(s *story) {
-		s.create(roundRobin, "", &parley.Limits{IdleTimeoutMs: 10_000}, seats("a", "b")...).attach("b", fileB, 16<<20, "before.txt").say("a", none).
-			attach("b", fileA, 3, "<naïve>.txt").refer("a", fileA).refer("b", fileB).attach("a", fileC, 1, "").tick(9000)
-	},
-	"attachment_max_bytes": func(s *story) {
-		s.create(roundRobin, "", &parley.Limits{MaxBytes: 4096}, seats("a", "b")...).say("a", none).attach("b", fileA, 2000, "half").attach("b", fileB, 2000, "rest")
-	},
-	"closed_by_creator": func(s *story) {
-		s.create(roundRobin, "", nil, seats("a", "b")...).say("a", turn).close(&parley.Outcome{Status: parley.OutcomeFailed, Reason: "nobody came"})
-	},
-}
 
 // TestGolden folds each stored log and holds the guidance after every event, of every participant and of one who is none, with
 // all rules, against what is stored beside it.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/policy"
 )
 
 // Guidance tells a participant where it stands. One who does not take part is told to wait.
@@ -16,6 +17,7 @@ func (s *State) Guidance(id string, explain bool) parley.Guidance {
 	g.DeadlineMs = int64(due)
 	f := s.floor()
 	g.Speaker = f.Speaker
+	g.Claim = s.ClaimState()
 	g.Kind = parley.Wait
 	g.Reason = s.because(f) + "."
 	if explain {
@@ -37,6 +39,15 @@ func (s *State) Guidance(id string, explain bool) parley.Guidance {
 	return g
 }
 
+// ClaimState tells of the claim that stands; nil when none does.
+func (s *State) ClaimState() *parley.ClaimState {
+	c := s.Claim
+	if c == nil {
+		return nil
+	}
+	return &parley.ClaimState{AgentID: c.AgentID, ExecutorID: c.ExecutorID, Attempt: c.Attempt, DeadlineMs: int64(c.RenewedAt) + c.DurationMs}
+}
+
 func (s *State) closedGuidance(g parley.Guidance, explain bool) parley.Guidance {
 	g.Kind = parley.Closed
 	because := fmt.Sprintf("the conversation is closed: %s", s.Outcome.Status)
@@ -50,23 +61,38 @@ func (s *State) closedGuidance(g parley.Guidance, explain bool) parley.Guidance 
 	return g
 }
 
-// Stand is the part of a state on which guidance depends, but for DeadlineMs. Guidance of a participant can have changed only when
+// Stand is the part of a state on which guidance depends, but for deadlines. Guidance of a participant can have changed only when
 // the Stand has.
 type Stand struct {
 	Status       parley.Status
 	Turn         int64
 	Open         bool
 	Owner        string
-	LastSpeaker  string
+	LastHad      string
+	Passed       int
+	Attempts     int
+	Autonomous   int64
+	Choice       policy.Choice
+	Claim        ClaimHash
 	Participants int
 }
 
 // Stand gives the state's Stand.
 func (s *State) Stand() Stand {
-	return Stand{s.Status, s.Turn, s.Open, s.Owner, s.LastSpeaker, len(s.Participants)}
+	stand := Stand{
+		Status: s.Status, Turn: s.Turn, Open: s.Open, Owner: s.Owner, LastHad: s.LastHad, Passed: len(s.Passed), Autonomous: s.Autonomous,
+		Choice: s.Choice.Get(), Participants: len(s.Participants),
+	}
+	if s.Claim != nil {
+		stand.Claim = s.Claim.Hash
+	}
+	for _, t := range s.Tries {
+		stand.Attempts += t.Attempts
+	}
+	return stand
 }
 
-// MaySpeak reports whether a message of id would be taken: guidance says may_speak.
+// MaySpeak reports whether a message of id would be taken that names the claim, if one stands: guidance says may_speak.
 func (s *State) MaySpeak(id string) bool {
 	if s.Closed() || !s.HasParticipant(id) {
 		return false

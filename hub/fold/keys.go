@@ -21,19 +21,28 @@ type KeyEntry struct {
 // Keys are the idempotency keys of a conversation. Like State they are a fold of its events.
 type Keys map[KeyID]KeyEntry
 
-// KeyOf gives the key of an event, if it has one. The key of createConversation is not among them: it is in the State.
-func KeyOf(e *parley.Event) (KeyID, KeyEntry, bool) {
+// KeysOf gives the keys under which an event is found, if it has one: as its author's, and as that of the claim under which it was said. The key of
+// createConversation is not among them: it is in the State.
+func KeysOf(e *parley.Event, claim *ClaimHash) ([]KeyID, KeyEntry) {
 	if e.ClientRequestID == "" || e.Seq == 1 {
-		return KeyID{}, KeyEntry{}, false
+		return nil, KeyEntry{}
 	}
-	return keyID(e.From, e.ClientRequestID), KeyEntry{Seq: e.Seq, Turn: e.Turn, Digest: digest(e)}, true
+	ids := []KeyID{keyID(e.From, e.ClientRequestID, nil)}
+	if claim != nil {
+		ids = append(ids, keyID(e.From, e.ClientRequestID, claim))
+	}
+	return ids, KeyEntry{Seq: e.Seq, Turn: e.Turn, Digest: digest(e)}
 }
 
-func keyID(from, key string) KeyID {
+func keyID(from, key string, claim *ClaimHash) KeyID {
 	b := make([]byte, 0, 256)
 	b = append(b, from...)
 	b = append(b, 0)
 	b = append(b, key...)
+	if claim != nil {
+		b = append(b, 0)
+		b = append(b, claim[:]...)
+	}
 	sum := sha256.Sum256(b)
 	return KeyID(sum[:16])
 }
@@ -53,6 +62,10 @@ func digest(e *parley.Event) [16]byte {
 		d.Write(o)
 	}
 	d.Write([]byte{0})
+	if e.TurnHint != nil {
+		d.Write([]byte(e.TurnHint.Next))
+		d.Write([]byte{0})
+	}
 	d.Write(e.Payload)
 	var sum [sha256.Size]byte
 	return [16]byte(d.Sum(sum[:0])[:16])

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/internal/rule"
 )
 
 // State is what the events up to Seq mean. It is a value: Apply gives a new one, and what its slices and
@@ -33,8 +34,29 @@ type State struct {
 	Turn  int64
 	Open  bool
 	Owner string
-	// LastSpeaker owned the last turn that a participant closed.
+	// LastSpeaker owned the last turn that a participant closed; LastHad the last turn of a participant that has ended in whatever way.
 	LastSpeaker string
+	LastHad     string
+	// Choice is what the policy found when that turn ended.
+	Choice *Chosen
+	// Passed are those whose turns have ended without a final message since the last message of a participant.
+	Passed []string
+	// Autonomous counts the turns that have ended since the last one of a human.
+	Autonomous int64
+	// Spoke has, for each of Participants, what it has done.
+	Spoke []Spoke
+
+	// Claim is the one that stands, nil when none does; Ended the one that has ended last.
+	Claim *Claim
+	Ended *EndedClaim
+	// Tries are what has become of the current turn's claims.
+	Tries []Try
+	// FloorSeq is the seq of the event that gave the floor; in a turn without claims, of the last that was said in it.
+	FloorSeq int64
+	// WordsFrom is the seq of the open turn's first message or trace that was not withdrawn; 0 when there is none.
+	WordsFrom int64
+	Withdrawn []Withdrawn
+
 	// MessageSeq is the seq of the last message of a participant, MessageBy its author, and OtherSeq the seq of the last message of
 	// any other participant than MessageBy.
 	MessageSeq int64
@@ -54,6 +76,15 @@ type State struct {
 	// ActiveAt is when the last message, trace, note or attachment, or the creation, happened.
 	ActiveAt parley.Timestamp
 	Outcome  *parley.Outcome
+}
+
+// Spoke is what a participant has done in a conversation.
+type Spoke struct {
+	// Turns counts the turns that it has ended with a message, and FinalSeq is the seq of the last of these messages.
+	Turns    int64
+	FinalSeq int64
+	// ExecutorID had its last claim.
+	ExecutorID string
 }
 
 // Exists reports whether the conversation has been created.
@@ -131,7 +162,8 @@ func (s State) applySystem(e *parley.Event, size int) (State, error) {
 		if sys.Limits != nil {
 			s.Limits = *sys.Limits
 		}
-		s.ActiveAt = e.At
+		s.ActiveAt, s.FloorSeq = e.At, e.Seq
+		s.Spoke = make([]Spoke, len(s.Participants))
 		s.SeatSeqs = slices.Repeat([]int64{e.Seq}, len(s.Participants))
 		s.SeatPrivates = make([][16]byte, len(s.Participants))
 	case parley.KindParticipantAdded:
@@ -139,6 +171,7 @@ func (s State) applySystem(e *parley.Event, size int) (State, error) {
 			return s, fmt.Errorf("event %d: participant_added without a participant", e.Seq)
 		}
 		s.Participants = append(s.Participants[:len(s.Participants):len(s.Participants)], *sys.Participant)
+		s.Spoke = append(s.Spoke[:len(s.Spoke):len(s.Spoke)], Spoke{})
 		s.SeatSeqs = append(s.SeatSeqs[:len(s.SeatSeqs):len(s.SeatSeqs)], e.Seq)
 		s.SeatPrivates = append(s.SeatPrivates[:len(s.SeatPrivates):len(s.SeatPrivates)], [16]byte{})
 	case parley.KindParticipantPrivate:
@@ -152,6 +185,16 @@ func (s State) applySystem(e *parley.Event, size int) (State, error) {
 		s.Bytes += int64(size)
 	case parley.KindAttachmentAdded:
 		return s.applyAttachment(e, &sys, size)
+	case parley.KindTurnClaimed:
+		return s.applyClaimed(e, &sys)
+	case parley.KindClaimRenewed:
+		return s.applyRenewed(e, &sys)
+	case parley.KindClaimEnded:
+		return s.applyClaimEnded(e, &sys)
+	case parley.KindTurnEnded:
+		return s.applyTurnEnded(e, &sys, size)
+	case parley.KindTurnReoffered:
+		return s.applyReoffered(e, &sys)
 	}
 	return s, nil
 }
@@ -162,11 +205,16 @@ func (s State) applySpeech(e *parley.Event, size int) (State, error) {
 		return s, fmt.Errorf("event %d: turn %d where %d is current", e.Seq, e.Turn, s.CurrentTurn())
 	case s.Open && e.From != s.Owner && e.From != parley.HubID:
 		return s, fmt.Errorf("event %d: %s in the turn of %s", e.Seq, e.From, s.Owner)
+	case s.Claim != nil && e.From != s.Claim.AgentID && e.From != parley.HubID:
+		return s, fmt.Errorf("event %d: %s in a turn that %s has claimed", e.Seq, e.From, s.Claim.AgentID)
 	case e.Type == parley.TypeTrace && e.Finality != "":
 		return s, fmt.Errorf("event %d: a trace with finality", e.Seq)
 	}
 	if !s.Open {
 		s.Open, s.Turn, s.Owner = true, e.Turn, e.From
+	}
+	if s.WordsFrom == 0 {
+		s.WordsFrom = e.Seq
 	}
 	if e.From != parley.HubID {
 		s = s.countSpeech(e, size)
@@ -174,11 +222,7 @@ func (s State) applySpeech(e *parley.Event, size int) (State, error) {
 	if !e.Finality.Final() {
 		return s, nil
 	}
-	if e.From != parley.HubID {
-		s.Turns++
-		s.LastSpeaker = s.Owner
-	}
-	s.Open, s.Owner = false, ""
+	s = s.applyFinal(e)
 	if e.Finality == parley.FinalityConversation {
 		s.Status = parley.StatusClosed
 		s.Outcome = &parley.Outcome{Status: parley.OutcomeCompleted}
@@ -189,13 +233,43 @@ func (s State) applySpeech(e *parley.Event, size int) (State, error) {
 	return s, nil
 }
 
+// applyFinal ends the turn, and the claim with it.
+func (s State) applyFinal(e *parley.Event) State {
+	if e.From == parley.HubID {
+		s = s.endClaim(parley.ClaimClosed)
+		s.Open, s.Owner, s.Tries, s.WordsFrom, s.FloorSeq = false, "", nil, 0, e.Seq
+		return s
+	}
+	if rule.CloseClears.Holds() {
+		s = s.endClaim(parley.ClaimFinal)
+	}
+	s.LastSpeaker = e.From
+	s = s.endTurn(e.Seq, e.From)
+	if s.kindOf(e.From) == parley.KindHuman {
+		s.Autonomous = 0
+	} else {
+		s.Autonomous++
+	}
+	if seat := s.Seat(e.From); seat >= 0 {
+		s.Spoke = slices.Clone(s.Spoke)
+		s.Spoke[seat].Turns++
+		s.Spoke[seat].FinalSeq = e.Seq
+	}
+	s.Choice = s.afterMessage(e)
+	return s
+}
+
 func (s State) countSpeech(e *parley.Event, size int) State {
 	s.ActiveAt = e.At
 	s.Events++
 	s.Bytes += int64(size)
+	if s.Claim == nil {
+		s.FloorSeq = e.Seq
+	}
 	if e.Type != parley.TypeMessage {
 		return s
 	}
+	s.Passed = nil
 	if e.From != s.MessageBy {
 		s.OtherSeq, s.MessageBy = s.MessageSeq, e.From
 	}

@@ -101,6 +101,9 @@ type Batch struct {
 	Conversation string
 	// After is the seq that the batch expects to follow; 0 means that the conversation has no record.
 	After int64
+	// On, if it is there, is the hash that the head must have too. Who submits a batch behind one that is not answered yet gives it where others append to
+	// the same conversation: the seqs may be right when the events are not.
+	On *Hash
 	// Events are the encoded events, at least one. The journal may keep the slices until Done; nobody changes them.
 	Events [][]byte
 	// Final: the last event closes the conversation.

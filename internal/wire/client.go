@@ -17,6 +17,7 @@ import (
 
 // Close codes that a hub gives.
 const (
+	CloseReplaced        = int(websocket.StatusNormalClosure)   // 1000: another connection has registered as the same executor
 	CloseGoingAway       = int(websocket.StatusGoingAway)       // 1001: the hub stops
 	CloseUnsupported     = int(websocket.StatusUnsupportedData) // 1003: a binary frame
 	CloseTooBig          = int(websocket.StatusMessageTooBig)   // 1009: a frame over MaxFrameBytes

@@ -24,8 +24,8 @@ type PeerOptions struct {
 	// Notify gets the hub's notifications, on the reading goroutine; it must not block. params is its to keep. An error of it ends
 	// the connection.
 	Notify func(method string, params json.RawMessage) error
-	// Ended is called once, when the reading goroutine has read its last.
-	Ended func()
+	// Ended is called once, when the reading goroutine has read its last, with the close code that the hub gave; -1 when it gave none.
+	Ended func(closeCode int)
 	// Logger hears, at level debug, of what the hub should not have sent; nil, nobody.
 	Logger *slog.Logger
 }
@@ -154,7 +154,7 @@ func (f *frames) answered(r *jsonrpc2.Request, resp *jsonrpc2.Response) {
 func (f *frames) ReadObject(v any) error {
 	err := f.read(v)
 	if err != nil {
-		f.peer.o.Ended()
+		f.peer.o.Ended(CloseCode(err))
 	}
 	return err
 }

@@ -23,7 +23,7 @@ func (c told) options() wire.PeerOptions {
 			}
 			return nil
 		},
-		Ended: func() { close(c) },
+		Ended: func(int) { close(c) },
 	}
 }
 

@@ -127,6 +127,20 @@ func (h *Hub) InProcess(t testing.TB, agentID string, scopes ...parley.Scope) pa
 	return c
 }
 
+// InProcessWith gives a client inside the hub that is who a token says, and ends as it does. It ends with the test or Restart.
+func (h *Hub) InProcessWith(t testing.TB, token string) parley.Client {
+	t.Helper()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p, err := h.run.hub.Authenticate(t.Context(), token, "")
+	if err != nil {
+		t.Fatalf("sdktest: %v", err)
+	}
+	c := h.run.hub.Client(p)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
 // RegisterAgent offers an agent in listAgents, until Restart.
 func (h *Hub) RegisterAgent(t testing.TB, info parley.AgentInfo) {
 	t.Helper()

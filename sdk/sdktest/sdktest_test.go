@@ -22,7 +22,7 @@ func TestAgentAnswers(t *testing.T) {
 	me := h.Client(t, "me")
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- executors.Loop(ctx, h.Client(t, "echo"), id, echo, nil) }()
+	go func() { ended <- executors.Run(ctx, h.Client(t, "echo"), echo, nil) }()
 
 	say(t, me, id, "hello")
 	u, err := me.GetUpdates(t.Context(), &parley.GetUpdatesParams{ConversationID: id, SinceSeq: 2, Until: parley.UntilMyTurn, TimeoutMs: 10_000})
@@ -33,7 +33,9 @@ func TestAgentAnswers(t *testing.T) {
 		t.Errorf("the agent answered %+v", u.Messages)
 	}
 	stop()
-	<-ended
+	if err := <-ended; err != nil {
+		t.Errorf("Run ended with %v", err)
+	}
 }
 
 // echo says what was said last.
@@ -104,7 +106,7 @@ func TestEventsGoOnOverCuts(t *testing.T) {
 			break
 		}
 		h.CutConnections()
-		_, err = writer.SendMessage(ctx, &parley.SendMessageParams{ConversationID: id, Payload: json.RawMessage(`{"text":"a"}`), Finality: parley.FinalityNone})
+		_, err = writer.SendNote(ctx, &parley.SendNoteParams{ConversationID: id, Payload: parley.Note{Schema: "x.v1", Data: json.RawMessage(`{}`)}})
 		if err != nil {
 			t.Fatal(err)
 		}

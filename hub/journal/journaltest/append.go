@@ -52,6 +52,32 @@ func testMoved(t *testing.T, f Factory) {
 	CheckInvariants(t, j)
 }
 
+// testOn: a batch that rests on other events than those of the log is refused, though they have the same seqs.
+func testOn(t *testing.T, f Factory) {
+	j := f.Open(t)
+	head := Append(t, j, "c", 0, "a", "b")
+	for _, on := range []journal.Hash{{}, journal.Genesis("c"), journal.Genesis("c").Next([]byte("a")).Next([]byte("other"))} {
+		b := Batch("c", 2, "x")
+		b.On = &on
+		_, err := journal.Append(t.Context(), j, b)
+		var moved *journal.MovedError
+		if !errors.As(err, &moved) || moved.Head != head || moved.Expected != 2 {
+			t.Fatalf("append on %x: %v", on, err)
+		}
+	}
+	b := Batch("c", 2, "x")
+	b.On = &head.Hash
+	if _, err := journal.Append(t.Context(), j, b); err != nil {
+		t.Fatalf("append on the head: %v", err)
+	}
+	first := Batch("new", 0, "x")
+	first.On = &journal.Hash{}
+	if _, err := journal.Append(t.Context(), j, first); err != nil {
+		t.Fatalf("append on nothing: %v", err)
+	}
+	CheckInvariants(t, j)
+}
+
 func testFinal(t *testing.T, f Factory) {
 	j := f.Open(t)
 	Append(t, j, "c", 0, "a")

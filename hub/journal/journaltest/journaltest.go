@@ -30,6 +30,7 @@ func Run(t *testing.T, newFactory func(t *testing.T) Factory) {
 	}{
 		{"Append", testAppend},
 		{"Moved", testMoved},
+		{"On", testOn},
 		{"Final", testFinal},
 		{"Invalid", testInvalid},
 		{"Pipelined", testPipelined},

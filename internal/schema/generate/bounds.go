@@ -21,6 +21,7 @@ const (
 	conversationPattern = `^[A-Za-z0-9_-]{1,64}$`
 	participantPattern  = `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`
 	sha256Pattern       = `^[0-9a-f]{64}$`
+	claimPattern        = `^clm_[0-9]+_`
 	// linePattern is text without control characters.
 	linePattern = `^[^\x00-\x1f\x7f-\x9f]*$`
 )
@@ -47,6 +48,35 @@ var bounds = map[string]bound{
 	"Limits.MaxBytes":      between(parley.MinBytesLimit, parley.MaxBytesLimit),
 	"Limits.IdleTimeoutMs": between(parley.MinDurationMs, parley.MaxDurationMs),
 	"Limits.DeadlineMs":    between(parley.MinDurationMs, parley.MaxDurationMs),
+
+	"Limits.TurnTimeoutMs":      between(parley.MinDurationMs, parley.MaxTurnMs),
+	"Limits.MaxAttempts":        between(1, parley.MaxAttemptsLimit),
+	"Limits.MaxClaimMs":         between(parley.MinDurationMs, parley.MaxTurnMs),
+	"Limits.ClaimWindowMs":      between(parley.MinClaimWindowMs, parley.MaxClaimWindowMs),
+	"Limits.MaxAutonomousTurns": between(1, parley.MaxTurnsLimit),
+	"Limits.StopWhen":           text(1, parley.MaxExpressionBytes),
+	"Participant.Agent":         participant,
+	"Policy.Rules":              items(1, parley.MaxRules),
+	"Policy.Moderator":          participant,
+	"Rule.When":                 text(1, parley.MaxExpressionBytes),
+	"Rule.Next":                 participant,
+	"TurnHint.Next":             participant,
+
+	"SendMessageParams.ClaimID":  claim,
+	"SendTraceParams.ClaimID":    claim,
+	"SendDeltaParams.ClaimID":    claim,
+	"ClaimTurnParams.ClaimID":    claim,
+	"RenewClaimParams.ClaimID":   claim,
+	"ReleaseClaimParams.ClaimID": claim,
+
+	"RegisterExecutorParams.ExecutorID": participant,
+	"RegisterExecutorParams.Agents":     each(1, parley.MaxExecutorAgents, participant),
+	"RegisterExecutorParams.Capacity":   between(1, parley.MaxCapacity),
+	"RegisterExecutorParams.GraceMs":    between(parley.MinGraceMs, parley.MaxGraceMs),
+	"RegisterExecutorParams.Holding":    items(0, parley.MaxHolding),
+	"ReleaseClaimParams.Reason":         line(1, parley.MaxReasonBytes),
+	"CancelTurnParams.Turn":             between(1, maxInteger),
+	"CancelTurnParams.Reason":           line(1, parley.MaxReasonBytes),
 
 	"GetConversationParams.SinceSeq": between(0, maxInteger),
 	"GetConversationParams.Limit":    between(1, parley.MaxPage),
@@ -139,6 +169,12 @@ func participant(s *jsonschema.Schema) {
 }
 
 func conversation(s *jsonschema.Schema) { pattern(conversationPattern)(s) }
+
+// claim is the id of a claim.
+func claim(s *jsonschema.Schema) {
+	text(1, parley.MaxKeyBytes)(s)
+	pattern(claimPattern)(s)
+}
 
 // newConversation is an id that a caller may choose: the hub makes those with cnv_.
 func newConversation(s *jsonschema.Schema) {

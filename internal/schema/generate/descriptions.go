@@ -9,5 +9,5 @@ var descriptions = map[string]string{
 	"Stats":     "What the hub has counted since it was started, and how it stands. The same numbers are at /metrics.",
 	"System":    "The payload of a system event: kind says which of the other members are there.",
 
-	"CreateTokenParams.Scopes": "scopes are, when absent, read, write and create as far as the caller has them. Empty is refused.",
+	"CreateTokenParams.Scopes": "scopes are, when absent, read, write, create and claim as far as the caller has them. Empty is refused.",
 }

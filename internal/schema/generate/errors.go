@@ -66,8 +66,12 @@ func (d *definitions) refusals(m Method) []parley.ErrorRow {
 	add(takes("clientRequestId"), parley.ErrIdempotencyConflict)
 	add(writes && takes("turn"), parley.ErrNotYourTurn, parley.ErrTurnClosed, parley.ErrTurnConflict)
 	add(writes, parley.ErrConversationClosed)
-	add(takes("participant", "participants"), parley.ErrAlreadyExists)
-	stores := writes || m.Name == parley.MethodCreateToken || m.Name == parley.MethodRevokeToken
+	add(takes("participant", "participants", "executorId"), parley.ErrAlreadyExists)
+	claims := m.Scope == parley.ScopeClaim
+	add(claims && takes("conversationId"), parley.ErrNotYourTurn, parley.ErrTurnClosed, parley.ErrTurnConflict, parley.ErrConversationClosed)
+	add(takes("claimId", "claim"), parley.ErrClaimLost)
+	add(writes && takes("claimId") && !slices.Contains(d.schemas[d.name(m.Params, true)].Required, "claimId"), parley.ErrClaimRequired)
+	stores := writes || claims || m.Name == parley.MethodCreateToken || m.Name == parley.MethodRevokeToken
 	add(stores && m.Name != parley.MethodSendDelta, parley.ErrOutcomeUnknown, parley.ErrStorageFull)
 	add(m.Socket, parley.ErrMethodNotFound)
 	var rows []parley.ErrorRow

@@ -19,6 +19,11 @@ var kinds = []struct {
 	{parley.KindParticipantPrivate, []string{"participantId", "text"}, nil},
 	{parley.KindNote, []string{"schema", "data"}, []string{"tags"}},
 	{parley.KindAttachmentAdded, []string{"sha256", "size"}, []string{"name", "mediaType"}},
+	{parley.KindTurnClaimed, []string{"turn", "agentId", "attempt", "claimHash", "durationMs", "upTo"}, []string{"executorId", "graceMs", "internal", "runner"}},
+	{parley.KindClaimRenewed, []string{"turn", "claimHash", "durationMs"}, nil},
+	{parley.KindClaimEnded, []string{"turn", "claimHash", "reason"}, []string{"resetFrom", "detail"}},
+	{parley.KindTurnEnded, []string{"turn", "agentId", "reason"}, []string{"detail"}},
+	{parley.KindTurnReoffered, []string{"turn", "agentId"}, nil},
 	{parley.KindTokenCreated, []string{"token"}, nil},
 	{parley.KindTokenRevoked, []string{"tokenId", "revokedBy"}, nil},
 }
@@ -36,6 +41,12 @@ func (d *definitions) addPayloads() {
 	d.set("SendTraceParams", "payload", "Trace")
 	d.schemas["SendMessageParams"].If = &jsonschema.Schema{Required: []string{"outcome"}}
 	d.schemas["SendMessageParams"].Then = having("finality", string(parley.FinalityConversation))
+	d.schemas["SendMessageParams"].AllOf = []*jsonschema.Schema{
+		{If: &jsonschema.Schema{Required: []string{"turnHint"}}, Then: having("finality", string(parley.FinalityTurn))},
+	}
+	if claim, served := d.schemas["ClaimTurnParams"]; served {
+		claim.OneOf = []*jsonschema.Schema{{Required: []string{"claimId"}}, {Required: []string{"turn"}}}
+	}
 }
 
 // set makes a property of type any JSON a reference.

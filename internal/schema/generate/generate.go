@@ -33,6 +33,8 @@ var notifications = []struct {
 	{parley.NotifyCaughtUp, parley.CaughtUpNotification{}},
 	{parley.NotifyGuidance, parley.GuidanceNotification{}},
 	{parley.NotifyDelta, parley.DeltaNotification{}},
+	{parley.NotifyRequestTurn, parley.RequestTurn{}},
+	{parley.NotifyClaimEnded, parley.ClaimEndedNotification{}},
 	{parley.NotifyClosing, parley.ClosingNotification{}},
 }
 

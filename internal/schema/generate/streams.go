@@ -9,9 +9,11 @@ import (
 // subscriptionID is the member of notifications that a stream, which is one subscription, does not have.
 const subscriptionID = "subscriptionId"
 
-// streamed is what the schema of a notification on a stream is called; empty for an event, which stands there as it is stored.
+// streamed is what the schema of a notification on a stream is called; empty for an event, which stands there as it is stored, and for what only an
+// executor is told.
 func streamed(notification string, params any) string {
-	if notification == parley.NotifyEvent {
+	switch notification {
+	case parley.NotifyEvent, parley.NotifyRequestTurn, parley.NotifyClaimEnded:
 		return ""
 	}
 	return typeName(params) + "OfStream"

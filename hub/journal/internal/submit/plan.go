@@ -49,7 +49,7 @@ func (p *Planner) decide(it *Item, last journal.Position) outcome {
 	switch {
 	case head.Final:
 		return outcome{Call{Done: it.Done, Head: head, Err: journal.ErrFinal}, rests}
-	case head.Seq != it.After:
+	case head.Seq != it.After, it.On != nil && head.Seq > 0 && head.Hash != *it.On:
 		moved := &journal.MovedError{Conversation: it.Conversation, Expected: it.After, Head: head}
 		return outcome{Call{Done: it.Done, Head: head, Err: moved}, rests}
 	}

@@ -1,0 +1,386 @@
+package hub
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+// ClaimTurn takes a turn: one that was offered by the id of the offer, or one that is the caller's by its number.
+func (h *Hub) ClaimTurn(p *Principal, q *parley.ClaimTurnParams, done func(parley.ClaimTurnResult, error)) {
+	cmd := fold.Command{Verb: fold.Take, Turn: q.Turn}
+	c, p, err := h.enterTake(p, q, &cmd)
+	if err != nil {
+		done(parley.ClaimTurnResult{}, err)
+		return
+	}
+	cmd.From = p.AgentID
+	o := &op{by: p, cmd: cmd, reply: func(d *fold.Decision, err error) {
+		if err != nil {
+			done(parley.ClaimTurnResult{}, err)
+			return
+		}
+		if q.ClaimID != "" {
+			h.turns.shown(*cmd.Named, q.ClaimID, p)
+		}
+		done(h.turns.result(d, p), nil)
+	}}
+	if q.ClaimID == "" {
+		h.mint(c, o)
+	} else {
+		o.claimID, o.cmd.New, o.cmd.GraceMs = q.ClaimID, *cmd.Named, p.conn.graceMs()
+	}
+	c.do(o)
+}
+
+// mint gives an op the id of a claim that it may take.
+func (h *Hub) mint(c *conversation, o *op) {
+	c.mu.Lock()
+	turn := c.head.CurrentTurn()
+	others := h.turns.others(&c.head, o.cmd.From)
+	c.mu.Unlock()
+	o.claimID = h.newClaim(turn)
+	o.cmd.New, o.cmd.GraceMs, o.cmd.Others = fold.HashClaim(o.claimID), o.by.conn.graceMs(), others
+}
+
+// enterTake finds the conversation of claimTurn, and who the caller is there.
+func (h *Hub) enterTake(p *Principal, q *parley.ClaimTurnParams, cmd *fold.Command) (*conversation, *Principal, error) {
+	if err := h.allowClaims(p, parley.MethodClaimTurn); err != nil {
+		return nil, nil, err
+	}
+	c, s, err := h.pinFor(p, q.ConversationID)
+	if err != nil {
+		return nil, nil, err
+	}
+	seat := s.Floor().Speaker
+	switch {
+	case (q.ClaimID == "") == (q.Turn == 0):
+		err = parley.Refuse(parley.ErrValidationFailed, "claimTurn takes claimId or turn", "one of them")
+	case q.Turn < 0:
+		err = parley.Refuse(parley.ErrValidationFailed, "turn is negative", "1 or more")
+	case q.ClaimID != "":
+		seat, err = h.offered(p, &s, q.ClaimID, cmd)
+	}
+	who, visible := p.on(&s, seat)
+	if !visible {
+		err = errNotFound // whatever else is wrong
+	}
+	if err != nil {
+		h.unpin(c)
+		return nil, nil, err
+	}
+	return c, who, nil
+}
+
+// offered finds whose turn a claim's id is for, and puts it into cmd.
+func (h *Hub) offered(p *Principal, s *fold.State, id string, cmd *fold.Command) (seat string, err error) {
+	turn, ok := fold.ClaimTurn(id)
+	if !ok {
+		return "", errNoClaimID
+	}
+	hash := fold.HashClaim(id)
+	cmd.Turn, cmd.Named = turn, &hash
+	if s.Claim != nil && s.Claim.Hash == hash {
+		return s.Claim.AgentID, nil
+	}
+	agent, key := h.turns.offer(s.ID, hash)
+	if key != "" && p.conn != nil {
+		x := p.conn.executor.Load()
+		cmd.Offered = x != nil && x.key == key
+	}
+	return agent, nil
+}
+
+var errNoClaimID = parley.Refuse(parley.ErrValidationFailed, "claimId is not acceptable", "the id of a claim, as the hub has given it")
+
+// on gives p as who it is in a conversation: the participant seat if p may speak as that, else itself, else, where it has no seat of its own, the first
+// agent that it may speak as; and whether there is such a conversation for it.
+func (p *Principal) on(s *fold.State, seat string) (*Principal, bool) {
+	p = p.in(s.ID)
+	if i := s.Seat(seat); i >= 0 && p.AgentID != seat && p.maySit(s.Participants[i]) {
+		return p.as(seat), true
+	}
+	if p.sees(s) {
+		return p, true
+	}
+	if i := slices.IndexFunc(s.Participants, p.maySit); i >= 0 && p.reaches(s.ID) {
+		return p.as(s.Participants[i].ID), true
+	}
+	return p, false
+}
+
+// agentOf names the agent that sits on a seat; empty where there is no such seat.
+func agentOf(s *fold.State, seat string) string {
+	if i := s.Seat(seat); i >= 0 {
+		return fold.AgentName(s.Participants[i])
+	}
+	return ""
+}
+
+// pinFor pins a conversation and gives what was decided of it. The caller looks whether it is there for p.
+func (h *Hub) pinFor(p *Principal, id string) (*conversation, fold.State, error) {
+	if !p.reaches(id) || reserved(id) {
+		return nil, fold.State{}, errNotFound
+	}
+	c, err := h.pin(id)
+	if err != nil {
+		return nil, fold.State{}, err
+	}
+	if !h.turns.isRecovered() {
+		h.turns.recoverOne(id) // a claim that is shown is known
+	}
+	c.mu.Lock()
+	s := c.head
+	c.mu.Unlock()
+	if !s.Exists() {
+		h.unpin(c)
+		return nil, fold.State{}, errNotFound
+	}
+	return c, s, nil
+}
+
+// enterClaimed is enterWrite for a call that may name a claim: then it is its participant's, if the caller may speak as that.
+func (h *Hub) enterClaimed(p *Principal, method, conversation, claimID string, cmd *fold.Command) (*conversation, *Principal, error) {
+	if claimID == "" {
+		p = p.in(conversation)
+		c, err := h.enterWrite(p, method, conversation)
+		return c, p, err
+	}
+	if err := h.allow(p, method); err != nil {
+		return nil, nil, err
+	}
+	c, s, err := h.pinFor(p, conversation)
+	if err != nil {
+		return nil, nil, err
+	}
+	hash := fold.HashClaim(claimID)
+	seat := ""
+	if s.Claim != nil && s.Claim.Hash == hash {
+		seat = s.Claim.AgentID
+	}
+	who, visible := p.on(&s, seat)
+	if _, ok := fold.ClaimTurn(claimID); !ok && visible {
+		err = errNoClaimID
+	}
+	if !visible {
+		err = errNotFound
+	}
+	if err != nil {
+		h.unpin(c)
+		return nil, nil, err
+	}
+	cmd.Named = &hash
+	return c, who, nil
+}
+
+// RenewClaim keeps a claim for longer.
+func (h *Hub) RenewClaim(p *Principal, q *parley.RenewClaimParams, done func(parley.RenewClaimResult, error)) {
+	cmd := fold.Command{Verb: fold.Renew}
+	c, p, err := h.enterHeld(p, parley.MethodRenewClaim, q.ConversationID, q.ClaimID, &cmd)
+	if err != nil {
+		done(parley.RenewClaimResult{}, err)
+		return
+	}
+	cmd.From = p.AgentID
+	cmd.HeldMs, cmd.LeftMs = h.turns.watched(q.ConversationID, *cmd.Named)
+	c.do(&op{by: p, cmd: cmd, reply: func(_ *fold.Decision, err error) {
+		if err != nil {
+			done(parley.RenewClaimResult{}, err)
+			return
+		}
+		h.turns.shown(*cmd.Named, q.ClaimID, p)
+		_, left := h.turns.watched(q.ConversationID, *cmd.Named)
+		done(parley.RenewClaimResult{DeadlineMs: h.Now().UnixMilli() + left, DurationMs: left}, nil)
+	}})
+}
+
+// enterHeld is enterClaimed for a call about a claim, which it must name.
+func (h *Hub) enterHeld(p *Principal, method, conversation, claimID string, cmd *fold.Command) (*conversation, *Principal, error) {
+	if claimID == "" {
+		if err := h.allow(p, method); err != nil {
+			return nil, nil, err
+		}
+		return nil, nil, errNoClaimID
+	}
+	return h.enterClaimed(p, method, conversation, claimID, cmd)
+}
+
+// ReleaseClaim gives a claim back.
+func (h *Hub) ReleaseClaim(p *Principal, q *parley.ReleaseClaimParams, done func(parley.EmptyResult, error)) {
+	cmd := fold.Command{Verb: fold.Release, Detail: q.Reason}
+	c, p, err := h.enterHeld(p, parley.MethodReleaseClaim, q.ConversationID, q.ClaimID, &cmd)
+	if err != nil {
+		done(parley.EmptyResult{}, err)
+		return
+	}
+	end, ok := q.Outcome.Ends()
+	if !ok {
+		err = parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("outcome is %q", clipped(string(q.Outcome))), "yield, decline, silent or failed")
+	} else {
+		err = fold.CheckReason(q.Reason)
+	}
+	if err != nil {
+		h.unpin(c)
+		done(parley.EmptyResult{}, err)
+		return
+	}
+	cmd.From, cmd.Reason = p.AgentID, end
+	c.do(&op{by: p, cmd: cmd, reply: func(_ *fold.Decision, err error) { done(parley.EmptyResult{}, err) }})
+}
+
+// CancelTurn ends a turn without a final message.
+func (h *Hub) CancelTurn(p *Principal, q *parley.CancelTurnParams, done func(parley.SeqResult, error)) {
+	p = p.in(q.ConversationID)
+	c, err := h.enterOwn(p, parley.MethodCancelTurn, q.ConversationID)
+	if err != nil {
+		done(parley.SeqResult{}, err)
+		return
+	}
+	err = fold.CheckReason(q.Reason)
+	if q.Turn < 1 {
+		err = parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("turn is %d", q.Turn), "1 or more")
+	}
+	h.run(c, p, err, fold.Command{Verb: fold.Cancel, Turn: q.Turn, Detail: q.Reason}, nil, done)
+}
+
+// What the memory of turns knows of claims.
+
+// take notes the claim that an op has taken. The conversation is locked.
+func (t *turns) take(conversation string, o *op) {
+	p := o.by
+	hash := o.cmd.New
+	t.mu.Lock()
+	h := &holding{
+		conversation: conversation, agentID: o.cmd.From, agent: agentOf(&o.decision.State, o.cmd.From), turn: o.decision.Claim.Turn,
+		seats: o.decision.State.Participants, executorID: o.cmd.Executor.ID, id: o.claimID,
+	}
+	if p.conn != nil {
+		if x := p.conn.registered(); x != nil {
+			h.key = x.key
+		}
+		if !p.conn.closed {
+			h.conn = p.conn
+		}
+	}
+	t.holdings[hash] = h
+	defer t.mu.Unlock() // so that a connection that ends knows what it holds
+	if p.conn != nil {
+		p.conn.took(conversation, hold{
+			hash: hash, turn: o.decision.Claim.Turn, seat: p, agent: agentOf(&o.decision.State, p.AgentID), stranger: p.stranger(o.decision.State.Participants),
+		})
+	}
+}
+
+// stranger reports whether the caller has no seat of its own, beside that of the claim, among some.
+func (p *Principal) stranger(seats []parley.Participant) bool {
+	return p.home != "" && !slices.ContainsFunc(seats, func(s parley.Participant) bool { return s.ID == p.home })
+}
+
+// drop forgets the claim of an op that is not in the log.
+func (t *turns) drop(conversation string, o *op) {
+	t.mu.Lock()
+	if h := t.holdings[o.cmd.New]; h != nil {
+		t.assignLocked(h, nil)
+		delete(t.holdings, o.cmd.New)
+	}
+	t.mu.Unlock()
+	if o.by.conn != nil {
+		o.by.conn.ended(conversation, o.cmd.New, true)
+	}
+}
+
+// offer gives whom the id of a claim was made for: the participant and the key of the executor; empty when this hub has made no such id, or for another turn.
+func (t *turns) offer(conversation string, hash fold.ClaimHash) (agent, key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.desks[conversation]
+	if p == nil {
+		return "", ""
+	}
+	o, _ := p.Offered(hash)
+	return o.AgentID, o.Executor
+}
+
+// others reports whether an executor is asked to take the turn of an agent that has not had it. The conversation is locked.
+func (t *turns) others(s *fold.State, agent string) bool {
+	if len(s.Tries) == 0 {
+		return false // nobody has had it
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.desks[s.ID]
+	seat := s.Seat(agent)
+	if p == nil || seat < 0 {
+		return false
+	}
+	return p.Others(agent, t.candidatesLocked(s.ID, fold.AgentName(s.Participants[seat]), t.now()))
+}
+
+// shown makes the connection on which p has named a claim its holder.
+func (t *turns) shown(hash fold.ClaimHash, id string, p *Principal) {
+	if p.conn == nil || p.claim != nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.holdings[hash]
+	if h == nil || p.conn.closed || h.agentID != p.AgentID {
+		return
+	}
+	if h.conn != p.conn { // else p may have come with a fresh token
+		h.id = id
+		if h.conn != nil {
+			h.conn.moved(h.conversation, hash)
+		}
+		t.assignLocked(h, p.conn)
+	}
+	p.conn.took(h.conversation, hold{hash: hash, turn: h.turn, seat: p, agent: h.agent, stranger: p.stranger(h.seats)})
+	if p := t.desks[h.conversation]; p != nil {
+		p.Found(hash)
+	}
+}
+
+// told gives the id of the claim that a decision has taken or met, if this hub knows it.
+func (t *turns) told(d *fold.Decision, p *Principal) string {
+	if d.Claim == nil || d.Claim.AgentID != p.AgentID {
+		return ""
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if h := t.holdings[d.Claim.Hash]; h != nil {
+		return h.id
+	}
+	return ""
+}
+
+// result tells of the claim that claimTurn has taken or met.
+func (t *turns) result(d *fold.Decision, p *Principal) parley.ClaimTurnResult {
+	_, left := t.watched(d.State.ID, d.Claim.Hash)
+	r := parley.ClaimTurnResult{
+		ClaimID: t.told(d, p), AgentID: d.Claim.AgentID, Turn: d.Claim.Turn, Attempt: d.Claim.Attempt, DurationMs: left,
+		DeadlineMs: t.hub.Now().UnixMilli() + left, MaxClaimMs: d.State.Limits.MaxClaim(), Duplicate: d.Duplicate,
+	}
+	if seat := d.State.Seat(d.Claim.AgentID); seat >= 0 {
+		r.SinceSeq = d.State.Spoke[seat].FinalSeq
+	}
+	return r
+}
+
+// watched tells how long a claim has stood and would still stand, in ms.
+func (t *turns) watched(conversation string, hash fold.ClaimHash) (heldMs, leftMs int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p := t.desks[conversation]; p != nil {
+		return p.Watched(t.now(), hash)
+	}
+	return 0, 0
+}
+
+// stands reports whether a claim stands.
+func (t *turns) stands(hash fold.ClaimHash) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.holdings[hash] != nil
+}

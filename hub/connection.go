@@ -1,0 +1,203 @@
+package hub
+
+import (
+	"maps"
+	"sync"
+	"sync/atomic"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+// Connection is a way on which somebody calls: a socket, or a client in the hub's process. It can be registered as an executor and hold claims;
+// what has no connection, such as plain HTTP, holds them by their deadline alone.
+type Connection struct {
+	hub      *Hub
+	internal bool
+	notify   func(parley.ExecutorNotification)
+	replaced func()
+	executor atomic.Pointer[executor] // written with turns.mu held, as is the next
+	last     atomic.Pointer[executor] // that it was when it ended
+
+	closed bool // guarded by turns.mu
+
+	mu    sync.Mutex // guards the fields below
+	holds map[string]hold
+}
+
+// hold is the claim that a connection has taken last in a conversation.
+type hold struct {
+	hash fold.ClaimHash
+	turn int64
+	// seat is who it speaks as there, agent the name of the agent that sits there.
+	seat  *Principal
+	agent string
+	// stranger is true when its caller has no seat of its own there.
+	stranger bool
+	over     bool // the claim has ended
+	moved    bool // another connection holds it
+}
+
+// maxHolds is how many conversations a connection remembers; beyond that those whose claims have ended are forgotten.
+const maxHolds = 10_000
+
+// Connect begins a connection of the outside. notify is told what the connection's registration brings, in order; it must not block. replaced is called
+// once when another connection has registered as the same executor: this one should end. Both may be nil.
+func (h *Hub) Connect(notify func(parley.ExecutorNotification), replaced func()) *Connection {
+	return &Connection{hub: h, notify: notify, replaced: replaced}
+}
+
+// connectInside begins a connection in the hub's process.
+func (h *Hub) connectInside(notify func(parley.ExecutorNotification), replaced func()) *Connection {
+	c := h.Connect(notify, replaced)
+	c.internal = true
+	return c
+}
+
+// Close ends the connection and its registration. Its claims stand for their grace.
+func (c *Connection) Close() { c.hub.turns.disconnect(c) }
+
+// On gives p on a connection. The connection's registration is p's from now on, or ends if p may not have it.
+func (p *Principal) On(c *Connection) *Principal {
+	on := *p
+	on.conn = c
+	if c.executor.Load() != nil {
+		c.hub.turns.renew(c, &on)
+	}
+	return &on
+}
+
+// in gives p as who it is in a conversation: on a connection that has taken a claim there, the claim's participant, until the claim ends;
+// one that has no seat of its own stays that participant.
+func (p *Principal) in(conversation string) *Principal {
+	if p.conn == nil {
+		return p
+	}
+	hold, ok := p.conn.hold(conversation)
+	if !ok || (hold.over || hold.moved) && !hold.stranger || hold.seat.TokenID != p.TokenID {
+		return p
+	}
+	if seat := hold.seat.AgentID; p.maySpeakAs(seat) || p.maySpeakAs(hold.agent) {
+		return p.as(seat) // with what p may now, not with what it could when it took the claim
+	}
+	return p
+}
+
+func (c *Connection) hold(conversation string) (hold, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h, ok := c.holds[conversation]
+	return h, ok
+}
+
+// took notes the claim that was taken on the connection.
+func (c *Connection) took(conversation string, h hold) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.holds == nil {
+		c.holds = make(map[string]hold, 1)
+	}
+	if len(c.holds) >= maxHolds {
+		maps.DeleteFunc(c.holds, func(_ string, h hold) bool { return h.over || h.moved })
+	}
+	c.holds[conversation] = h
+}
+
+// ended notes that a claim has ended, and whether its turn has too. Until then the connection still implies it, and is told claim_lost.
+func (c *Connection) ended(conversation string, h fold.ClaimHash, turn bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	hold, ok := c.holds[conversation]
+	switch {
+	case !ok || hold.hash != h:
+	case turn && !hold.stranger:
+		delete(c.holds, conversation)
+	default:
+		hold.over = true
+		c.holds[conversation] = hold
+	}
+}
+
+// moved notes that another connection holds a claim now. While it stands this one implies it no more; after its end it is still told claim_lost.
+func (c *Connection) moved(conversation string, h fold.ClaimHash) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if hold, ok := c.holds[conversation]; ok && hold.hash == h {
+		hold.moved = true
+		c.holds[conversation] = hold
+	}
+}
+
+// hashes gives the claims that the connection has taken last, of each conversation.
+func (c *Connection) hashes() []fold.ClaimHash {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make([]fold.ClaimHash, 0, len(c.holds))
+	for _, h := range c.holds {
+		all = append(all, h.hash)
+	}
+	return all
+}
+
+// movedAll is moved for all claims: another connection has taken this one's place.
+func (c *Connection) movedAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, h := range c.holds {
+		h.moved = true
+		c.holds[id] = h
+	}
+}
+
+// implied gives the claim that the connection need not name; stands is the one that stands.
+func (c *Connection) implied(conversation string, stands *fold.Claim) (h *fold.ClaimHash, turn int64) {
+	if c == nil {
+		return nil, 0
+	}
+	hold, ok := c.hold(conversation)
+	if !ok || hold.moved && stands != nil && stands.Hash == hold.hash {
+		return nil, 0
+	}
+	return &hold.hash, hold.turn
+}
+
+// registered gives the executor that the connection is, or that it was when it ended: what was asked on it before is decided after, perhaps more than once,
+// and a claim that is taken then is still that executor's. It is nil where there is none.
+func (c *Connection) registered() *executor {
+	if x := c.executor.Load(); x != nil {
+		return x
+	}
+	return c.last.Load()
+}
+
+// endLocked ends the connection for good.
+func (c *Connection) endLocked() {
+	c.closed = true
+	if x := c.executor.Load(); x != nil {
+		c.last.Store(x) // first: it is never without
+		c.executor.Store(nil)
+	}
+}
+
+// who is the executor that the connection is.
+func (c *Connection) who() fold.Executor {
+	if c == nil {
+		return fold.Executor{}
+	}
+	e := fold.Executor{Internal: c.internal}
+	if x := c.registered(); x != nil {
+		e.ID = x.id
+	}
+	return e
+}
+
+// graceMs is how long a claim of the connection stands without it; 0 is for none.
+func (c *Connection) graceMs() int64 {
+	if c == nil {
+		return 0
+	}
+	if x := c.registered(); x != nil {
+		return x.graceMs
+	}
+	return parley.DefaultGraceMs
+}

@@ -1,0 +1,138 @@
+package desk
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/internal/rule"
+)
+
+// skip is for two attempts, and then the next one's turn; reoffer offers anew for ever.
+var (
+	skip    = parley.Limits{MaxAttempts: 2, OnTurnTimeout: parley.TurnSkip, MaxClaimMs: 2 * parley.DefaultTurnTimeoutMs}
+	closes  = parley.Limits{MaxAttempts: 2, OnTurnTimeout: parley.TurnClose, MaxClaimMs: 2 * parley.DefaultTurnTimeoutMs}
+	reoffer = parley.Limits{MaxAttempts: 2, MaxClaimMs: 2 * parley.DefaultTurnTimeoutMs}
+)
+
+const human, peer, aide = parley.KindHuman, parley.KindPeer, parley.KindAgent
+
+// scenarios are gone through whole.
+var scenarios = []scenario{
+	{name: "good", reps: []kind{good, good}, peer: human, turns: 3, limits: skip, lates: 1, drops: 1},
+	{name: "good crash", reps: []kind{good, good}, peer: human, turns: 2, limits: skip, lates: 1, crashes: 1, repeats: 1},
+	{name: "dead", reps: []kind{dead, dead}, peer: human, turns: 2, limits: skip, crashes: 1},
+	{name: "dead good", reps: []kind{dead, good}, peer: human, turns: 2, limits: skip, crashes: 1, drops: 1, lates: 1},
+	{name: "nobody", reps: nil, peer: human, turns: 1, limits: closes, crashes: 1},
+	{name: "hang", reps: []kind{hang, good}, peer: human, turns: 2, limits: skip, lates: 1, repeats: 1},
+	{name: "hang crash", reps: []kind{hang, good}, peer: human, turns: 2, limits: skip, crashes: 1, lates: 1},
+	{name: "mute closes", reps: []kind{mute, mute}, peer: human, turns: 2, limits: closes, lates: 1, crashes: 1},
+	{name: "reoffer", long: true, reps: []kind{hang, good}, peer: peer, turns: 2, limits: reoffer, lates: 1},
+	{name: "renew", reps: []kind{renewer, good}, peer: human, turns: 2, limits: skip, lates: 1, crashes: 1},
+	{name: "decline", reps: []kind{decliner, good}, peer: human, turns: 2, limits: skip, repeats: 1, lates: 1},
+	{name: "yield", reps: []kind{yielder, good}, peer: human, turns: 2, limits: skip, repeats: 1, crashes: 1},
+	{name: "slow", reps: []kind{slow, dead}, peer: human, turns: 2, limits: reoffer, crashes: 1},
+	{name: "slow slow", reps: []kind{slow, slow}, peer: human, turns: 1, limits: skip, drops: 1},
+	{name: "restart", reps: []kind{restarter, good}, peer: human, turns: 2, limits: skip, repeats: 1, lates: 1},
+	{name: "restart alone", reps: []kind{restarter}, peer: human, turns: 2, limits: skip, repeats: 2, crashes: 1},
+	{name: "pull", reps: []kind{puller, puller}, peer: human, turns: 3, limits: skip, repeats: 1},
+	{name: "pull push", reps: []kind{puller, good}, peer: human, turns: 2, limits: skip, repeats: 1, lates: 1, drops: 1},
+	{name: "pull by number", reps: []kind{taker, good}, peer: human, turns: 2, limits: skip, repeats: 1, crashes: 1},
+	{name: "pull dies", reps: []kind{pullDies, good}, peer: human, turns: 2, limits: skip, lates: 1},
+	{name: "one shot", reps: []kind{oneShot, oneShot}, peer: human, turns: 3, limits: skip, repeats: 1},
+	{name: "one shot push", long: true, reps: []kind{oneShot, hang}, peer: human, turns: 3, limits: skip, lates: 1, repeats: 1},
+	{name: "agents", reps: []kind{good, hang}, peer: aide, turns: 2, limits: skip, crashes: 1, silent: true},
+	{name: "agents speak", long: true, reps: []kind{good, hang}, peer: aide, turns: 3, limits: skip, lates: 1, drops: 1},
+	{name: "three", reps: []kind{hang, dead, good}, peer: human, turns: 2, limits: skip, lates: 1},
+	{name: "deaths", reps: []kind{good, good}, peer: human, turns: 2, limits: skip, deaths: 2, repeats: 1},
+	{name: "races", deferred: true, reps: []kind{good, hang}, peer: human, turns: 2, limits: skip, drops: 1, lates: 1},
+	{name: "races renew", deferred: true, reps: []kind{renewer, dead}, peer: human, turns: 2, limits: skip, lates: 1},
+	{name: "races crash", long: true, deferred: true, reps: []kind{hang, good}, peer: human, turns: 2, limits: skip, crashes: 1, lates: 1},
+	{name: "races yield", deferred: true, reps: []kind{yielder, puller}, peer: aide, turns: 2, limits: closes, lates: 1, repeats: 1},
+	{name: "good faults", long: true, reps: []kind{good, good}, peer: human, turns: 2, limits: skip, lates: 2, drops: 1, crashes: 1},
+	{name: "hang late", long: true, reps: []kind{hang, good}, peer: human, turns: 2, limits: skip, lates: 2, repeats: 1},
+	{name: "three faults", long: true, reps: []kind{hang, slow, good}, peer: human, turns: 2, limits: skip, lates: 1, crashes: 1},
+	{name: "three pull", long: true, reps: []kind{puller, oneShot, good}, peer: human, turns: 2, limits: skip, lates: 1, repeats: 1},
+	{name: "two hubs", hubs: 2, reps: []kind{good, good}, peer: human, turns: 2, limits: skip, drops: 1},
+	{name: "two hubs crash", hubs: 2, reps: []kind{good, hang}, peer: human, turns: 2, limits: skip, crashes: 1},
+	{name: "two hubs copies", hubs: 2, reps: []kind{good, good}, peer: human, turns: 2, limits: skip, repeats: 1},
+	{name: "two hubs pull", hubs: 2, reps: []kind{puller, good}, peer: human, turns: 2, limits: skip, repeats: 1},
+	{name: "two hubs faults", long: true, hubs: 2, reps: []kind{good, good}, peer: human, turns: 2, limits: skip, drops: 2, crashes: 1},
+	{name: "two hubs late", long: true, hubs: 2, reps: []kind{good, hang}, peer: human, turns: 2, limits: skip, drops: 1, lates: 1},
+	{name: "two hubs renew", long: true, hubs: 2, reps: []kind{renewer, dead}, peer: human, turns: 2, limits: skip, drops: 1},
+}
+
+func scenarioOf(t *testing.T, name string) scenario {
+	for _, s := range scenarios {
+		if s.name == name {
+			return s
+		}
+	}
+	t.Fatalf("no scenario %q", name)
+	return scenario{}
+}
+
+// TestExplore goes through every state that the deciders and two or three replicas can come to.
+func TestExplore(t *testing.T) {
+	states, moves, began := 0, 0, time.Now()
+	for _, s := range scenarios {
+		if s.long && os.Getenv("PARLEY_EXPLORE") == "" || testing.Short() && s.lates+s.repeats+s.crashes+s.drops > 1 {
+			continue
+		}
+		start := time.Now()
+		x := &explorer{scenario: s, limit: 400_000}
+		f := x.explore()
+		if f.bad != "" || f.capped {
+			t.Errorf("%s: capped %t: %v", s.name, f.capped, f)
+		}
+		t.Logf("%-20s %8d states %8d moves %6.2f s", s.name, f.states, f.moves, time.Since(start).Seconds())
+		states, moves = states+f.states, moves+f.moves
+	}
+	t.Logf("%d states, %d moves, %.1f s", states, moves, time.Since(began).Seconds())
+}
+
+// TestEachRule switches one rule off at a time, and wants the hole that it closes.
+func TestEachRule(t *testing.T) {
+	for _, c := range []struct {
+		name, scenario string
+		off            []rule.Rule
+		without        without
+		want           string
+	}{
+		{"StaleRef", "hang", []rule.Rule{rule.StaleRef}, without{}, "words under a claim"},
+		{"ResetAtomic", "hang crash", []rule.Rule{rule.ResetAtomic}, without{}, "two attempts"},
+		{"FreshID", "restart alone", []rule.Rule{rule.FreshID}, without{}, "nobody sees"},
+		{"AutoClaim", "pull", []rule.Rule{rule.AutoClaim}, without{}, "two attempts"},
+		{"PullOnce", "pull dies", []rule.Rule{rule.PullOnce}, without{}, "not asked again"},
+		{"RenewCap", "renew", []rule.Rule{rule.RenewCap}, without{}, "need never end"},
+		{"KeyClaim", "hang", []rule.Rule{rule.KeyClaim}, without{}, "nobody sees"},
+		{"TurnEnd", "yield", []rule.Rule{rule.TurnEnd}, without{}, "hides the words of another"},
+		{"CloseClears", "good", []rule.Rule{rule.CloseClears}, without{}, "not current"},
+		{"AvoidFailed", "hang", []rule.Rule{rule.AvoidFailed}, without{}, "not asked again"},
+		{"LateOK", "slow", []rule.Rule{rule.LateOK}, without{}, "need never end"},
+		{"FloorTimer", "dead", []rule.Rule{rule.FloorTimer}, without{}, "need never end"},
+		{"FloorTimer, nobody", "nobody", []rule.Rule{rule.FloorTimer}, without{}, "no time runs"},
+		{"GraceShort", "two hubs", []rule.Rule{rule.GraceShort}, without{}, "ended as disconnected"},
+		{"RenewLog", "renew", []rule.Rule{rule.RenewLog}, without{}, "not in the log"},
+		{"FreshRefuse", "two hubs", []rule.Rule{rule.FreshRefuse}, without{}, "told that it has lost"},
+		{"Recheck", "two hubs pull", []rule.Rule{rule.FreshRefuse}, without{recheck: true}, "no hub writes"},
+		{"Restart", "two hubs crash", nil, without{restart: true}, "ended as disconnected"},
+		{"GraceConn", "good", nil, without{grace: true}, "ended as disconnected"},
+		{"TurnReq", "one shot", nil, without{turnless: true}, "another turn"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, r := range c.off {
+				rule.Switch(r, false)
+				defer rule.Switch(r, true)
+			}
+			x := &explorer{scenario: scenarioOf(t, c.scenario), without: c.without, limit: 200_000}
+			f := x.explore()
+			if f.bad == "" || !strings.Contains(f.bad, c.want) {
+				t.Fatalf("%d states, capped %t: found %q, want %q: %v", f.states, f.capped, f.bad, c.want, f)
+			}
+			t.Logf("%d states, %d steps: %v", f.states, len(f.trace), f)
+		})
+	}
+}

@@ -1,0 +1,283 @@
+package hub
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/desk"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+// executor is a connection that runs agents. It does not change but for load; a registration that replaces it is another one.
+type executor struct {
+	key, id  string
+	by       *Principal
+	conn     *Connection
+	agents   []string
+	push     bool
+	capacity int
+	graceMs  int64
+
+	load    int                  // claims that its connection holds; guarded by turns.mu, as is the next
+	pending map[string]desk.Time // conversations whose turn it was just asked to take, and until when that counts
+	tires   desk.Time            // when the first of pending counts no more, or before
+}
+
+// executorKey tells the executors of all callers apart: each has its own ids.
+func executorKey(p *Principal, id string) string { return p.AgentID + "\x00" + id }
+
+// RegisterExecutor makes p's connection an executor. It waits until the hub knows all claims that stand.
+func (h *Hub) RegisterExecutor(p *Principal, q *parley.RegisterExecutorParams, done func(parley.RegisterExecutorResult, error)) {
+	x, err := h.newExecutor(p, q)
+	if err != nil {
+		done(parley.RegisterExecutorResult{}, err)
+		return
+	}
+	if err := h.begin(); err != nil {
+		done(parley.RegisterExecutorResult{}, err)
+		return
+	}
+	h.wg.Go(func() {
+		defer h.end()
+		select {
+		case <-h.turns.recovered:
+		case <-h.draining:
+			done(parley.RegisterExecutorResult{}, errDraining)
+			return
+		}
+		if !h.follower.reach(h, h.journal.Last()) {
+			done(parley.RegisterExecutorResult{}, errDraining)
+			return
+		}
+		h.turns.register(x, q.Holding, done)
+	})
+}
+
+func (h *Hub) newExecutor(p *Principal, q *parley.RegisterExecutorParams) (*executor, error) {
+	if err := h.allowClaims(p, parley.MethodRegisterExecutor); err != nil {
+		return nil, err
+	}
+	if p.conn == nil {
+		return nil, parley.Refuse(parley.ErrValidationFailed, "an executor needs a connection that stays", "registerExecutor on a WebSocket")
+	}
+	if err := checkExecutor(q); err != nil {
+		return nil, err
+	}
+	for _, name := range q.Agents {
+		if !p.maySpeakAs(name) {
+			return nil, parley.Refuse(parley.ErrForbidden, "the token does not speak as "+name, "agents of the token")
+		}
+	}
+	return &executor{
+		key: executorKey(p, q.ExecutorID), id: q.ExecutorID, by: p, conn: p.conn, agents: slices.Clone(q.Agents), push: q.Mode == parley.ModePush,
+		pending: make(map[string]desk.Time), capacity: cmp.Or(q.Capacity, parley.DefaultCapacity), graceMs: cmp.Or(q.GraceMs, int64(parley.DefaultGraceMs)),
+	}, nil
+}
+
+// allowClaims refuses callers whose token cannot do what a claim is for.
+func (h *Hub) allowClaims(p *Principal, method string) error {
+	if err := h.allow(p, method); err != nil {
+		return err
+	}
+	if p.claim != nil {
+		return parley.Refuse(parley.ErrForbidden, "a token for one turn takes no others", "the token of its executor")
+	}
+	if !p.Has(parley.ScopeRead) || !p.Has(parley.ScopeWrite) {
+		return parley.Refuse(parley.ErrForbidden, method+" needs the scopes read, write and claim", "a token with these scopes")
+	}
+	return nil
+}
+
+func checkExecutor(q *parley.RegisterExecutorParams) error {
+	switch {
+	case !parley.ValidParticipantID(q.ExecutorID):
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("executorId %q is not acceptable", clipped(q.ExecutorID)), "1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not hub")
+	case len(q.Agents) < 1 || len(q.Agents) > parley.MaxExecutorAgents:
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("agents: there are %d", len(q.Agents)), fmt.Sprintf("1 to %d", parley.MaxExecutorAgents))
+	case q.Mode != "" && !q.Mode.Valid():
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("mode is %q", clipped(string(q.Mode))), "pull or push")
+	case q.Capacity != 0 && (q.Capacity < 1 || q.Capacity > parley.MaxCapacity):
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("capacity is %d", q.Capacity), fmt.Sprintf("1 to %d", parley.MaxCapacity))
+	case q.GraceMs != 0 && (q.GraceMs < parley.MinGraceMs || q.GraceMs > parley.MaxGraceMs):
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("graceMs is %d", q.GraceMs), fmt.Sprintf("%d to %d", parley.MinGraceMs, parley.MaxGraceMs))
+	case len(q.Holding) > parley.MaxHolding:
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("holding: there are %d", len(q.Holding)), fmt.Sprintf("at most %d", parley.MaxHolding))
+	}
+	seen := map[string]bool{}
+	for _, name := range q.Agents {
+		if !parley.ValidParticipantID(name) || seen[name] {
+			return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("agents: %q is no name of an agent, or there twice", clipped(name)), "different names like ids of participants")
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+// clipped keeps what is quoted back to a caller short.
+func clipped(s string) string {
+	s = strings.ToValidUTF8(s, "?")
+	if len(s) > 80 {
+		return s[:80] + "..."
+	}
+	return s
+}
+
+// register puts x in the place of what was registered under its id, and ends the claims of that which x does not go on with.
+func (t *turns) register(x *executor, holding []string, done func(parley.RegisterExecutorResult, error)) {
+	hashes := make([]fold.ClaimHash, len(holding)) // before the lock
+	for i, id := range holding {
+		hashes[i] = fold.HashClaim(id)
+	}
+	t.mu.Lock()
+	if err := t.admitLocked(x); err != nil {
+		t.mu.Unlock()
+		done(parley.RegisterExecutorResult{}, err)
+		return
+	}
+	result := parley.RegisterExecutorResult{OK: true, Holding: []string{}}
+	going := make(map[fold.ClaimHash]bool, len(holding))
+	for i, id := range holding {
+		if h := hashes[i]; t.moveLocked(h, id, x) {
+			going[h] = true
+			result.Holding = append(result.Holding, id)
+		}
+	}
+	var over []endOf
+	for h, held := range t.holdings {
+		if held.mayBe(x) && held.conn != x.conn && !going[h] {
+			over = append(over, endOf{held, h})
+		}
+	}
+	t.mu.Unlock()
+	t.endAll(over, func(ended int) {
+		result.Ended = ended
+		done(result, nil)
+		t.serve(x)
+	})
+}
+
+// admitLocked makes x the executor of its connection.
+func (t *turns) admitLocked(x *executor) error {
+	if now := x.conn.executor.Load(); now != nil && now.key != x.key {
+		return parley.Refuse(parley.ErrAlreadyExists, "the connection is registered as the executor "+now.id, "executorId "+now.id+", or another connection")
+	}
+	if x.conn.closed {
+		return parley.Refuse(parley.ErrUnavailable, "the connection has ended", "")
+	}
+	if old := t.executors[x.key]; old != nil {
+		t.removeLocked(old)
+		if old.conn != x.conn {
+			if old.conn.replaced != nil {
+				t.hub.wg.Go(old.conn.replaced)
+			}
+			t.loseLocked(old.conn)
+			old.conn.movedAll()
+			old.conn.endLocked() // what is still under way there holds nothing
+		} else {
+			x.pending = old.pending
+		}
+	}
+	t.executors[x.key] = x
+	x.conn.executor.Store(x)
+	for _, h := range t.holdings {
+		if h.conn == x.conn {
+			t.assignLocked(h, x.conn)
+		}
+	}
+	return nil
+}
+
+// renew makes p, who has shown a fresh token, the one who has registered.
+func (t *turns) renew(c *Connection, p *Principal) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	x := c.executor.Load()
+	if x == nil {
+		return
+	}
+	strange := func(name string) bool { return !p.maySpeakAs(name) }
+	if x.by.AgentID != p.AgentID || t.hub.allowClaims(p, parley.MethodRegisterExecutor) != nil || slices.ContainsFunc(x.agents, strange) {
+		t.removeLocked(x)
+		c.executor.Store(nil)
+		t.loseLocked(c)
+		return
+	}
+	x.by = p
+}
+
+// serve lets x be asked from now on.
+func (t *turns) serve(x *executor) {
+	t.mu.Lock()
+	if t.executors[x.key] != x {
+		t.mu.Unlock()
+		return
+	}
+	for _, name := range x.agents {
+		t.serving[name] = append(t.serving[name], x)
+	}
+	t.feedLocked(x)
+	t.mu.Unlock()
+}
+
+// removeLocked takes x out of all that refers to it.
+func (t *turns) removeLocked(x *executor) {
+	if t.executors[x.key] == x {
+		delete(t.executors, x.key)
+	}
+	for _, name := range x.agents {
+		t.serving[name] = slices.DeleteFunc(t.serving[name], func(o *executor) bool { return o == x })
+		if len(t.serving[name]) == 0 {
+			delete(t.serving, name)
+		}
+	}
+}
+
+// reaches reports whether x may be asked for a turn of a conversation.
+func (x *executor) reaches(h *Hub, conversation string) bool {
+	return x.by.reaches(conversation) && h.Valid(x.by) == nil
+}
+
+// maxOffered bounds the turns that one executor is asked to take at once: so many requests fit into the out-buffer of a connection that is slow.
+const maxOffered = 256
+
+// view is x as a desk sees it.
+func (x *executor) view(now desk.Time) desk.Executor {
+	if now >= x.tires {
+		x.tires = now + desk.Time(parley.MaxClaimWindowMs)
+		maps.DeleteFunc(x.pending, func(_ string, until desk.Time) bool {
+			if until > now {
+				x.tires = min(x.tires, until)
+			}
+			return until <= now
+		})
+	}
+	load := x.load + len(x.pending)
+	return desk.Executor{Key: x.key, ID: x.id, Internal: x.conn.internal, Load: load, Full: load >= x.capacity || len(x.pending) >= maxOffered}
+}
+
+// runners gives, for each agent that is run by executors, who has registered one of them; empty for the hub's own process.
+func (t *turns) runners() map[string]string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := make(map[string]string, len(t.serving))
+	for name, all := range t.serving {
+		out[name] = all[0].by.AgentID
+		if all[0].conn.internal {
+			out[name] = ""
+		}
+	}
+	return out
+}
+
+// online reports whether an executor of an agent is registered that a seat would take.
+func (t *turns) online(seat parley.Participant) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.ContainsFunc(t.serving[fold.AgentName(seat)], func(x *executor) bool {
+		return fold.InPlace(seat.Executor, x.conn.internal) && (x.push || x.by.AgentID == seat.ID) // one that is asked nothing looks at its own seat
+	})
+}

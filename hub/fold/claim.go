@@ -1,0 +1,285 @@
+package fold
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/internal/rule"
+)
+
+// ClaimHash is the SHA-256 of a claim's id, which is its secret.
+type ClaimHash [sha256.Size]byte
+
+// HashClaim gives the hash of an id.
+func HashClaim(id string) ClaimHash { return sha256.Sum256([]byte(id)) }
+
+// String writes the hash as events do.
+func (h ClaimHash) String() string { return hex.EncodeToString(h[:]) }
+
+// ParseClaimHash reads what String writes.
+func ParseClaimHash(s string) (ClaimHash, bool) {
+	h, ok := ParseAttachmentHash(s) // written alike
+	return ClaimHash(h), ok
+}
+
+// claimPrefix begins the ids of claims: clm_<turn>_<random>, so that claimTurn need not name the turn.
+const claimPrefix = "clm_"
+
+// ClaimID makes the id of a claim of a turn.
+func ClaimID(turn int64, random string) string {
+	return claimPrefix + strconv.FormatInt(turn, 10) + "_" + random
+}
+
+// ClaimTurn gives the turn that an id is for.
+func ClaimTurn(id string) (int64, bool) {
+	rest, ok := strings.CutPrefix(id, claimPrefix)
+	number, _, found := strings.Cut(rest, "_")
+	turn, err := strconv.ParseInt(number, 10, 64)
+	return turn, ok && found && err == nil && turn > 0 && len(id) <= parley.MaxKeyBytes
+}
+
+// Claim is the claim that stands. It does not change.
+type Claim struct {
+	Hash       ClaimHash
+	Turn       int64
+	AgentID    string
+	ExecutorID string
+	Attempt    int
+	// Seq and At are those of turn_claimed.
+	Seq int64
+	At  parley.Timestamp
+	// RenewedSeq and RenewedAt are those of the event from which DurationMs counts.
+	RenewedSeq int64
+	RenewedAt  parley.Timestamp
+	DurationMs int64
+	// HeldMs is how long it has stood at least, by its renewals: each comes when half of the time is over. Who has watched it for longer knows more.
+	HeldMs int64
+	// GraceMs is 0 when no connection holds it: then only the deadline ends it.
+	GraceMs int64
+	// Passed, MessageSeq, MessageBy and OtherSeq are the state's when it was taken: they count again when what was said under it is withdrawn.
+	Passed               []string
+	MessageSeq, OtherSeq int64
+	MessageBy            string
+	// Internal is true when its executor is a part of a hub.
+	Internal bool
+}
+
+// EndedClaim is the claim that has ended last.
+type EndedClaim struct {
+	Hash    ClaimHash
+	Turn    int64
+	AgentID string
+	Reason  parley.ClaimEnd
+}
+
+// Try is what has become of the current turn's claims of one agent.
+type Try struct {
+	AgentID  string
+	Attempts int
+	// Since is the seq of the event that ended the last claim, or offered the turn anew.
+	Since    int64
+	Reoffers int
+	Ended    []EndedBy
+	Used     []ClaimHash
+}
+
+// EndedBy counts the claims of the turn that an executor has lost or given back since it was offered anew.
+type EndedBy struct {
+	ExecutorID string
+	Claims     int
+}
+
+// Withdrawn is a range of a turn's messages and traces that counts no more. To is the seq of the claim_ended behind it.
+type Withdrawn struct {
+	Turn, From, To int64
+}
+
+// IsWithdrawn reports whether the message or trace of a seq has been withdrawn. In such a range there are none but those of the one turn.
+func (s *State) IsWithdrawn(seq int64) bool {
+	i, _ := slices.BinarySearchFunc(s.Withdrawn, seq, func(w Withdrawn, seq int64) int { return cmp.Compare(w.To, seq+1) })
+	return i < len(s.Withdrawn) && s.Withdrawn[i].From <= seq
+}
+
+// Attempts counts the failed claims of an agent in the current turn.
+func (s *State) Attempts(agent string) int { return s.try(agent).Attempts }
+
+// try gives what an agent has tried in the current turn.
+func (s *State) try(agent string) Try {
+	if i := s.tryIndex(agent); i >= 0 {
+		return s.Tries[i]
+	}
+	return Try{AgentID: agent}
+}
+
+func (s *State) tryIndex(agent string) int {
+	return slices.IndexFunc(s.Tries, func(t Try) bool { return t.AgentID == agent })
+}
+
+// withTry gives the state with t in the place of what its agent had tried.
+func (s State) withTry(t Try) State {
+	s.Tries = slices.Clone(s.Tries)
+	if i := s.tryIndex(t.AgentID); i >= 0 {
+		s.Tries[i] = t
+	} else {
+		s.Tries = append(s.Tries, t)
+	}
+	return s
+}
+
+// used reports whether a claim of the current turn had this id.
+func (s *State) used(h ClaimHash) bool {
+	return slices.ContainsFunc(s.Tries, func(t Try) bool { return slices.Contains(t.Used, h) })
+}
+
+func (s State) applyClaimed(e *parley.Event, sys *parley.System) (State, error) {
+	h, ok := ParseClaimHash(sys.ClaimHash)
+	seat := s.Seat(sys.AgentID)
+	switch {
+	case !ok || sys.DurationMs < 1 || sys.Attempt < 1:
+		return s, fmt.Errorf("event %d: turn_claimed without hash, duration or attempt", e.Seq)
+	case s.Claim != nil:
+		return s, fmt.Errorf("event %d: a second claim on turn %d", e.Seq, s.Claim.Turn)
+	case sys.Turn != s.CurrentTurn():
+		return s, fmt.Errorf("event %d: a claim on turn %d where %d is current", e.Seq, sys.Turn, s.CurrentTurn())
+	case seat < 0 || s.Open && s.Owner != sys.AgentID:
+		return s, fmt.Errorf("event %d: a claim of %s in the turn of %s", e.Seq, sys.AgentID, s.Owner)
+	case s.used(h) && rule.FreshID.Holds():
+		return s, fmt.Errorf("event %d: the id of a claim that has ended", e.Seq)
+	}
+	s.Claim = &Claim{
+		Hash: h, Turn: sys.Turn, AgentID: sys.AgentID, ExecutorID: sys.ExecutorID, Attempt: sys.Attempt, Seq: e.Seq, At: e.At,
+		RenewedSeq: e.Seq, RenewedAt: e.At, DurationMs: sys.DurationMs, GraceMs: sys.GraceMs,
+		Passed: s.Passed, MessageSeq: s.MessageSeq, MessageBy: s.MessageBy, OtherSeq: s.OtherSeq, Internal: sys.Internal,
+	}
+	s.Spoke = slices.Clone(s.Spoke)
+	s.Spoke[seat].ExecutorID = sys.ExecutorID
+	return s, nil
+}
+
+func (s State) applyRenewed(e *parley.Event, sys *parley.System) (State, error) {
+	if err := s.checkClaim(e, sys); err != nil {
+		return s, err
+	}
+	if sys.DurationMs < 1 {
+		return s, fmt.Errorf("event %d: claim_renewed without a duration", e.Seq)
+	}
+	c := *s.Claim
+	if full := s.Limits.TurnTimeout(); c.DurationMs >= full && sys.DurationMs >= full {
+		c.HeldMs = min(c.HeldMs+full/2, s.Limits.MaxClaim())
+	}
+	c.RenewedSeq, c.RenewedAt, c.DurationMs = e.Seq, e.At, sys.DurationMs
+	s.Claim = &c
+	return s, nil
+}
+
+// checkClaim holds an event about a claim against the one that stands.
+func (s *State) checkClaim(e *parley.Event, sys *parley.System) error {
+	h, ok := ParseClaimHash(sys.ClaimHash)
+	if !ok || s.Claim == nil || s.Claim.Hash != h {
+		return fmt.Errorf("event %d: %s of a claim that does not stand", e.Seq, sys.Kind)
+	}
+	return nil
+}
+
+func (s State) applyClaimEnded(e *parley.Event, sys *parley.System) (State, error) {
+	if err := s.checkClaim(e, sys); err != nil {
+		return s, err
+	}
+	if sys.ResetFrom != 0 && (!s.Open || sys.ResetFrom != s.WordsFrom) {
+		return s, fmt.Errorf("event %d: resetFrom %d where the turn's words begin at %d", e.Seq, sys.ResetFrom, s.WordsFrom)
+	}
+	reason := parley.ClaimEnd(sys.Reason)
+	t := s.try(s.Claim.AgentID)
+	t.Since = e.Seq
+	t.Used = append(slices.Clone(t.Used), s.Claim.Hash)
+	if reason.IsAttempt() {
+		t.Attempts++
+		t.Ended = countEnded(t.Ended, s.Claim.ExecutorID)
+	}
+	s = s.withTry(t)
+	if sys.ResetFrom != 0 {
+		s.Withdrawn = append(slices.Clone(s.Withdrawn), Withdrawn{Turn: s.Turn, From: sys.ResetFrom, To: e.Seq})
+		s.WordsFrom, s.Passed = 0, s.Claim.Passed
+		s.MessageSeq, s.MessageBy, s.OtherSeq = s.Claim.MessageSeq, s.Claim.MessageBy, s.Claim.OtherSeq
+	}
+	return s.endClaim(reason), nil
+}
+
+// endClaim takes the claim away, if one stands.
+func (s State) endClaim(reason parley.ClaimEnd) State {
+	if s.Claim != nil {
+		s.Ended = &EndedClaim{Hash: s.Claim.Hash, Turn: s.Claim.Turn, AgentID: s.Claim.AgentID, Reason: reason}
+		s.Claim = nil
+	}
+	return s
+}
+
+func countEnded(ended []EndedBy, executor string) []EndedBy {
+	ended = slices.Clone(ended)
+	for i := range ended {
+		if ended[i].ExecutorID == executor {
+			ended[i].Claims++
+			return ended
+		}
+	}
+	return append(ended, EndedBy{ExecutorID: executor, Claims: 1})
+}
+
+// EndedClaims counts the claims that an executor has lost or given back among ended.
+func EndedClaims(ended []EndedBy, executor string) int {
+	for _, e := range ended {
+		if e.ExecutorID == executor {
+			return e.Claims
+		}
+	}
+	return 0
+}
+
+func (s State) applyTurnEnded(e *parley.Event, sys *parley.System, size int) (State, error) {
+	seat := s.Seat(sys.AgentID)
+	if sys.Turn != s.CurrentTurn() || seat < 0 {
+		return s, fmt.Errorf("event %d: the end of turn %d of %s where %d is current", e.Seq, sys.Turn, sys.AgentID, s.CurrentTurn())
+	}
+	s = s.endClaim(parley.ClaimTurnEnded)
+	s.Events++ // else who yields again and again is bounded by nothing
+	s.Bytes += int64(size)
+	s.Turn = sys.Turn
+	s = s.endTurn(e.Seq, sys.AgentID)
+	if s.kindOf(sys.AgentID) != parley.KindHuman {
+		s.Autonomous++
+	}
+	if !slices.Contains(s.Passed, sys.AgentID) {
+		s.Passed = append(slices.Clone(s.Passed), sys.AgentID)
+	}
+	s.Choice = s.afterPass(sys.AgentID)
+	return s, nil
+}
+
+// endTurn counts the end of a turn of a participant and clears what belonged to it.
+func (s State) endTurn(seq int64, who string) State {
+	s.Turns++
+	s.LastHad = who
+	s.Open, s.Owner, s.Tries, s.WordsFrom, s.FloorSeq = false, "", nil, 0, seq
+	return s
+}
+
+func (s *State) kindOf(id string) parley.ParticipantKind {
+	if i := s.Seat(id); i >= 0 {
+		return s.Participants[i].Kind
+	}
+	return ""
+}
+
+func (s State) applyReoffered(e *parley.Event, sys *parley.System) (State, error) {
+	if s.Claim != nil || sys.Turn != s.CurrentTurn() || s.Seat(sys.AgentID) < 0 {
+		return s, fmt.Errorf("event %d: turn %d of %s is offered anew where it cannot be", e.Seq, sys.Turn, sys.AgentID)
+	}
+	t := s.try(sys.AgentID)
+	return s.withTry(Try{AgentID: t.AgentID, Since: e.Seq, Reoffers: t.Reoffers + 1, Used: t.Used}), nil
+}

@@ -1,0 +1,145 @@
+package fold
+
+import (
+	"fmt"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/internal/rule"
+)
+
+// holds refuses a call about a claim that does not stand for its caller.
+func (d *decision) holds() bool {
+	c := d.s.Claim
+	if c == nil || d.c.Named == nil || c.Hash != *d.c.Named || c.AgentID != d.c.From || !d.sameExecutor(c) {
+		d.refuseLost()
+		return false
+	}
+	return true
+}
+
+// renew is renewClaim. It is written only when less than half of the time is left, so it costs about one event in half a duration. The hub's own
+// renewal may make the time shorter.
+func (d *decision) renew() {
+	if d.c.From != parley.HubID && !d.holds() {
+		return
+	}
+	c, own := d.s.Claim, d.c.From == parley.HubID
+	if c == nil || c.Hash != *d.c.Named || own && d.c.RenewedSeq != c.RenewedSeq {
+		return // the hub's own, too late
+	}
+	d.out.Claim, d.out.Seq, d.out.Turn, d.out.RestsOn = c, c.RenewedSeq, c.Turn, c.RenewedSeq
+	grant := min(d.s.Limits.TurnTimeout(), d.s.Limits.MaxClaim()-max(d.c.HeldMs, c.HeldMs))
+	if !rule.RenewCap.Holds() {
+		grant = d.s.Limits.TurnTimeout()
+	}
+	switch {
+	case d.c.ShortenMs > 0 && d.c.ShortenMs < d.c.LeftMs:
+		grant = d.c.ShortenMs
+	case d.c.ShortenMs > 0, !own && d.c.LeftMs*2 >= d.s.Limits.TurnTimeout(), grant <= d.c.LeftMs, !rule.RenewLog.Holds():
+		return
+	}
+	d.add(d.system(parley.System{Kind: parley.KindClaimRenewed, Turn: c.Turn, ClaimHash: c.Hash.String(), DurationMs: grant}))
+	d.out.Claim = d.s.Claim
+}
+
+// release is releaseClaim.
+func (d *decision) release() {
+	if !d.holds() {
+		return
+	}
+	agent := d.s.Claim.AgentID
+	d.addClaimEnded(d.c.Reason)
+	if d.c.Reason == parley.ClaimYielded {
+		d.addTurnEnded(agent, parley.TurnYielded, "")
+		return
+	}
+	d.exhausted(agent)
+}
+
+// endClaim is the hub's: nobody is told.
+func (d *decision) endClaim() {
+	c := d.s.Claim
+	if c == nil || c.Hash != *d.c.Named || (d.c.RenewedSeq != 0 && d.c.RenewedSeq != c.RenewedSeq) {
+		return
+	}
+	d.addClaimEnded(d.c.Reason)
+	d.exhausted(c.AgentID)
+}
+
+// addClaimEnded writes claim_ended. What a failed attempt has said is withdrawn with the same event; what a yielding agent has said stays.
+func (d *decision) addClaimEnded(reason parley.ClaimEnd) {
+	sys := parley.System{
+		Kind: parley.KindClaimEnded, Turn: d.s.Claim.Turn, ClaimHash: d.s.Claim.Hash.String(), Reason: string(reason), Detail: d.c.Detail,
+	}
+	if reason != parley.ClaimYielded && rule.ResetAtomic.Holds() {
+		sys.ResetFrom = d.s.WordsFrom
+	}
+	d.add(d.system(sys))
+}
+
+// addTurnEnded writes turn_ended, and closes the conversation if that reaches a limit.
+func (d *decision) addTurnEnded(agent string, reason parley.TurnEnd, detail string) {
+	if !rule.TurnEnd.Holds() {
+		return
+	}
+	ok := d.add(d.system(parley.System{
+		Kind: parley.KindTurnEnded, Turn: d.s.CurrentTurn(), AgentID: agent, Reason: string(reason), Detail: detail,
+	}))
+	if ok {
+		d.closeAtLimit()
+	}
+}
+
+// exhausted goes on as onTurnTimeout says when the attempts of an agent are used up. An offer anew waits for its time.
+func (d *decision) exhausted(agent string) {
+	if d.s.try(agent).Attempts >= d.s.Limits.Attempts() {
+		d.giveUp(agent, parley.ReasonAttempts)
+	}
+}
+
+// giveUp ends a turn that nobody brings to an end.
+func (d *decision) giveUp(agent, reason string) {
+	switch d.s.Limits.AtTurnTimeout() {
+	case parley.TurnSkip:
+		d.addTurnEnded(agent, parley.TurnSkipped, reason)
+	case parley.TurnClose:
+		d.hubClose(parley.Outcome{Status: parley.OutcomeFailed, Reason: reason}, closingTexts[reason])
+	}
+}
+
+// timeout is the hub's: a turn was not taken in time.
+func (d *decision) timeout() {
+	for _, a := range d.s.Asks() {
+		if a.AgentID != d.c.AgentID || a.Since != d.c.Since || a.TimeoutMs == 0 {
+			continue
+		}
+		reason := parley.ReasonTurnTimeout
+		if a.Attempts >= d.s.Limits.Attempts() {
+			reason = parley.ReasonAttempts
+		}
+		d.giveUp(a.AgentID, reason)
+		if d.s.Limits.AtTurnTimeout() == parley.TurnReoffer && (a.Attempts > 0 || d.c.Asked) {
+			d.add(d.system(parley.System{Kind: parley.KindTurnReoffered, Turn: a.Turn, AgentID: a.AgentID}))
+		}
+		return
+	}
+}
+
+// cancel is cancelTurn.
+func (d *decision) cancel() {
+	current, f := d.s.CurrentTurn(), d.s.floor()
+	answered := d.s.LastSpeaker
+	human := d.s.kindOf(d.c.From) == parley.KindHuman
+	switch {
+	case !d.c.Admin && !human && (answered == "" || d.c.From != answered):
+		d.refuse(parley.ErrForbidden, "only human participants, the author of the message that is answered, and admins cancel a turn", "")
+	case d.c.Turn < current:
+		d.refuseTurn(parley.ErrTurnClosed, fmt.Sprintf("turn %d has ended", d.c.Turn), fmt.Sprintf("turn %d", current))
+	case d.c.Turn > current:
+		d.refuseTurn(parley.ErrTurnConflict, fmt.Sprintf("turn %d is not reached", d.c.Turn), fmt.Sprintf("turn %d", current))
+	case f.Anyone:
+		d.refuseTurn(parley.ErrTurnConflict, fmt.Sprintf("turn %d belongs to nobody yet", d.c.Turn), "a turn that is open, claimed, or one participant's")
+	default:
+		d.addTurnEnded(f.Speaker, parley.TurnCanceled, d.c.Detail)
+	}
+}

@@ -1,0 +1,33 @@
+package fold_test
+
+import (
+	"testing"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+// TestStale: what a hub has decided of its own does nothing when the log has moved past that.
+func TestStale(t *testing.T) {
+	s := &story{t: t, state: fold.State{ID: "x"}, keys: fold.Keys{}}
+	s.create(roundRobin, "", &parley.Limits{MaxAttempts: 5, OnTurnTimeout: parley.TurnSkip}, agentsAnd("h", "a", "b")...)
+	given := s.state.Asks()[0].Since
+	s.take("a", "a1")
+	first := *s.state.Claim
+	s.renew("a", 30_000, 1)
+	expire := fold.Command{Verb: fold.EndClaim, From: parley.HubID, Named: &first.Hash, RenewedSeq: first.RenewedSeq, Reason: parley.ClaimExpired}
+	s.wantNothing("the deadline of a claim that was renewed", expire)
+	s.lapse(parley.ClaimExpired)
+	s.wantNothing("the time of a turn that was claimed since", fold.Command{Verb: fold.Timeout, From: parley.HubID, AgentID: "a", Since: given, Asked: true})
+	s.take("a", "a2")
+	expire.RenewedSeq = 0
+	s.wantNothing("the end of a claim before this", expire)
+}
+
+func (s *story) wantNothing(what string, c fold.Command) {
+	s.t.Helper()
+	c.Now = s.now
+	if d := fold.Decide(s.state, s.keys, c); len(d.Events) > 0 || d.Err != nil {
+		s.t.Errorf("%s: %d events, %v", what, len(d.Events), d.Err)
+	}
+}

@@ -1,0 +1,160 @@
+package fold
+
+import (
+	"fmt"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/internal/rule"
+)
+
+// named is the claim of the current turn that the command names or its connection implies.
+func (d *decision) named() *ClaimHash {
+	switch {
+	case d.c.Named != nil:
+		return d.c.Named
+	case d.c.Implied != nil && d.c.ImpliedTurn == d.s.CurrentTurn():
+		return d.c.Implied
+	}
+	return nil
+}
+
+// underClaim holds an append of who has the floor against the claim that stands: the fence.
+func (d *decision) underClaim() bool {
+	named, claim := d.named(), d.s.Claim
+	switch {
+	case named == nil && claim == nil:
+		return true
+	case named == nil:
+		d.refuseTurn(parley.ErrClaimRequired, fmt.Sprintf("turn %d is claimed, and the call does not name the claim", claim.Turn), "claimId")
+	case claim == nil && rule.StaleRef.Holds():
+		d.refuseLost()
+	case claim != nil && claim.Hash != *named:
+		d.refuseLost()
+	case claim != nil && !d.sameExecutor(claim):
+		d.refuseTurn(parley.ErrClaimLost, "the claim is another executor's", "the executor that took it")
+	default:
+		return true
+	}
+	return false
+}
+
+// sameExecutor reports whether the caller may be the executor of the claim: a connection that is registered as another one may not. A claim that was taken
+// before its holder was registered, or without a connection, is no other executor's.
+func (d *decision) sameExecutor(c *Claim) bool {
+	return d.c.Executor.ID == "" || c.ExecutorID == "" || d.c.Executor.ID == c.ExecutorID
+}
+
+func (d *decision) refuseLost() {
+	d.refuseTurn(parley.ErrClaimLost, "the claim does not stand, or no longer", "")
+}
+
+// claims lets an agent's unfinished message or trace take the claim of its turn.
+func (d *decision) claims() bool {
+	seat := d.s.Seat(d.c.From)
+	unfinished := d.c.Verb == Trace || !d.c.Finality.Final()
+	if !unfinished || d.s.Claim != nil || !d.s.Participants[seat].Kind.Claims() || !rule.AutoClaim.Holds() {
+		return true
+	}
+	if !d.mayTake(seat) {
+		return false
+	}
+	return d.addClaim()
+}
+
+// mayTake refuses a claim that was not offered, by who has the floor.
+func (d *decision) mayTake(seat int) bool {
+	p := d.s.Participants[seat]
+	t := d.s.try(p.ID)
+	switch {
+	case !d.inPlace(p):
+	case t.Attempts >= d.s.Limits.Attempts():
+		d.refuseTurn(parley.ErrNotYourTurn, fmt.Sprintf("the %d attempts of turn %d are used up", t.Attempts, d.s.CurrentTurn()), "")
+	case d.c.Others && EndedClaims(t.Ended, d.c.Executor.ID) > 0 && rule.PullOnce.Holds():
+		d.refuseTurn(parley.ErrNotYourTurn, "this executor has had the turn, and another is asked to take it", "a request_turn")
+	default:
+		return true
+	}
+	return false
+}
+
+// inPlace refuses executors that run where the seat does not want it.
+func (d *decision) inPlace(p parley.Participant) bool {
+	if InPlace(p.Executor, d.c.Executor.Internal) {
+		return true
+	}
+	d.refuse(parley.ErrForbidden, fmt.Sprintf("the agent of %s runs elsewhere", p.ID), fmt.Sprintf("an executor that is %s", p.Executor))
+	return false
+}
+
+// InPlace reports whether an executor may run the agent of a seat.
+func InPlace(p parley.ExecutorPlace, internal bool) bool {
+	return p == "" || p == parley.ExecutorAny || (p == parley.ExecutorInternal) == internal
+}
+
+// addClaim writes turn_claimed for who has the floor.
+func (d *decision) addClaim() bool {
+	ok := d.add(d.system(parley.System{
+		Kind: parley.KindTurnClaimed, Turn: d.s.CurrentTurn(), AgentID: d.c.From, ExecutorID: d.c.Executor.ID,
+		Attempt: d.s.try(d.c.From).Attempts + 1, ClaimHash: d.c.New.String(), DurationMs: d.s.Limits.TurnTimeout(), GraceMs: d.c.GraceMs,
+		UpTo: d.s.Seq, Internal: d.c.Executor.Internal, Runner: d.runner(),
+	}))
+	d.out.Claimed, d.out.Claim = ok, d.s.Claim
+	return ok
+}
+
+// runner is who takes a claim for another, for the log: the agent on a seat may be anybody's whom the creator has named.
+func (d *decision) runner() string {
+	if d.c.By == d.c.From {
+		return ""
+	}
+	return d.c.By
+}
+
+// take is claimTurn. From has a seat.
+func (d *decision) take() {
+	if !d.takesPart() {
+		return
+	}
+	current, f, seat := d.s.CurrentTurn(), d.s.floor(), d.s.Seat(d.c.From)
+	claim := d.s.Claim
+	switch named := d.takes(); {
+	case claim != nil && named != nil && claim.Hash == *named && claim.AgentID == d.c.From && d.sameExecutor(claim):
+		d.out.Seq, d.out.Turn, d.out.Duplicate, d.out.RestsOn, d.out.Claim = claim.Seq, claim.Turn, true, claim.Seq, claim
+	case !d.s.Participants[seat].Kind.Claims():
+		d.refuse(parley.ErrForbidden, fmt.Sprintf("%s is a %s: only agents and tools claim", d.c.From, d.s.Participants[seat].Kind), "")
+	case d.c.Turn < current && d.c.Named == nil:
+		d.refuseTurn(parley.ErrTurnClosed, fmt.Sprintf("turn %d has ended", d.c.Turn), fmt.Sprintf("turn %d", current))
+	case d.c.Named != nil && rule.FreshID.Holds() && (d.c.Turn != current || d.s.used(*d.c.Named) || !d.c.Offered || claim != nil || !f.holds(d.c.From)):
+		d.refuseLost()
+	case !f.holds(d.c.From):
+		d.refuseTurn(parley.ErrNotYourTurn, fmt.Sprintf("%s has the floor", f.Speaker), "")
+	case d.c.Turn > current:
+		d.refuseTurn(parley.ErrTurnConflict, fmt.Sprintf("turn %d is not reached", d.c.Turn), fmt.Sprintf("turn %d", current))
+	case claim != nil:
+		d.refuseTurn(parley.ErrClaimLost, "another executor has claimed the turn", "")
+	case d.c.Named != nil:
+		d.takeOffered(seat)
+	case d.mayTake(seat):
+		d.addClaim()
+	}
+}
+
+// takes is the claim that claimTurn would meet: the one it names, or the one that its connection has on that turn.
+func (d *decision) takes() *ClaimHash {
+	if d.c.Named == nil && d.c.Implied != nil && d.c.ImpliedTurn == d.c.Turn {
+		return d.c.Implied
+	}
+	return d.c.Named
+}
+
+// takeOffered takes a turn that was offered.
+func (d *decision) takeOffered(seat int) {
+	p := d.s.Participants[seat]
+	switch {
+	case !d.inPlace(p):
+	case d.s.try(p.ID).Attempts >= d.s.Limits.Attempts():
+		d.refuseLost()
+	default:
+		d.addClaim()
+	}
+}

@@ -1,0 +1,75 @@
+package fold_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+// after says a final message of somebody who has read up to a seq.
+func (s *story) after(from string, seq int64) error {
+	s.t.Helper()
+	return fold.Decide(s.state, s.keys, fold.Command{
+		Verb: fold.Message, From: from, Finality: turn, Payload: text("words of " + from), AfterSeq: &seq, Now: s.now,
+	}).Err
+}
+
+// TestAfterSeqPassesOverWithdrawnWords: who has read all that still counts is not told that somebody has spoken since; who has not is.
+func TestAfterSeqPassesOverWithdrawnWords(t *testing.T) {
+	for _, end := range []parley.ClaimEnd{parley.ClaimExpired, parley.ClaimDisconnected, parley.ClaimRestarted} {
+		s := &story{t: t, state: fold.State{ID: "x"}, keys: fold.Keys{}}
+		s.create(roundRobin, "h", &parley.Limits{MaxAttempts: 1, OnTurnTimeout: parley.TurnSkip}, agentsAnd("h", "a", "b")...)
+		s.say("h", turn)
+		read := s.state.Seq
+		s.take("a", "a1").say("a", none).say("a", none)
+		if err := s.after("a", read); err == nil {
+			t.Fatal("a speaks without the claim")
+		}
+		s.lapse(end)
+		if end == parley.ClaimRestarted { // no attempt: the turn is still a's
+			s.cancel("h")
+		}
+		if speaker := s.state.Floor().Speaker; speaker != "b" {
+			t.Fatalf("%s: %s has the floor", end, speaker)
+		}
+		if err := s.after("b", read); err != nil {
+			t.Errorf("%s: nothing that counts was said after seq %d: %v", end, read, err)
+		}
+		if err := s.after("b", read-1); !errors.Is(err, parley.ErrTurnConflict) {
+			t.Errorf("%s: h has spoken after seq %d: %v", end, read-1, err)
+		}
+		s.say("b", turn)
+		if err := s.after("h", read); !errors.Is(err, parley.ErrTurnConflict) {
+			t.Errorf("%s: b has spoken after seq %d: %v", end, read, err)
+		}
+	}
+}
+
+// TestYieldedWordsCount: what was said before a turn was passed on stands, also for afterSeq.
+func TestYieldedWordsCount(t *testing.T) {
+	s := &story{t: t, state: fold.State{ID: "x"}, keys: fold.Keys{}}
+	s.create(roundRobin, "h", nil, agentsAnd("h", "a", "b")...)
+	s.say("h", turn)
+	read := s.state.Seq
+	s.take("a", "a1").say("a", none).release("a", parley.ClaimYielded)
+	if err := s.after("b", read); !errors.Is(err, parley.ErrTurnConflict) {
+		t.Errorf("a has spoken after seq %d: %v", read, err)
+	}
+}
+
+// TestRunner: turn_claimed names who has taken the claim only where that is not the participant.
+func TestRunner(t *testing.T) {
+	for by, want := range map[string]string{"": "", "a": "", "mallory": "mallory"} {
+		s := &story{t: t, state: fold.State{ID: "x"}, keys: fold.Keys{}}
+		s.create(roundRobin, "", nil, seats("a")...)
+		d := fold.Decide(s.state, s.keys, fold.Command{Verb: fold.Take, From: "a", By: by, Turn: 1, New: fold.HashClaim("clm_1_x"), Now: s.now})
+		if d.Err != nil || len(d.Events) != 1 {
+			t.Fatalf("%q: %+v", by, d)
+		}
+		if sys, err := d.Events[0].Event.System(); err != nil || sys.Runner != want {
+			t.Errorf("%q: %s, %v", by, d.Events[0].Data, err)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package hub
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/hub/journal/memory"
+)
+
+// lateJournal tells the outcome of a commit a while after it.
+type lateJournal struct {
+	*memory.Journal
+}
+
+const outcomeLate = 100 * time.Millisecond
+
+func (j lateJournal) Submit(b journal.Batch) {
+	done := b.Done
+	b.Done = func(h journal.Head, err error) { time.AfterFunc(outcomeLate, func() { done(h, err) }) }
+	j.Journal.Submit(b)
+}
+
+// TestRefusalBehindOwnAppend: a hub that does not know yet that its own append is committed decides on that. What another hub has written behind it counts
+// all the same: who holds the other hub's claim is not told that it is lost.
+func TestRefusalBehindOwnAppend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := memory.New()
+		t.Cleanup(func() { _ = j.Close() })
+		late, other := openShared(t, lateJournal{j}), openShared(t, j)
+		id := begin(t, other, parley.Limits{}, parley.Participant{ID: "a", Kind: parley.KindAgent})
+		synctest.Wait()
+
+		noted, renewed := make(chan error, 1), make(chan error, 1)
+		late.SendNote(late.LocalPrincipal("a"), &parley.SendNoteParams{ConversationID: id, Payload: parley.Note{Schema: "s", Data: []byte(`1`)}},
+			func(_ parley.SeqResult, err error) { noted <- err })
+		synctest.Wait()
+		c, err := other.Client(other.LocalPrincipal("a")).ClaimTurn(t.Context(), &parley.ClaimTurnParams{ConversationID: id, Turn: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		late.RenewClaim(late.LocalPrincipal("a"), &parley.RenewClaimParams{ConversationID: id, ClaimID: c.ClaimID},
+			func(_ parley.RenewClaimResult, err error) { renewed <- err })
+		if len(noted) > 0 || len(renewed) > 0 {
+			t.Fatal("the note was answered before its commit was known")
+		}
+		if err := <-noted; err != nil {
+			t.Fatal(err)
+		}
+		if err := <-renewed; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// openShared opens one of several hubs on a journal.
+func openShared(t *testing.T, j journal.Journal) *Hub {
+	t.Helper()
+	h, err := Open(j, &Options{shared: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	return h
+}

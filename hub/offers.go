@@ -1,0 +1,134 @@
+package hub
+
+import (
+	"slices"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/desk"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+// wanted is an executor that is waited for: of an agent, inside the hub or not.
+type wanted struct {
+	agent    string
+	internal bool
+}
+
+// waitLocked keeps the index of who waits for which executors.
+func (t *turns) waitLocked(id string, p *place) {
+	for _, w := range p.wants {
+		if !p.Waits(w.agent, w.internal) {
+			delete(t.waiting[w], id)
+			if len(t.waiting[w]) == 0 {
+				delete(t.waiting, w)
+			}
+		}
+	}
+	p.wants = p.wants[:0:0]
+	for _, name := range p.Agents() {
+		for _, w := range []wanted{{name, false}, {name, true}} {
+			t.wantLocked(id, p, w)
+		}
+	}
+}
+
+func (t *turns) wantLocked(id string, p *place, w wanted) {
+	if !p.Waits(w.agent, w.internal) {
+		return
+	}
+	if t.waiting[w] == nil {
+		t.waiting[w] = make(map[string]struct{})
+	}
+	t.waiting[w][id] = struct{}{}
+	p.wants = append(p.wants, w)
+}
+
+// feedLocked asks x for what waits, while it has room; what has taken its place, where it was registered anew.
+func (t *turns) feedLocked(x *executor) {
+	if x = t.executors[x.key]; x == nil || !x.push {
+		return
+	}
+	now := t.now()
+	if x.view(now).Full || t.hub.Valid(x.by) != nil {
+		return
+	}
+	for _, name := range x.agents {
+		for id := range t.waiting[wanted{name, x.conn.internal}] {
+			p := t.desks[id]
+			if !x.by.reaches(id) || !p.Due(now, name, x.conn.internal) {
+				continue
+			}
+			if x.view(now).Full {
+				return
+			}
+			t.stepLocked(id, p, true)
+		}
+	}
+}
+
+// stepLocked lets a desk ask executors, and sets its alarm. It gives the commands that are due, unless they are left for later.
+func (t *turns) stepLocked(id string, p *place, later bool) []fold.Command {
+	now := t.now()
+	todo := p.Step(desk.World{
+		Now: now, Later: later, Shared: t.hub.opts.shared,
+		Executors: func(agent string) []desk.Executor { return t.candidatesLocked(id, agent, now) },
+		Mint: func(turn int64) (string, fold.ClaimHash) {
+			claim := t.hub.newClaim(turn)
+			return claim, fold.HashClaim(claim)
+		},
+	})
+	for _, r := range todo.Requests {
+		t.requestLocked(id, p, &r, now)
+	}
+	if todo.At != 0 {
+		t.alarm.set(id, parley.Timestamp(todo.At))
+	}
+	return todo.Commands
+}
+
+// newClaim makes the id of a claim.
+func (h *Hub) newClaim(turn int64) string { return fold.ClaimID(turn, h.opts.NewID("")) }
+
+func (t *turns) candidatesLocked(id, agent string, now desk.Time) []desk.Executor {
+	var all []desk.Executor
+	for _, x := range t.serving[agent] {
+		if x.push && x.reaches(t.hub, id) {
+			all = append(all, x.view(now))
+		}
+	}
+	return all
+}
+
+func (t *turns) requestLocked(id string, p *place, r *desk.Request, now desk.Time) {
+	x := t.executors[r.Executor]
+	if x == nil || x.conn.notify == nil {
+		return
+	}
+	t.counts.offers++
+	x.pending[id] = now + desk.Time(p.WindowMs())
+	x.tires = min(x.tires, x.pending[id])
+	t.alarm.set(id, parley.Timestamp(x.pending[id])) // then it may have room for another
+	p.asked = append(p.asked, x)
+	x.conn.notify(parley.ExecutorNotification{RequestTurn: &parley.RequestTurn{
+		ConversationID: id, AgentID: r.AgentID, Agent: r.Agent, Turn: r.Turn, ClaimID: r.ClaimID, Attempt: r.Attempts + 1, SinceSeq: r.SinceSeq,
+		DeadlineMs: int64(now) + p.DurationMs(), ClaimWindowMs: p.WindowMs(),
+	}})
+}
+
+// tireLocked gives the executors that were asked long enough their room back, for what else waits.
+func (t *turns) tireLocked(id string, p *place) {
+	now := t.now()
+	var free []*executor
+	p.asked = slices.DeleteFunc(p.asked, func(x *executor) bool {
+		until, ok := x.pending[id]
+		if ok && until > now {
+			return false
+		}
+		delete(x.pending, id)
+		free = append(free, x)
+		return true
+	})
+	for _, x := range free {
+		t.feedLocked(x)
+	}
+}

@@ -1,0 +1,197 @@
+package policy
+
+import (
+	"fmt"
+	"regexp/syntax"
+	"strings"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/cost"
+	"cel.dev/cel-go/common/operators"
+	"cel.dev/cel-go/common/overloads"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/common/types/traits"
+
+	"github.com/parleyhub/parley"
+)
+
+const (
+	// maxPattern bounds the instructions of one regular expression.
+	maxPattern = 256
+	// maxWritten bounds what is written out to count them.
+	maxWritten = 4096
+	// patternSteps is how many steps of a regular expression cost 1: so many bytes of text, times its instructions.
+	patternSteps = 16
+	// bytesRead is how many bytes of a text cost 1 where it is only read, and bytesMade where another value is made of it.
+	bytesRead = 64
+	bytesMade = 10
+)
+
+// patterns are the regular expressions of an expression, with the number of their instructions.
+type patterns map[string]uint64
+
+// inspect refuses what is CEL but not served here, and gives the patterns of matches. Maps and objects made in an expression have no order, so what goes
+// through them could find one thing today and another tomorrow; a pattern that is not known beforehand could take any time.
+func inspect(checked *cel.Ast) (patterns, error) {
+	found := patterns{}
+	var fault error
+	at := func(e ast.Expr, what string) {
+		if fault == nil {
+			start := checked.NativeRep().SourceInfo().GetStartLocation(e.ID())
+			fault = fmt.Errorf("%d:%d: %s", start.Line(), start.Column()+1, what)
+		}
+	}
+	ast.PostOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		switch e.Kind() {
+		case ast.MapKind, ast.StructKind:
+			at(e, "an expression cannot make maps or objects")
+		case ast.CallKind:
+			if fault != nil || e.AsCall().FunctionName() != overloads.Matches {
+				return
+			}
+			if what := found.add(e.AsCall()); what != "" {
+				at(e, what)
+			}
+		}
+	}))
+	return found, fault
+}
+
+// add takes the pattern of a call to matches, or says what is wrong with it.
+func (p patterns) add(call ast.CallExpr) (fault string) {
+	pattern, ok := constantString(call.Args()[len(call.Args())-1])
+	if !ok {
+		return "matches takes a pattern in quotes"
+	}
+	re, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return "invalid matches argument"
+	}
+	n := steps(re)
+	if n <= maxWritten {
+		instructions, err := syntax.Compile(re.Simplify())
+		if err != nil {
+			return "invalid matches argument"
+		}
+		n = len(instructions.Inst)
+	}
+	if n > maxPattern {
+		return fmt.Sprintf("the pattern has %d steps, and may have %d", n, maxPattern)
+	}
+	p[pattern] = uint64(n)
+	return ""
+}
+
+// steps is at most how many instructions a pattern has, counted before repetitions are written out: that could take any room. It stops counting beyond maxWritten.
+func steps(re *syntax.Regexp) int {
+	n := 1
+	switch re.Op {
+	case syntax.OpLiteral:
+		n = len(re.Rune)
+	case syntax.OpConcat:
+		n = 0
+	}
+	for _, sub := range re.Sub {
+		n += steps(sub)
+	}
+	if re.Op == syntax.OpRepeat {
+		n *= max(re.Min, re.Max, 1)
+	}
+	return min(n, maxWritten+1)
+}
+
+func constantString(e ast.Expr) (string, bool) {
+	if e.Kind() != ast.LiteralKind {
+		return "", false
+	}
+	s, ok := e.AsLiteral().Value().(string)
+	return s, ok
+}
+
+var _ cost.ActualCostEstimator = patterns(nil)
+
+// sizer counts what is in a value: its members and theirs, and a tenth of the bytes of texts. Lists and objects keep what was counted.
+var sizer = types.NewSizeCalculator(types.SizeCalculatorMaxDepth(maxDepth), types.SizeCalculatorMaxTraversal(maxElements))
+
+// price is what a pattern costs on a text of so many bytes.
+func (p patterns) price(pattern string, bytes uint64) uint64 {
+	return 1 + cost.SafeMultiply(bytes, p[pattern])/patternSteps
+}
+
+// CallCost charges for a call: 1, and for all that it may look at. The library would take the outermost members of what is compared only, and nothing for
+// texts whose type is not known before.
+func (p patterns) CallCost(function, _ string, args []ref.Val, _ ref.Val) *uint64 {
+	n := uint64(1)
+	switch function {
+	case overloads.Matches:
+		text, _ := args[0].Value().(string)
+		pattern, _ := args[1].Value().(string)
+		n = p.price(pattern, uint64(len(text)))
+	case operators.Equals, operators.NotEquals:
+		n += uint64(min(sizer.AggregateSize(args[0]), sizer.AggregateSize(args[1])))
+	case operators.In:
+		if list, ok := args[1].(traits.Lister); ok {
+			n += uint64(sizer.AggregateSize(list))
+		}
+	case overloads.Contains, overloads.Size:
+		n += textBytes(args[0]) / bytesRead
+	case overloads.StartsWith, overloads.EndsWith:
+		n += textBytes(args[1]) / bytesRead
+	default:
+		for _, a := range args {
+			n += textBytes(a) / bytesMade
+		}
+	}
+	return &n
+}
+
+// textBytes is the size of a value that is a text, and 0 for others.
+func textBytes(v ref.Val) uint64 {
+	switch v := v.(type) {
+	case types.String:
+		return uint64(len(v))
+	case types.Bytes:
+		return uint64(len(v))
+	}
+	return 0
+}
+
+// estimator knows how large the variables can be, and what patterns cost. Of data it knows nothing and takes it as empty: there the limit at run time holds.
+type estimator struct{ patterns patterns }
+
+// sizes are the most that the variables can have, in characters or members.
+var sizes = map[string]uint64{
+	"last.from": 64, "last.kind": 8, "last.role": parley.MaxRoleBytes, "last.text": maxValueBytes, "last.schema": parley.MaxTagBytes,
+	"last.tags": parley.MaxTags, "last.tags.@items": parley.MaxTagBytes,
+	"participants": parley.MaxParticipants, "participants.@items.id": 64, "participants.@items.kind": 8,
+	"participants.@items.role": parley.MaxRoleBytes,
+	"counts":                   parley.MaxParticipants, "counts.@keys": 64,
+}
+
+// EstimateSize gives the most that a variable can have.
+func (*estimator) EstimateSize(node cost.AstNode) *cost.SizeEstimate {
+	return &cost.SizeEstimate{Max: sizes[strings.Join(node.Path(), ".")]}
+}
+
+// EstimateCallCost gives the prices that CallCost has and the library does not.
+func (s *estimator) EstimateCallCost(function, _ string, target *cost.AstNode, args []cost.AstNode) *cost.CallEstimate {
+	if target != nil {
+		args = append([]cost.AstNode{*target}, args...)
+	}
+	switch function {
+	case overloads.Matches:
+		pattern, _ := constantString(args[1].Expr()) // inspect has seen that it is one
+		return s.reading(args[0], func(bytes uint64) uint64 { return s.patterns.price(pattern, bytes) })
+	case overloads.Contains:
+		return s.reading(args[0], func(bytes uint64) uint64 { return 1 + bytes/bytesRead })
+	}
+	return nil
+}
+
+// reading is the estimate of what reads a text.
+func (s *estimator) reading(text cost.AstNode, price func(bytes uint64) uint64) *cost.CallEstimate {
+	size := cost.EstimateSize(s, text)
+	return &cost.CallEstimate{CostEstimate: cost.Estimate{Min: price(size.Min), Max: price(size.Max)}}
+}

@@ -1,0 +1,181 @@
+package hub
+
+import (
+	"sync"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/desk"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+// turns hands out the turns of agents: it sees every committed state, asks executors, and watches time. It writes nothing by itself; what is
+// to be written are commands like everybody's. All of it may be lost.
+type turns struct {
+	hub       *Hub
+	alarm     *clock
+	recovered chan struct{} // closed when every open conversation was seen once
+
+	mu        sync.Mutex // guards the fields below
+	desks     map[string]*place
+	open      map[string]struct{}
+	executors map[string]*executor   // by key
+	serving   map[string][]*executor // by the name of an agent
+	waiting   map[wanted]map[string]struct{}
+	holdings  map[fold.ClaimHash]*holding
+	counts    turnCounts
+}
+
+// place is the desk of a conversation.
+type place struct {
+	desk.Desk
+	turn  int64
+	wants []wanted // for which it is in waiting
+	asked []*executor
+}
+
+func newTurns(h *Hub) *turns {
+	t := &turns{
+		hub: h, recovered: make(chan struct{}), desks: make(map[string]*place), open: make(map[string]struct{}), executors: make(map[string]*executor),
+		serving: make(map[string][]*executor), waiting: make(map[wanted]map[string]struct{}), holdings: make(map[fold.ClaimHash]*holding),
+	}
+	t.alarm = newClock(h, t.fire)
+	t.counts.ended = make(map[parley.ClaimEnd]int64)
+	return t
+}
+
+func (t *turns) now() desk.Time { return desk.Time(t.hub.Now().UnixMilli()) }
+
+// saw is told of every committed state, in order.
+func (t *turns) saw(id string, s *fold.State) {
+	if reserved(id) || !s.Exists() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s.Closed() {
+		delete(t.open, id)
+	} else {
+		t.open[id] = struct{}{}
+	}
+	p := t.desks[id]
+	if p == nil {
+		if s.Claim == nil && len(s.Asks()) == 0 {
+			return
+		}
+		p = &place{}
+		t.desks[id] = p
+	}
+	if s.Seq < p.Seq() {
+		return // a later state was faster
+	}
+	now := t.now()
+	before, had := p.Claim()
+	waited, floor := int64(0), false
+	if s.Claim != nil {
+		waited, floor = p.WaitedMs(now, s.Claim.AgentID)
+	}
+	p.Saw(now, s)
+	after, has := p.Claim()
+	if has && (!had || before.Hash != after.Hash) && t.hub.opts.shared && !t.isRecovered() {
+		p.Guessed()
+	}
+	freed := t.claimMovedLocked(id, p, s, before, had, after, has)
+	if has && (!had || before.Hash != after.Hash) && after.At >= parley.TimestampOf(t.hub.started.Add(t.hub.opts.skew)) { // others stood when the hub was started
+		t.counts.taken++
+		if floor {
+			t.counts.waits.observe(waited)
+		}
+	}
+	t.waitLocked(id, p)
+	t.stepLocked(id, p, true)
+	if p.Idle() {
+		delete(t.desks, id)
+	}
+	for _, x := range freed {
+		t.feedLocked(x)
+	}
+}
+
+// claimMovedLocked keeps what is known of the claims that stand, and tells the holder of one that has ended. It gives the executors that have room now.
+func (t *turns) claimMovedLocked(id string, p *place, s *fold.State, before fold.Claim, had bool, after fold.Claim, has bool) (freed []*executor) {
+	if had && (!has || before.Hash != after.Hash) {
+		if x := t.endedLocked(id, before, s); x != nil {
+			freed = append(freed, x)
+		}
+	}
+	if has || s.CurrentTurn() != p.turn || s.Closed() {
+		for _, x := range p.asked {
+			delete(x.pending, id)
+			freed = append(freed, x)
+		}
+		p.asked = nil
+	}
+	p.turn = s.CurrentTurn()
+	if !has || had && before.Hash == after.Hash {
+		return freed
+	}
+	h := t.holdings[after.Hash]
+	if h == nil {
+		h = &holding{conversation: id, agentID: after.AgentID, turn: after.Turn, executorID: after.ExecutorID}
+		t.holdings[after.Hash] = h
+	}
+	if seat := s.Seat(after.AgentID); seat >= 0 {
+		h.agent, h.seats = fold.AgentName(s.Participants[seat]), s.Participants
+	}
+	t.assignLocked(h, h.conn)
+	switch {
+	case h.conn != nil:
+		p.Found(after.Hash)
+	case !t.hub.opts.shared: // else another hub may have the holder
+		p.Lost(t.now(), after.Hash)
+	}
+	return freed
+}
+
+// fire steps a desk whose time has come.
+func (t *turns) fire(id string) {
+	t.mu.Lock()
+	p := t.desks[id]
+	if p == nil {
+		t.mu.Unlock()
+		return
+	}
+	t.tireLocked(id, p)
+	commands := t.stepLocked(id, p, false)
+	t.mu.Unlock()
+	for _, cmd := range commands {
+		t.run(id, cmd)
+	}
+}
+
+// run decides a command of the hub's own. One that cannot be written is tried again.
+func (t *turns) run(id string, cmd fold.Command) {
+	c, err := t.hub.pin(id)
+	if err != nil {
+		t.again(id, tickUnread.Milliseconds())
+		return
+	}
+	c.do(&op{cmd: cmd, reply: func(_ *fold.Decision, err error) {
+		if err != nil && t.hub.Err() == nil {
+			t.again(id, tickAgain.Milliseconds())
+		}
+	}})
+}
+
+func (t *turns) again(id string, ms int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p := t.desks[id]; p != nil {
+		p.Again()
+		t.alarm.set(id, parley.Timestamp(t.now())+parley.Timestamp(ms))
+	}
+}
+
+func (t *turns) isRecovered() bool {
+	select {
+	case <-t.recovered:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,106 @@
+package hub
+
+import (
+	"encoding/json"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/journal/memory"
+)
+
+// openBare starts a hub on a journal in memory. The caller is in a bubble.
+func openBare(t *testing.T) *Hub {
+	j := memory.New()
+	h, err := Open(j, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close(); _ = j.Close() })
+	return h
+}
+
+func begin(t *testing.T, h *Hub, l parley.Limits, seats ...parley.Participant) string {
+	t.Helper()
+	s, err := h.Client(h.LocalPrincipal(seats[0].ID)).CreateConversation(t.Context(), &parley.CreateConversationParams{Participants: seats, Limits: &l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.ConversationID
+}
+
+func post(t *testing.T, h *Hub, p *Principal, id string, f parley.Finality) {
+	t.Helper()
+	said := make(chan error, 1)
+	q := &parley.SendMessageParams{ConversationID: id, Finality: f, Payload: json.RawMessage(`{"text":"x"}`)}
+	h.SendMessage(p, q, func(_ parley.SendResult, err error) { said <- err })
+	if err := <-said; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestClosedByItsOwnClaim: a claim that was taken by the append with which a limit has closed the conversation is not remembered.
+func TestClosedByItsOwnClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := openBare(t)
+		on := h.LocalPrincipal("a").On(h.Connect(nil, nil))
+		for range 100 {
+			id := begin(t, h, parley.Limits{MaxEvents: 1}, parley.Participant{ID: "a", Kind: parley.KindAgent})
+			post(t, h, on, id, parley.FinalityNone)
+		}
+		synctest.Wait()
+		h.turns.mu.Lock()
+		defer h.turns.mu.Unlock()
+		if n := len(h.turns.holdings); n != 0 {
+			t.Errorf("%d claims of closed conversations are remembered", n)
+		}
+	})
+}
+
+// TestHoldsAreBounded: a connection forgets the claims that others have taken over from it when it remembers as many as it may.
+func TestHoldsAreBounded(t *testing.T) {
+	c := &Connection{hub: &Hub{}}
+	for i := range maxHolds + 1000 {
+		id := strconv.Itoa(i)
+		c.took(id, hold{hash: fold.ClaimHash{}})
+		c.moved(id, fold.ClaimHash{})
+	}
+	if n := len(c.holds); n > maxHolds {
+		t.Errorf("%d claims are remembered", n)
+	}
+}
+
+// TestAlarmsAreForgotten: the times of a conversation that have been put off do not pile up while another one waits for long.
+func TestAlarmsAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := openBare(t)
+		on, b := h.LocalPrincipal("a").On(h.Connect(func(parley.ExecutorNotification) {}, nil)), h.LocalPrincipal("b")
+		registered := make(chan error, 1)
+		h.RegisterExecutor(on, &parley.RegisterExecutorParams{ExecutorID: "r", Agents: []string{"a"}, Mode: parley.ModePush}, func(_ parley.RegisterExecutorResult, err error) {
+			registered <- err
+		})
+		if err := <-registered; err != nil {
+			t.Fatal(err)
+		}
+		long := parley.Limits{TurnTimeoutMs: parley.MaxTurnMs}
+		id := begin(t, h, long, parley.Participant{ID: "a", Kind: parley.KindAgent}, parley.Participant{ID: "b", Kind: parley.KindHuman})
+		begin(t, h, parley.Limits{TurnTimeoutMs: parley.MaxTurnMs / 2}, parley.Participant{ID: "idle", Kind: parley.KindAgent})
+		for range 500 {
+			post(t, h, on, id, parley.FinalityNone)
+			time.Sleep(3 * time.Second) // in the bubble
+			post(t, h, on, id, parley.FinalityTurn)
+			time.Sleep(100 * time.Millisecond)
+			post(t, h, b, id, parley.FinalityTurn)
+		}
+		synctest.Wait()
+		k := h.turns.alarm
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if n := len(k.heap); n > 2*len(k.due)+64 {
+			t.Errorf("%d alarms for %d conversations", n, len(k.due))
+		}
+	})
+}

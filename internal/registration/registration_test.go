@@ -1,0 +1,106 @@
+package registration_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/registration"
+)
+
+func offer(conversation string, n int) parley.ExecutorNotification {
+	return parley.ExecutorNotification{RequestTurn: &parley.RequestTurn{ConversationID: conversation, AgentID: "a", ClaimID: fmt.Sprint("clm_", n)}}
+}
+
+func ended(n int) parley.ExecutorNotification {
+	return parley.ExecutorNotification{ClaimEnded: &parley.ClaimEndedNotification{ClaimID: fmt.Sprint("clm_", n)}}
+}
+
+func claims(n *registration.Notices) []string {
+	var ids []string
+	for _, x := range n.Take() {
+		if x.RequestTurn != nil {
+			ids = append(ids, "offer "+x.RequestTurn.ClaimID)
+		} else {
+			ids = append(ids, "end "+x.ClaimEnded.ClaimID)
+		}
+	}
+	return ids
+}
+
+// TestNoticesKeepTheirOrder: what comes is given in that order, once, but that a newer offer of a turn takes the place of an older one, at the end.
+func TestNoticesKeepTheirOrder(t *testing.T) {
+	n := registration.NewNotices(0)
+	select {
+	case <-n.Wake():
+		t.Error("there is nothing to wake for")
+	default:
+	}
+	for _, x := range []parley.ExecutorNotification{offer("c", 1), ended(1), offer("d", 2), offer("c", 3), ended(2)} {
+		n.Add(x)
+	}
+	<-n.Wake()
+	if got, want := claims(n), []string{"end clm_1", "offer clm_2", "offer clm_3", "end clm_2"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got := claims(n); got != nil {
+		t.Errorf("again: %v", got)
+	}
+	n.Add(offer("c", 4))
+	<-n.Wake()
+	if got := claims(n); !slices.Equal(got, []string{"offer clm_4"}) {
+		t.Errorf("later: %v", got)
+	}
+}
+
+// TestNoticesAreBounded: of the offers that nobody looks at, as many as the capacity are kept, and of the ends the last.
+func TestNoticesAreBounded(t *testing.T) {
+	n := registration.NewNotices(3)
+	for i := range 10 {
+		n.Add(offer(fmt.Sprint("c", i), i))
+		n.Add(ended(i))
+	}
+	got := claims(n)
+	offers := slices.DeleteFunc(slices.Clone(got), func(s string) bool { return s[0] != 'o' })
+	if len(got) != 13 || !slices.Equal(offers, []string{"offer clm_7", "offer clm_8", "offer clm_9"}) {
+		t.Errorf("%v", got)
+	}
+	for i := range parley.MaxHolding + 5 {
+		n.Add(ended(i))
+	}
+	if got := claims(n); len(got) != parley.MaxHolding || got[0] != "end clm_5" {
+		t.Errorf("%d ends, from %s", len(got), got[0])
+	}
+	for capacity, want := range map[int]int{-1: 1, 0: parley.DefaultCapacity, 1 << 30: parley.MaxCapacity} {
+		n := registration.NewNotices(capacity)
+		for i := range parley.MaxCapacity + 1 {
+			n.Add(offer(fmt.Sprint(i), i))
+		}
+		if got := len(n.Take()); got != want {
+			t.Errorf("capacity %d keeps %d", capacity, got)
+		}
+	}
+}
+
+// TestClaiming: a claim that is being taken is held, as often as it is, and named once.
+func TestClaiming(t *testing.T) {
+	var c registration.Claiming
+	if got := c.With(nil); len(got) != 0 {
+		t.Errorf("%v", got)
+	}
+	one, again, none := c.Begin("b"), c.Begin("b"), c.Begin("")
+	held := func() []string { return []string{"c", "b", "a"} }
+	if got := c.With(held); !slices.Equal(got, []string{"a", "b", "c"}) {
+		t.Errorf("%v", got)
+	}
+	one()
+	none()
+	if got := c.With(nil); !slices.Equal(got, []string{"b"}) {
+		t.Errorf("%v", got)
+	}
+	again()
+	if got := c.With(nil); len(got) != 0 {
+		t.Errorf("%v", got)
+	}
+}

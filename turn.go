@@ -1,0 +1,199 @@
+package parley
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Turn is what an agent gets to work with: one turn of one conversation, under one claim. Its methods may be called from any goroutine, but the
+// keys of posts are numbered in the order of the calls: so concurrent ones are not safe to repeat.
+type Turn struct {
+	ConversationID string
+	// AgentID is the participant that speaks, and Agent the name of the agent that sits there.
+	AgentID string
+	Agent   string
+	// Number is the turn; every post names it, so that words that come too late are refused and not misplaced.
+	Number int64
+	// Attempt is 1 unless earlier claims of this turn have failed: see Earlier.
+	Attempt int
+	// SinceSeq is the seq of the last message with which this participant has ended a turn; 0 when it has not.
+	SinceSeq int64
+	// Deadline is when ctx ends at the latest.
+	Deadline time.Time
+	// ClaimID is the claim; empty for a turn without one.
+	ClaimID string
+	// Key begins the idempotency keys of this attempt's posts.
+	Key    string
+	Client Client
+	// Logger is never nil when an executor made the turn.
+	Logger *slog.Logger
+
+	mu    sync.Mutex // guards the fields below
+	posts int
+	said  Said
+}
+
+// Said is what a turn has brought into the log through its Turn.
+type Said struct {
+	Messages int
+	// Final is true when one of them ended the turn.
+	Final bool
+	// Closed is true when it ended the conversation too.
+	Closed bool
+}
+
+// Said tells what was posted so far.
+func (t *Turn) Said() Said {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.said
+}
+
+// Updates gives the messages since this participant's last turn, and its guidance.
+func (t *Turn) Updates(ctx context.Context) (*GetUpdatesResult, error) {
+	return t.updates(ctx, t.SinceSeq)
+}
+
+// Messages gives all messages of the conversation so far.
+func (t *Turn) Messages(ctx context.Context) ([]Event, error) {
+	u, err := t.updates(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	return u.Messages, nil
+}
+
+// updates puts all pages after a seq together.
+func (t *Turn) updates(ctx context.Context, since int64) (*GetUpdatesResult, error) {
+	all := &GetUpdatesResult{Messages: []Event{}}
+	for {
+		u, err := t.Client.GetUpdates(ctx, &GetUpdatesParams{ConversationID: t.ConversationID, SinceSeq: since})
+		if err != nil {
+			return nil, err
+		}
+		u.Messages, u.Withdrawn = append(all.Messages, u.Messages...), append(all.Withdrawn, u.Withdrawn...)
+		all = u
+		since = u.NextSeq
+		if since >= u.LatestSeq {
+			return all, nil
+		}
+	}
+}
+
+// Earlier gives the messages and traces that failed attempts of this turn have left: they count no more, but may save work. Traces are among
+// them where the client sees them.
+func (t *Turn) Earlier(ctx context.Context) ([]Event, error) {
+	if t.Attempt <= 1 {
+		return nil, nil
+	}
+	u, err := t.Updates(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var left []Event
+	for _, w := range u.Withdrawn {
+		if w.Turn != t.Number {
+			continue
+		}
+		if left, err = t.appendRange(ctx, left, w); err != nil {
+			return nil, err
+		}
+	}
+	return left, nil
+}
+
+// appendRange adds the events of a withdrawn range.
+func (t *Turn) appendRange(ctx context.Context, to []Event, w Withdrawn) ([]Event, error) {
+	for since := w.FromSeq - 1; since < w.ToSeq; {
+		page, err := t.Client.Tail(ctx, &TailParams{ConversationID: t.ConversationID, SinceSeq: since})
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range page.Events {
+			if e.Seq <= w.ToSeq && e.Turn == w.Turn {
+				to = append(to, e)
+			}
+		}
+		if page.NextSeq == since {
+			break
+		}
+		since = page.NextSeq
+	}
+	return to, nil
+}
+
+// Post appends a message of this turn. A call that fails with ErrOutcomeUnknown is repeated by the client; see Key.
+func (t *Turn) Post(ctx context.Context, m Message, f Finality) (*SendResult, error) {
+	return t.send(ctx, m, &SendMessageParams{Finality: f})
+}
+
+// PostTo is Post that ends the turn and names who shall be next: for the policies addressed and moderator.
+func (t *Turn) PostTo(ctx context.Context, next string, m Message) (*SendResult, error) {
+	return t.send(ctx, m, &SendMessageParams{Finality: FinalityTurn, TurnHint: &TurnHint{Next: next}})
+}
+
+// Complete posts the message that closes the conversation.
+func (t *Turn) Complete(ctx context.Context, m Message, o Outcome) (*SendResult, error) {
+	return t.send(ctx, m, &SendMessageParams{Finality: FinalityConversation, Outcome: &o})
+}
+
+func (t *Turn) send(ctx context.Context, m Message, p *SendMessageParams) (*SendResult, error) {
+	payload, err := json.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	p.ConversationID, p.Payload, p.Turn, p.ClaimID, p.ClientRequestID = t.ConversationID, payload, t.Number, t.ClaimID, t.nextKey()
+	r, err := t.Client.SendMessage(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.said.Messages++
+	t.said.Final = t.said.Final || p.Finality.Final()
+	t.said.Closed = t.said.Closed || p.Finality == FinalityConversation
+	return r, nil
+}
+
+// Trace appends a trace of this turn.
+func (t *Turn) Trace(ctx context.Context, tr Trace) (*SendResult, error) {
+	payload, err := json.Marshal(tr)
+	if err != nil {
+		return nil, err
+	}
+	return t.Client.SendTrace(ctx, &SendTraceParams{
+		ConversationID: t.ConversationID, Payload: payload, Turn: t.Number, ClaimID: t.ClaimID, ClientRequestID: t.nextKey(),
+	})
+}
+
+// Delta passes a piece of the text that is about to be posted to live subscribers. Index counts the pieces from 0.
+func (t *Turn) Delta(ctx context.Context, index int64, text string) error {
+	return t.Client.SendDelta(ctx, &SendDeltaParams{
+		ConversationID: t.ConversationID, Turn: t.Number, ClaimID: t.ClaimID, Index: index, Text: text,
+	})
+}
+
+// Attach adds a file to the conversation and gives what a message refers to it by.
+func (t *Turn) Attach(ctx context.Context, name, mediaType string, data []byte) (Attachment, error) {
+	r, err := t.Client.PutAttachment(ctx, &PutAttachmentParams{ConversationID: t.ConversationID, Name: name, MediaType: mediaType, Data: data})
+	if err != nil {
+		return Attachment{}, err
+	}
+	return Attachment{SHA256: r.SHA256, Name: name, MediaType: mediaType}, nil
+}
+
+// WaitForChange waits until the log is longer than sinceSeq, at most for timeout.
+func (t *Turn) WaitForChange(ctx context.Context, sinceSeq int64, timeout time.Duration) (*WaitForChangeResult, error) {
+	return t.Client.WaitForChange(ctx, &WaitForChangeParams{ConversationID: t.ConversationID, SinceSeq: sinceSeq, TimeoutMs: timeout.Milliseconds()})
+}
+
+func (t *Turn) nextKey() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.posts++
+	return t.Key + "." + strconv.Itoa(t.posts)
+}
