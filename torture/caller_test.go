@@ -17,6 +17,13 @@ import (
 var program hubproc.Program
 
 func TestMain(m *testing.M) {
+	if id := os.Getenv(envReplica); id != "" {
+		if err := runReplica(id); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(hubproc.Main(m, func(p hubproc.Program) { program = p }))
 }
 

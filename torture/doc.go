@@ -2,4 +2,7 @@
 //
 // What must hold after every kill: nothing that was acknowledged is missing, nothing is there twice, each writer's words stand in the
 // order in which it said them, the seqs have no gap, and the log verifies.
+//
+// The duel does the same to eight replicas of an agent beside the hub: then every turn has one final message, whoever was killed, every claim
+// that lapses is followed by another in time, and what all callers were told fits the model of package turnmodel.
 package torture

@@ -10,7 +10,7 @@ import (
 )
 
 func (a *app) benchCommand() *cobra.Command {
-	return group(&cobra.Command{Use: "bench", Short: "measure a hub on this machine"}, a.benchAppendCommand())
+	return group(&cobra.Command{Use: "bench", Short: "measure a hub on this machine"}, a.benchAppendCommand(), a.benchTurnCommand())
 }
 
 func (a *app) benchAppendCommand() *cobra.Command {
@@ -31,8 +31,8 @@ The client runs on the same machine and takes its share of the CPU.`,
 	c.Flags().StringVar(&journal, "journal", "bolt", "bolt (durable) or memory")
 	c.Flags().StringVar(&o.Dir, "dir", "", "where the log is put for the run (default: the directory for temporary files)")
 	return a.does(c, func(ctx context.Context, _ []string) error {
-		if journal != "bolt" && journal != "memory" {
-			return usagef("--journal %s: expected bolt or memory", journal)
+		if err := checkJournal(journal); err != nil {
+			return err
 		}
 		o.Memory = journal == "memory"
 		r, err := bench.Append(ctx, o, a.err.line)
@@ -47,13 +47,16 @@ The client runs on the same machine and takes its share of the CPU.`,
 	})
 }
 
-func (a *app) showBench(r *bench.Report) {
-	durable := "durable"
-	if r.Journal == "memory" {
-		durable = "not durable"
+func checkJournal(journal string) error {
+	if journal != "bolt" && journal != "memory" {
+		return usagef("--journal %s: expected bolt or memory", journal)
 	}
+	return nil
+}
+
+func (a *app) showBench(r *bench.Report) {
 	a.out.linef("append      %9.0f /s   p50 %6.2f ms   p99 %6.2f ms   %d connections, %d B of text, %d conversations, %s (%s)",
-		r.Append.PerSecond, r.Append.P50Ms, r.Append.P99Ms, r.Conns, r.Size, r.Conversations, r.Journal, durable)
+		r.Append.PerSecond, r.Append.P50Ms, r.Append.P99Ms, r.Conns, r.Size, r.Conversations, r.Journal, durability(r.Journal))
 	a.out.linef("bare echo   %9.0f /s   p50 %6.2f ms   p99 %6.2f ms   the same frames of %d B both ways",
 		r.Echo.PerSecond, r.Echo.P50Ms, r.Echo.P99Ms, r.FrameBytes)
 	a.out.linef("ratio       %9.2f", r.Ratio)

@@ -131,12 +131,17 @@ func createConversations(ctx context.Context, hub *child, n int) ([]string, erro
 }
 
 func create(s *wire.Stream, id string) error {
-	params, err := json.Marshal(parley.CreateConversationParams{
+	return createBy(s, &parley.CreateConversationParams{
 		ConversationID: id,
 		Participants:   []parley.Participant{{ID: benchAgent, Kind: parley.KindAgent}},
 		Policy:         &parley.Policy{Kind: parley.PolicyOpen},
 		Limits:         &parley.Limits{MaxEvents: parley.MaxEventsLimit, MaxBytes: parley.MaxBytesLimit},
 	})
+}
+
+// createBy makes a conversation.
+func createBy(s *wire.Stream, p *parley.CreateConversationParams) error {
+	params, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}
@@ -145,7 +150,7 @@ func create(s *wire.Stream, id string) error {
 	}
 	reply, err := s.ReadFrame(nil)
 	if err == nil && !bytes.Contains(reply, []byte(`"result":{`)) {
-		err = fmt.Errorf("create %s: %.300s", id, reply)
+		err = fmt.Errorf("create %s: %.300s", p.ConversationID, reply)
 	}
 	return err
 }

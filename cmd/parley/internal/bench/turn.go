@@ -1,0 +1,164 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// TurnOptions of a run of Turn.
+type TurnOptions struct {
+	// Conversations are how many there are at once, one measurement for each number.
+	Conversations []int
+	// Duration is how long each of them is measured.
+	Duration time.Duration
+	// Memory runs the hub without a disk.
+	Memory bool
+	// Dir is where the log is put for the time of the run; empty means the directory for temporary files.
+	Dir string
+}
+
+func (o TurnOptions) check() error {
+	if o.Duration < 100*time.Millisecond {
+		return fmt.Errorf("duration: %s: expected at least 100ms", o.Duration)
+	}
+	if len(o.Conversations) == 0 {
+		return errors.New("conversations: there are none: expected numbers from 1 to 10000")
+	}
+	for _, n := range o.Conversations {
+		if n < 1 || n > 10_000 {
+			return fmt.Errorf("conversations: %d: expected 1 to 10000", n)
+		}
+	}
+	return nil
+}
+
+// TurnReport is what a run of Turn measured.
+type TurnReport struct {
+	Journal string `json:"journal"`
+	// Turns has one row for each number of conversations. Its times are from the acknowledgement of the predecessor's final message to that of the turn's own.
+	Turns []TurnRate `json:"turns"`
+
+	FsyncBefore float64 `json:"fsyncPerSecondBefore,omitempty"`
+	FsyncAfter  float64 `json:"fsyncPerSecondAfter,omitempty"`
+	LoadBefore  string  `json:"loadBefore,omitempty"`
+	LoadAfter   string  `json:"loadAfter,omitempty"`
+}
+
+// TurnRate is one row.
+type TurnRate struct {
+	Conversations int `json:"conversations"`
+	Rate
+}
+
+// Turn lets two agents of push executors answer each other over WebSockets: a final message that is durable, request_turn, claimTurn, and the
+// reply, durable too. progress is told what is being done.
+func Turn(ctx context.Context, o TurnOptions, progress func(string)) (report *TurnReport, err error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(o.Dir, "parley-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	r := &TurnReport{Journal: "bolt", LoadBefore: loadAverage()}
+	if o.Memory {
+		r.Journal = "memory"
+	}
+	if r.FsyncBefore, err = fsyncRate(dir); err != nil {
+		return nil, err
+	}
+	for i, n := range o.Conversations {
+		progress(fmt.Sprintf("%d conversations, for %s", n, o.Duration))
+		rate, err := measureTurns(ctx, o, fmt.Sprintf("%s/%d", dir, i), n)
+		if err != nil {
+			return nil, fmt.Errorf("%d conversations: %w", n, err)
+		}
+		r.Turns = append(r.Turns, TurnRate{Conversations: n, Rate: rate})
+	}
+	if r.FsyncAfter, err = fsyncRate(dir); err != nil {
+		return nil, err
+	}
+	r.LoadAfter = loadAverage()
+	return r, nil
+}
+
+// The phases of a measurement.
+const (
+	warming int32 = iota
+	measuring
+	ending
+)
+
+// table is what the seats of one measurement share.
+type table struct {
+	phase  atomic.Int32
+	finals []atomic.Int64 // by conversation: when the last final message was acknowledged, in ns since start
+	start  time.Time
+}
+
+// measureTurns runs a hub of its own, with n conversations.
+func measureTurns(ctx context.Context, o TurnOptions, dir string, n int) (Rate, error) {
+	hub, err := startHub(ctx, Options{Memory: o.Memory}, dir)
+	if err != nil {
+		return Rate{}, err
+	}
+	defer hub.stop()
+	t := &table{finals: make([]atomic.Int64, n), start: time.Now()}
+	seats, err := takeSeats(ctx, hub, t)
+	defer closeSeats(seats)
+	if err != nil {
+		return Rate{}, err
+	}
+	g, working := errgroup.WithContext(ctx)
+	for _, s := range seats {
+		g.Go(s.work)
+	}
+	elapsed, cpu, err := t.play(working, hub, n, o.Duration)
+	t.phase.Store(ending)
+	closeSeats(seats) // work ends
+	if err := errors.Join(g.Wait(), err, ctx.Err()); err != nil {
+		return Rate{}, err
+	}
+	all := &side{elapsed: elapsed, cpu: cpu}
+	for _, s := range seats {
+		all.ops += len(s.took)
+		all.took = append(all.took, s.took...)
+	}
+	if all.ops == 0 {
+		return Rate{}, fmt.Errorf("no turn came to its end within %s", o.Duration)
+	}
+	return all.rate(), nil
+}
+
+// play begins n conversations, warms up, and then lets turns count for d.
+func (t *table) play(ctx context.Context, hub *child, n int, d time.Duration) (elapsed, cpu time.Duration, err error) {
+	if err := begin(ctx, hub, n); err != nil {
+		return 0, 0, err
+	}
+	if err := sleep(ctx, min(d/2, time.Second)); err != nil {
+		return 0, 0, err
+	}
+	before, start := hub.cpu(), time.Now()
+	t.phase.Store(measuring)
+	err = sleep(ctx, d)
+	t.phase.Store(ending)
+	return time.Since(start), hub.cpu() - before, err
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

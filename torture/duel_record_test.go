@@ -1,0 +1,213 @@
+package torture
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/turnmodel"
+)
+
+// record is one line of what a process writes down of itself: a call, first when it begins and again when it has ended, or a registration.
+type record struct {
+	N          int64         `json:"n,omitempty"` // of the call in its process
+	Op         *turnmodel.Op `json:"op,omitempty"`
+	Registered int64         `json:"registered,omitempty"` // when, in ns
+	Failed     string        `json:"failed,omitempty"`     // why the process gave up
+}
+
+// recorder is a client that writes down its calls about turns, each line in one write, so that a kill leaves no more than one call without an end.
+type recorder struct {
+	parley.Client
+	name    string
+	graceMs int64
+
+	mu sync.Mutex // guards the fields below
+	to io.Writer
+	n  int64
+}
+
+func (r *recorder) write(rec record) {
+	line, err := json.Marshal(rec)
+	if err == nil {
+		_, err = r.to.Write(append(line, '\n'))
+	}
+	if err != nil {
+		panic(fmt.Sprintf("a call could not be written down: %v", err))
+	}
+}
+
+// note writes a line that is no call.
+func (r *recorder) note(rec record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.write(rec)
+}
+
+// begin writes the begin of a call, and gives what writes its end.
+func (r *recorder) begin(o turnmodel.Op) (end func(turnmodel.Op, error)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.n++
+	n := r.n
+	o.Client, o.Begin = r.name, time.Now().UnixNano()
+	r.write(record{N: n, Op: &o})
+	return func(done turnmodel.Op, err error) {
+		done.Client, done.Begin, done.End = r.name, o.Begin, time.Now().UnixNano()
+		if done.Result == turnmodel.Unknown {
+			done.Result = resultOf(err)
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.write(record{N: n, Op: &done})
+	}
+}
+
+// resultOf says what an answer tells.
+func resultOf(err error) turnmodel.Result {
+	switch {
+	case err == nil:
+		return turnmodel.Done
+	case errors.Is(err, parley.ErrOutcomeUnknown):
+		return turnmodel.Unknown
+	case errors.Is(err, parley.ErrClaimLost):
+		return turnmodel.Lost
+	case errors.Is(err, parley.ErrTurnClosed):
+		return turnmodel.Over
+	case errors.Is(err, parley.ErrNotYourTurn), errors.Is(err, parley.ErrClaimRequired), errors.Is(err, parley.ErrTurnConflict),
+		errors.Is(err, parley.ErrConversationClosed):
+		return turnmodel.Refused
+	}
+	return turnmodel.Unknown
+}
+
+// turnOf is the turn that the id of a claim is for.
+func turnOf(claim string) int64 {
+	parts := strings.Split(claim, "_")
+	if len(parts) < 3 {
+		return 0
+	}
+	n, _ := strconv.ParseInt(parts[1], 10, 64) // 0 is no turn
+	return n
+}
+
+func (r *recorder) ClaimTurn(ctx context.Context, p *parley.ClaimTurnParams) (*parley.ClaimTurnResult, error) {
+	o := turnmodel.Op{Conversation: p.ConversationID, Kind: turnmodel.Claim, Turn: p.Turn, Claim: p.ClaimID}
+	if o.Turn == 0 {
+		o.Turn = turnOf(p.ClaimID)
+	}
+	end := r.begin(o)
+	c, err := r.Client.ClaimTurn(ctx, p)
+	if err == nil {
+		o.Turn, o.Claim = c.Turn, c.ClaimID
+	}
+	end(o, err)
+	return c, err
+}
+
+func (r *recorder) RenewClaim(ctx context.Context, p *parley.RenewClaimParams) (*parley.RenewClaimResult, error) {
+	o := turnmodel.Op{Conversation: p.ConversationID, Kind: turnmodel.Renew, Turn: turnOf(p.ClaimID), Claim: p.ClaimID}
+	end := r.begin(o)
+	c, err := r.Client.RenewClaim(ctx, p)
+	end(o, err)
+	return c, err
+}
+
+// ReleaseClaim succeeds in the sdk also when the claim has ended otherwise while the answer was lost: what is known then is that it does not stand.
+func (r *recorder) ReleaseClaim(ctx context.Context, p *parley.ReleaseClaimParams) error {
+	o := turnmodel.Op{Conversation: p.ConversationID, Kind: turnmodel.Release, Turn: turnOf(p.ClaimID), Claim: p.ClaimID}
+	end := r.begin(o)
+	err := r.Client.ReleaseClaim(ctx, p)
+	if err == nil {
+		o.Result = turnmodel.Lost
+	}
+	end(o, err)
+	return err
+}
+
+func (r *recorder) SendMessage(ctx context.Context, p *parley.SendMessageParams) (*parley.SendResult, error) {
+	kind := turnmodel.Say
+	if p.Finality.Final() {
+		kind = turnmodel.Final
+	}
+	o := turnmodel.Op{
+		Conversation: p.ConversationID, Kind: kind, Turn: p.Turn, Claim: p.ClaimID, Key: p.ClientRequestID,
+		Closes: p.Finality == parley.FinalityConversation,
+	}
+	return r.said(o, func() (*parley.SendResult, error) { return r.Client.SendMessage(ctx, p) })
+}
+
+func (r *recorder) SendTrace(ctx context.Context, p *parley.SendTraceParams) (*parley.SendResult, error) {
+	o := turnmodel.Op{Conversation: p.ConversationID, Kind: turnmodel.Say, Turn: p.Turn, Claim: p.ClaimID, Key: p.ClientRequestID}
+	return r.said(o, func() (*parley.SendResult, error) { return r.Client.SendTrace(ctx, p) })
+}
+
+func (r *recorder) said(o turnmodel.Op, call func() (*parley.SendResult, error)) (*parley.SendResult, error) {
+	end := r.begin(o)
+	s, err := call()
+	if err == nil {
+		o.Seq = s.Seq
+	}
+	end(o, err)
+	return s, err
+}
+
+// RegisterExecutor asks for a short grace, and writes down when the hub has taken the registration.
+func (r *recorder) RegisterExecutor(
+	ctx context.Context, p *parley.RegisterExecutorParams, holding func() []string,
+) iter.Seq2[parley.ExecutorNotification, error] {
+	q := *p
+	q.GraceMs = r.graceMs
+	return func(yield func(parley.ExecutorNotification, error) bool) {
+		for n, err := range r.Client.RegisterExecutor(ctx, &q, holding) {
+			if n.Registered != nil {
+				r.note(record{Registered: time.Now().UnixNano()})
+			}
+			if !yield(n, err) {
+				return
+			}
+		}
+	}
+}
+
+// readRecords reads what a process has written: its calls, and when it was registered.
+func readRecords(t *testing.T, path string) (ops []turnmodel.Op, registered []int64) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := map[int64]int{}
+	for line := range bytes.Lines(text) {
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			break // killed while it wrote the end of a call
+		}
+		var rec record
+		if err := json.Unmarshal(line, &rec); err != nil {
+			t.Fatalf("%s: %q: %v", path, line, err)
+		}
+		switch i, begun := at[rec.N]; {
+		case rec.Failed != "":
+			t.Errorf("%s: %s", path, rec.Failed)
+		case rec.Registered != 0:
+			registered = append(registered, rec.Registered)
+		case begun:
+			ops[i] = *rec.Op
+		default:
+			at[rec.N] = len(ops)
+			ops = append(ops, *rec.Op)
+		}
+	}
+	return ops, registered
+}

@@ -1,0 +1,231 @@
+package torture
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/turnmodel"
+	"github.com/parleyhub/parley/sdk"
+	"github.com/parleyhub/parley/torture/hubproc"
+)
+
+// The duel's size. 'make duel' asks for more than the defaults, which 'make test' runs.
+var (
+	duelTurns     = flag.Int64("duel.turns", 400, "turns of the agent")
+	duelTakeovers = flag.Int("duel.takeovers", 25, "fewer takeovers than this are a failure")
+	duelSeed      = flag.Uint64("duel.seed", 0, "of the moments of blows; 0, a new one")
+)
+
+const (
+	duelReplicas      = 8
+	duelConversations = 12
+	claimMs           = 400
+	windowMs          = 60
+	// reofferWithin is in what time a turn whose claim has lapsed is claimed again, beside the pause after failures.
+	reofferWithin = time.Second
+)
+
+// TestDuel lets eight replicas of an agent, each a process, answer a person in several conversations at once, while they are stopped and killed
+// and their hub is killed, and then holds the log and all that callers were told against what must be.
+func TestDuel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: the duel left out")
+	}
+	seed := *duelSeed
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("-duel.seed %d", seed)
+	start := time.Now()
+	d := newDuel(t, seed)
+	defer d.chaos.end()
+	d.run()
+	d.took = time.Since(start)
+	t.Logf("the duel took %.0f s; %d stops, %d kills, %d kills of the hub", d.took.Seconds(), d.chaos.stops, d.chaos.kills, d.chaos.hubKills)
+	d.judge()
+}
+
+// duel is one run.
+type duel struct {
+	t       *testing.T
+	dir     string
+	chaos   *chaos
+	driver  *recorder
+	records string // the driver's file
+	ids     []string
+	took    time.Duration
+}
+
+func newDuel(t *testing.T, seed uint64) *duel {
+	t.Helper()
+	d := &duel{t: t, dir: t.TempDir()}
+	d.records = filepath.Join(d.dir, "driver.jsonl")
+	d.chaos = &chaos{t: t, rng: rand.New(rand.NewPCG(seed, 0)), dir: d.dir, hub: startDuelHub(t, d.dir, "127.0.0.1:0")}
+	ctx := t.Context()
+	c, err := sdk.Dial(ctx, d.chaos.hub.URL, &sdk.Options{Token: hubproc.Token, AgentID: duelDriver, MaxBackoff: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	made, err := c.CreateToken(ctx, &parley.CreateTokenParams{AgentID: duelAgent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.chaos.token = made.Token
+	f, err := os.Create(d.records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	d.driver = &recorder{Client: c, name: duelDriver, to: f}
+	for i := range duelConversations {
+		id := fmt.Sprintf("duel-%d", i)
+		if err := createDuel(ctx, c, id); err != nil {
+			t.Fatal(err)
+		}
+		d.ids = append(d.ids, id)
+	}
+	return d
+}
+
+// run lets everybody speak until enough was said, under blows; then the replicas end kindly.
+func (d *duel) run() {
+	d.t.Helper()
+	for i := range duelReplicas {
+		r := &replica{id: fmt.Sprintf("replica-%d", i)}
+		d.chaos.replicas = append(d.chaos.replicas, r)
+		d.chaos.start(r)
+	}
+	var left atomic.Int64
+	left.Store(*duelTurns)
+	ctx, cancel := context.WithCancel(d.t.Context())
+	defer cancel()
+	failed := make(chan error, len(d.ids))
+	var wg sync.WaitGroup
+	for _, id := range d.ids {
+		wg.Go(func() {
+			if err := drive(ctx, d.driver, id, &left); err != nil {
+				failed <- err
+				cancel()
+			}
+		})
+	}
+	ended := make(chan struct{})
+	go func() { wg.Wait(); close(ended) }()
+	for next := time.After(0); ; {
+		select {
+		case <-ended:
+			close(failed)
+			for err := range failed {
+				d.t.Error(err)
+			}
+			return
+		case <-next:
+			next = time.After(d.chaos.work())
+		}
+	}
+}
+
+// judge holds the log, and what callers were told, against what must be.
+func (d *duel) judge() {
+	t := d.t
+	t.Helper()
+	d.chaos.endKindly()
+	tails := map[string][]parley.Event{}
+	for _, id := range d.ids {
+		events, err := tailAll(t.Context(), d.driver.Client, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tails[id] = events
+	}
+	d.driver.Client.Close()
+	d.chaos.hub.Stop(t)
+	files := exported(t, d.dir)
+	turns, takeovers, lapses := 0, 0, []lapse(nil)
+	for _, id := range d.ids {
+		if err := sameLog(tails[id], files[id]); err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+		k, err := count(files[id])
+		if err == nil {
+			err = k.complete()
+		}
+		if err != nil {
+			t.Errorf("%s: %v", id, err)
+			continue
+		}
+		turns, takeovers, lapses = turns+len(k.finals)/2, takeovers+k.takeovers, append(lapses, k.lapses...)
+	}
+	history := d.history()
+	for _, o := range missing(history, files) {
+		t.Errorf("acknowledged, and not in the log: %s", o)
+	}
+	d.judgeLapses(lapses)
+	begun := time.Now()
+	if err := turnmodel.Check(history, 2*time.Minute); err != nil {
+		t.Error(err)
+	}
+	t.Logf("%d turns of the agent, %d takeovers, %d lapses; %d calls judged by the model in %s", turns, takeovers, len(lapses), len(history),
+		time.Since(begun).Round(time.Millisecond))
+	if c := d.chaos; c.stops == 0 || c.kills == 0 || c.hubKills == 0 {
+		t.Error("not every kind of blow has fallen")
+	}
+	if int64(turns) < *duelTurns || takeovers < *duelTakeovers {
+		t.Errorf("%d turns and %d takeovers: expected %d and %d", turns, takeovers, *duelTurns, *duelTakeovers)
+	}
+}
+
+// history reads what all processes have written, and notes when replicas were registered.
+func (d *duel) history() []turnmodel.Op {
+	d.t.Helper()
+	all, _ := readRecords(d.t, d.records)
+	for _, r := range d.chaos.replicas {
+		for _, file := range r.files {
+			if _, err := os.Stat(file); err != nil {
+				continue // killed before it had begun
+			}
+			ops, times := readRecords(d.t, file)
+			all = append(all, ops...)
+			for _, at := range times {
+				d.chaos.moments = append(d.chaos.moments, moment{at: at, replica: r.id, blow: registered})
+			}
+		}
+	}
+	return all
+}
+
+// judgeLapses tells how soon turns were claimed again.
+func (d *duel) judgeLapses(lapses []lapse) {
+	d.t.Helper()
+	p := presenceOf(d.chaos.moments)
+	if there := p.sum(); there < d.took/2 {
+		d.t.Errorf("a replica was there for %s of %s: too little to prove anything", there, d.took)
+	}
+	reasons := map[string]int{}
+	var worst time.Duration
+	for _, l := range lapses {
+		reasons[l.reason]++
+		waited, pause := p.waited(l), backoffOf(l.attempt-1)
+		worst = max(worst, waited-pause)
+		if waited > reofferWithin+pause {
+			d.t.Errorf("a claim that ended (%s) at %d was followed by another (attempt %d) after %s with a replica there: expected %s",
+				l.reason, l.ended, l.attempt, waited, reofferWithin+pause)
+		}
+	}
+	d.t.Logf("from claim_ended to turn_claimed, while a replica was registered and ran, at most the pause after failures and %s", worst.Round(time.Millisecond))
+	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
+		d.t.Logf("  %d claims ended: %s", reasons[reason], reason)
+	}
+}
