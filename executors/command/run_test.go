@@ -1,0 +1,296 @@
+//go:build linux
+
+package command_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/executors"
+	"github.com/parleyhub/parley/executors/command"
+	"github.com/parleyhub/parley/sdk"
+	"github.com/parleyhub/parley/sdk/sdktest"
+)
+
+// seats makes a conversation in which ann has said something and the agent bot, whose turns are claimed, has the floor.
+func seats(t *testing.T) *stage {
+	t.Helper()
+	h := sdktest.NewHub(t)
+	s := &stage{hub: h, client: h.InProcess(t, "bot")}
+	s.create(t)
+	return s
+}
+
+func (s *stage) create(t *testing.T) {
+	t.Helper()
+	c, err := s.hub.Admin(t).CreateConversation(t.Context(), &parley.CreateConversationParams{
+		Participants: []parley.Participant{{ID: "ann", Kind: parley.KindHuman}, {ID: "bot", Kind: parley.KindAgent, Private: "for bot"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.id = c.ConversationID
+	s.say(t, "hello")
+}
+
+func (s *stage) say(t *testing.T, text string) {
+	t.Helper()
+	payload, _ := json.Marshal(parley.Message{Text: text})
+	if _, err := s.hub.InProcess(t, "ann").SendMessage(t.Context(), &parley.SendMessageParams{
+		ConversationID: s.id, Payload: payload, Finality: parley.FinalityTurn,
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// serveBot takes the turns of bot over a WebSocket until the test ends.
+func (s *stage) serveBot(t *testing.T, a *command.Agent) {
+	t.Helper()
+	s.serve(t, s.hub.Client(t, "bot"), a, "bot")
+}
+
+func (s *stage) serve(t *testing.T, c parley.Client, a *command.Agent, agents ...string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- executors.Run(ctx, c, a, &executors.Options{Agents: agents, Drain: -1, Grace: 2 * command.StopWait})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// answered waits until it is the turn of ann again, and gives what was said by then.
+func (s *stage) answered(t *testing.T) []string {
+	t.Helper()
+	ann := s.hub.InProcess(t, "ann")
+	if u, err := ann.GetUpdates(t.Context(), &parley.GetUpdatesParams{
+		ConversationID: s.id, Until: parley.UntilMyTurn, TimeoutMs: 15_000,
+	}); err != nil || u.TimedOut {
+		t.Fatalf("no answer came: %v", err)
+	}
+	turn := &parley.Turn{ConversationID: s.id, Client: ann}
+	events, err := turn.Messages(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, e := range events {
+		m, err := e.Message()
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, m.Text)
+	}
+	return texts
+}
+
+// TestAttempts: what a program had said before it failed is withdrawn, and the next attempt is given it as such.
+func TestAttempts(t *testing.T) {
+	s := seats(t)
+	dir := t.TempDir()
+	s.serveBot(t, program(t, "retry", dir))
+	if got := s.answered(t); !slices.Equal(got, []string{"hello", "found all of it"}) {
+		t.Errorf("said %q", got)
+	}
+	for attempt, want := range map[int]struct{ messages, earlier []string }{
+		1: {[]string{"hello"}, nil},
+		2: {[]string{"hello"}, []string{"found half of it", "why it fails", "the program has failed: exit status 9"}},
+	} {
+		text, err := os.ReadFile(filepath.Join(dir, strconv.Itoa(attempt)))
+		var d command.Document
+		if err != nil || json.Unmarshal(text, &d) != nil {
+			t.Fatalf("attempt %d: %v", attempt, err)
+		}
+		var any any
+		_ = json.Unmarshal(text, &any) // it was read above
+		if err := schema(t, "command-input.schema.json").Validate(any); err != nil {
+			t.Errorf("%v\n%s", err, text)
+		}
+		if got := texts(t, d.Messages); !slices.Equal(got, want.messages) {
+			t.Errorf("attempt %d is given the messages %q", attempt, got)
+		}
+		if got := texts(t, d.Earlier); !slices.Equal(got, want.earlier) {
+			t.Errorf("attempt %d is given %q of earlier ones", attempt, got)
+		}
+		if d.Conversation.Private != "for bot" || d.Conversation.You != "bot" || d.Turn != 2 || d.Guidance.Claim == nil {
+			t.Errorf("attempt %d is given %s", attempt, text)
+		}
+	}
+}
+
+// texts gives the text of messages and traces.
+func texts(t *testing.T, events []parley.Event) (all []string) {
+	t.Helper()
+	for _, e := range events {
+		var payload struct{ Text string }
+		if err := json.Unmarshal(e.Payload, &payload); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, payload.Text)
+	}
+	return all
+}
+
+// TestSilent: a program that says nothing, and one that says only a part, have made a silent attempt.
+func TestSilent(t *testing.T) {
+	s := seats(t)
+	s.serveBot(t, program(t, "lines", "0"))
+	ended := s.system(t, parley.KindClaimEnded)
+	if ended.Reason != string(parley.ClaimSilent) {
+		t.Errorf("the claim ended with %q", ended.Reason)
+	}
+}
+
+// TestYield: the turn is passed on, and that is no attempt.
+func TestYield(t *testing.T) {
+	s := seats(t)
+	s.serveBot(t, program(t, "lines", "0", `{\"progress\":\"one moment\"}\n{\"yield\":true}\n`))
+	if ended := s.system(t, parley.KindTurnEnded); ended.Reason != string(parley.TurnYielded) {
+		t.Errorf("the turn ended with %q", ended.Reason)
+	}
+	if got := s.answered(t); !slices.Equal(got, []string{"hello", "one moment"}) {
+		t.Errorf("said %q", got)
+	}
+}
+
+// system waits for a system event of a kind.
+func (s *stage) system(t *testing.T, kind string) parley.System {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	defer cancel()
+	for e, err := range s.hub.InProcess(t, "ann").Events(ctx, s.id, 0) {
+		if err != nil {
+			t.Fatalf("no %s came: %v", kind, err)
+		}
+		if e.Type != parley.TypeSystem {
+			continue
+		}
+		if payload, err := e.System(); err == nil && payload.Kind == kind {
+			return payload
+		}
+	}
+	t.Fatalf("no %s came", kind)
+	return parley.System{}
+}
+
+// TestTokenOfTheTurn: the program may do without stdout. Its token reaches its own conversation, in its own turn.
+func TestTokenOfTheTurn(t *testing.T) {
+	s := seats(t)
+	s.create(t) // the first conversation is one that the token does not see
+	file := filepath.Join(t.TempDir(), "token")
+	a := program(t, "byItself", file)
+	a.URL = s.hub.URL
+	s.serveBot(t, a)
+	if got := s.answered(t); !slices.Equal(got, []string{"hello", "bot sees 1 conversation"}) {
+		t.Errorf("said %q", got)
+	}
+	token, err := os.ReadFile(file)
+	if err != nil || len(token) == 0 {
+		t.Fatal(err)
+	}
+	await(t, func() bool { // it ends with the claim, which its own message has ended a moment ago
+		c, err := sdk.Dial(t.Context(), s.hub.URL, &sdk.Options{Token: string(token)})
+		if err == nil {
+			c.Close()
+		}
+		return errors.Is(err, parley.ErrUnauthenticated)
+	})
+	for _, e := range s.events(t, parley.TypeSystem) {
+		if payload, err := e.System(); err == nil && payload.Kind == parley.KindClaimEnded {
+			t.Errorf("the claim was given back: %s", e.Raw())
+		}
+	}
+}
+
+// TestTurnCanceled: who has lost the turn is stopped.
+func TestTurnCanceled(t *testing.T) {
+	s := seats(t)
+	dir := t.TempDir()
+	s.serveBot(t, program(t, "hang", dir, "stubborn"))
+	await(t, func() bool { return noted(dir) == 2 })
+	if _, err := s.hub.InProcess(t, "ann").CancelTurn(t.Context(), &parley.CancelTurnParams{ConversationID: s.id, Turn: 2}); err != nil {
+		t.Fatal(err)
+	}
+	noneLeft(t, dir)
+}
+
+// TestTwoAgents: one executor runs both agents of a conversation. Each is given what is its own.
+func TestTwoAgents(t *testing.T) {
+	h := sdktest.NewHub(t)
+	c, err := h.Admin(t).CreateConversation(t.Context(), &parley.CreateConversationParams{
+		Participants: []parley.Participant{
+			{ID: "ann", Kind: parley.KindHuman},
+			{ID: "bot", Kind: parley.KindAgent, Private: "one"},
+			{ID: "cat", Kind: parley.KindAgent, Private: "two"},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{hub: h, id: c.ConversationID}
+	token, err := h.Admin(t).CreateToken(t.Context(), &parley.CreateTokenParams{AgentID: "bot", Agents: []string{"cat"}, Scopes: parley.DefaultScopes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.serve(t, h.Dial(t, &sdk.Options{Token: token.Token}), program(t, "answer"), "bot", "cat")
+	s.say(t, "hello")
+	if got := s.answered(t); !slices.Equal(got, []string{"hello", "bot was told one", "cat was told two"}) {
+		t.Errorf("said %q", got)
+	}
+}
+
+// TestHubStartedAgain: a hub that is killed while a program works changes nothing for it.
+func TestHubStartedAgain(t *testing.T) {
+	s := seats(t)
+	file := filepath.Join(t.TempDir(), "go-on")
+	s.serveBot(t, program(t, "patient", file))
+	await(t, func() bool { return len(s.events(t, parley.TypeMessage)) == 2 })
+	s.hub.Restart(t)
+	s.client = s.hub.InProcess(t, "bot")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.answered(t); !slices.Equal(got, []string{"hello", "begun", "finished"}) {
+		t.Errorf("said %q", got)
+	}
+}
+
+// TestKilledRunner: nothing is left when the process that runs programs is killed by SIGKILL.
+func TestKilledRunner(t *testing.T) {
+	s := seats(t)
+	dir := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var errs strings.Builder
+	cmd := exec.Command(self, "program", "runner", s.hub.URL, s.hub.NewToken(t, "bot"), dir)
+	cmd.Stderr = &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, func() bool { return noted(dir) == 1 })
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait() // it was killed
+	noneLeft(t, dir)
+	if t.Failed() {
+		t.Log(errs.String())
+	}
+}

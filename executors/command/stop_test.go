@@ -1,0 +1,170 @@
+//go:build linux
+
+package command_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/parleyhub/parley/executors/command"
+)
+
+// TestOutputLimits: a program that writes too much is stopped, with the name of the limit.
+func TestOutputLimits(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		told string
+	}{
+		"a gibibyte of short lines": {[]string{"1073741824", "64"}, "stdout"},
+		"a gibibyte in one line":    {[]string{"1073741824", "0"}, "line_limit: the program has written a line of more than 900 KiB to stdout"},
+		"many good lines":           {[]string{"1073741824", "0", `{\"delta\":\"a\"}`}, "lines_limit: the program has written more than 10000 lines to stdout"},
+		"large good lines":          {[]string{"1073741824", "0", `{\"trace\":{\"kind\":\"a\",\"text\":\"` + strings.Repeat("x", 4000) + `\"}}`}, "output_limit: the program has written more than 8 MiB to stdout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			for i := range c.args {
+				c.args[i] = strings.ReplaceAll(c.args[i], `\"`, `"`)
+			}
+			_, err := s.handle(t, t.Context(), program(t, "flood", c.args...))
+			if err == nil || !strings.Contains(err.Error(), c.told) {
+				t.Errorf("error %v, expected %q in it", err, c.told)
+			}
+		})
+	}
+}
+
+// TestStderr: it becomes few traces with the newest of it, also when the program fails.
+func TestStderr(t *testing.T) {
+	for _, args := range [][]string{{"3"}, {"10000"}, {"10000", "fail"}} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			s := newStage(t)
+			_, err := s.handle(t, t.Context(), program(t, "mutter", args...))
+			if failed := err != nil; failed != (len(args) > 1) {
+				t.Error(err)
+			}
+			got := s.traces(t, command.TraceStderr)
+			all := strings.Join(got, "")
+			n, _ := strconv.Atoi(args[0])
+			if len(got) < 1 || len(got) > 20 || len(all) > 20*33<<10 || !strings.Contains(all, fmt.Sprintf("line %d of what nobody asked for \ufffd\x00", n-1)) {
+				t.Errorf("%d traces with %d bytes", len(got), len(all))
+			}
+			if strings.Contains(all, "bytes were left out]\n") != (n > 3) {
+				t.Errorf("what was left out is not told: %.100q", all)
+			}
+		})
+	}
+}
+
+// TestStopped: when the time is over the program gets SIGTERM, and its whole group SIGKILL when it does not mind.
+func TestStopped(t *testing.T) {
+	for name, c := range map[string]struct {
+		args        []string
+		processes   int
+		least, most time.Duration
+	}{
+		"at once":  {nil, 1, 0, command.StopWait},
+		"stubborn": {[]string{"stubborn"}, 2, command.StopWait, command.StopWait + 5*time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			dir := t.TempDir()
+			gone := errors.New("the claim is lost")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			var stopped time.Time
+			go func() {
+				await(t, func() bool { return noted(dir) == c.processes })
+				stopped = time.Now()
+				cancel(gone)
+			}()
+			_, err := s.handle(t, ctx, program(t, "hang", append([]string{dir}, c.args...)...))
+			if took := time.Since(stopped); took < c.least || took > c.most {
+				t.Errorf("it took %s", took)
+			}
+			if !errors.Is(err, gone) {
+				t.Errorf("error %v", err)
+			}
+			noneLeft(t, dir)
+			if got := s.traces(t, command.TraceStderr); len(got) == 0 || !strings.Contains(strings.Join(got, ""), "last words") {
+				t.Errorf("traces %q", got)
+			}
+		})
+	}
+}
+
+// TestChildren: what a program leaves behind in its group is killed at once; who has left the group holds up the turn no longer than StopWait.
+func TestChildren(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		most time.Duration
+	}{
+		"in the group": {nil, command.StopWait},
+		"escaped":      {[]string{"escape"}, command.StopWait + 5*time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			dir := t.TempDir()
+			began := time.Now()
+			if _, err := s.handle(t, t.Context(), program(t, "child", append([]string{dir}, c.args...)...)); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(began); took > c.most {
+				t.Errorf("it took %s", took)
+			}
+			if got := s.said(t); !slices.Equal(got, []string{"turn done"}) {
+				t.Errorf("said %q", got)
+			}
+			if c.args == nil {
+				noneLeft(t, dir)
+				return
+			}
+			for _, pid := range pids(t, dir) {
+				syscall.Kill(pid, syscall.SIGKILL)
+			}
+		})
+	}
+}
+
+// await waits until something is so.
+func await(t *testing.T, so func() bool) {
+	for end := time.Now().Add(10 * time.Second); !so(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Error("waited in vain")
+			return
+		}
+	}
+}
+
+func pids(t *testing.T, dir string) (all []int) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) == 0 {
+		t.Fatalf("no process has left its pid: %v", err)
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, pid)
+	}
+	return all
+}
+
+// noneLeft expects that none of the processes that have left their pid is there. One that was killed may be so for a moment until it is gone.
+func noneLeft(t *testing.T, dir string) {
+	t.Helper()
+	for _, pid := range pids(t, dir) {
+		await(t, func() bool {
+			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+			return err != nil || strings.Contains(string(stat), ") Z ")
+		})
+	}
+}
