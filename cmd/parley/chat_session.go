@@ -19,6 +19,8 @@ type chat struct {
 	view   *view
 
 	guidance parley.GuidanceNotification
+	// told is what was last told of it.
+	told string
 	// stale is the seq that guidance must reach to be believed: what was said by this seat or was refused to it is newer.
 	stale int64
 	// shown and said are the last seq shown and the last that this seat wrote; chat leaves when it has shown what it wrote.
@@ -28,7 +30,9 @@ type chat struct {
 	// pending is the line that waits for its turn.
 	pending *string
 	// attempt is what was sent and not answered.
-	attempt  attempt
+	attempt attempt
+	// claimed is the turn that this seat has taken by saying a part of it, as the seats of agents do.
+	claimed  int64
 	caughtUp bool // history was shown
 	closed   bool
 	left     bool
@@ -142,14 +146,18 @@ func (c *chat) typedEarly(ctx context.Context) error {
 func (c *chat) guide(g parley.GuidanceNotification) {
 	c.guidance = g
 	c.desk.prompt(c.mine())
-	if g.Guidance.Kind != parley.Closed {
-		c.tell(guidanceText(g.Guidance))
+	text := guidanceText(g.Guidance)
+	if g.Guidance.Kind == parley.Closed || text == c.told { // a claim that is renewed changes it, and nothing of what is told
+		return
 	}
+	c.told = text
+	c.tell(text)
 }
 
 // mine says whether this seat has the floor, as far as it knows.
 func (c *chat) mine() bool {
-	return c.guidance.Guidance.Kind == parley.MaySpeak && c.guidance.Seq >= c.stale
+	g := c.guidance.Guidance
+	return g.Kind == parley.MaySpeak && c.guidance.Seq >= c.stale && (g.Claim == nil || c.claimed == g.Turn)
 }
 
 // tell writes a line of the program's own.
@@ -179,17 +187,33 @@ func (c *chat) say(ctx context.Context, line, text string, f parley.Finality) er
 	}
 	p := &parley.SendMessageParams{ConversationID: c.id, Payload: payload, Finality: f, Turn: c.guidance.Guidance.Turn}
 	p.ClientRequestID = c.attempt.key(p)
-	r, err := call(ctx, c.app, c.client.SendMessage, p)
+	r, err := c.send(ctx, p)
 	if err != nil {
 		return c.refused(line, err)
 	}
 	c.attempt = attempt{}
 	c.said = r.Seq
+	if r.ClaimID != "" {
+		c.claimed = r.Turn
+	}
 	if f.Final() {
 		c.stale = r.Seq
 		c.desk.prompt(false)
 	}
 	return nil
+}
+
+// send says it. What an agent's seat had begun to say has lapsed when nobody finished it in time: then the turn is taken anew.
+func (c *chat) send(ctx context.Context, p *parley.SendMessageParams) (*parley.SendResult, error) {
+	r, err := call(ctx, c.app, c.client.SendMessage, p)
+	if !errors.Is(err, parley.ErrClaimLost) {
+		return r, err
+	}
+	if _, refused := call(ctx, c.app, c.client.ClaimTurn, &parley.ClaimTurnParams{ConversationID: c.id, Turn: p.Turn}); refused != nil {
+		return nil, err
+	}
+	c.claimed = p.Turn
+	return call(ctx, c.app, c.client.SendMessage, p)
 }
 
 // notNow is what becomes of a line that may not be said now.
@@ -212,7 +236,8 @@ func (c *chat) keep(line string) {
 
 // refused goes on after a refusal: somebody was faster, or the line was not acceptable.
 func (c *chat) refused(line string, err error) error {
-	raced := errors.Is(err, parley.ErrNotYourTurn) || errors.Is(err, parley.ErrTurnClosed) || errors.Is(err, parley.ErrTurnConflict)
+	raced := errors.Is(err, parley.ErrNotYourTurn) || errors.Is(err, parley.ErrTurnClosed) || errors.Is(err, parley.ErrTurnConflict) ||
+		errors.Is(err, parley.ErrClaimRequired) || errors.Is(err, parley.ErrClaimLost)
 	switch {
 	case raced && c.desk.waits:
 		c.keep(line)

@@ -75,3 +75,58 @@ func TestChatShowsDeltas(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestChatTellsOnce: a claim that is renewed is no news.
+func TestChatTellsOnce(t *testing.T) {
+	s, out := startMemory(t), newScreen()
+	a := &app{in: strings.NewReader(""), out: newStream(out), err: newStream(io.Discard)}
+	c := newChat(a, s.hub.Client(s.hub.LocalPrincipal("ann")), a.pipeDesk(), "c1")
+	for _, deadline := range []int64{1000, 2000} {
+		c.guide(parley.GuidanceNotification{Seq: deadline, Guidance: parley.Guidance{
+			Kind: parley.Wait, Speaker: "bob", Claim: &parley.ClaimState{AgentID: "bob", Attempt: 1, DeadlineMs: deadline}, Reason: "because",
+		}})
+	}
+	if got := out.text.String(); got != "-- waiting for bob, at work, attempt 1: because\n" || c.guidance.Seq != 2000 {
+		t.Errorf("%q at %d", got, c.guidance.Seq)
+	}
+}
+
+// TestChatShowsAttempts: who waits sees that somebody is at work, and that words of a failed attempt are withdrawn.
+func TestChatShowsAttempts(t *testing.T) {
+	s := startMemory(t)
+	bob, ann := s.hub.Client(s.hub.LocalPrincipal("bob")), s.hub.Client(s.hub.LocalPrincipal("ann"))
+	_, err := bob.CreateConversation(t.Context(), &parley.CreateConversationParams{
+		ConversationID: "c1",
+		Participants:   []parley.Participant{{ID: "bob", Kind: parley.KindAgent}, {ID: "ann", Kind: parley.KindHuman}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdin, typed := io.Pipe()
+	out := newScreen()
+	a := &app{in: stdin, out: newStream(out), err: newStream(io.Discard), timeout: defaultTimeout}
+	ended := make(chan error, 1)
+	go func() { ended <- newChat(a, ann, a.pipeDesk(), "c1").run(t.Context()) }()
+	out.wait("-- waiting for bob: ")
+	claim, err := bob.ClaimTurn(t.Context(), &parley.ClaimTurnParams{ConversationID: "c1", Turn: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.wait("-- waiting for bob, at work, attempt 1: ")
+	_, err = bob.SendMessage(t.Context(), &parley.SendMessageParams{
+		ConversationID: "c1", Turn: 1, ClaimID: claim.ClaimID, Payload: json.RawMessage(`{"text":"let me see"}`), Finality: parley.FinalityNone,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.wait("bob  let me see ...")
+	p := &parley.ReleaseClaimParams{ConversationID: "c1", ClaimID: claim.ClaimID, Outcome: parley.ReleaseFailed, Reason: "error"}
+	if err := bob.ReleaseClaim(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	out.wait("turn 1: the attempt failed: failed, error; what it said, #3, is withdrawn\n")
+	typed.Close()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+}

@@ -45,9 +45,11 @@ var flagValues = map[string][]string{
 	"finality":      names(parley.FinalityNone, parley.FinalityTurn, parley.FinalityConversation),
 	"status":        names(parley.OutcomeCompleted, parley.OutcomeFailed, parley.OutcomeCanceled),
 	"list --status": names(parley.StatusActive, parley.StatusClosed),
-	"policy":        names(parley.PolicyRoundRobin, parley.PolicyOpen),
+	"policy":        names(parley.Policies...),
 	"types":         names(parley.TypeMessage, parley.TypeTrace, parley.TypeSystem),
 	"scopes":        names(parley.Scopes...),
+
+	"on-turn-timeout": names(parley.TurnReoffer, parley.TurnSkip, parley.TurnClose),
 }
 
 func names[S ~string](values ...S) []string {

@@ -2,64 +2,62 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/cmd/parley/internal/scenario"
 )
-
-type createFlags struct {
-	as, id, title, policy, startsWith, key string
-	participants                           []string
-}
 
 func (a *app) conversationCreateCommand() *cobra.Command {
 	var f createFlags
 	c := &cobra.Command{
 		Use:   "create [FILE|-]",
 		Short: "create a conversation and print its id",
-		Long: `create makes a conversation from the params of createConversation in a JSON file, from flags, or both: flags win.
+		Long: `create makes a conversation from flags, from a file, or both: flags win, and a --participant of the file may be given more by flags. The file is a
+scenario (--scenario), in YAML, or the params of createConversation, in JSON.
 
-  parley conversation create --participant ann:human --participant bot:agent:assistant --title "first words"`,
+  parley conversation create --participant ann:human --participant bot:agent:assistant --title "first words"
+  parley conversation create --scenario triage.yaml --key case-17
+
+The opening message of a scenario is said as its author, who has turn 1: the token must be one that may speak as it. Repeating a create with the
+same --key and the same words is safe: the conversation is created once, and its opening said once.`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	asFlag(c, &f.as)
-	c.Flags().StringVar(&f.id, "id", "", "id of the conversation (default: made by the hub)")
-	c.Flags().StringVar(&f.title, "title", "", "title")
-	c.Flags().StringVar(&f.policy, "policy", "", "round_robin or open")
-	c.Flags().StringVar(&f.startsWith, "starts-with", "", "who has turn 1")
-	c.Flags().StringVar(&f.key, "key", "", "idempotency key (clientRequestId)")
-	c.Flags().StringArrayVar(&f.participants, "participant", nil, "ID[:KIND[:ROLE]], kind human unless given (repeatable)")
-	return a.does(c, func(ctx context.Context, args []string) error { return a.createConversation(ctx, f, args) })
+	c.Flags().StringVar(&f.scenario, "scenario", "", "FILE of a scenario, or - for stdin")
+	f.add(c)
+	return a.does(c, func(ctx context.Context, args []string) error {
+		f.given = c.Flags().Changed
+		return a.createConversation(ctx, &f, args)
+	})
 }
 
-func (a *app) createConversation(ctx context.Context, f createFlags, args []string) error {
-	var p parley.CreateConversationParams
-	if len(args) == 1 {
-		if err := a.readParams(args[0], &p); err != nil {
-			return err
-		}
-	}
-	if err := f.apply(&p); err != nil {
+func (a *app) createConversation(ctx context.Context, f *createFlags, args []string) error {
+	s, p, err := a.creation(f, args)
+	if err != nil {
 		return err
-	}
-	if len(p.Participants) == 0 {
-		return usagef("a conversation needs participants: a FILE or --participant")
 	}
 	client, err := a.dial(ctx, f.as)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	snap, err := call(ctx, a, client.CreateConversation, &p)
+	author, err := a.dialAuthor(ctx, client, s)
 	if err != nil {
+		return err
+	}
+	defer author.Close()
+	snap, err := call(ctx, a, client.CreateConversation, p)
+	if err != nil {
+		return err
+	}
+	if err := a.open(ctx, author, s, snap.ConversationID); err != nil {
 		return err
 	}
 	if a.format == formatJSON {
@@ -69,38 +67,70 @@ func (a *app) createConversation(ctx context.Context, f createFlags, args []stri
 	return nil
 }
 
-// apply puts the flags that were given over the params.
-func (f createFlags) apply(p *parley.CreateConversationParams) error {
-	for _, s := range f.participants {
-		seat, err := parseParticipant(s)
+// creation puts file and flags together. Of what has no scenario the first result has no opening.
+func (a *app) creation(f *createFlags, args []string) (*scenario.Scenario, *parley.CreateConversationParams, error) {
+	var s scenario.Scenario
+	var p parley.CreateConversationParams
+	switch {
+	case f.given("scenario") && len(args) == 1:
+		return nil, nil, usagef("one file is enough: --scenario, or FILE of params")
+	case f.given("scenario"):
+		read, err := a.loadScenario(f.scenario)
 		if err != nil {
-			return err
+			return nil, nil, a.faultyScenario(err)
 		}
-		p.Participants = append(p.Participants, seat)
+		s = *read
+	case len(args) == 1:
+		if err := a.readParams(args[0], &p); err != nil {
+			return nil, nil, err
+		}
+		s = scenario.Scenario{
+			Title: p.Title, Participants: p.Participants, Policy: p.Policy, StartsWith: p.StartsWith, Limits: p.Limits, Metadata: p.Metadata,
+		}
 	}
-	if f.policy != "" {
-		p.Policy = &parley.Policy{Kind: parley.PolicyKind(f.policy)}
+	if err := f.apply(&s); err != nil {
+		return nil, nil, err
 	}
-	p.ConversationID = cmp.Or(f.id, p.ConversationID)
-	p.Title = cmp.Or(f.title, p.Title)
-	p.StartsWith = cmp.Or(f.startsWith, p.StartsWith)
-	p.ClientRequestID = cmp.Or(f.key, p.ClientRequestID)
-	return nil
+	if len(s.Participants) == 0 {
+		return nil, nil, usagef("a conversation needs participants: --participant, --scenario or a FILE")
+	}
+	if s.Opening != nil { // else the hub tells of what does not go together, and nothing is half done
+		if err := s.Check(); err != nil {
+			return nil, nil, usagef("with these flags the scenario is wrong: %w", err)
+		}
+	}
+	ids := p
+	p = *s.Params()
+	p.ConversationID, p.ClientRequestID = f.ids(&ids)
+	return &s, &p, nil
 }
 
-func parseParticipant(s string) (parley.Participant, error) {
-	parts := strings.SplitN(s, ":", 3)
-	p := parley.Participant{ID: parts[0], Kind: parley.KindHuman}
-	if len(parts) > 1 {
-		p.Kind = parley.ParticipantKind(parts[1])
+// dialAuthor gives a client that speaks as the author of the opening, before anything is created: a token that may not do so is found out then.
+func (a *app) dialAuthor(ctx context.Context, creator parley.Client, s *scenario.Scenario) (parley.Client, error) {
+	if s.Opening == nil || s.Author() == creator.AgentID() {
+		return creator, nil
 	}
-	if len(parts) > 2 {
-		p.Role = parts[2]
+	author, err := a.dial(ctx, s.Author())
+	if err != nil {
+		return nil, fmt.Errorf("nothing was created: the opening is to be said as %s: %w", s.Author(), err)
 	}
-	if !parley.ValidParticipantID(p.ID) || !p.Kind.Valid() {
-		return p, usagef("--participant %s: expected ID[:human|agent|tool|peer[:ROLE]]", s)
+	return author, nil
+}
+
+// open says the opening, if there is one.
+func (a *app) open(ctx context.Context, author parley.Client, s *scenario.Scenario, id string) error {
+	if s.Opening == nil {
+		return nil
 	}
-	return p, nil
+	p, err := s.Message(id)
+	if err != nil {
+		return err
+	}
+	if _, err = call(ctx, a, author.SendMessage, p); err != nil {
+		err = fmt.Errorf("%s was created, and its opening was not said: %w", id, err)
+		return withHint(err, "say it with 'parley send', or repeat the create if it had a --key")
+	}
+	return nil
 }
 
 // readParams reads one JSON object from a file or, for "-", from stdin.

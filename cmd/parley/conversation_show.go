@@ -40,7 +40,11 @@ func (a *app) conversationShowCommand() *cobra.Command {
 func (a *app) showSnapshot(s *parley.Snapshot) error {
 	seats := make([]string, 0, len(s.Participants))
 	for _, p := range s.Participants {
-		seats = append(seats, fmt.Sprintf("%s (%s)", clean(p.ID), clean(string(p.Kind))))
+		about := clean(string(p.Kind))
+		if agent := agentText(p); agent != "" {
+			about += ", " + agent
+		}
+		seats = append(seats, fmt.Sprintf("%s (%s)", clean(p.ID), about))
 	}
 	status := string(s.Status)
 	if s.Status == parley.StatusClosed {
@@ -49,6 +53,9 @@ func (a *app) showSnapshot(s *parley.Snapshot) error {
 	turn := fmt.Sprint(s.Turn)
 	if s.OpenTurn != nil {
 		turn += ", open, owned by " + clean(s.OpenTurn.Owner)
+		if s.OpenTurn.Claim != nil {
+			turn += ", " + claimText(s.OpenTurn.Claim)
+		}
 	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	for _, row := range [][2]string{
@@ -56,7 +63,7 @@ func (a *app) showSnapshot(s *parley.Snapshot) error {
 		{"title", clean(s.Title)},
 		{"status", status},
 		{"participants", strings.Join(seats, ", ")},
-		{"policy", clean(string(s.Policy.Kind))},
+		{"policy", policyText(s.Policy)},
 		{"turn", turn},
 		{"guidance", guidanceText(s.Guidance)},
 		{"created", s.CreatedAt.String() + " by " + clean(s.CreatedBy)},

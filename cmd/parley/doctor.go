@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/parleyhub/parley/cmd/parley/internal/config"
+	"github.com/parleyhub/parley/cmd/parley/internal/yamlfile"
 )
 
 // result is what a check says.
@@ -118,7 +119,7 @@ func (d *doctor) environment() {
 	unknown := config.UnknownEnv(os.Environ(), known...)
 	for _, name := range unknown {
 		advice := "unset it, or see docs/configuration.md"
-		if near := config.Nearest(name, append(config.EnvNames(), known...)); near != "" {
+		if near := yamlfile.Nearest(name, append(config.EnvNames(), known...)); near != "" {
 			advice = "is it " + near + "?"
 		}
 		d.warn("environment", "nothing reads "+name, advice)

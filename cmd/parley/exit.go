@@ -170,6 +170,8 @@ var hints = map[error]string{
 	parley.ErrTurnClosed:          "leave --turn out, or read on with 'parley tail ID' and answer the turn that is open",
 	parley.ErrConversationClosed:  "read it with 'parley tail ID'",
 	parley.ErrTurnConflict:        "read what was said with 'parley tail ID' and try again",
+	parley.ErrClaimRequired:       "somebody works on this turn: name the claim with --claim, or end the turn with 'parley turn cancel ID TURN'",
+	parley.ErrClaimLost:           "somebody else may have the turn now: read what was said with 'parley tail ID'",
 	parley.ErrIdempotencyConflict: "use another --key: this one was used for something else",
 	parley.ErrAlreadyExists:       "choose another id, or leave it out to have one made",
 	parley.ErrCursorAhead:         "'parley conversation show ID' tells the latest seq",

@@ -81,6 +81,7 @@ func TestExitCodes(t *testing.T) {
 	want := map[string]int{
 		"not_found": exitNotFound, "unauthenticated": exitAuth, "forbidden": exitAuth,
 		"not_your_turn": exitConflict, "turn_closed": exitConflict, "conversation_closed": exitConflict, "turn_conflict": exitConflict,
+		"claim_required": exitConflict, "claim_lost": exitConflict,
 		"idempotency_conflict": exitConflict, "already_exists": exitConflict,
 		"rate_limited": exitUnavailable, "unavailable": exitUnavailable, "outcome_unknown": exitUnavailable, "storage_full": exitUnavailable,
 	}

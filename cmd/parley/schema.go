@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/parleyhub/parley/cmd/parley/internal/config"
+	"github.com/parleyhub/parley/cmd/parley/internal/scenario"
 	"github.com/parleyhub/parley/internal/schema"
 )
 
@@ -23,6 +24,7 @@ var documents = []struct {
 	{"openrpc", func() []byte { return schema.OpenRPC }},
 	{"asyncapi", func() []byte { return schema.AsyncAPI }},
 	{"config", config.Schema},
+	{"scenario", scenario.Schema},
 }
 
 func documentNames() []string {
@@ -47,8 +49,8 @@ func (a *app) schemaCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "schema [NAME]",
 		Short: "print the protocol for programs: OpenRPC, AsyncAPI, JSON Schemas",
-		Long: `schema prints a document for programs: openrpc (all methods), asyncapi (the WebSocket), config (the file of 'parley serve --config'), or the
-JSON Schema of something that goes over the wire: event, message, snapshot, createConversation.params, createConversation.result...
+		Long: `schema prints a document for programs: openrpc (all methods), asyncapi (the WebSocket), config (the file of 'parley serve --config'),
+scenario (that of 'parley conversation create --scenario'), or the JSON Schema of something that goes over the wire: event, message, snapshot, createConversation.params, createConversation.result...
 Without NAME it lists them. A hub serves the first two at /openrpc.json and /asyncapi.json. No hub is needed.`,
 		Args: cobra.MaximumNArgs(1),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

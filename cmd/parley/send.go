@@ -13,10 +13,10 @@ import (
 )
 
 type sendFlags struct {
-	as, finality, key, data, schema, status, reason string
-	turn, afterSeq                                  int64
-	fenced                                          bool // by afterSeq
-	attach                                          []string
+	as, finality, next, claim, key, data, schema, status, reason string
+	turn, afterSeq                                               int64
+	fenced                                                       bool // by afterSeq
+	attach                                                       []string
 }
 
 func (a *app) sendCommand() *cobra.Command {
@@ -31,7 +31,9 @@ Repeating a send with the same --key and the same words is safe: it is done once
 	}
 	asFlag(c, &f.as)
 	c.Flags().StringVar(&f.finality, "finality", string(parley.FinalityTurn), "what the message ends: none, turn or conversation")
+	c.Flags().StringVar(&f.next, "next", "", "who shall be next, under the policies addressed and moderator (turnHint)")
 	c.Flags().Int64Var(&f.turn, "turn", 0, "the turn that is meant; refused when it has ended or is not reached")
+	c.Flags().StringVar(&f.claim, "claim", "", "the claim of an agent's turn under which it is said, as an unfinished message has printed it (claimId)")
 	c.Flags().Int64Var(&f.afterSeq, "after-seq", 0, "the last seq that was read; refused when another has spoken since")
 	c.Flags().StringVar(&f.key, "key", "", "idempotency key (clientRequestId)")
 	c.Flags().StringVar(&f.data, "data", "", "JSON that goes with the text")
@@ -68,11 +70,14 @@ func (a *app) send(ctx context.Context, f sendFlags, args []string) error {
 	if a.format == formatJSON {
 		return a.out.json(r)
 	}
-	again := ""
-	if r.Duplicate {
-		again = " (already there)"
+	more := ""
+	if r.ClaimID != "" {
+		more += " claim " + clean(r.ClaimID)
 	}
-	a.out.linef("seq %d turn %d%s", r.Seq, r.Turn, again)
+	if r.Duplicate {
+		more += " (already there)"
+	}
+	a.out.linef("seq %d turn %d%s", r.Seq, r.Turn, more)
 	return nil
 }
 
@@ -85,7 +90,7 @@ func (a *app) sendParams(f sendFlags, args []string) (*parley.Message, *parley.S
 	if text == "" && f.data == "" && len(f.attach) == 0 {
 		return nil, nil, usagef("nothing to say: give a TEXT, --data or --attach")
 	}
-	for _, said := range []string{text, f.data, f.schema, f.status, f.reason, f.key} {
+	for _, said := range []string{text, f.data, f.schema, f.status, f.reason, f.key, f.next, f.claim} {
 		if !utf8.ValidString(said) {
 			return nil, nil, errNotUTF8
 		}
@@ -104,7 +109,13 @@ func (a *app) sendParams(f sendFlags, args []string) (*parley.Message, *parley.S
 	if outcome != nil && finality != parley.FinalityConversation {
 		return nil, nil, usagef("--status and --reason go with --finality conversation")
 	}
-	p := &parley.SendMessageParams{ConversationID: args[0], Finality: finality, Turn: f.turn, Outcome: outcome, ClientRequestID: f.key}
+	if f.next != "" && finality != parley.FinalityTurn {
+		return nil, nil, usagef("--next goes with --finality turn")
+	}
+	p := &parley.SendMessageParams{ConversationID: args[0], Finality: finality, Turn: f.turn, ClaimID: f.claim, Outcome: outcome, ClientRequestID: f.key}
+	if f.next != "" {
+		p.TurnHint = &parley.TurnHint{Next: f.next}
+	}
 	if f.fenced {
 		p.AfterSeq = &f.afterSeq
 	}

@@ -46,19 +46,23 @@ func (a *app) statsTable(n *parley.Stats) error {
 	row("hub", "%s, %s, up %s", clean(n.Version), clean(string(n.State)), (time.Duration(n.UptimeMs) * time.Millisecond).Round(time.Second))
 	row("events", "%s, %s, %d system; %s answered", count(n.EventsAppended[parley.TypeMessage], "message"),
 		count(n.EventsAppended[parley.TypeTrace], "trace"), n.EventsAppended[parley.TypeSystem], count(n.Duplicates, "duplicate"))
-	row("appends", "%s", appendsText(&n.Append))
-	row("log", "%s on disk, %s in memory", bytesText(n.JournalBytes), count(n.ConversationsLoaded, "conversation"))
+	row("appends", "%s", durationsText(&n.Append))
+	row("log", "%s on disk, %s in memory, %d open", bytesText(n.JournalBytes), count(n.ConversationsLoaded, "conversation"), n.ConversationsOpen)
+	row("turns", "%s", durationsText(&n.Turns))
+	row("waits", "%s", durationsText(&n.ClaimWaits))
+	row("claims", "%d taken, %s; ended: %s", n.ClaimsTaken, count(n.Offers, "offer"), countsText(n.ClaimsEnded))
+	row("executors", "%d, with %s", n.Executors, count(n.Claims, "claim"))
 	row("subscribers", "%d; the one furthest behind %s, all together %s", n.Subscribers, count(n.MaxLag, "event"), count(n.SumLag, "event"))
 	row("connections", "%s (%d without a token), %s, %s under way",
 		count(n.Sockets, "socket"), n.PendingSockets, count(n.Streams, "stream"), count(n.Requests, "request"))
 	row("received", "%s in %s", bytesText(n.Received.Bytes), count(n.Received.Frames, "frame"))
 	row("sent", "%s in %s", bytesText(n.Sent.Bytes), count(n.Sent.Frames, "frame"))
-	row("refused", "%s; %s, %s", refusalsText(n.Refusals), count(n.LoginsRefused, "login"), count(n.ConnectionsRefused, "connection"))
+	row("refused", "%s; %s, %s", countsText(n.Refusals), count(n.LoginsRefused, "login"), count(n.ConnectionsRefused, "connection"))
 	return w.Flush()
 }
 
-// appendsText tells how long appends took, by the buckets of the histogram.
-func appendsText(d *parley.Durations) string {
+// durationsText tells how long things took, by the buckets of the histogram.
+func durationsText(d *parley.Durations) string {
 	if d.Count == 0 {
 		return "none"
 	}
@@ -78,25 +82,20 @@ func quantile(d *parley.Durations, percent int64) string {
 	return fmt.Sprintf("over %g ms", d.BoundsMs[len(d.BoundsMs)-1])
 }
 
-// refusalsText gives the reasons, the most frequent first.
-func refusalsText(refusals map[string]int64) string {
-	if len(refusals) == 0 {
-		return "nothing"
-	}
-	reasons := make([]string, 0, len(refusals))
-	for reason := range refusals {
-		reasons = append(reasons, reason)
-	}
-	slices.SortFunc(reasons, func(x, y string) int {
-		if refusals[x] != refusals[y] {
-			return cmp.Compare(refusals[y], refusals[x])
+// countsText gives what was counted by name, the most frequent first; what never was is left out.
+func countsText[K ~string](counts map[K]int64) string {
+	var names []K
+	for name, n := range counts {
+		if n > 0 {
+			names = append(names, name)
 		}
-		return strings.Compare(x, y)
-	})
-	for i, reason := range reasons {
-		reasons[i] = fmt.Sprintf("%d %s", refusals[reason], clean(reason))
 	}
-	return strings.Join(reasons, ", ")
+	slices.SortFunc(names, func(x, y K) int { return cmp.Or(cmp.Compare(counts[y], counts[x]), cmp.Compare(x, y)) })
+	texts := make([]string, len(names))
+	for i, name := range names {
+		texts[i] = fmt.Sprintf("%d %s", counts[name], clean(string(name)))
+	}
+	return cmp.Or(strings.Join(texts, ", "), "nothing")
 }
 
 // bytesText gives a size in the largest unit of which there is one.

@@ -7,7 +7,7 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-func TestAppendsText(t *testing.T) {
+func TestDurationsText(t *testing.T) {
 	bounds := []float64{0.5, 10}
 	for _, c := range []struct {
 		d    parley.Durations
@@ -19,7 +19,7 @@ func TestAppendsText(t *testing.T) {
 		{parley.Durations{Count: 100, BoundsMs: bounds, Buckets: []int64{50, 98}}, "100; half of them within 0.5 ms, 99 of 100 over 10 ms"},
 		{parley.Durations{Count: 2}, "2; half of them not known, 99 of 100 not known"}, // of a hub that says it otherwise
 	} {
-		if got := appendsText(&c.d); got != c.want {
+		if got := durationsText(&c.d); got != c.want {
 			t.Errorf("%+v: %q, expected %q", c.d, got, c.want)
 		}
 	}
@@ -33,8 +33,8 @@ func TestBytesText(t *testing.T) {
 	}
 }
 
-func TestRefusalsText(t *testing.T) {
-	got := refusalsText(map[string]int64{"not_found": 2, "internal": 2, "for\nged": 1, "forbidden": 12})
+func TestCountsText(t *testing.T) {
+	got := countsText(map[string]int64{"never": 0, "not_found": 2, "internal": 2, "for\nged": 1, "forbidden": 12})
 	if want := `12 forbidden, 2 internal, 2 not_found, 1 for\nged`; got != want {
 		t.Errorf("%q, expected %q", got, want)
 	}

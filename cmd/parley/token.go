@@ -41,7 +41,7 @@ With --data it writes into the log of a hub that is not running: that is how a h
 	}
 	c.Flags().StringVar(&f.agent, "agent", "", "the id that it speaks as (admin with --admin)")
 	c.Flags().StringSliceVar(&f.agents, "agents", nil, "further ids that it may speak as")
-	c.Flags().StringSliceVar(&f.scopes, "scopes", nil, "read, write, create, claim, approve, trace, admin (default: read,write,create)")
+	c.Flags().StringSliceVar(&f.scopes, "scopes", nil, "read, write, create, claim, approve, trace, admin (default: read,write,create,claim)")
 	c.Flags().StringSliceVar(&f.conversations, "conversations", nil, "only these conversations (default: those of the token that makes it)")
 	c.Flags().DurationVar(&f.expires, "expires", 0, "how long it lasts, in hours and less: 2160h is 90 days (default: as long as the token that makes it)")
 	c.Flags().BoolVar(&f.admin, "admin", false, "scope admin: everything, as anybody")

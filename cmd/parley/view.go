@@ -106,6 +106,9 @@ func (v *view) message(e *parley.Event) string {
 	for _, file := range m.Attachments {
 		parts = append(parts, v.to.paint(styleDim, "["+fileText(file.Name, file.MediaType, file.SHA256)+"]"))
 	}
+	if e.TurnHint != nil {
+		parts = append(parts, v.to.paint(styleDim, "-> "+clean(e.TurnHint.Next)))
+	}
 	if e.Finality == parley.FinalityNone {
 		parts = append(parts, v.to.paint(styleDim, "..."))
 	}
@@ -149,7 +152,11 @@ func (v *view) system(e *parley.Event) {
 	case parley.KindAttachmentAdded:
 		v.row(e, v.to.paint(styleDim, fmt.Sprintf("added %s, %d bytes", fileText(s.Name, s.MediaType, s.SHA256), s.Size)))
 	default:
-		v.row(e, v.to.paint(styleDim, clean(s.Kind)+" "+clean(string(e.Payload))))
+		shade := styleDim
+		if s.ResetFrom > 0 { // it changes what was said
+			shade = stylePlain
+		}
+		v.row(e, v.to.paint(shade, v.turn(e, s)))
 	}
 }
 
@@ -172,7 +179,7 @@ func (v *view) created(s parley.System) string {
 	}
 	text := "created by " + clean(s.CreatedBy) + ": " + strings.Join(names, ", ")
 	if s.Policy != nil {
-		text += "; " + clean(string(s.Policy.Kind))
+		text += "; " + policyText(*s.Policy)
 	}
 	if s.Title != "" {
 		text = v.to.paint(styleBold, clean(s.Title)) + "\n" + v.indent() + text
@@ -184,6 +191,9 @@ func (v *view) participant(p parley.Participant) string {
 	about := clean(string(p.Kind))
 	if p.Role != "" {
 		about += ", " + clean(p.Role)
+	}
+	if agent := agentText(p); agent != "" {
+		about += ", " + agent
 	}
 	return v.name(p.ID) + " (" + about + ")"
 }
@@ -198,6 +208,9 @@ func guidanceText(g parley.Guidance) string {
 		head = "waiting"
 		if g.Speaker != "" {
 			head += " for " + clean(g.Speaker)
+		}
+		if g.Claim != nil {
+			head += ", " + claimText(g.Claim)
 		}
 	case parley.Closed:
 		head = "closed"

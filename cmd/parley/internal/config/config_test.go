@@ -154,16 +154,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	names := []string{"PARLEY_LISTEN", "PARLEY_DATA", "listen", "limits.streams"}
-	for misspelt, want := range map[string]string{
-		"PARLEY_LISTN": "PARLEY_LISTEN", "lisen": "listen", "limits.stream": "limits.streams", "Listen": "listen",
-		"something": "", "": "", "x": "", strings.Repeat("listen", 100000): "",
-	} {
-		if got := config.Nearest(misspelt, names); got != want {
-			t.Errorf("%.20q: %q, expected %q", misspelt, got, want)
-		}
-	}
+// TestUnknownEnv: a variable that is no setting is told of.
+func TestUnknownEnv(t *testing.T) {
 	environ := []string{"PARLEY_LISTN=x", "PARLEY_LISTEN=x", "PARLEY_URL=y", "HOME=z", "PARLEY_CONFIG=f"}
 	if got := config.UnknownEnv(environ, "PARLEY_URL"); !cmp.Equal(got, []string{"PARLEY_LISTN"}) {
 		t.Errorf("unknown: %q", got)

@@ -1,21 +1,14 @@
 package config
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	yaml "go.yaml.in/yaml/v4"
-)
 
-// maxFile bounds a configuration file, in bytes.
-const maxFile = 1 << 20
+	"github.com/parleyhub/parley/cmd/parley/internal/yamlfile"
+)
 
 // given is what one place says of a setting.
 type given struct {
@@ -32,12 +25,7 @@ type reader struct {
 
 // readFile reads the file at a path. The error is that of the system where it cannot be read at all.
 func readFile(path string) (map[string]given, Faults, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	text, err := yamlfile.Read(path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -45,11 +33,15 @@ func readFile(path string) (map[string]given, Faults, error) {
 	return found, faults, nil
 }
 
-// parse reads the text of a file.
+// parse reads the text of a file. An empty file is one that sets nothing.
 func parse(name string, text []byte) (map[string]given, Faults) {
 	r := &reader{name: name, given: map[string]given{}}
-	if r.readable(text) {
-		r.document(text)
+	root, faults := yamlfile.Parse(text)
+	for _, f := range faults {
+		r.fault(f.Line, f.Column, "", "%s", f.What)
+	}
+	if root != nil {
+		r.root(root)
 	}
 	r.faults.sort()
 	return r.given, r.faults
@@ -66,79 +58,8 @@ func (r *reader) faultAt(n *yaml.Node, setting, format string, args ...any) {
 	r.fault(n.Line, n.Column, setting, format, args...)
 }
 
-// readable refuses what is no text; the parser of YAML does not say where.
-func (r *reader) readable(text []byte) bool {
-	if len(text) > maxFile {
-		r.fault(1, 1, "", "expected a file of at most %d bytes", maxFile)
-		return false
-	}
-	line, column := 1, 1
-	for len(text) > 0 {
-		c, size := utf8.DecodeRune(text)
-		if c == utf8.RuneError && size == 1 || c < ' ' && !strings.ContainsRune("\t\r\n", c) {
-			r.fault(line, column, "", "expected UTF-8 without control characters")
-			return false
-		}
-		column++
-		if c == '\n' {
-			line, column = line+1, 1
-		}
-		text = text[size:]
-	}
-	return true
-}
-
-// document reads the one document of a file. An empty file is one that sets nothing.
-func (r *reader) document(text []byte) {
-	loader, err := yaml.NewLoader(bytes.NewReader(text))
-	if err != nil {
-		panic(err) // the options are part of the program
-	}
-	var first, second yaml.Node
-	err = loader.Load(&first)
-	if errors.Is(err, io.EOF) {
-		return
-	}
-	if err == nil {
-		r.root(&first)
-		err = loader.Load(&second)
-	}
-	switch {
-	case err == nil:
-		r.faultAt(&second, "", "expected one document")
-	case !errors.Is(err, io.EOF):
-		r.broken(err)
-	}
-}
-
-// broken tells of text that is not YAML.
-func (r *reader) broken(err error) {
-	if at := (*yaml.LoadError)(nil); errors.As(err, &at) {
-		since := ""
-		if line := at.ContextMark.Line; line > 0 && line < at.Mark.Line {
-			since = fmt.Sprintf(" for what began on line %d", line)
-		}
-		r.fault(at.Mark.Line, at.Mark.Column, "", "not YAML: %s%s", quoted.ReplaceAllLiteralString(at.Message, ""), since)
-		return
-	}
-	r.fault(1, 1, "", "not YAML: %s", quoted.ReplaceAllLiteralString(err.Error(), ""))
-}
-
-// quoted is what the parser repeats of the file, such as the name of an anchor.
-var quoted = regexp.MustCompile(` ?'.*'`)
-
-func (r *reader) root(document *yaml.Node) {
-	n := document
-	if n.Kind == yaml.DocumentNode {
-		if len(n.Content) == 0 {
-			return
-		}
-		n = n.Content[0]
-	}
-	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
-		return
-	}
-	if n.Kind != yaml.MappingNode || n.ShortTag() != "!!map" {
+func (r *reader) root(n *yaml.Node) {
+	if !yamlfile.IsMapping(n) {
 		r.faultAt(n, "", "expected settings, such as \"listen: 127.0.0.1:7447\"")
 		return
 	}
@@ -147,23 +68,19 @@ func (r *reader) root(document *yaml.Node) {
 
 // mapping reads the keys below a prefix, which is empty or ends with a dot.
 func (r *reader) mapping(n *yaml.Node, prefix string) {
-	seen := map[string]int{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], n.Content[i+1]
-		if key.Kind != yaml.ScalarNode || key.ShortTag() != "!!str" {
-			r.faultAt(key, "", "expected the name of a setting")
-			continue
+	for _, m := range yamlfile.Members(n) {
+		name := m.Key.Value
+		group, below, dotted := strings.Cut(name, ".")
+		switch {
+		case !m.Named:
+			r.faultAt(m.Key, "", "expected the name of a setting")
+		case m.Before > 0:
+			r.faultAt(m.Key, prefix+yamlfile.Brief(name), "it is set on line %d already", m.Before)
+		case dotted && slices.Contains(groups(), group):
+			r.faultAt(m.Key, "", "unknown setting %q: write %s below %s", yamlfile.Brief(prefix+name), yamlfile.Brief(below), group)
+		default:
+			r.entry(m.Key, m.Value, prefix+name)
 		}
-		if line, twice := seen[key.Value]; twice {
-			r.faultAt(key, prefix+brief(key.Value), "it is set on line %d already", line)
-			continue
-		}
-		seen[key.Value] = key.Line
-		if group, below, dotted := strings.Cut(key.Value, "."); dotted && slices.Contains(groups(), group) {
-			r.faultAt(key, "", "unknown setting %q: write %s below %s", brief(prefix+key.Value), brief(below), group)
-			continue
-		}
-		r.entry(key, value, prefix+key.Value)
 	}
 }
 
@@ -176,10 +93,10 @@ func (r *reader) entry(key, value *yaml.Node, name string) {
 		return
 	}
 	if !slices.Contains(groups(), name) {
-		r.faultAt(key, "", "unknown setting %q%s", brief(name), suggestion(name))
+		r.faultAt(key, "", "unknown setting %q%s", yamlfile.Brief(name), suggestion(name))
 		return
 	}
-	if value.Kind != yaml.MappingNode || value.ShortTag() != "!!map" {
+	if !yamlfile.IsMapping(value) {
 		r.faultAt(value, name, "expected settings below it, such as %s", firstBelow(name))
 		return
 	}
@@ -188,8 +105,8 @@ func (r *reader) entry(key, value *yaml.Node, name string) {
 
 // itself refuses a value that stands for another, or that another may stand for.
 func (r *reader) itself(name string, n *yaml.Node) bool {
-	if n.Kind == yaml.AliasNode || n.Anchor != "" {
-		r.faultAt(n, name, "expected the value itself: anchors and aliases are not taken")
+	if !yamlfile.Itself(n) {
+		r.faultAt(n, name, yamlfile.NotItself)
 		return false
 	}
 	return true
@@ -216,7 +133,7 @@ func (r *reader) setting(s Setting, key, value *yaml.Node) {
 
 // list reads all items, so that every fault among them is told of.
 func (r *reader) list(s Setting, value *yaml.Node) (texts []string, ok bool) {
-	if value.Kind != yaml.SequenceNode || value.ShortTag() != "!!seq" {
+	if !yamlfile.IsList(value) {
 		r.faultAt(value, s.Name, "expected a list, each %s", s.rule.expected)
 		return nil, false
 	}

@@ -1,13 +1,12 @@
 package config
 
 import (
-	"bytes"
-	"encoding/json"
 	"strings"
+
+	"github.com/parleyhub/parley/cmd/parley/internal/yamlfile"
 )
 
-// object is a JSON object of the Schema. It is written with its keys in the order of the alphabet.
-type object map[string]any
+type object = yamlfile.Object
 
 // Schema gives the JSON Schema (draft 7) of the configuration file, as it stands in docs/parley.schema.json.
 func Schema() []byte {
@@ -19,29 +18,15 @@ func Schema() []byte {
 			continue
 		}
 		if top[group] == nil {
-			top[group] = closed(object{})
+			top[group] = yamlfile.Closed(object{})
 		}
 		top[group].(object)["properties"].(object)[name] = s.schema()
 	}
-	root := closed(top)
-	root["$schema"] = "http://json-schema.org/draft-07/schema#"
+	root := yamlfile.Closed(top)
 	root["title"] = "Parley configuration"
 	root["description"] = "The file of parley serve --config. A file that is empty sets nothing."
 	root["type"] = []string{"object", "null"}
-
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(root); err != nil {
-		panic(err) // strings and numbers only
-	}
-	return b.Bytes()
-}
-
-// closed is the Schema of an object with these members and no other.
-func closed(properties object) object {
-	return object{"type": "object", "properties": properties, "additionalProperties": false}
+	return yamlfile.EncodeSchema(root)
 }
 
 func (s Setting) schema() object {

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"io"
+	"testing"
+
+	"github.com/parleyhub/parley"
+)
+
+// TestChatTakesTheTurnAnew: who begins to speak from the seat of an agent and does not finish in time loses what was said, and no more than that.
+func TestChatTakesTheTurnAnew(t *testing.T) {
+	s := startMemory(t)
+	bob := s.hub.Client(s.hub.LocalPrincipal("bob"))
+	_, err := bob.CreateConversation(t.Context(), &parley.CreateConversationParams{
+		ConversationID: "c1", Limits: &parley.Limits{TurnTimeoutMs: parley.MinDurationMs},
+		Participants: []parley.Participant{{ID: "bob", Kind: parley.KindAgent}, {ID: "ann", Kind: parley.KindHuman}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdin, typed := io.Pipe()
+	out := newScreen()
+	a := &app{in: stdin, out: newStream(out), err: newStream(io.Discard), timeout: defaultTimeout}
+	ended := make(chan error, 1)
+	go func() { ended <- newChat(a, bob, a.pipeDesk(), "c1").run(t.Context()) }()
+	out.wait("-- your turn (turn 1): ")
+	io.WriteString(typed, "/say let me see\n")
+	out.wait("is withdrawn\n")
+	io.WriteString(typed, "yes\n")
+	out.wait("bob  yes\n")
+	typed.Close()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,49 @@
+package scenario_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/parleyhub/parley/cmd/parley/internal/scenario"
+	"github.com/parleyhub/parley/cmd/parley/internal/yamlfile"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+// FuzzParse: any text gives a scenario or faults with their places. What is taken, the Schema takes too, and a hub.
+func FuzzParse(f *testing.F) {
+	for _, dir := range []string{"good", "faults"} {
+		for _, name := range files(f, "testdata", dir) {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(text)
+		}
+	}
+	schema := compiled(f)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s, err := scenario.Parse("s.yaml", text)
+		if err == nil {
+			if err := takenBySchema(schema, text); err != nil {
+				t.Errorf("taken, and the Schema says %v", err)
+			}
+			if err := fold.CheckCreate(s.Params()); err != nil {
+				t.Errorf("taken, and a hub says %v", err)
+			}
+			return
+		}
+		var faults yamlfile.Findings
+		if !errors.As(err, &faults) || len(faults) == 0 {
+			t.Fatalf("%T %v", err, err)
+		}
+		// YAML has line ends of its own, and one fault may be of the end
+		lines := bytes.Count(text, []byte("\n")) + 2 + bytes.Count(text, []byte("\r")) + 3*bytes.Count(text, []byte("\xe2\x80")) + bytes.Count(text, []byte("\xc2\x85"))
+		for _, fault := range faults {
+			if fault.Line < 1 || fault.Column < 1 || fault.Line > lines {
+				t.Errorf("%s is outside of a file of %d lines", fault, lines)
+			}
+		}
+	})
+}

@@ -1,0 +1,47 @@
+package yamlfile
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Finding is a fault of a field in a named file.
+type Finding struct {
+	File string
+	// Line and Column are from 1.
+	Line, Column int
+	// Field is the path of what is at fault; empty when it is the file as a whole.
+	Field string
+	// What says what was expected.
+	What string
+}
+
+// String is one line, such as "triage.yaml:3:5: limits.maxTurns: expected an integer from 1 to 1000000".
+func (f Finding) String() string {
+	at := fmt.Sprintf("%s:%d:%d: ", f.File, f.Line, f.Column)
+	if f.Field != "" {
+		at += f.Field + ": "
+	}
+	return at + f.What
+}
+
+// Findings are all that is wrong with a file.
+type Findings []Finding
+
+// Error joins them on one line.
+func (f Findings) Error() string {
+	lines := make([]string, len(f))
+	for i, finding := range f {
+		lines[i] = finding.String()
+	}
+	return strings.Join(lines, "; ")
+}
+
+// Sort puts them into the order of the file.
+func (f Findings) Sort() {
+	slices.SortStableFunc(f, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/executors"
+	"github.com/parleyhub/parley/executors/command"
+)
+
+// programGrace is how long a program may take to end when its turn is over; it is killed before that.
+const programGrace = command.StopWait + 2*time.Second
+
+type programFlags struct {
+	agents, conversations []string
+	executor, dir         string
+	capacity              int
+	turnTimeout, drain    time.Duration
+	env                   []string
+	pull, noToken         bool
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var f programFlags
+	c := &cobra.Command{
+		Use:   "run --agent ID [flags] -- CMD [ARG...]",
+		Short: "let a program in any language take an agent's turns",
+		Long: `run starts CMD once for each turn of an agent, without a shell. The program reads one JSON document from stdin: the conversation, and what was said since its
+last turn. It answers with JSON lines on stdout, such as {"text":"hello"}, and ends with exit code 0. What it writes to stderr becomes traces.
+docs/commands.md says all of it.
+
+The program gets PATH, HOME, TZ, LANG and TMPDIR, PARLEY_AGENT, PARLEY_CONVERSATION and PARLEY_TURN, PARLEY_URL with PARLEY_TOKEN, a token for
+this turn alone, and what --env names; nothing else. When its time is over it gets SIGTERM and 2 s later SIGKILL, with all of its process group.
+
+One line about each turn goes to stderr, or with -o json an object to stdout.
+
+run goes on until a signal ends it: then the turns under way have the time of --drain to end, and are given back after that. Any number of them may run the
+same agent.`,
+		Args: cobra.MinimumNArgs(1),
+	}
+	c.Flags().SetInterspersed(false) // flags behind CMD are the program's
+	c.Flags().StringSliceVar(&f.agents, "agent", nil, "the agent whose turns are taken (required); may be repeated")
+	c.Flags().StringSliceVar(&f.conversations, "conversation", nil, "only in this conversation; may be repeated (default: in all)")
+	c.Flags().IntVar(&f.capacity, "capacity", parley.DefaultCapacity, "how many programs run at once")
+	c.Flags().StringVar(&f.executor, "executor", "", "id that tells this process from others that run the agent (default: a random one)")
+	c.Flags().DurationVar(&f.turnTimeout, "turn-timeout", 0, "how long a program may take (default: as long as the conversation lets a claim last)")
+	c.Flags().DurationVar(&f.drain, "drain", 10*time.Second, "how long turns under way may go on after a signal")
+	c.Flags().StringArrayVar(&f.env, "env", nil, "NAME=VALUE for the program, or NAME to pass on a variable; may be repeated")
+	c.Flags().StringVar(&f.dir, "dir", "", "where the program runs (default: here)")
+	c.Flags().BoolVar(&f.noToken, "no-token", false, "give the program neither PARLEY_URL nor PARLEY_TOKEN")
+	c.Flags().BoolVar(&f.pull, "pull", false, "look for turns instead of being asked")
+	return a.does(c, func(ctx context.Context, args []string) error { return a.runProgram(ctx, f, args) })
+}
+
+func (a *app) runProgram(ctx context.Context, f programFlags, argv []string) error {
+	agent, err := f.agent(argv)
+	if err != nil {
+		return err
+	}
+	o, err := f.options()
+	if err != nil {
+		return err
+	}
+	o.Logger = slog.New(executorLog{a: a})
+	if err := hideEnvironment(); err != nil {
+		return fmt.Errorf("hide the token of this process from the program: %w", err)
+	}
+	n := &notices{}
+	n.to(func(text string) { a.err.line("-- " + text) })
+	client, err := a.dialTelling(ctx, f.agents[0], n)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	a.err.linef("-- %s runs as %s", clean(argv[0]), clean(strings.Join(f.agents, ", ")))
+	return executors.Run(ctx, client, a.told(agent), o)
+}
+
+// agent gives the program, if it can be run.
+func (f *programFlags) agent(argv []string) (*command.Agent, error) {
+	agent := &command.Agent{Argv: argv, Dir: f.dir}
+	if !f.noToken {
+		agent.URL = hubURL()
+	}
+	for _, v := range f.env {
+		if !strings.Contains(v, "=") {
+			value, ok := os.LookupEnv(v)
+			if !ok {
+				return nil, usagef("--env %s: no such variable; expected one that is set, or NAME=VALUE", clean(v))
+			}
+			v += "=" + value
+		}
+		if err := command.CheckVariable(v); err != nil {
+			return nil, usagef("--env: %w", err)
+		}
+		agent.Env = append(agent.Env, v)
+	}
+	if err := agent.Check(); err != nil {
+		return nil, &usageError{err}
+	}
+	return agent, nil
+}
+
+func (f *programFlags) options() (*executors.Options, error) {
+	o := &executors.Options{
+		Agents: f.agents, ExecutorID: f.executor, Capacity: f.capacity, TurnTimeout: f.turnTimeout, Drain: f.drain, Grace: programGrace,
+	}
+	switch {
+	case len(f.agents) == 0:
+		return nil, usagef("--agent: expected at least one")
+	case len(f.agents) > parley.MaxExecutorAgents:
+		return nil, usagef("--agent: expected at most %d", parley.MaxExecutorAgents)
+	case f.pull && len(f.agents) > 1:
+		return nil, usagef("--pull takes the turns of one agent, the seat of that id: expected one --agent")
+	case f.capacity < 1 || f.capacity > parley.MaxCapacity:
+		return nil, usagef("--capacity %d: expected 1 to %d", f.capacity, parley.MaxCapacity)
+	case f.turnTimeout < 0:
+		return nil, usagef("--turn-timeout %s: expected more than 0", f.turnTimeout)
+	case f.drain < 0:
+		return nil, usagef("--drain %s: expected 0 or more", f.drain)
+	case f.executor != "" && !parley.ValidParticipantID(f.executor):
+		return nil, usagef("--executor %s: expected 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit", clean(f.executor))
+	}
+	for _, id := range f.agents {
+		if !parley.ValidParticipantID(id) {
+			return nil, usagef("--agent %s: expected 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit", clean(id))
+		}
+	}
+	for _, id := range f.conversations {
+		if !parley.ValidConversationID(id) {
+			return nil, usagef("--conversation %s: expected 1 to 64 of A-Z a-z 0-9 _ -", clean(id))
+		}
+	}
+	if f.pull {
+		o.Mode = parley.ModePull
+	}
+	if f.drain == 0 {
+		o.Drain = -1
+	}
+	if len(f.conversations) > 0 {
+		o.Accept = func(id string) bool { return slices.Contains(f.conversations, id) }
+	}
+	return o, nil
+}

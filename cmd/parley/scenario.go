@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parleyhub/parley/cmd/parley/internal/scenario"
+	"github.com/parleyhub/parley/cmd/parley/internal/yamlfile"
+)
+
+func (a *app) scenarioCommand() *cobra.Command {
+	return group(&cobra.Command{Use: "scenario", Short: "look at files that say how a conversation begins"}, a.scenarioCheckCommand())
+}
+
+func (a *app) scenarioCheckCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "check FILE...",
+		Short: "tell what is wrong with scenarios",
+		Long: `check reads scenarios as 'parley conversation create --scenario' would, and creates nothing. It tells on stdout of everything that a hub would
+refuse, with line and column, expressions of policies and limits among it. FILE may be "-" for stdin. It needs no hub.
+'parley schema scenario' prints the JSON Schema.
+
+The exit code is 2 when something is wrong, else 0. A warning changes nothing.`,
+		Args: cobra.MinimumNArgs(1),
+	}
+	return a.does(c, func(_ context.Context, args []string) error { return a.checkScenarios(args) })
+}
+
+// loadScenario reads a scenario from a file or, for "-", from stdin.
+func (a *app) loadScenario(name string) (*scenario.Scenario, error) {
+	switch name {
+	case "":
+		return nil, usagef("the name of the scenario is empty: name a file")
+	case "-":
+		text, err := yamlfile.ReadFrom(a.in)
+		if err != nil {
+			return nil, err
+		}
+		return scenario.Parse("stdin", text)
+	}
+	s, err := scenario.Load(name)
+	var faults yamlfile.Findings
+	if err != nil && !errors.As(err, &faults) {
+		return nil, &usageError{err}
+	}
+	return s, err
+}
+
+// scenarioFinding is a line of scenario check with -o json.
+type scenarioFinding struct {
+	Severity string `json:"severity"` // fault or warning
+	Field    string `json:"field,omitempty"`
+	Name     string `json:"name"` // of the file
+	Line     int    `json:"line"`
+	Column   int    `json:"column"`
+	What     string `json:"what"`
+}
+
+func (a *app) checkScenarios(names []string) error {
+	found := 0
+	for _, name := range names {
+		n, err := a.checkScenario(name)
+		if err != nil {
+			return err
+		}
+		found += n
+	}
+	if found > 0 {
+		what := "in the scenario"
+		if len(names) > 1 {
+			what = "in " + count(int64(len(names)), "scenario")
+		}
+		return withHint(usagef("%s %s", count(int64(found), "fault"), what), "'parley schema scenario' says what there is")
+	}
+	return nil
+}
+
+// checkScenario prints what is wrong with one file, and counts it.
+func (a *app) checkScenario(name string) (int, error) {
+	s, err := a.loadScenario(name)
+	var faults yamlfile.Findings
+	switch {
+	case errors.As(err, &faults):
+		return len(faults), a.findScenario("fault", faults)
+	case err != nil:
+		return 0, err
+	}
+	if err := a.findScenario("warning", s.Warnings()); err != nil {
+		return 0, err
+	}
+	if a.format != formatJSON {
+		a.out.line("ok: " + clean(name))
+	}
+	return 0, nil
+}
+
+func (a *app) findScenario(severity string, faults yamlfile.Findings) error {
+	for _, f := range faults {
+		if a.format != formatJSON {
+			a.out.line(clean(severity + ": " + f.String()))
+			continue
+		}
+		if err := a.out.json(scenarioFinding{severity, f.Field, f.File, f.Line, f.Column, f.What}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// faultyScenario is the error of a command that was given a scenario which is wrong. Several faults are told on lines of their own.
+func (a *app) faultyScenario(err error) error {
+	var faults yamlfile.Findings
+	if !errors.As(err, &faults) {
+		return err
+	}
+	if len(faults) > 1 && a.format != formatJSON {
+		for _, f := range faults {
+			a.err.line(clean(f.String()))
+		}
+		err = errors.New(count(int64(len(faults)), "fault") + " in the scenario")
+	}
+	return withHint(&usageError{err}, "'parley scenario check' looks at scenarios, 'parley schema scenario' says what there is")
+}
