@@ -18,11 +18,7 @@ func TestChatTakesTheTurnAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stdin, typed := io.Pipe()
-	out := newScreen()
-	a := &app{in: stdin, out: newStream(out), err: newStream(io.Discard), timeout: defaultTimeout}
-	ended := make(chan error, 1)
-	go func() { ended <- newChat(a, bob, a.pipeDesk(), "c1").run(t.Context()) }()
+	out, typed, ended := startChat(t, bob)
 	out.wait("-- your turn (turn 1): ")
 	io.WriteString(typed, "/say let me see\n")
 	out.wait("is withdrawn\n")

@@ -39,6 +39,16 @@ func (s *screen) wait(text string) {
 	}
 }
 
+// startChat lets a client chat in c1: what it shows, where it is typed, and how it ends.
+func startChat(t *testing.T, client parley.Client) (out *screen, typed io.WriteCloser, ended chan error) {
+	stdin, typed := io.Pipe()
+	out = newScreen()
+	a := &app{in: stdin, out: newStream(out), err: newStream(io.Discard), timeout: defaultTimeout}
+	ended = make(chan error, 1)
+	go func() { ended <- newChat(a, client, a.pipeDesk(), "c1").run(t.Context()) }()
+	return out, typed, ended
+}
+
 // TestChatShowsDeltas: what another is saying is shown before it is said, made harmless; what is one's own is not.
 func TestChatShowsDeltas(t *testing.T) {
 	s := startMemory(t)
@@ -50,11 +60,7 @@ func TestChatShowsDeltas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stdin, typed := io.Pipe()
-	out := newScreen()
-	a := &app{in: stdin, out: newStream(out), err: newStream(io.Discard), timeout: defaultTimeout}
-	ended := make(chan error, 1)
-	go func() { ended <- newChat(a, ann, a.pipeDesk(), "c1").run(t.Context()) }()
+	out, typed, ended := startChat(t, ann)
 	out.wait("-- waiting for bob: ")
 	err = bob.SendDelta(t.Context(), &parley.SendDeltaParams{ConversationID: "c1", Turn: 1, Index: 0, Text: "good mor\x1b[2J"})
 	if err != nil {
@@ -102,11 +108,7 @@ func TestChatShowsAttempts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stdin, typed := io.Pipe()
-	out := newScreen()
-	a := &app{in: stdin, out: newStream(out), err: newStream(io.Discard), timeout: defaultTimeout}
-	ended := make(chan error, 1)
-	go func() { ended <- newChat(a, ann, a.pipeDesk(), "c1").run(t.Context()) }()
+	out, typed, ended := startChat(t, ann)
 	out.wait("-- waiting for bob: ")
 	claim, err := bob.ClaimTurn(t.Context(), &parley.ClaimTurnParams{ConversationID: "c1", Turn: 1})
 	if err != nil {
