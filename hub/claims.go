@@ -6,6 +6,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/policy"
 )
 
 // ClaimTurn takes a turn: one that was offered by the id of the offer, or one that is the caller's by its number.
@@ -217,7 +218,7 @@ func (h *Hub) ReleaseClaim(p *Principal, q *parley.ReleaseClaimParams, done func
 	}
 	end, ok := q.Outcome.Ends()
 	if !ok {
-		err = parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("outcome is %q", clipped(string(q.Outcome))), "yield, decline, silent or failed")
+		err = parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("outcome is %q", policy.Clip(string(q.Outcome))), "yield, decline, silent or failed")
 	} else {
 		err = fold.CheckReason(q.Reason)
 	}

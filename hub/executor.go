@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/desk"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/policy"
 )
 
 // executor is a connection that runs agents. It does not change but for load; a registration that replaces it is another one.
@@ -95,11 +95,11 @@ func (h *Hub) allowClaims(p *Principal, method string) error {
 func checkExecutor(q *parley.RegisterExecutorParams) error {
 	switch {
 	case !parley.ValidParticipantID(q.ExecutorID):
-		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("executorId %q is not acceptable", clipped(q.ExecutorID)), "1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not hub")
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("executorId %q is not acceptable", policy.Clip(q.ExecutorID)), "1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not hub")
 	case len(q.Agents) < 1 || len(q.Agents) > parley.MaxExecutorAgents:
 		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("agents: there are %d", len(q.Agents)), fmt.Sprintf("1 to %d", parley.MaxExecutorAgents))
 	case q.Mode != "" && !q.Mode.Valid():
-		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("mode is %q", clipped(string(q.Mode))), "pull or push")
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("mode is %q", policy.Clip(string(q.Mode))), "pull or push")
 	case q.Capacity != 0 && (q.Capacity < 1 || q.Capacity > parley.MaxCapacity):
 		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("capacity is %d", q.Capacity), fmt.Sprintf("1 to %d", parley.MaxCapacity))
 	case q.GraceMs != 0 && (q.GraceMs < parley.MinGraceMs || q.GraceMs > parley.MaxGraceMs):
@@ -110,20 +110,11 @@ func checkExecutor(q *parley.RegisterExecutorParams) error {
 	seen := map[string]bool{}
 	for _, name := range q.Agents {
 		if !parley.ValidParticipantID(name) || seen[name] {
-			return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("agents: %q is no name of an agent, or there twice", clipped(name)), "different names like ids of participants")
+			return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("agents: %q is no name of an agent, or there twice", policy.Clip(name)), "different names like ids of participants")
 		}
 		seen[name] = true
 	}
 	return nil
-}
-
-// clipped keeps what is quoted back to a caller short.
-func clipped(s string) string {
-	s = strings.ToValidUTF8(s, "?")
-	if len(s) > 80 {
-		return s[:80] + "..."
-	}
-	return s
 }
 
 // register puts x in the place of what was registered under its id, and ends the claims of that which x does not go on with.

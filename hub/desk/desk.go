@@ -209,15 +209,6 @@ func (d *Desk) Others(agent string, all []Executor) bool {
 	})
 }
 
-// Ask gives what is asked of an agent now.
-func (d *Desk) Ask(agent string) (fold.Ask, bool) {
-	i := slices.IndexFunc(d.asks, func(k asking) bool { return k.AgentID == agent })
-	if i < 0 {
-		return fold.Ask{}, false
-	}
-	return d.asks[i].Ask, true
-}
-
 // WaitedMs is how long an agent's turn has been without a claim.
 func (d *Desk) WaitedMs(now Time, agent string) (int64, bool) {
 	i := slices.IndexFunc(d.asks, func(k asking) bool { return k.AgentID == agent })

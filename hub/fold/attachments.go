@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/policy"
 )
 
 // AttachmentHash is the SHA-256 of a file.
@@ -137,7 +138,7 @@ func CheckAttachmentSize(size int64) error {
 // checkName refuses names that could be taken for paths.
 func checkName(what, name string) error {
 	if strings.ContainsAny(name, `/\`) || name == "." || name == ".." {
-		return invalid("a name without / and \\", "%s %q is a path", what, clip(name))
+		return invalid("a name without / and \\", "%s %q is a path", what, policy.Clip(name))
 	}
 	return checkText(what, name, parley.MaxNameBytes)
 }
@@ -191,7 +192,7 @@ func checkAttachmentMember(at string, raw json.RawMessage) (h AttachmentHash, er
 	}
 	h, ok := ParseAttachmentHash(text)
 	if !ok {
-		return h, invalid("64 lower-case hex digits", "payload.%s.sha256 is %q", at, clip(text))
+		return h, invalid("64 lower-case hex digits", "payload.%s.sha256 is %q", at, policy.Clip(text))
 	}
 	return h, nil
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -43,7 +42,7 @@ func checkText(name, s string, maxBytes int) error {
 // CheckCreate holds the params of createConversation against the rules.
 func CheckCreate(q *parley.CreateConversationParams) error {
 	if q.ConversationID != "" && !parley.ValidConversationID(q.ConversationID) {
-		return invalid("1 to 64 of A-Z a-z 0-9 _ -", "conversationId %q is not acceptable", clip(q.ConversationID))
+		return invalid("1 to 64 of A-Z a-z 0-9 _ -", "conversationId %q is not acceptable", policy.Clip(q.ConversationID))
 	}
 	if n := len(q.Participants); n < 1 || n > parley.MaxParticipants {
 		return invalid(fmt.Sprintf("1 to %d", parley.MaxParticipants), "participants: there are %d", n)
@@ -59,7 +58,7 @@ func CheckCreate(q *parley.CreateConversationParams) error {
 		seen[p.ID] = true
 	}
 	if q.StartsWith != "" && !seen[q.StartsWith] {
-		return invalid("the id of a participant", "startsWith names %q", clip(q.StartsWith))
+		return invalid("the id of a participant", "startsWith names %q", policy.Clip(q.StartsWith))
 	}
 	if err := checkLimits(q.Limits); err != nil {
 		return err
@@ -82,16 +81,16 @@ func CheckCreate(q *parley.CreateConversationParams) error {
 // CheckParticipant holds a seat against the rules; name is what the caller calls it.
 func CheckParticipant(name string, p parley.Participant) error {
 	if !parley.ValidParticipantID(p.ID) {
-		return invalid("1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not hub", "%s.id %q is not acceptable", name, clip(p.ID))
+		return invalid("1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not hub", "%s.id %q is not acceptable", name, policy.Clip(p.ID))
 	}
 	if !p.Kind.Valid() {
-		return invalid("human, agent, tool or peer", "%s.kind is %q", name, clip(string(p.Kind)))
+		return invalid("human, agent, tool or peer", "%s.kind is %q", name, policy.Clip(string(p.Kind)))
 	}
 	if p.Agent != "" && (!p.Kind.Claims() || !parley.ValidParticipantID(p.Agent)) {
-		return invalid("an id like a participant's, for kinds agent and tool", "%s.agent %q is not acceptable", name, clip(p.Agent))
+		return invalid("an id like a participant's, for kinds agent and tool", "%s.agent %q is not acceptable", name, policy.Clip(p.Agent))
 	}
 	if !p.Executor.Valid() || p.Executor != "" && !p.Kind.Claims() {
-		return invalid("any, internal or external, for kinds agent and tool", "%s.executor is %q", name, clip(string(p.Executor)))
+		return invalid("any, internal or external, for kinds agent and tool", "%s.executor is %q", name, policy.Clip(string(p.Executor)))
 	}
 	if len(p.Private) > parley.MaxPrivateBytes {
 		return invalid(fmt.Sprintf("at most %d bytes", parley.MaxPrivateBytes), "%s.private has %d bytes", name, len(p.Private))
@@ -137,7 +136,7 @@ func checkLimits(l *parley.Limits) error {
 		}
 	}
 	if !l.OnTurnTimeout.Valid() {
-		return invalid("reoffer, skip or close", "limits.onTurnTimeout is %q", clip(string(l.OnTurnTimeout)))
+		return invalid("reoffer, skip or close", "limits.onTurnTimeout is %q", policy.Clip(string(l.OnTurnTimeout)))
 	}
 	return nil
 }
@@ -148,7 +147,7 @@ func CheckOutcome(o *parley.Outcome) error {
 		return nil
 	}
 	if !o.Status.Valid() {
-		return invalid("completed, failed or canceled", "outcome.status is %q", clip(string(o.Status)))
+		return invalid("completed, failed or canceled", "outcome.status is %q", policy.Clip(string(o.Status)))
 	}
 	return checkText("outcome.reason", o.Reason, parley.MaxReasonBytes)
 }
@@ -159,7 +158,7 @@ func CheckReason(reason string) error { return checkText("reason", reason, parle
 // CheckFinality holds a message's finality and outcome against the rules.
 func CheckFinality(f parley.Finality, o *parley.Outcome) error {
 	if !f.Valid() {
-		return invalid("none, turn or conversation", "finality is %q", clip(string(f)))
+		return invalid("none, turn or conversation", "finality is %q", policy.Clip(string(f)))
 	}
 	if o != nil && f != parley.FinalityConversation {
 		return invalid("finality conversation", "outcome was given with finality %s", f)
@@ -302,13 +301,4 @@ func jsonKind(raw json.RawMessage) string {
 		return "null"
 	}
 	return "a number"
-}
-
-// clip keeps what is quoted back to a caller short.
-func clip(s string) string {
-	s = strings.ToValidUTF8(s, "?")
-	if len(s) > 80 {
-		return s[:80] + "..."
-	}
-	return s
 }

@@ -28,7 +28,7 @@ func Check(p parley.Policy, stopWhen string, seats []parley.Participant) error {
 		}
 	case parley.PolicyModerator:
 		if seat(seats, p.Moderator) < 0 {
-			return invalid("the id of a participant", "policy.moderator names %q", clip(p.Moderator))
+			return invalid("the id of a participant", "policy.moderator names %q", Clip(p.Moderator))
 		}
 	}
 	if stopWhen == "" {
@@ -44,7 +44,7 @@ func checkKind(p parley.Policy) error {
 	case "triggers":
 		return invalid(kinds, "policy.kind: triggers is not served by this version")
 	default:
-		return invalid(kinds, "policy.kind is %q", clip(string(p.Kind)))
+		return invalid(kinds, "policy.kind is %q", Clip(string(p.Kind)))
 	}
 	switch {
 	case p.Kind != parley.PolicyRules && len(p.Rules) > 0:
@@ -68,7 +68,7 @@ func checkRules(rules []parley.Rule, seats []parley.Participant) error {
 	}
 	for i, r := range rules {
 		if seat(seats, r.Next) < 0 {
-			return invalid("the id of a participant", "policy.rules[%d].next names %q", i, clip(r.Next))
+			return invalid("the id of a participant", "policy.rules[%d].next names %q", i, Clip(r.Next))
 		}
 		if err := checkExpression(fmt.Sprintf("policy.rules[%d].when", i), r.When); err != nil {
 			return err
@@ -102,9 +102,9 @@ func CheckHint(p parley.Policy, seats []parley.Participant, from, next string, f
 	case p.Kind != parley.PolicyAddressed && p.Kind != parley.PolicyModerator:
 		return invalid("policy.kind addressed or moderator", "turnHint was given under the policy %s", p.Kind)
 	case f != parley.FinalityTurn:
-		return invalid("finality turn", "turnHint was given with finality %s", clip(string(f)))
+		return invalid("finality turn", "turnHint was given with finality %s", Clip(string(f)))
 	case seat(seats, next) < 0:
-		return invalid("the id of a participant", "turnHint.next names %q", clip(next))
+		return invalid("the id of a participant", "turnHint.next names %q", Clip(next))
 	case next == from:
 		return invalid("another participant", "turnHint.next names the author, %s", from)
 	case p.Kind == parley.PolicyModerator && from != p.Moderator && next != p.Moderator:
@@ -113,8 +113,8 @@ func CheckHint(p parley.Policy, seats []parley.Participant, from, next string, f
 	return nil
 }
 
-// clip keeps what is quoted back to a caller short.
-func clip(s string) string { return shorten(s, 80) }
+// Clip keeps what is quoted back to a caller short.
+func Clip(s string) string { return shorten(s, 80) }
 
 // shorten keeps at most n bytes and says that more was there.
 func shorten(s string, n int) string {

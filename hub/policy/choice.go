@@ -89,7 +89,7 @@ func (e *Ended) byRules() Choice {
 			c.Because = fmt.Sprintf("rule %d failed: %s", i+1, reason(err))
 			return c
 		case holds && !e.seated(r.Next):
-			c.Because = fmt.Sprintf("rule %d names %s, who does not take part", i+1, clip(r.Next))
+			c.Because = fmt.Sprintf("rule %d names %s, who does not take part", i+1, Clip(r.Next))
 			return c
 		case holds:
 			c.Next, c.Because = r.Next, fmt.Sprintf("rule %d gives it to %s", i+1, r.Next)
@@ -105,7 +105,7 @@ func (e *Ended) moderated() Choice {
 	moderator := e.Policy.Moderator
 	switch {
 	case !e.seated(moderator):
-		c.Because = fmt.Sprintf("the moderator, %s, does not take part", clip(moderator))
+		c.Because = fmt.Sprintf("the moderator, %s, does not take part", Clip(moderator))
 	case e.From != moderator:
 		c.Next, c.Because = moderator, fmt.Sprintf("%s has spoken, and the floor goes back to the moderator, %s", e.From, moderator)
 	default:
@@ -118,7 +118,7 @@ func (e *Ended) moderated() Choice {
 func (e *Ended) named() (next, because string) {
 	if e.Hint != "" {
 		if e.Hint == e.From || !e.seated(e.Hint) {
-			return "", fmt.Sprintf("the turnHint of %s names %s, who is no other participant", e.From, clip(e.Hint))
+			return "", fmt.Sprintf("the turnHint of %s names %s, who is no other participant", e.From, Clip(e.Hint))
 		}
 		return e.Hint, fmt.Sprintf("%s has named %s as the next", e.From, e.Hint)
 	}
