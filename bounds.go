@@ -1,6 +1,9 @@
 package parley
 
-import "regexp"
+import (
+	"regexp"
+	"strings"
+)
 
 // ProtocolVersion is the version of protocol.md, told by authenticate. It is separate from the module's.
 const ProtocolVersion = "1"
@@ -57,6 +60,34 @@ const (
 	MaxHolding = 10_000
 )
 
+// Bounds of sessions and blueprints.
+const (
+	// MaxSessionDepth bounds how deep sessions start sessions, and MaxLiveSessions how many of one tree have not ended.
+	MaxSessionDepth = 8
+	MaxLiveSessions = 64
+	// SessionQueueMs is how long a session waits for a runner.
+	SessionQueueMs = 180_000
+	// StaleMs and OfflineMs are how long a runner is away until it is told to be stale, and until it is gone.
+	StaleMs   = 90_000
+	OfflineMs = 180_000
+	// DefaultSessionTimeoutMs and MaxSessionTimeoutMs bound one run of a command, and SessionSlackMs is how much longer its claim lasts.
+	DefaultSessionTimeoutMs = 5 * 60_000
+	MaxSessionTimeoutMs     = 23 * 3600 * 1000
+	SessionSlackMs          = 10_000
+	// SessionIdleMs closes a session, of an agent that is not deterministic, in which nothing is said.
+	SessionIdleMs = 24 * 3600 * 1000
+	// IdempotentAttempts bounds the runs of an idempotent command.
+	IdempotentAttempts = 3
+	// MaxBlueprints bounds the blueprints of one runner.
+	MaxBlueprints = 256
+	// MaxLabels bounds labels and demands, and MaxLabelBytes each key and value.
+	MaxLabels     = 32
+	MaxLabelBytes = 128
+	// MaxCallbackBytes is about how much of results one callback message holds, and MaxCallbackResultBytes how much of one.
+	MaxCallbackBytes       = 512 << 10
+	MaxCallbackResultBytes = 128 << 10
+)
+
 // Bounds of attachments and tickets.
 const (
 	// MaxAttachmentBytes bounds one file, and MaxAttachments the files of one conversation.
@@ -104,6 +135,12 @@ var (
 // ValidConversationID reports whether callers may name a conversation so: 1 to 64 of A-Z a-z 0-9 _ -.
 // (The hub's own begin with "~".)
 func ValidConversationID(id string) bool { return conversationID.MatchString(id) }
+
+// ValidAgentName reports whether an agent may be named so: like a participant, or that, "@" and the id of a runner.
+func ValidAgentName(name string) bool {
+	plain, runner, at := strings.Cut(name, "@")
+	return ValidParticipantID(plain) && (!at || ValidParticipantID(runner))
+}
 
 // ValidParticipantID reports whether a participant may be named so: 1 to 64 of A-Z a-z 0-9 . _ -, beginning
 // with a letter or digit, and not HubID.

@@ -201,6 +201,12 @@ const (
 	ReasonStopWhen           = "stop_when"
 	ReasonTurnTimeout        = "turn_timeout"
 	ReasonAttempts           = "attempts"
+
+	// Those of sessions: ReasonNoRunner and ReasonInterrupted with OutcomeFailed.
+	ReasonNoRunner     = "no_runner"     // nobody has taken it in time
+	ReasonInterrupted  = "interrupted"   // who ran it was lost
+	ReasonStopped      = "stopped"       // by stopSession
+	ReasonParentClosed = "parent_closed" // the conversation out of which it was started
 )
 
 // Outcome says how and why a conversation ended.
@@ -230,7 +236,9 @@ type Snapshot struct {
 	StartsWith     string          `json:"startsWith,omitempty"`
 	Limits         Limits          `json:"limits"`
 	Metadata       json.RawMessage `json:"metadata,omitempty"`
-	LatestSeq      int64           `json:"latestSeq"`
+	// Session is set when the conversation is one.
+	Session   *SessionRecord `json:"session,omitempty"`
+	LatestSeq int64          `json:"latestSeq"`
 	// Turn is the open turn, else the next one; after close, the last one.
 	Turn     int64     `json:"turn"`
 	OpenTurn *OpenTurn `json:"openTurn,omitempty"`

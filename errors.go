@@ -14,24 +14,25 @@ var (
 	ErrInvalidParams  = errors.New("invalid_params")   // wrong JSON type, missing, unknown or duplicate param
 	ErrInternal       = errors.New("internal")         // a fault of the hub; nothing was written
 
-	ErrValidationFailed    = errors.New("validation_failed")    // well-typed but unacceptable
-	ErrUnauthenticated     = errors.New("unauthenticated")      // no token, or one that is not valid
-	ErrForbidden           = errors.New("forbidden")            // the token's scopes or ids do not allow it
-	ErrNotFound            = errors.New("not_found")            // absent or foreign; the two cannot be told apart
-	ErrNotYourTurn         = errors.New("not_your_turn")        // another participant has the floor
-	ErrTurnClosed          = errors.New("turn_closed")          // the turn given has ended
-	ErrConversationClosed  = errors.New("conversation_closed")  // nothing is added any more
-	ErrTurnConflict        = errors.New("turn_conflict")        // the turn given is not reached, or somebody spoke after afterSeq
-	ErrClaimRequired       = errors.New("claim_required")       // a claim stands for the caller's participant, and the call does not name it
-	ErrClaimLost           = errors.New("claim_lost")           // the claim is not, or no longer, the current one
-	ErrIdempotencyConflict = errors.New("idempotency_conflict") // the key was used with another payload
-	ErrAlreadyExists       = errors.New("already_exists")       // the id is taken
-	ErrCursorAhead         = errors.New("cursor_ahead")         // sinceSeq is beyond the log
-	ErrTooLarge            = errors.New("too_large")            // larger than a limit of the hub
-	ErrRateLimited         = errors.New("rate_limited")         // too much at once; try again later
-	ErrUnavailable         = errors.New("unavailable")          // the hub is draining, stopped or not reachable
-	ErrOutcomeUnknown      = errors.New("outcome_unknown")      // the append may or may not be in the log: retry with the same clientRequestId
-	ErrStorageFull         = errors.New("storage_full")         // nothing was written; reads go on
+	ErrValidationFailed    = errors.New("validation_failed")           // well-typed but unacceptable
+	ErrParameters          = errors.New("parameter_validation_failed") // parameters do not match the agent's parameters_schema: see Error.Validation
+	ErrUnauthenticated     = errors.New("unauthenticated")             // no token, or one that is not valid
+	ErrForbidden           = errors.New("forbidden")                   // the token's scopes or ids do not allow it
+	ErrNotFound            = errors.New("not_found")                   // absent or foreign; the two cannot be told apart
+	ErrNotYourTurn         = errors.New("not_your_turn")               // another participant has the floor
+	ErrTurnClosed          = errors.New("turn_closed")                 // the turn given has ended
+	ErrConversationClosed  = errors.New("conversation_closed")         // nothing is added any more
+	ErrTurnConflict        = errors.New("turn_conflict")               // the turn given is not reached, or somebody spoke after afterSeq
+	ErrClaimRequired       = errors.New("claim_required")              // a claim stands for the caller's participant, and the call does not name it
+	ErrClaimLost           = errors.New("claim_lost")                  // the claim is not, or no longer, the current one
+	ErrIdempotencyConflict = errors.New("idempotency_conflict")        // the key was used with another payload
+	ErrAlreadyExists       = errors.New("already_exists")              // the id is taken
+	ErrCursorAhead         = errors.New("cursor_ahead")                // sinceSeq is beyond the log
+	ErrTooLarge            = errors.New("too_large")                   // larger than a limit of the hub
+	ErrRateLimited         = errors.New("rate_limited")                // too much at once; try again later
+	ErrUnavailable         = errors.New("unavailable")                 // the hub is draining, stopped or not reachable
+	ErrOutcomeUnknown      = errors.New("outcome_unknown")             // the append may or may not be in the log: retry with the same clientRequestId
+	ErrStorageFull         = errors.New("storage_full")                // nothing was written; reads go on
 )
 
 // ErrorRow is a row of the one table from sentinels to what the wire says.
@@ -54,6 +55,7 @@ var Errors = []ErrorRow{
 	{ErrInvalidParams, -32602, http.StatusBadRequest, false},
 	{ErrInternal, -32603, http.StatusInternalServerError, true},
 	{ErrValidationFailed, 4000, http.StatusBadRequest, false},
+	{ErrParameters, 4001, http.StatusBadRequest, false},
 	{ErrUnauthenticated, 4010, http.StatusUnauthorized, false},
 	{ErrForbidden, 4030, http.StatusForbidden, false},
 	{ErrNotFound, 4040, http.StatusNotFound, false},
@@ -85,6 +87,8 @@ type Error struct {
 	RetryAfterMs int64
 	// Guidance is set on refusals that are about whose turn it is.
 	Guidance *Guidance
+	// Validation is set with ErrParameters.
+	Validation *ValidationFailure
 }
 
 func (e *Error) Error() string {
@@ -142,6 +146,16 @@ type ErrorData struct {
 	RetryAfterMs int64     `json:"retryAfterMs,omitempty"`
 	Expected     string    `json:"expected,omitempty"`
 	Guidance     *Guidance `json:"guidance,omitempty"`
+	// ValidationData is there with ErrParameters.
+	*ValidationData
+}
+
+// ValidationData is a ValidationFailure in the very shape of the seed (000, section 6).
+type ValidationData struct {
+	// Error is the reason, and Message that of the error.
+	Error   string `json:"error"`
+	Message string `json:"message"`
+	ValidationFailure
 }
 
 // WireError is an error on the wire: the error member of a JSON-RPC response.
@@ -166,6 +180,9 @@ func ToWire(err error) WireError {
 		w.Message = e.Message
 	}
 	w.Data.RetryAfterMs, w.Data.Expected, w.Data.Guidance = e.RetryAfterMs, e.Expected, e.Guidance
+	if e.Validation != nil {
+		w.Data.ValidationData = &ValidationData{Error: row.Reason(), Message: w.Message, ValidationFailure: *e.Validation}
+	}
 	return w
 }
 
@@ -176,8 +193,12 @@ func FromWire(w WireError) error {
 	if !ok {
 		row = rowOf(ErrInternal)
 	}
-	return &Error{
+	e := &Error{
 		Err: row.Err, Message: w.Message, Expected: w.Data.Expected,
 		RetryAfterMs: w.Data.RetryAfterMs, Guidance: w.Data.Guidance,
 	}
+	if v := w.Data.ValidationData; v != nil {
+		e.Validation = &v.ValidationFailure
+	}
+	return e
 }

@@ -20,7 +20,7 @@ type RegisterExecutorParams struct {
 	// ExecutorID tells replicas of an agent apart: an id like a participant's, kept by a process over its reconnects. A second connection of the same
 	// caller with the same one replaces the first, which gets closing.
 	ExecutorID string `json:"executorId"`
-	// Agents are the names of the agents that it runs: 1 to 64 different ones, each an id that the token may speak as.
+	// Agents are the names of the agents that it runs: at most 64 different ones, each an id that the token may speak as. A runner of blueprints needs none.
 	Agents []string `json:"agents"`
 	// Mode is pull when absent.
 	Mode ExecutorMode `json:"mode,omitempty"`
@@ -30,6 +30,8 @@ type RegisterExecutorParams struct {
 	GraceMs int64 `json:"graceMs,omitempty"`
 	// Holding are the claims that it goes on with. Any other claim of this ExecutorID ends: the process that held it is gone.
 	Holding []string `json:"holding,omitzero"`
+	// Labels are what sessions may demand of it: at most MaxLabels.
+	Labels map[string]string `json:"labels,omitempty"`
 }
 
 // RegisterExecutorResult tells which claims of Holding stand, and how many others were ended.
@@ -71,7 +73,8 @@ type ClaimEndedNotification struct {
 // ExecutorNotification is one thing that a registration tells: exactly one field is set.
 type ExecutorNotification struct {
 	// Registered comes first, and again after each reconnect.
-	Registered  *RegisterExecutorResult
-	RequestTurn *RequestTurn
-	ClaimEnded  *ClaimEndedNotification
+	Registered   *RegisterExecutorResult
+	RequestTurn  *RequestTurn
+	ClaimEnded   *ClaimEndedNotification
+	ClaimWaiting *ClaimWaitingNotification
 }

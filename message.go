@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Message is the payload of a message event. At least one of Text, Data and Attachments is set. Fields that this version
+// Message is the payload of a message event. At least one of Text, Data, Attachments, Parameters and Result is set. Fields that this version
 // does not know survive in the event's Payload.
 type Message struct {
 	Text string          `json:"text,omitempty"`
@@ -15,6 +15,9 @@ type Message struct {
 	Tags   []string `json:"tags,omitempty"`
 	// Attachments are files that were added to the conversation before.
 	Attachments []Attachment `json:"attachments,omitempty"`
+	// Parameters are what the caller of a session gives, and Result is in the message with which its agent closes it; both in sessions only.
+	Parameters json.RawMessage `json:"parameters,omitempty"`
+	Result     *SessionResult  `json:"result,omitempty"`
 }
 
 // Attachment refers to a file of the conversation: see putAttachment.
@@ -29,6 +32,7 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 	*m = Message{}
 	return exactly(b, map[string]any{
 		"text": &m.Text, "data": &m.Data, "schema": &m.Schema, "tags": &m.Tags, "attachments": &m.Attachments,
+		"parameters": &m.Parameters, "result": &m.Result,
 	})
 }
 

@@ -163,9 +163,15 @@ type AgentInfo struct {
 	Description string    `json:"description"`
 	// ParametersSchema is a JSON Schema of what a session with the agent takes; absent: {prompt}.
 	ParametersSchema json.RawMessage `json:"parameters_schema,omitempty"`
-	// Runner is who registered it; empty for the hub's own process.
-	Runner string `json:"runner,omitempty"`
-	Online bool   `json:"online"`
+	// OutputSchema is a JSON Schema of what it gives as result_data, where it says so.
+	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
+	// Runner is who registered it; empty for the hub's own process. RunnerID is the id of the runner of a deterministic agent.
+	Runner   string            `json:"runner,omitempty"`
+	RunnerID string            `json:"runner_id,omitempty"`
+	Labels   map[string]string `json:"labels,omitempty"`
+	Online   bool              `json:"online"`
+	// Stale is true when its runner has been away for StaleMs. After OfflineMs it is gone.
+	Stale bool `json:"stale,omitempty"`
 }
 
 // ListAgentsResult has the agents in order of their names.

@@ -14,6 +14,12 @@ const (
 	KindClaimEnded          = "claim_ended"
 	KindTurnEnded           = "turn_ended"
 	KindTurnReoffered       = "turn_reoffered"
+	KindSessionStarted      = "session_started"
+	KindSessionEnded        = "session_ended"
+	KindSessionBound        = "session_bound"
+	// KindRunnerRegistered and KindRunnerLeft are written to the hub's own conversation of runners only.
+	KindRunnerRegistered = "runner_registered"
+	KindRunnerLeft       = "runner_left"
 	// KindTokenCreated and KindTokenRevoked are written to the hub's own conversation of tokens only.
 	KindTokenCreated = "token_created"
 	KindTokenRevoked = "token_revoked"
@@ -32,6 +38,7 @@ type System struct {
 	Limits       *Limits         `json:"limits,omitempty"`
 	Metadata     json.RawMessage `json:"metadata,omitempty"`
 	ParamsHash   string          `json:"paramsHash,omitempty"`
+	Session      *SessionRecord  `json:"session,omitempty"`
 
 	// participant_added has Participant, AddedBy; participant_private has ParticipantID, Text.
 	Participant   *Participant `json:"participant,omitempty"`
@@ -67,6 +74,17 @@ type System struct {
 	Reason     string `json:"reason,omitempty"`
 	ResetFrom  int64  `json:"resetFrom,omitempty"`
 	Detail     string `json:"detail,omitempty"`
+
+	// session_started has SessionID, AgentID, the participant that has started it, Agent, the name of what was started, and Mode. session_ended has
+	// SessionID and Status. Both are in the parent of the session.
+	SessionID string        `json:"sessionId,omitempty"`
+	Agent     string        `json:"agent,omitempty"`
+	Mode      SessionMode   `json:"mode,omitempty"`
+	Status    SessionStatus `json:"status,omitempty"`
+
+	// runner_registered has RunnerRecord; runner_left has RunnerRef and Reason, left or offline.
+	RunnerRecord *RunnerRecord `json:"runnerRecord,omitempty"`
+	RunnerRef    *RunnerRef    `json:"runnerRef,omitempty"`
 
 	// token_created has Token; token_revoked has TokenID, RevokedBy.
 	Token     *TokenRecord `json:"token,omitempty"`

@@ -1,0 +1,72 @@
+package parley
+
+import "encoding/json"
+
+// ParamsVia says how a command gets its parameters.
+type ParamsVia string
+
+// The values of ParamsVia.
+const (
+	ParamsFlags ParamsVia = "flags" // --key=value. The default
+	ParamsStdin ParamsVia = "stdin" // one JSON object
+	ParamsEnv   ParamsVia = "env"   // PARAM_KEY=value
+)
+
+// Valid reports whether v is a known way, or none.
+func (v ParamsVia) Valid() bool {
+	return v == "" || v == ParamsFlags || v == ParamsStdin || v == ParamsEnv
+}
+
+// Blueprint is what a runner tells the hub of a deterministic agent: a command that it runs. Its keys are those of the seed (000, section 1). What the
+// command is stays with the runner.
+type Blueprint struct {
+	// Name is that of the agent: an id like a participant's.
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	// ParametersSchema is a JSON Schema of what a session takes, and OutputSchema one of its result_data; at most 64 KiB each.
+	ParametersSchema json.RawMessage `json:"parameters_schema"`
+	OutputSchema     json.RawMessage `json:"output_schema,omitempty"`
+	ParamsVia        ParamsVia       `json:"params_via,omitempty"`
+	// TimeoutMs bounds one run: 100 to MaxSessionTimeoutMs; absent, DefaultSessionTimeoutMs.
+	TimeoutMs int64 `json:"timeout_ms,omitempty"`
+	// Idempotent allows that a run that was interrupted is begun again, at most twice.
+	Idempotent bool `json:"idempotent,omitempty"`
+	// Labels are added to the runner's; what a session demands must be among them.
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// RegisterBlueprintsParams say which agents the executor of this connection runs. They replace what it has said before; none: the runner leaves, and its
+// sessions fail.
+type RegisterBlueprintsParams struct {
+	Blueprints []Blueprint `json:"blueprints"`
+}
+
+// RegisteredBlueprint tells by which name a blueprint's agent is found: its own, or name@runnerId where another runner has it.
+type RegisteredBlueprint struct {
+	Name      string `json:"name"`
+	AgentName string `json:"agentName"`
+}
+
+// RegisterBlueprintsResult has the agents in the order of the blueprints.
+type RegisterBlueprintsResult struct {
+	Agents []RegisteredBlueprint `json:"agents"`
+}
+
+// ClaimWaitingNotification tells the holder of a claim that its turn waits for a session that its agent has started in mode sync, and so holds
+// no capacity of its executor; or that it does no longer.
+type ClaimWaitingNotification struct {
+	ConversationID string `json:"conversationId"`
+	AgentID        string `json:"agentId"`
+	Turn           int64  `json:"turn"`
+	ClaimID        string `json:"claimId"`
+	Waiting        bool   `json:"waiting"`
+}
+
+// RunnerRecord is the payload of runner_registered in the hub's own log of runners.
+type RunnerRecord struct {
+	RunnerRef
+	Blueprints []Blueprint       `json:"blueprints"`
+	Labels     map[string]string `json:"labels,omitempty"`
+	// Internal is true for a runner in the hub's process.
+	Internal bool `json:"internal,omitempty"`
+}
