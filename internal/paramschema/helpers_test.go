@@ -1,0 +1,92 @@
+package paramschema_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/paramschema"
+)
+
+// crawler is the schema of the seed.
+const crawler = `{"type":"object","required":["url"],"properties":{"url":{"type":"string","format":"uri"},"depth":{"type":"integer","default":2}}}`
+
+// promise is how long any answer may take.
+const promise = time.Second * slower
+
+func compile(t testing.TB, schema string) *paramschema.Schema {
+	t.Helper()
+	s, err := paramschema.Compile(json.RawMessage(schema))
+	if err != nil {
+		t.Fatalf("compile %.200s: %v", schema, err)
+	}
+	return s
+}
+
+// refused compiles a schema that must be refused, and gives the refusal.
+func refused(t testing.TB, schema string) *parley.Error {
+	t.Helper()
+	s, err := paramschema.Compile(json.RawMessage(schema))
+	var e *parley.Error
+	if !errors.As(err, &e) || s != nil {
+		t.Fatalf("compile %.200s: want a refusal, got %v", schema, err)
+	}
+	return e
+}
+
+// validate holds a value against a schema, and writes what is wrong one to a line.
+func validate(t testing.TB, s *paramschema.Schema, value string) []string {
+	t.Helper()
+	wrong, err := s.Validate(json.RawMessage(value))
+	if err != nil {
+		t.Fatalf("validate %.200s: %v", value, err)
+	}
+	var lines []string
+	for _, w := range wrong {
+		lines = append(lines, w.Path+" | "+w.Message+" | "+w.SchemaPath)
+	}
+	if wrong != nil && lines == nil {
+		t.Errorf("validate %.200s: an empty list, want nil", value)
+	}
+	return lines
+}
+
+// within fails when f takes longer than promised. It gets three tries.
+func within(t *testing.T, what string, f func()) {
+	t.Helper()
+	var took time.Duration
+	for range 3 {
+		begin := worked()
+		f()
+		if took = worked() - begin; took <= promise {
+			return
+		}
+	}
+	t.Errorf("%s took %v, three times; promised are %v", what, took, promise)
+}
+
+// list writes n parts with commas.
+func list(n int, part func(i int) string) string {
+	parts := make([]string, n)
+	for i := range parts {
+		parts[i] = part(i)
+	}
+	return strings.Join(parts, ",")
+}
+
+// same writes n times the same part with commas.
+func same(n int, part string) string { return list(n, func(int) string { return part }) }
+
+// numbered fills the index of a part into it.
+func numbered(n int, format string) string {
+	return list(n, func(i int) string { return fmt.Sprintf(format, i) })
+}
+
+// chain is definitions a0 to an, each but the last a reference to the next.
+func chain(n int, last string) string {
+	return list(n, func(i int) string { return fmt.Sprintf(`"a%d":{"$ref":"#/definitions/a%d"}`, i, i+1) }) + fmt.Sprintf(`,"a%d":%s`, n, last)
+}

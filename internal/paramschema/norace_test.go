@@ -1,0 +1,5 @@
+//go:build !race
+
+package paramschema_test
+
+const slower = 1
