@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/parleyhub/parley/cmd/parley/internal/config"
-	"github.com/parleyhub/parley/cmd/parley/internal/yamlfile"
+	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
 // result is what a check says.
@@ -115,7 +115,7 @@ func withoutSecrets(text string) string {
 
 // environment looks for variables that nobody reads.
 func (d *doctor) environment() {
-	known := []string{envURL, envToken, envAgent, envCA, envCert, envKey, envDevToken}
+	known := []string{envURL, envToken, envAgent, envCA, envCert, envKey, envDevToken, "PARLEY_SESSION"}
 	unknown := config.UnknownEnv(os.Environ(), known...)
 	for _, name := range unknown {
 		advice := "unset it, or see docs/configuration.md"

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/parleyhub/parley/cmd/parley/internal/scenario"
-	"github.com/parleyhub/parley/cmd/parley/internal/yamlfile"
+	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
 func (a *app) scenarioCommand() *cobra.Command {

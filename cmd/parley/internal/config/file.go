@@ -7,7 +7,7 @@ import (
 
 	yaml "go.yaml.in/yaml/v4"
 
-	"github.com/parleyhub/parley/cmd/parley/internal/yamlfile"
+	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
 // given is what one place says of a setting.

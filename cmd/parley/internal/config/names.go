@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/parleyhub/parley/cmd/parley/internal/yamlfile"
+	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
 // groups are the names that only hold others, such as limits.

@@ -3,7 +3,7 @@ package config
 import (
 	"strings"
 
-	"github.com/parleyhub/parley/cmd/parley/internal/yamlfile"
+	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
 type object = yamlfile.Object

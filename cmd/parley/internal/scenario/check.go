@@ -7,9 +7,10 @@ import (
 	"strings"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/cmd/parley/internal/yamlfile"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/internal/shape"
+	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
 // agreement holds the parts of a scenario against one another. Of a part that could not be read nothing is said: it has been told of.
@@ -29,24 +30,10 @@ func (a *agreement) problem(path, format string, args ...any) {
 }
 
 // agree tells of what does not go together, at its place.
-func (r *reader) agree(s *Scenario) {
-	for _, p := range s.disagreements(r.faulty) {
-		at := r.placeOf(p.path)
-		r.findings = append(r.findings, yamlfile.Finding{File: r.file, Line: at.line, Column: at.column, Field: p.path, What: p.what})
+func (s *Scenario) agree(r *shape.Reader) {
+	for _, p := range s.disagreements(r.Faulty) {
+		r.At(p.path, p.what)
 	}
-}
-
-// faulty tells of faults at a path and below it; the empty path is that of the file.
-func (r *reader) faulty(path string) bool {
-	return slices.ContainsFunc(r.findings, func(f yamlfile.Finding) bool { return strings.HasPrefix(f.Field, path) })
-}
-
-// placeOf is where a path stands, or where the scenario begins.
-func (r *reader) placeOf(path string) place {
-	if at, ok := r.places[path]; ok {
-		return at
-	}
-	return r.places[""]
 }
 
 // Check holds a scenario that was changed since it was read against the rules. The error is of usage.

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley/cmd/parley/internal/scenario"
-	"github.com/parleyhub/parley/cmd/parley/internal/yamlfile"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
 // FuzzParse: any text gives a scenario or faults with their places. What is taken, the Schema takes too, and a hub.

@@ -10,7 +10,8 @@ import (
 	"fmt"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/cmd/parley/internal/yamlfile"
+	"github.com/parleyhub/parley/internal/shape"
+	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
 // Scenario is how a conversation begins.
@@ -99,15 +100,40 @@ func Load(path string) (*Scenario, error) {
 
 // Parse reads the text of a scenario; name is what faults call it. The error is yamlfile.Findings, all of them.
 func Parse(name string, text []byte) (*Scenario, error) {
-	r := &reader{file: name, places: map[string]place{}}
-	s := r.scenario(text)
-	if len(r.findings) > 0 {
-		r.findings.Sort()
-		return nil, r.findings
+	r := &shape.Reader{File: name, Expected: expectedScenario, Hint: flagged}
+	n, faults := yamlfile.Parse(text)
+	s := &Scenario{}
+	if taken := r.Read(root, n, faults); taken != nil {
+		if err := json.Unmarshal(taken, s); err != nil {
+			panic(fmt.Sprintf("the table of scenarios does not fit its types: %v", err)) // a test holds them together
+		}
+		s.agree(r)
 	}
-	at := r.placeOf("opening")
-	s.opening = yamlfile.Finding{File: name, Line: at.line, Column: at.column, Field: "opening"}
+	if len(r.Findings) > 0 {
+		r.Findings.Sort()
+		return nil, r.Findings
+	}
+	s.opening = r.Finding("opening", "")
 	return s, nil
+}
+
+const expectedScenario = `expected a scenario, such as "participants: [{id: ann, kind: human}]"`
+
+// flagged tells of params of createConversation that no file says, because they are another's each time.
+func flagged(path, name string) string {
+	flags := map[string]string{"conversationId": "--id", "clientRequestId": "--key"}
+	if flag, ok := flags[name]; ok && path == "" {
+		return ": it is the flag " + flag + " of 'parley conversation create'"
+	}
+	return ""
+}
+
+// Schema gives the JSON Schema (draft 7) of a scenario, as it stands in docs/scenario.schema.json.
+func Schema() []byte {
+	o := root.Schema()
+	o["title"] = "Parley scenario"
+	o["description"] = "A file of parley conversation create --scenario: how a conversation begins."
+	return yamlfile.EncodeSchema(o)
 }
 
 // Warnings tell of what is allowed and perhaps not meant.

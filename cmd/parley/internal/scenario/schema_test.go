@@ -98,7 +98,7 @@ func TestAllThereIs(t *testing.T) {
 	holds(t, "policy", parley.Policy{}, keys(top["policy"].Properties))
 	holds(t, "rules", parley.Rule{}, keys(top["policy"].Properties["rules"].Items.Properties))
 	holds(t, "limits", parley.Limits{}, keys(top["limits"].Properties))
-	holds(t, "opening", parley.Message{}, append(keys(top["opening"].Properties), "attachments"), "from", "next")
+	holds(t, "opening", parley.Message{}, append(keys(top["opening"].Properties), "attachments", "parameters", "result"), "from", "next")
 }
 
 type object struct{ Properties map[string]any }

@@ -1,4 +1,4 @@
-package scenario
+package shape
 
 import (
 	"encoding/json"
@@ -6,33 +6,30 @@ import (
 
 	yaml "go.yaml.in/yaml/v4"
 
-	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/cmd/parley/internal/yamlfile"
+	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
-// maxDepth bounds how deep a value of any JSON may nest: less than a frame, since it lies in one.
-const maxDepth = parley.MaxDepth - 8
-
 // any reads a value of any JSON, or an object of it.
-func (r *reader) any(path string, s *shape, n *yaml.Node) json.RawMessage {
-	if s.kind == object && !yamlfile.IsMapping(n) {
+func (r *Reader) any(path string, s *Shape, n *yaml.Node) json.RawMessage {
+	if s.Kind == Object && !yamlfile.IsMapping(n) {
 		r.fault(path, n, "expected members below it")
 		return nil
 	}
-	before := len(r.findings)
+	before := len(r.Findings)
 	value := r.free(path, n, 1)
-	if len(r.findings) > before {
+	if len(r.Findings) > before {
 		return nil
 	}
-	if int64(len(value)) > s.most {
-		r.fault(path, n, "expected at most %d bytes as JSON", s.most)
+	if int64(len(value)) > s.Most {
+		r.fault(path, n, "expected at most %d bytes as JSON", s.Most)
 		return nil
 	}
 	return value
 }
 
 // free reads a value that may be anything which JSON has; depth is its own.
-func (r *reader) free(path string, n *yaml.Node, depth int) json.RawMessage {
+func (r *Reader) free(path string, n *yaml.Node, depth int) json.RawMessage {
+	r.places[path] = place{n.Line, n.Column}
 	switch {
 	case !yamlfile.Itself(n):
 		r.fault(path, n, yamlfile.NotItself)
@@ -58,7 +55,7 @@ func (r *reader) free(path string, n *yaml.Node, depth int) json.RawMessage {
 	return nil
 }
 
-func (r *reader) scalar(path string, n *yaml.Node) json.RawMessage {
+func (r *Reader) scalar(path string, n *yaml.Node) json.RawMessage {
 	switch tag := n.ShortTag(); {
 	case tag == "!!str":
 		return quote(n.Value)

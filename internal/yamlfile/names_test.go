@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parleyhub/parley/cmd/parley/internal/yamlfile"
+	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
 func TestNearest(t *testing.T) {

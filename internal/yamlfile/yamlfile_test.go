@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parleyhub/parley/cmd/parley/internal/yamlfile"
+	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
 // TestParse: one document is given, and what is wrong with the text told with its place and without its words.

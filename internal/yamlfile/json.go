@@ -1,0 +1,131 @@
+package yamlfile
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+	yaml "go.yaml.in/yaml/v4"
+)
+
+// ParseJSON is Parse of a text that has to be JSON: numbers of any size and pairs of escaped surrogates are what they are in JSON, which YAML
+// does not know. A name that is there twice is for [Members] to tell.
+func ParseJSON(text []byte) (*yaml.Node, []Fault) {
+	if f, ok := unreadable(text); ok {
+		return nil, []Fault{f}
+	}
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // which some editors write
+	r := &jsonReader{text: text, dec: jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true)), line: 1, column: 1}
+	n, err := r.value()
+	if errors.Is(err, io.EOF) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, []Fault{r.broken(err)}
+	}
+	switch _, err := r.dec.ReadToken(); {
+	case err == nil:
+		r.to(r.dec.InputOffset())
+		return root(n), []Fault{fault(r.line, r.column, "expected one document")}
+	case !errors.Is(err, io.EOF):
+		return root(n), []Fault{r.broken(err)}
+	}
+	return root(n), nil
+}
+
+// jsonReader makes nodes of JSON.
+type jsonReader struct {
+	text []byte
+	dec  *jsontext.Decoder
+
+	at           int // how far line and column were counted
+	line, column int
+}
+
+// to counts lines and columns up to an offset, which never goes back.
+func (r *jsonReader) to(offset int64) {
+	for r.at < int(offset) {
+		c, size := utf8.DecodeRune(r.text[r.at:])
+		r.at += size
+		r.column++
+		if c == '\n' {
+			r.line, r.column = r.line+1, 1
+		}
+	}
+}
+
+// toNext counts up to where the next token begins.
+func (r *jsonReader) toNext() {
+	at := r.dec.InputOffset()
+	for int(at) < len(r.text) && strings.IndexByte(" \t\r\n,:", r.text[at]) >= 0 {
+		at++
+	}
+	r.to(at)
+}
+
+func (r *jsonReader) value() (*yaml.Node, error) {
+	r.toNext()
+	n := &yaml.Node{Kind: yaml.ScalarNode, Line: r.line, Column: r.column}
+	t, err := r.dec.ReadToken()
+	if err != nil {
+		return nil, err
+	}
+	switch t.Kind() {
+	case jsontext.KindBeginObject:
+		n.Kind, n.Tag = yaml.MappingNode, "!!map"
+		return n, r.below(n, jsontext.KindEndObject)
+	case jsontext.KindBeginArray:
+		n.Kind, n.Tag = yaml.SequenceNode, "!!seq"
+		return n, r.below(n, jsontext.KindEndArray)
+	case jsontext.KindString:
+		n.Tag = "!!str"
+	case jsontext.KindNull:
+		n.Tag = "!!null"
+	case jsontext.KindNumber:
+		n.Tag = "!!int"
+		if strings.ContainsAny(t.String(), ".eE") {
+			n.Tag = "!!float"
+		}
+	default:
+		n.Tag = "!!bool"
+	}
+	n.Value = t.String()
+	return n, nil
+}
+
+// below reads what is in an object or a list: of an object names and values by turns.
+func (r *jsonReader) below(n *yaml.Node, end jsontext.Kind) error {
+	for r.dec.PeekKind() != end {
+		v, err := r.value()
+		if err != nil {
+			return err
+		}
+		n.Content = append(n.Content, v)
+	}
+	_, err := r.dec.ReadToken()
+	return err
+}
+
+// broken tells of text that is not JSON.
+func (r *jsonReader) broken(err error) Fault {
+	at := (*jsontext.SyntacticError)(nil)
+	if !errors.As(err, &at) {
+		return fault(1, 1, "not JSON")
+	}
+	r.to(min(at.ByteOffset, int64(len(r.text))))
+	what := "not JSON"
+	text := at.Err.Error()
+	_, expecting, found := strings.Cut(text, "(expecting ")
+	switch {
+	case found:
+		what += ": expected " + strings.TrimSuffix(expecting, ")")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		what += ": it ends too early"
+	case strings.Contains(text, "surrogate"):
+		what += ": expected both halves of a surrogate pair"
+	}
+	return fault(r.line, r.column, "%s", what)
+}
