@@ -25,6 +25,6 @@ func makeCertificates(ts *testscript.TestScript, neg bool, args []string) {
 // hangUp is the script command "hangup NAME": SIGHUP for a program that goes on.
 func hangUp(ts *testscript.TestScript, neg bool, args []string) {
 	wantArgs(ts, neg, len(args) == 1, "hangup NAME")
-	p := ts.Value(processesKey{}).(map[string]*process)[args[0]]
+	p := ts.Value(processesKey{}).(map[string]*running)[args[0]]
 	ts.Check(p.cmd.Process.Signal(syscall.SIGHUP))
 }

@@ -2,11 +2,12 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/executors/process"
 )
 
 // What a program is held to.
@@ -19,9 +20,9 @@ const (
 	MaxLines = 10_000
 	// MaxFileBytes bounds the files that go with one message, together.
 	MaxFileBytes = parley.MaxAttachmentBytes
-	// StopWait is how long a program has between SIGTERM and SIGKILL, and how long its stdout is still read after its end when somebody else holds it open.
-	// An executor should let its agents go on for longer than that: see Grace of executors.Options.
-	StopWait = 2 * time.Second
+	// StopWait is how long a program has between SIGTERM and SIGKILL. An executor should let its agents go on for longer than that: see Grace of
+	// executors.Options.
+	StopWait = process.StopWait
 )
 
 // Agent runs a program for each turn. It keeps nothing between turns, so one value serves any number of conversations at once.
@@ -36,6 +37,8 @@ type Agent struct {
 	// URL is where the hub is, for a program that wants to do more than answer. It comes as PARLEY_URL, with PARLEY_TOKEN: a token for
 	// this turn alone, made with the client of the turn. Empty: the program gets neither.
 	URL string
+	// Processes run the programs; nil, those that all agents of this process share.
+	Processes *process.Pool
 }
 
 var _ parley.Agent = (*Agent)(nil)
@@ -57,9 +60,9 @@ func (a *Agent) HandleTurn(ctx context.Context, turn *parley.Turn) (parley.TurnO
 	s := &speech{turn: turn, program: p, dir: a.Dir}
 	outcome, err := s.deliver(ctx)
 	if err != nil {
-		p.stop(err)
+		p.Stop(err)
 	}
-	<-p.ended
+	<-p.Done()
 	return outcome, err
 }
 
@@ -94,7 +97,10 @@ func (a *Agent) Check() error {
 	if err := checkDir(a.Dir); err != nil {
 		return err
 	}
-	_, err := a.program()
+	if len(a.Argv) == 0 {
+		return errors.New("no program is named: expected its name or path")
+	}
+	_, err := process.Find(a.Dir, a.Argv[0])
 	return err
 }
 

@@ -13,15 +13,11 @@
 //   - What ends the turn is said only when the program has ended with exit code 0 and everything that it wrote was understood. Whatever else happens makes the
 //     attempt a failed one, and what was said before as progress is withdrawn.
 //   - What it writes is bounded: [MaxLineBytes], [MaxLines], [MaxOutputBytes]. More than that ends it.
-//   - When the context of the turn ends, it gets SIGTERM and, [StopWait] later, SIGKILL. Whatever it has started in its process group is killed when it has
-//     ended, in whatever way. A process that has left the group, as with setsid, escapes: that takes a container or a cgroup around the runner.
-//   - On Linux the program itself is killed with the process that runs the agent, even when that is killed by SIGKILL.
-//
-// On Windows only the program itself can be killed, at once and without a warning.
+//   - When the context of the turn ends, it gets SIGTERM and, [StopWait] later, SIGKILL. When it has ended, in whatever way, nothing that it has started is
+//     left, and neither is when the process that runs the agent is killed: on Linux, if main calls process.Supervise. Package process says what holds elsewhere, and what
+//     no program of the same machine can be kept from.
 //
 // # Goroutines
 //
-// A turn is one goroutine, the caller's, which alone speaks to the hub. Those that carry stdin, stdout and stderr, and one that waits for the end of the
-// program, are awaited before HandleTurn returns. On Linux one more, with a thread of its own, starts all programs and lasts as long as the process: the
-// kernel kills a program when the thread that started it ends.
+// A turn is one goroutine, the caller's, which alone speaks to the hub, and those of the program in package process, which are awaited before HandleTurn returns.
 package command

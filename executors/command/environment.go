@@ -3,8 +3,6 @@ package command
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -39,20 +37,4 @@ func checkDir(dir string) error {
 		err = fmt.Errorf("%s is no directory", dir)
 	}
 	return err
-}
-
-// program gives the path of the program.
-func (a *Agent) program() (string, error) {
-	if len(a.Argv) == 0 || a.Argv[0] == "" {
-		return "", fmt.Errorf("no program is named")
-	}
-	name := a.Argv[0]
-	if a.Dir != "" && filepath.Base(name) != name && !filepath.IsAbs(name) {
-		name = filepath.Join(a.Dir, name)
-	}
-	path, err := exec.LookPath(name)
-	if err != nil {
-		return "", err
-	}
-	return filepath.Abs(path)
 }

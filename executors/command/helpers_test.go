@@ -19,13 +19,15 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/command"
+	"github.com/parleyhub/parley/executors/process"
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
 // TestMain lets the binary of the tests be the programs that they run: it is started again as "program NAME ARGS...".
 func TestMain(m *testing.M) {
+	process.Supervise()
 	if len(os.Args) > 2 && os.Args[1] == "program" {
-		os.Exit(programs[os.Args[2]](os.Args[3:]))
+		syscall.Exit(programs[os.Args[2]](os.Args[3:])) // at once: with the race detector the other one takes a second
 	}
 	if err := openUnmarked(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

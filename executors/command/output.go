@@ -8,7 +8,6 @@ import (
 
 // output takes stdout apart into lines. It never makes the program wait: what is not fetched yet is kept, within MaxOutputBytes.
 type output struct {
-	stop func(cause error)
 	wake chan struct{} // has one when there may be something to fetch
 
 	mu      sync.Mutex // guards the fields below
@@ -19,9 +18,7 @@ type output struct {
 	failed  error
 }
 
-func newOutput(stop func(error)) *output {
-	return &output{stop: stop, wake: make(chan struct{}, 1)}
-}
+func newOutput() *output { return &output{wake: make(chan struct{}, 1)} }
 
 // Why a program is stopped.
 var (
@@ -30,7 +27,7 @@ var (
 	errLineLimit   = fmt.Errorf("line_limit: the program has written a line of more than %d KiB to stdout", MaxLineBytes>>10)
 )
 
-// Write takes what the program has written. After a limit was passed it takes nothing more, and the program is stopped.
+// Write takes what the program has written. After a limit was passed it takes nothing more, which stops the program.
 func (o *output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -64,7 +61,6 @@ func (o *output) Write(b []byte) (int, error) {
 
 func (o *output) failLocked(err error) error {
 	o.failed, o.partial, o.lines = err, nil, nil
-	o.stop(err)
 	return err
 }
 

@@ -13,7 +13,7 @@ import (
 // speech passes on what a program says in one turn. It belongs to one goroutine.
 type speech struct {
 	turn    *parley.Turn
-	program *process
+	program *running
 	dir     string
 
 	number int   // of the last line
@@ -28,11 +28,11 @@ type speech struct {
 func (s *speech) deliver(ctx context.Context) (parley.TurnOutcome, error) {
 	err := s.listen(ctx)
 	if err != nil {
-		s.program.stop(err)
-		<-s.program.ended
+		s.program.Stop(err)
+		<-s.program.Done()
 	} else {
 		err = s.take(ctx, s.program.stdout.end())
-		err = cmp.Or(s.program.err, err) // what a program that failed has broken off is no news
+		err = cmp.Or(s.program.Wait(), err) // what a program that failed has broken off is no news
 	}
 	if ctx.Err() != nil { // whatever went wrong after that
 		err = fmt.Errorf("the program was stopped: %w", context.Cause(ctx))
@@ -53,7 +53,7 @@ func (s *speech) listen(ctx context.Context) error {
 	for {
 		var err error
 		select {
-		case <-s.program.ended:
+		case <-s.program.Done():
 			return nil
 		case <-s.program.stdout.wake:
 			err = s.take(ctx, s.program.stdout.fetch())

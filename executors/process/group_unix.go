@@ -1,6 +1,6 @@
 //go:build unix
 
-package command
+package process
 
 import (
 	"os"
@@ -20,13 +20,17 @@ type group struct {
 func (g *group) own(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	endWithUs(cmd.SysProcAttr)
-	cmd.Cancel = func() error {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if g.freed {
-			return os.ErrProcessDone
-		}
-		return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
+}
+
+func (g *group) terminate(cmd *exec.Cmd) { g.signal(cmd, syscall.SIGTERM) }
+
+func (g *group) kill(cmd *exec.Cmd) { g.signal(cmd, syscall.SIGKILL) }
+
+func (g *group) signal(cmd *exec.Cmd, s syscall.Signal) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.freed {
+		_ = syscall.Kill(-cmd.Process.Pid, s) // it fails when nobody is left
 	}
 }
 
@@ -37,16 +41,24 @@ func (g *group) finish(cmd *exec.Cmd) error {
 	g.freed = true
 	g.mu.Unlock()
 	if inTime {
-		killGroup(cmd)
+		killGroup(cmd.Process.Pid)
 		return cmd.Wait()
 	}
 	err := cmd.Wait()
-	killGroup(cmd)
+	killGroup(cmd.Process.Pid)
 	return err
 }
 
-func killGroup(cmd *exec.Cmd) {
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it fails when nobody is left
+func killGroup(pid int) {
+	_ = syscall.Kill(-pid, syscall.SIGKILL) // it fails when nobody is left
+}
+
+// signalOf gives the signal that has ended a process; 0 when none has.
+func signalOf(s *os.ProcessState) int {
+	if w, ok := s.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		return int(w.Signal())
+	}
+	return 0
 }
 
 // keepFiles marks every file that is open now to stay in this process. Those that Go has opened are marked already; the ones that this process was
@@ -62,6 +74,3 @@ var keepFiles = sync.OnceFunc(func() {
 		}
 	}
 })
-
-// doNotWait opens a pipe without waiting for somebody at its other end.
-const doNotWait = syscall.O_NONBLOCK

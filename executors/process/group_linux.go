@@ -1,4 +1,4 @@
-package command
+package process
 
 import (
 	"os/exec"
@@ -36,7 +36,9 @@ func launch(cmd *exec.Cmd) error {
 	return <-done
 }
 
+// Whom waitid waits for, and how.
 const (
+	waitForAny  = 0          // P_ALL
 	waitForPid  = 1          // P_PID
 	waitExited  = 0x4        // WEXITED
 	waitNoReap  = 0x01000000 // WNOWAIT
@@ -45,13 +47,16 @@ const (
 
 // awaitExit waits for the end of a program without taking its pid back, so that its group can be killed before the number may belong to
 // others. It is false when the kernel does not say.
-func awaitExit(pid int) bool {
+func awaitExit(pid int) bool { return waitid(waitForPid, pid) == 0 }
+
+// waitid waits for the end of a child and leaves it to be reaped.
+func waitid(whom, pid int) syscall.Errno {
 	var info [siginfoSize]byte
 	for {
-		_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, waitForPid, uintptr(pid),
+		_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, uintptr(whom), uintptr(pid),
 			uintptr(unsafe.Pointer(&info)), waitExited|waitNoReap, 0, 0)
 		if errno != syscall.EINTR {
-			return errno == 0
+			return errno
 		}
 	}
 }

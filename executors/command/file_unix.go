@@ -1,0 +1,8 @@
+//go:build unix
+
+package command
+
+import "syscall"
+
+// doNotWait opens a pipe without waiting for somebody at its other end.
+const doNotWait = syscall.O_NONBLOCK

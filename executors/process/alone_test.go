@@ -1,0 +1,121 @@
+//go:build linux
+
+package process_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/parleyhub/parley/executors/process"
+)
+
+// TestAlone: without supervisors what is left in the group is killed, and who has left it delays the end no longer than told, and takes nothing from the output.
+func TestAlone(t *testing.T) {
+	process.WithoutSupervisors(t)
+	p := newPool(t)
+	var out bytes.Buffer
+	s := script("sleep 600 & setsid sleep 600 & head -c 1000000 /dev/zero", newMark())
+	s.Stdout = &out
+	began := time.Now()
+	if err := start(t, p, s).Wait(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if out.Len() != 1_000_000 {
+		t.Errorf("%d bytes came", out.Len())
+	}
+	await(t, "only one is left", func() bool { return len(marked(t, s.Env[1])) == 1 })
+	for _, pid := range marked(t, s.Env[1]) {
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// TestThreadsMayEnd: a program is killed with this process, and not with the thread on which it happened to be started.
+func TestThreadsMayEnd(t *testing.T) {
+	both(t, func(t *testing.T) {
+		p := newPool(t)
+		in, feed := io.Pipe()
+		said := newHeard()
+		s := script("cat", newMark())
+		s.Stdin, s.Stdout = in, said
+		var r *process.Process
+		tid := onThreadThatEnds(func() {
+			var err error
+			if r, err = p.Start(t.Context(), s); err != nil {
+				t.Error(err)
+			}
+		})
+		await(t, "the thread has ended", func() bool {
+			_, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", tid))
+			return err != nil
+		})
+		io.WriteString(feed, "still there\n")
+		if got := said.line(t); got != "still there" {
+			t.Errorf("the program says %q", got)
+		}
+		feed.Close()
+		if err := r.Wait(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// onThreadThatEnds calls f on a thread of its own, and gives its number.
+func onThreadThatEnds(f func()) int {
+	thread := make(chan int)
+	go func() {
+		runtime.LockOSThread() // and the thread ends with the goroutine
+		tid := syscall.Gettid()
+		if tid == os.Getpid() { // but for the first one, which is held while another is asked for
+			tid = onThreadThatEnds(f)
+		} else {
+			f()
+		}
+		thread <- tid
+	}()
+	return <-thread
+}
+
+// BenchmarkStart measures the start and the end of a program that does nothing, beside a bare fork and exec in the same run.
+func BenchmarkStart(b *testing.B) {
+	for _, c := range []struct {
+		name  string
+		pipes bool
+	}{{"no streams", false}, {"three pipes", true}} {
+		b.Run(c.name, func(b *testing.B) {
+			p := newPool(b)
+			var held, bare time.Duration
+			for b.Loop() {
+				var out, errs bytes.Buffer
+				s := &process.Spec{Argv: []string{"true"}, Path: "/bin/true"}
+				cmd := &exec.Cmd{Path: "/bin/true", Args: s.Argv, Env: []string{}}
+				if c.pipes {
+					s.Stdin, s.Stdout, s.Stderr = strings.NewReader("hello"), &out, &errs
+					cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("hello"), &out, &errs
+				}
+				began := time.Now()
+				if err := start(b, p, s).Wait(); err != nil {
+					b.Fatal(err)
+				}
+				half := time.Now()
+				if err := cmd.Run(); err != nil {
+					b.Fatal(err)
+				}
+				held, bare = held+half.Sub(began), bare+time.Since(half)
+			}
+			b.ReportMetric(float64(held.Microseconds())/float64(b.N), "µs/held")
+			b.ReportMetric(float64(bare.Microseconds())/float64(b.N), "µs/bare")
+			b.ReportMetric(held.Seconds()/bare.Seconds(), "ratio")
+		})
+	}
+}

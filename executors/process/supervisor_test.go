@@ -1,0 +1,201 @@
+//go:build linux
+
+package process_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/parleyhub/parley/executors/process"
+)
+
+// supervisorOf gives the pid of the supervisor that runs the next program.
+func supervisorOf(t testing.TB, p *process.Pool) int {
+	t.Helper()
+	pid, err := strconv.Atoi(strings.TrimSpace(output(t, p, script("echo $PPID", newMark()))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+// TestReuse: a supervisor takes one program after another, one at a time, and ends when there is none for long.
+func TestReuse(t *testing.T) {
+	p := newPool(t)
+	p.Idle = 500 * time.Millisecond
+	one := supervisorOf(t, p)
+	for range 5 {
+		if next := supervisorOf(t, p); next != one {
+			t.Errorf("supervisor %d after %d", next, one)
+		}
+	}
+	said := newHeard()
+	s := script("echo $PPID; sleep 600", newMark())
+	s.Stdout = said
+	r := start(t, p, s)
+	if first, second := said.number(t), supervisorOf(t, p); first != one || second == one {
+		t.Errorf("supervisors %d and %d at once, %d before", first, second, one)
+	}
+	watcher := parent(one)
+	r.Stop(errOver)
+	<-r.Done()
+	await(t, "the supervisor has ended", func() bool { return !alive(one) && !alive(watcher) })
+	if now := supervisorOf(t, p); now == one {
+		t.Error("it has not ended")
+	}
+}
+
+// TestSupervisorsAreBare: they have no environment, no terminal, no other directory than the root and no file of ours, and survive signals.
+func TestSupervisorsAreBare(t *testing.T) {
+	t.Setenv("PARLEY_TOKEN", "secret")
+	p := newPool(t)
+	one := supervisorOf(t, p)
+	for _, pid := range []int{one, parent(one)} {
+		dir := "/proc/" + strconv.Itoa(pid)
+		if env, err := os.ReadFile(dir + "/environ"); os.Getuid() == 0 && (err != nil || string(env) != "GOMAXPROCS=2\x00") {
+			t.Errorf("environment %q, %v", env, err)
+		}
+		if cwd, err := os.Readlink(dir + "/cwd"); os.Getuid() == 0 && (err != nil || cwd != "/") {
+			t.Errorf("directory %s, %v", cwd, err)
+		}
+		stat, err := os.ReadFile(dir + "/stat")
+		if fields := strings.Fields(string(stat)); err != nil || fields[4] != strconv.Itoa(parent(one)) || fields[5] != fields[4] || fields[6] != "0" {
+			t.Errorf("group, session and terminal: %s, %v", stat, err)
+		}
+		for sig := syscall.Signal(1); sig <= 64; sig++ {
+			if sig != syscall.SIGKILL && sig != syscall.SIGSTOP && (sig < 32 || sig > 34) { // those three are no one's to catch
+				syscall.Kill(pid, sig)
+			}
+		}
+	}
+	if now := supervisorOf(t, p); now != one {
+		t.Errorf("the supervisor was %d and is %d", one, now)
+	}
+}
+
+// TestFilesOfSupervisors: they hold their ends of two sockets, and nothing else that came from here.
+func TestFilesOfSupervisors(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root sees them")
+	}
+	file, err := os.Open(executable(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	p := newPool(t)
+	one := supervisorOf(t, p)
+	for pid, sockets := range map[int]int{one: 1, parent(one): 1} {
+		dir := "/proc/" + strconv.Itoa(pid) + "/fd/"
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			to, _ := os.Readlink(dir + e.Name())
+			switch {
+			case strings.HasPrefix(to, "socket:"):
+				sockets--
+			case to == "/dev/null", strings.HasPrefix(to, "anon_inode:"), strings.HasPrefix(to, "/sys/fs/cgroup/"): // Go's own
+			default:
+				t.Errorf("it holds %s", to)
+			}
+		}
+		if sockets != 0 {
+			t.Errorf("it holds %d sockets less than expected", sockets)
+		}
+	}
+}
+
+// TestSupervisorAttacked: a program that kills what holds it has failed and is dead as a whole, and the next one runs.
+func TestSupervisorAttacked(t *testing.T) {
+	const child = "setsid sh -c 'setsid sleep 600 & sleep 600' & sleep 0.05; "
+	for name, text := range map[string]string{
+		"supervisor": "kill -9 $PPID; sleep 600",
+		"watcher":    "kill -9 $(awk '/PPid/ {print $2}' /proc/$PPID/status); sleep 600",
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPool(t)
+			s := script(child+text, newMark())
+			began := time.Now()
+			if err := start(t, p, s).Wait(); !errors.Is(err, process.ErrSupervisor) {
+				t.Errorf("error %v", err)
+			}
+			if took := time.Since(began); took > inTime {
+				t.Errorf("it took %s", took)
+			}
+			noneLeft(t, s.Env[1])
+			supervisorOf(t, p)
+		})
+	}
+}
+
+// TestSupervisorStopped: a program that stops what holds it is killed in time nevertheless.
+func TestSupervisorStopped(t *testing.T) {
+	const wait = 200 * time.Millisecond
+	for name, text := range map[string]string{
+		"supervisor":           "kill -STOP $PPID",
+		"both":                 "kill -STOP $(awk '/PPid/ {print $2}' /proc/$PPID/status) $PPID",
+		"supervisor, and ends": "kill -STOP $PPID; echo ready; exit 0",
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPool(t)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			said := newHeard()
+			s := script("trap '' TERM; setsid sleep 600 & "+text+"; echo ready; sleep 600", newMark())
+			s.Stdout, s.StopWait = said, wait
+			r := startCtx(t, ctx, p, s)
+			said.line(t)
+			cancel(errOver)
+			began := time.Now()
+			if err := r.Wait(); !errors.Is(err, errOver) {
+				t.Errorf("error %v", err)
+			}
+			if took := time.Since(began); took > wait+inTime {
+				t.Errorf("it took %s", took)
+			}
+			noneLeft(t, s.Env[1])
+			supervisorOf(t, p)
+		})
+	}
+}
+
+// TestIdleSupervisorKilled: one that has died while it had nothing to do costs no program.
+func TestIdleSupervisorKilled(t *testing.T) {
+	p := newPool(t)
+	for range 10 {
+		one := supervisorOf(t, p)
+		for _, pid := range []int{one, parent(one)} {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+		await(t, "it is dead", func() bool { return !alive(one) })
+		if now := supervisorOf(t, p); now == one {
+			t.Error("it is not dead")
+		}
+	}
+}
+
+// TestIdleSupervisorStopped: one that was stopped while it had nothing to do is woken for the next program.
+func TestIdleSupervisorStopped(t *testing.T) {
+	p := newPool(t)
+	one := supervisorOf(t, p)
+	syscall.Kill(one, syscall.SIGSTOP)
+	await(t, "it is stopped", func() bool { return strings.HasPrefix(status(one, "State"), "T") })
+	if now := supervisorOf(t, p); now != one {
+		t.Errorf("the supervisor was %d and is %d", one, now)
+	}
+}
+
+// TestSharedPool: a nil pool is one.
+func TestSharedPool(t *testing.T) {
+	var p *process.Pool
+	if one, two := supervisorOf(t, p), supervisorOf(t, p); one != two {
+		t.Errorf("supervisors %d and %d", one, two)
+	}
+}
