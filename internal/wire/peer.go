@@ -91,11 +91,11 @@ func (a Answer) Wait(ctx context.Context) (json.RawMessage, error) {
 	var e *jsonrpc2.Error
 	switch {
 	case err == nil:
-		return raw, nil
+		return unsheltered(raw), nil
 	case errors.As(err, &e):
 		w := parley.WireError{Code: int(e.Code), Message: e.Message}
 		if e.Data != nil {
-			_ = json.Unmarshal(*e.Data, &w.Data) // data only adds to what the code says
+			_ = json.Unmarshal(unsheltered(*e.Data), &w.Data) // data only adds to what the code says
 		}
 		return nil, parley.FromWire(w)
 	case errors.Is(err, jsonrpc2.ErrClosed):
@@ -146,7 +146,7 @@ func (f *frames) WriteObject(any) error {
 // answered is called by jsonrpc2 on the reading goroutine for each response, before its caller has it.
 func (f *frames) answered(r *jsonrpc2.Request, resp *jsonrpc2.Response) {
 	if q := requestOf(r); q != nil && q.answered != nil && resp != nil && resp.Result != nil {
-		q.answered(*resp.Result)
+		q.answered(unsheltered(*resp.Result))
 	}
 }
 
@@ -172,7 +172,7 @@ func (f *frames) read(v any) error {
 		f.peer.heard.Store(int64(time.Since(f.peer.born)))
 		method, params, err := notification(frame)
 		if err == nil && method == "" {
-			return json.Unmarshal(frame, v)
+			return f.decode(frame, v)
 		}
 		if err == nil {
 			err = f.peer.o.Notify(method, params)
@@ -181,6 +181,19 @@ func (f *frames) read(v any) error {
 			return fmt.Errorf("a frame of the hub: %w", err)
 		}
 	}
+}
+
+// decode gives a frame to jsonrpc2.
+func (f *frames) decode(frame []byte, v any) error {
+	err := json.Unmarshal(frame, v)
+	if err == nil {
+		return nil
+	}
+	other, failed := sheltered(frame)
+	if failed != nil {
+		return err
+	}
+	return json.Unmarshal(other, v)
 }
 
 // Close ends the connection.
