@@ -51,6 +51,10 @@ const (
 	MethodReleaseClaim       = "releaseClaim"
 	MethodCancelTurn         = "cancelTurn"
 	MethodListAgents         = "listAgents"
+	MethodRegisterBlueprints = "registerBlueprints"
+	MethodStartSession       = "startSession"
+	MethodGetSession         = "getSession"
+	MethodStopSession        = "stopSession"
 	MethodCreateTicket       = "createTicket"
 	MethodCreateToken        = "createToken"
 	MethodListTokens         = "listTokens"
@@ -66,8 +70,9 @@ const (
 	NotifyDelta    = "delta"
 	NotifyClosing  = "closing"
 
-	NotifyRequestTurn = "request_turn"
-	NotifyClaimEnded  = "claim_ended"
+	NotifyRequestTurn  = "request_turn"
+	NotifyClaimEnded   = "claim_ended"
+	NotifyClaimWaiting = "claim_waiting"
 )
 
 // Method is a row of the one table from which doors serve, the authorization matrix is made and protocol.md is
@@ -120,10 +125,10 @@ var Methods = []Method{
 	{Name: MethodRevokeToken, Group: "admin", Scope: ScopeSelf, Route: "DELETE /tokens/{tokenId}"},
 	{Name: MethodStats, Group: "admin", Scope: ScopeAdmin, Route: "GET /stats"},
 
-	{Name: "registerBlueprints", Group: "agents", Scope: ScopeClaim, Later: true},
-	{Name: "startSession", Group: "agents", Scope: ScopeCreate, Later: true},
-	{Name: "getSession", Group: "agents", Scope: ScopeRead, Later: true},
-	{Name: "stopSession", Group: "agents", Scope: ScopeWrite, Later: true},
+	{Name: MethodRegisterBlueprints, Group: "agents", Scope: ScopeClaim, Later: true},
+	{Name: MethodStartSession, Group: "agents", Scope: ScopeCreate, Later: true},
+	{Name: MethodGetSession, Group: "agents", Scope: ScopeRead, Later: true},
+	{Name: MethodStopSession, Group: "agents", Scope: ScopeWrite, Later: true},
 	{Name: "requestApproval", Group: "approvals", Scope: ScopeClaim, Later: true},
 	{Name: "resolveApproval", Group: "approvals", Scope: ScopeApprove, Later: true},
 	{Name: "listApprovals", Group: "approvals", Scope: ScopeApprove, Later: true},

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -106,7 +105,8 @@ func (h *Hub) ListAgents(_ context.Context, p *Principal, _ *parley.ListAgentsPa
 	if err := h.allow(p, parley.MethodListAgents); err != nil {
 		return parley.ListAgentsResult{}, err
 	}
-	return parley.ListAgentsResult{Agents: h.withExecutors(h.agents.list())}, nil
+	list := append(h.agents.list(), h.runners.list(h.taken())...)
+	return parley.ListAgentsResult{Agents: h.withExecutors(list)}, nil
 }
 
 // withExecutors adds the agents that executors run, of whom no more is known, as far as the answer has room for them.
@@ -115,7 +115,7 @@ func (h *Hub) withExecutors(list []parley.AgentInfo) []parley.AgentInfo {
 	room := parley.MaxPageBytes
 	for i := range list {
 		known[list[i].Name] = true
-		room -= rowBytes(&list[i])
+		room -= rowBytes(&list[i]) + len(list[i].OutputSchema)
 	}
 	runners := h.turns.runners()
 	for _, name := range slices.Sorted(maps.Keys(runners)) {
@@ -128,7 +128,7 @@ func (h *Hub) withExecutors(list []parley.AgentInfo) []parley.AgentInfo {
 			list = append(list, info)
 		}
 	}
-	slices.SortFunc(list, func(a, b parley.AgentInfo) int { return strings.Compare(a.Name, b.Name) })
+	sortAgents(list)
 	return list
 }
 
@@ -141,6 +141,6 @@ func (a *agents) list() []parley.AgentInfo {
 		one.ParametersSchema = bytes.Clone(info.ParametersSchema)
 		list = append(list, one)
 	}
-	slices.SortFunc(list, func(a, b parley.AgentInfo) int { return strings.Compare(a.Name, b.Name) })
+	sortAgents(list)
 	return list
 }

@@ -101,6 +101,8 @@ func (c *conversation) decideLocked(o *op) bool {
 		o.decision = fold.Decision{State: c.head, RestsOn: before, Err: errNotFound}
 	case o.by != nil && !o.by.isOfNow(&c.head):
 		o.decision = fold.Decision{State: c.head, RestsOn: before, Err: errClaimOver}
+	case o.by != nil && c.hub.sessions.waitsForParent(&c.head, o.cmd.From):
+		o.decision = fold.Decision{State: c.head, RestsOn: before, Err: errUntold}
 	default:
 		o.decision = fold.Decide(c.head, c.keys, o.cmd)
 	}

@@ -25,6 +25,9 @@ func (h *Hub) PutAttachment(ctx context.Context, p *Principal, q *parley.PutAtta
 // conversation.
 func (h *Hub) UploadAttachment(ctx context.Context, p *Principal, q *parley.PutAttachmentParams, size int64, read func() ([]byte, error)) (parley.PutAttachmentResult, error) {
 	p = p.in(q.ConversationID)
+	if seat := h.sessions.seat(q.ConversationID, p); seat != "" { // a runner may bring what is large on another way than its own connection
+		p = p.as(seat)
+	}
 	var none parley.PutAttachmentResult
 	c, err := h.enterWrite(p, parley.MethodPutAttachment, q.ConversationID)
 	if err != nil {

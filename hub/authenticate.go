@@ -30,6 +30,7 @@ func (h *Hub) Authenticate(ctx context.Context, token, agentID string) (*Princip
 		AgentID: id.Agents[0], TokenID: id.TokenID, Account: cmp.Or(id.Account, id.TokenID), ExpiresAt: id.ExpiresAt,
 		agents: id.Agents, scopes: id.Scopes, conversations: id.Conversations, revoked: id.Revoked,
 	}
+	p.session = id.session
 	if err := h.underClaim(p, &id); err != nil {
 		return nil, err
 	}
@@ -50,6 +51,8 @@ func (h *Hub) identify(ctx context.Context, token string) (Identity, error) {
 		return Identity{}, errBadToken
 	case h.isRoot(token):
 		return Identity{TokenID: rootTokenID, Agents: []string{"admin"}, Scopes: []parley.Scope{parley.ScopeAdmin}}, nil
+	case strings.HasPrefix(token, commandPrefix):
+		return h.identifyCommand(token)
 	case h.opts.Verifier == nil || token == "" || strings.HasPrefix(token, tokenPrefix):
 		return h.tokens.Verify(ctx, token)
 	}

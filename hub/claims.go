@@ -100,22 +100,26 @@ var errNoClaimID = parley.Refuse(parley.ErrValidationFailed, "claimId is not acc
 // agent that it may speak as; and whether there is such a conversation for it.
 func (p *Principal) on(s *fold.State, seat string) (*Principal, bool) {
 	p = p.in(s.ID)
-	if i := s.Seat(seat); i >= 0 && p.AgentID != seat && p.maySit(s.Participants[i]) {
+	if i := s.Seat(seat); i >= 0 && p.AgentID != seat && p.maySit(s, i) {
 		return p.as(seat), true
 	}
 	if p.sees(s) {
 		return p, true
 	}
-	if i := slices.IndexFunc(s.Participants, p.maySit); i >= 0 && p.reaches(s.ID) {
-		return p.as(s.Participants[i].ID), true
+	if p.reaches(s.ID) {
+		for i := range s.Participants {
+			if p.maySit(s, i) {
+				return p.as(s.Participants[i].ID), true
+			}
+		}
 	}
 	return p, false
 }
 
-// agentOf names the agent that sits on a seat; empty where there is no such seat.
-func agentOf(s *fold.State, seat string) string {
+// servedBy is what an executor of a seat serves; empty where there is no such seat.
+func servedBy(s *fold.State, seat string) string {
 	if i := s.Seat(seat); i >= 0 {
-		return fold.AgentName(s.Participants[i])
+		return s.ServedBy(i)
 	}
 	return ""
 }
@@ -254,7 +258,7 @@ func (t *turns) take(conversation string, o *op) {
 	hash := o.cmd.New
 	t.mu.Lock()
 	h := &holding{
-		conversation: conversation, agentID: o.cmd.From, agent: agentOf(&o.decision.State, o.cmd.From), turn: o.decision.Claim.Turn,
+		conversation: conversation, agentID: o.cmd.From, serves: servedBy(&o.decision.State, o.cmd.From), turn: o.decision.Claim.Turn,
 		seats: o.decision.State.Participants, executorID: o.cmd.Executor.ID, id: o.claimID,
 	}
 	if p.conn != nil {
@@ -269,7 +273,7 @@ func (t *turns) take(conversation string, o *op) {
 	defer t.mu.Unlock() // so that a connection that ends knows what it holds
 	if p.conn != nil {
 		p.conn.took(conversation, hold{
-			hash: hash, turn: o.decision.Claim.Turn, seat: p, agent: agentOf(&o.decision.State, p.AgentID), stranger: p.stranger(o.decision.State.Participants),
+			hash: hash, turn: o.decision.Claim.Turn, seat: p, serves: servedBy(&o.decision.State, p.AgentID), stranger: p.stranger(o.decision.State.Participants),
 		})
 	}
 }
@@ -285,6 +289,7 @@ func (t *turns) drop(conversation string, o *op) {
 	if h := t.holdings[o.cmd.New]; h != nil {
 		t.assignLocked(h, nil)
 		delete(t.holdings, o.cmd.New)
+		t.overLocked(h)
 	}
 	t.mu.Unlock()
 	if o.by.conn != nil {
@@ -316,7 +321,7 @@ func (t *turns) others(s *fold.State, agent string) bool {
 	if p == nil || seat < 0 {
 		return false
 	}
-	return p.Others(agent, t.candidatesLocked(s.ID, fold.AgentName(s.Participants[seat]), t.now()))
+	return p.Others(agent, t.candidatesLocked(s.ID, s.ServedBy(seat), s.Demands(seat), t.now()))
 }
 
 // shown makes the connection on which p has named a claim its holder.
@@ -337,7 +342,7 @@ func (t *turns) shown(hash fold.ClaimHash, id string, p *Principal) {
 		}
 		t.assignLocked(h, p.conn)
 	}
-	p.conn.took(h.conversation, hold{hash: hash, turn: h.turn, seat: p, agent: h.agent, stranger: p.stranger(h.seats)})
+	p.conn.took(h.conversation, hold{hash: hash, turn: h.turn, seat: p, serves: h.serves, stranger: p.stranger(h.seats)})
 	if p := t.desks[h.conversation]; p != nil {
 		p.Found(hash)
 	}

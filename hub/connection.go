@@ -2,6 +2,7 @@ package hub
 
 import (
 	"maps"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -29,9 +30,9 @@ type Connection struct {
 type hold struct {
 	hash fold.ClaimHash
 	turn int64
-	// seat is who it speaks as there, agent the name of the agent that sits there.
-	seat  *Principal
-	agent string
+	// seat is who it speaks as there, serves what an executor serves that may hold its claims.
+	seat   *Principal
+	serves string
 	// stranger is true when its caller has no seat of its own there.
 	stranger bool
 	over     bool // the claim has ended
@@ -77,7 +78,7 @@ func (p *Principal) in(conversation string) *Principal {
 	if !ok || (hold.over || hold.moved) && !hold.stranger || hold.seat.TokenID != p.TokenID {
 		return p
 	}
-	if seat := hold.seat.AgentID; p.maySpeakAs(seat) || p.maySpeakAs(hold.agent) {
+	if seat := hold.seat.AgentID; p.maySpeakAs(seat) || p.maySpeakAs(hold.serves) || strings.HasPrefix(hold.serves, fold.ExecutorKey(p.AgentID, "")) {
 		return p.as(seat) // with what p may now, not with what it could when it took the claim
 	}
 	return p
@@ -186,7 +187,7 @@ func (c *Connection) who() fold.Executor {
 	}
 	e := fold.Executor{Internal: c.internal}
 	if x := c.registered(); x != nil {
-		e.ID = x.id
+		e.ID, e.Owner, e.Labels = x.id, x.by.AgentID, x.labels
 	}
 	return e
 }

@@ -28,8 +28,12 @@
 //
 //   - The sweeper ([Hub.sweep]) drops idle conversations.
 //   - The clock ([clock.run]) closes conversations when a limit of time is over.
+//   - Another clock lets runners go that have been away for too long.
+//   - Errands ([errands.run]), at most 8 at once, write what follows from the states of sessions: that a parent knows of its children, and is told of their ends.
+//     A clock of their own tries again what has failed.
 //   - The follower ([Hub.follow]), of a hub that shares its journal, shows what others have written to it.
 //   - A reload ([conversation.reload]) runs after a failed append, one at a time for a conversation.
+//   - The schemas of registerBlueprints are compiled on a goroutine of its own.
 //   - The answer to createConversation ([conversation.created]) is read on a goroutine of its own, once it is committed.
 //   - A verifier of the options is asked on a goroutine of its own ([Hub.ask]), so that a slow one holds its caller up for 5 s at most.
 //   - Journal callbacks ([conversation.committed]) run on the journal's goroutine; they take the conversation's mutex and

@@ -18,6 +18,8 @@ type executor struct {
 	by       *Principal
 	conn     *Connection
 	agents   []string
+	serves   []string // agents and the key: what it can be asked for; see fold.ServedBy
+	labels   map[string]string
 	push     bool
 	capacity int
 	graceMs  int64
@@ -28,7 +30,7 @@ type executor struct {
 }
 
 // executorKey tells the executors of all callers apart: each has its own ids.
-func executorKey(p *Principal, id string) string { return p.AgentID + "\x00" + id }
+func executorKey(p *Principal, id string) string { return fold.ExecutorKey(p.AgentID, id) }
 
 // RegisterExecutor makes p's connection an executor. It waits until the hub knows all claims that stand.
 func (h *Hub) RegisterExecutor(p *Principal, q *parley.RegisterExecutorParams, done func(parley.RegisterExecutorResult, error)) {
@@ -72,8 +74,10 @@ func (h *Hub) newExecutor(p *Principal, q *parley.RegisterExecutorParams) (*exec
 			return nil, parley.Refuse(parley.ErrForbidden, "the token does not speak as "+name, "agents of the token")
 		}
 	}
+	key := executorKey(p, q.ExecutorID)
 	return &executor{
-		key: executorKey(p, q.ExecutorID), id: q.ExecutorID, by: p, conn: p.conn, agents: slices.Clone(q.Agents), push: q.Mode == parley.ModePush,
+		key: key, id: q.ExecutorID, by: p, conn: p.conn, agents: slices.Clone(q.Agents), serves: append(slices.Clone(q.Agents), key),
+		labels: maps.Clone(q.Labels), push: q.Mode == parley.ModePush,
 		pending: make(map[string]desk.Time), capacity: cmp.Or(q.Capacity, parley.DefaultCapacity), graceMs: cmp.Or(q.GraceMs, int64(parley.DefaultGraceMs)),
 	}, nil
 }
@@ -96,8 +100,8 @@ func checkExecutor(q *parley.RegisterExecutorParams) error {
 	switch {
 	case !parley.ValidParticipantID(q.ExecutorID):
 		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("executorId %q is not acceptable", policy.Clip(q.ExecutorID)), "1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not hub")
-	case len(q.Agents) < 1 || len(q.Agents) > parley.MaxExecutorAgents:
-		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("agents: there are %d", len(q.Agents)), fmt.Sprintf("1 to %d", parley.MaxExecutorAgents))
+	case len(q.Agents) > parley.MaxExecutorAgents:
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("agents: there are %d", len(q.Agents)), fmt.Sprintf("at most %d", parley.MaxExecutorAgents))
 	case q.Mode != "" && !q.Mode.Valid():
 		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("mode is %q", policy.Clip(string(q.Mode))), "pull or push")
 	case q.Capacity != 0 && (q.Capacity < 1 || q.Capacity > parley.MaxCapacity):
@@ -114,7 +118,7 @@ func checkExecutor(q *parley.RegisterExecutorParams) error {
 		}
 		seen[name] = true
 	}
-	return nil
+	return fold.CheckLabels("labels", q.Labels)
 }
 
 // register puts x in the place of what was registered under its id, and ends the claims of that which x does not go on with.
@@ -173,6 +177,7 @@ func (t *turns) admitLocked(x *executor) error {
 		}
 	}
 	t.executors[x.key] = x
+	t.hub.runners.came(x.key)
 	x.conn.executor.Store(x)
 	for _, h := range t.holdings {
 		if h.conn == x.conn {
@@ -207,7 +212,7 @@ func (t *turns) serve(x *executor) {
 		t.mu.Unlock()
 		return
 	}
-	for _, name := range x.agents {
+	for _, name := range x.serves {
 		t.serving[name] = append(t.serving[name], x)
 	}
 	t.feedLocked(x)
@@ -218,8 +223,9 @@ func (t *turns) serve(x *executor) {
 func (t *turns) removeLocked(x *executor) {
 	if t.executors[x.key] == x {
 		delete(t.executors, x.key)
+		t.hub.runners.left(x.key)
 	}
-	for _, name := range x.agents {
+	for _, name := range x.serves {
 		t.serving[name] = slices.DeleteFunc(t.serving[name], func(o *executor) bool { return o == x })
 		if len(t.serving[name]) == 0 {
 			delete(t.serving, name)
@@ -247,7 +253,7 @@ func (x *executor) view(now desk.Time) desk.Executor {
 		})
 	}
 	load := x.load + len(x.pending)
-	return desk.Executor{Key: x.key, ID: x.id, Internal: x.conn.internal, Load: load, Full: load >= x.capacity || len(x.pending) >= maxOffered}
+	return desk.Executor{Key: x.key, ID: x.id, Internal: x.conn.internal, Holds: x.load, Load: load, Full: load >= x.capacity || len(x.pending) >= maxOffered}
 }
 
 // runners gives, for each agent that is run by executors, who has registered one of them; empty for the hub's own process.
@@ -256,6 +262,9 @@ func (t *turns) runners() map[string]string {
 	defer t.mu.Unlock()
 	out := make(map[string]string, len(t.serving))
 	for name, all := range t.serving {
+		if !parley.ValidParticipantID(name) {
+			continue // the key of an executor
+		}
 		out[name] = all[0].by.AgentID
 		if all[0].conn.internal {
 			out[name] = ""
@@ -264,11 +273,24 @@ func (t *turns) runners() map[string]string {
 	return out
 }
 
-// online reports whether an executor of an agent is registered that a seat would take.
-func (t *turns) online(seat parley.Participant) bool {
+// online reports whether an executor is registered that a seat of s would take.
+func (t *turns) online(s *fold.State, i int) bool {
+	seat := s.Participants[i]
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.ContainsFunc(t.serving[fold.AgentName(seat)], func(x *executor) bool {
+	return slices.ContainsFunc(t.serving[s.ServedBy(i)], func(x *executor) bool {
 		return fold.InPlace(seat.Executor, x.conn.internal) && (x.push || x.by.AgentID == seat.ID) // one that is asked nothing looks at its own seat
 	})
+}
+
+// serves reports whether an executor of an agent is registered.
+func (t *turns) serves(agent string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, x := range t.executors { // also one that was registered a moment ago, and is asked nothing yet
+		if slices.Contains(x.agents, agent) {
+			return true
+		}
+	}
+	return false
 }

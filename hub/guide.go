@@ -19,9 +19,8 @@ func (h *Hub) guide(s *fold.State, id string, explain bool) parley.Guidance {
 			g.Reason += fmt.Sprintf(" The %d attempts at turn %d have failed.", a.Attempts, g.Turn)
 		}
 	}
-	p := s.Participants[seat]
-	if !h.turns.online(p) {
-		g.Reason += fmt.Sprintf(" No executor of %s is registered.", fold.AgentName(p))
+	if !h.turns.online(s, seat) {
+		g.Reason += fmt.Sprintf(" No executor of %s is registered.", fold.AgentName(s.Participants[seat]))
 	}
 	return g
 }

@@ -12,7 +12,9 @@ import (
 type holding struct {
 	conversation string
 	agentID      string
-	agent        string // name
+	serves       string // what an executor serves that may hold it
+	waits        bool   // for a session that its agent has started
+	ended        chan struct{}
 	turn         int64
 	seats        []parley.Participant
 	executorID   string
@@ -28,7 +30,7 @@ func (h *holding) mayBe(x *executor) bool { return h.executorID == x.id && h.may
 
 // mayGoTo reports whether x, which has shown the claim's id, may go on with it. One that was taken by no executor is nobody else's.
 func (h *holding) mayGoTo(x *executor) bool {
-	return (h.executorID == "" || h.executorID == x.id) && (h.key == "" || h.key == x.key) && x.by.reaches(h.conversation) && slices.Contains(x.agents, h.agent)
+	return (h.executorID == "" || h.executorID == x.id) && (h.key == "" || h.key == x.key) && x.by.reaches(h.conversation) && slices.Contains(x.serves, h.serves)
 }
 
 // endedLocked forgets a claim that has ended.
@@ -46,6 +48,7 @@ func (t *turns) endedLocked(id string, c fold.Claim, s *fold.State) *executor {
 		return nil
 	}
 	delete(t.holdings, c.Hash)
+	t.overLocked(h)
 	conn, x := h.conn, h.x
 	t.assignLocked(h, nil)
 	t.hub.tokens.endClaim(c.Hash)
@@ -61,6 +64,14 @@ func (t *turns) endedLocked(id string, c fold.Claim, s *fold.State) *executor {
 	return x
 }
 
+// overLocked ends the tokens of the command that runs under a claim.
+func (t *turns) overLocked(h *holding) {
+	if h.ended != nil {
+		close(h.ended)
+		t.hub.tokens.announce()
+	}
+}
+
 // own reports whether a claim that ends so is ended by its holder.
 func own(reason parley.ClaimEnd) bool {
 	switch reason {
@@ -72,14 +83,14 @@ func own(reason parley.ClaimEnd) bool {
 
 // assignLocked makes conn the holder of a claim, or nobody.
 func (t *turns) assignLocked(h *holding, conn *Connection) {
-	if h.x != nil {
+	if h.x != nil && !h.waits {
 		h.x.load--
 	}
 	h.conn, h.x = conn, nil
 	if conn == nil {
 		return
 	}
-	if h.x = conn.executor.Load(); h.x != nil {
+	if h.x = conn.executor.Load(); h.x != nil && !h.waits {
 		h.x.load++
 	}
 }
@@ -121,11 +132,14 @@ func (t *turns) moveLocked(hash fold.ClaimHash, id string, x *executor) bool {
 		h.conn.moved(h.conversation, hash)
 	}
 	t.assignLocked(h, x.conn)
+	if h.waits {
+		h.tellWaits()
+	}
 	if p := t.desks[h.conversation]; p != nil {
 		p.Found(hash)
 	}
 	seat := x.by.as(h.agentID)
-	x.conn.took(h.conversation, hold{hash: hash, turn: h.turn, seat: seat, agent: h.agent, stranger: seat.stranger(h.seats)})
+	x.conn.took(h.conversation, hold{hash: hash, turn: h.turn, seat: seat, serves: h.serves, stranger: seat.stranger(h.seats)})
 	return true
 }
 
@@ -161,4 +175,38 @@ func (t *turns) endAll(over []endOf, done func(int)) {
 		cmd := fold.Command{Verb: fold.EndClaim, From: parley.HubID, Named: &o.hash, Reason: parley.ClaimDisconnected}
 		c.do(&op{cmd: cmd, reply: func(*fold.Decision, error) { one() }})
 	}
+}
+
+// waitsLocked keeps whether the claim that stands waits for a session of its agent: then it holds no capacity of its executor, which is told. It gives an
+// executor that has room now.
+func (t *turns) waitsLocked(id string, s *fold.State) *executor {
+	if s.Claim == nil {
+		return nil
+	}
+	h := t.holdings[s.Claim.Hash]
+	waits := s.Waits(s.Claim.AgentID)
+	if h == nil || h.waits == waits {
+		return nil
+	}
+	h.waits = waits
+	h.tellWaits()
+	switch {
+	case h.x == nil:
+		return nil
+	case waits:
+		h.x.load--
+		return h.x
+	}
+	h.x.load++
+	return nil
+}
+
+// tellWaits tells the holder whether its turn waits.
+func (h *holding) tellWaits() {
+	if h.conn == nil || h.conn.notify == nil || h.id == "" {
+		return
+	}
+	h.conn.notify(parley.ExecutorNotification{ClaimWaiting: &parley.ClaimWaitingNotification{
+		ConversationID: h.conversation, AgentID: h.agentID, Turn: h.turn, ClaimID: h.id, Waiting: h.waits,
+	}})
 }

@@ -33,7 +33,7 @@ type Options struct {
 	IdleEvict time.Duration
 	// Verifier is asked for tokens that are neither the root token nor begin as the hub's own do; nil: there are no others.
 	Verifier Verifier
-	// NewID makes ids that begin with prefix; nil means random ones.
+	// NewID makes ids that begin with prefix, on any goroutine; nil means random ones.
 	NewID func(prefix string) string
 	// NewSecret makes the secret of a token; nil means 256 random bits.
 	NewSecret func() string
@@ -110,6 +110,8 @@ type Hub struct {
 	counters    counters
 	subscribers subscribers
 	agents      agents
+	runners     *runners
+	sessions    *sessions
 	backup      sync.Mutex // held by the one backup that is under way
 	uploads     *uploads
 	files       *files
@@ -141,12 +143,20 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 	}
 	h.clock = newClock(h, h.tick)
 	h.turns = newTurns(h)
+	h.runners, h.sessions = newRunners(h), newSessions(h)
 	var err error
 	if h.tokens, err = loadTokens(h); err != nil {
 		h.cancel()
 		return nil, fmt.Errorf("load tokens: %w", err)
 	}
+	if err = h.runners.load(); err != nil {
+		h.cancel()
+		return nil, fmt.Errorf("load runners: %w", err)
+	}
 	h.wg.Go(h.sweep)
+	h.wg.Go(h.runners.alarm.run)
+	h.wg.Go(h.sessions.errands.run)
+	h.wg.Go(h.sessions.errands.alarm.run)
 	h.wg.Go(h.clock.run)
 	h.wg.Go(h.turns.alarm.run)
 	if h.opts.shared {

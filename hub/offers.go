@@ -8,16 +8,16 @@ import (
 	"github.com/parleyhub/parley/hub/fold"
 )
 
-// wanted is an executor that is waited for: of an agent, inside the hub or not.
+// wanted is an executor that is waited for, inside the hub or not, by what it serves.
 type wanted struct {
-	agent    string
+	serves   string
 	internal bool
 }
 
 // waitLocked keeps the index of who waits for which executors.
 func (t *turns) waitLocked(id string, p *place) {
 	for _, w := range p.wants {
-		if !p.Waits(w.agent, w.internal) {
+		if !p.Waits(w.serves, w.internal) {
 			delete(t.waiting[w], id)
 			if len(t.waiting[w]) == 0 {
 				delete(t.waiting, w)
@@ -25,7 +25,7 @@ func (t *turns) waitLocked(id string, p *place) {
 		}
 	}
 	p.wants = p.wants[:0:0]
-	for _, name := range p.Agents() {
+	for _, name := range p.Served() {
 		for _, w := range []wanted{{name, false}, {name, true}} {
 			t.wantLocked(id, p, w)
 		}
@@ -33,7 +33,7 @@ func (t *turns) waitLocked(id string, p *place) {
 }
 
 func (t *turns) wantLocked(id string, p *place, w wanted) {
-	if !p.Waits(w.agent, w.internal) {
+	if !p.Waits(w.serves, w.internal) {
 		return
 	}
 	if t.waiting[w] == nil {
@@ -52,7 +52,7 @@ func (t *turns) feedLocked(x *executor) {
 	if x.view(now).Full || t.hub.Valid(x.by) != nil {
 		return
 	}
-	for _, name := range x.agents {
+	for _, name := range x.serves {
 		for id := range t.waiting[wanted{name, x.conn.internal}] {
 			p := t.desks[id]
 			if !x.by.reaches(id) || !p.Due(now, name, x.conn.internal) {
@@ -71,7 +71,7 @@ func (t *turns) stepLocked(id string, p *place, later bool) []fold.Command {
 	now := t.now()
 	todo := p.Step(desk.World{
 		Now: now, Later: later, Shared: t.hub.opts.shared,
-		Executors: func(agent string) []desk.Executor { return t.candidatesLocked(id, agent, now) },
+		Executors: func(a *fold.Ask) []desk.Executor { return t.candidatesLocked(id, a.Serves, a.Demands, now) },
 		Mint: func(turn int64) (string, fold.ClaimHash) {
 			claim := t.hub.newClaim(turn)
 			return claim, fold.HashClaim(claim)
@@ -89,10 +89,13 @@ func (t *turns) stepLocked(id string, p *place, later bool) []fold.Command {
 // newClaim makes the id of a claim.
 func (h *Hub) newClaim(turn int64) string { return fold.ClaimID(turn, h.opts.NewID("")) }
 
-func (t *turns) candidatesLocked(id, agent string, now desk.Time) []desk.Executor {
+func (t *turns) candidatesLocked(id, serves string, demands map[string]string, now desk.Time) []desk.Executor {
 	var all []desk.Executor
-	for _, x := range t.serving[agent] {
-		if x.push && x.reaches(t.hub, id) {
+	if !t.hub.sessions.mayRun(id) {
+		return nil // it is looked at again when its parent knows of it
+	}
+	for _, x := range t.serving[serves] {
+		if x.push && x.reaches(t.hub, id) && fold.Meets(x.labels, demands) {
 			all = append(all, x.view(now))
 		}
 	}

@@ -28,6 +28,7 @@ type Principal struct {
 	revoked       <-chan struct{} // closed when its token is revoked; nil: it cannot be
 	claim         *fold.ClaimHash // it speaks under this claim alone; nil: as it likes
 	claimTurn     int64
+	session       string      // it is a command that runs for this session, and may start others; empty: none
 	home          string      // who it is elsewhere, where it speaks as another of its ids in one conversation
 	conn          *Connection // on which it calls; nil: none that stays
 }
@@ -61,8 +62,12 @@ func (p *Principal) as(id string) *Principal {
 	return &seat
 }
 
-// maySit reports whether its token may speak as the agent of a seat.
-func (p *Principal) maySit(seat parley.Participant) bool {
+// maySit reports whether its token may speak as the agent of a seat. The agent's seat of a session that belongs to a runner is for who has registered that.
+func (p *Principal) maySit(s *fold.State, i int) bool {
+	seat := s.Participants[i]
+	if r := s.Session; r.Deterministic() && r.AgentID == seat.ID {
+		return r.Runner != nil && (p.Admin() || p.AgentID == r.Runner.ParticipantID)
+	}
 	return p.maySpeakAs(seat.ID) || seat.Kind.Claims() && p.maySpeakAs(fold.AgentName(seat))
 }
 
@@ -150,6 +155,9 @@ func (h *Hub) allow(p *Principal, method string) error {
 	if err := h.Valid(p); err != nil {
 		return err
 	}
+	if p.session != "" && !forCommands[method] {
+		return parley.Refuse(parley.ErrForbidden, "the token of a command starts, reads and stops sessions of its own", "startSession, getSession, stopSession or listAgents")
+	}
 	m, _ := parley.MethodByName(method)
 	if !p.Has(m.Scope) {
 		return parley.Refuse(parley.ErrForbidden, method+" needs the scope "+string(m.Scope), "a token with scope "+string(m.Scope))
@@ -158,3 +166,8 @@ func (h *Hub) allow(p *Principal, method string) error {
 }
 
 var errNotFound = parley.Refuse(parley.ErrNotFound, "there is no such conversation", "")
+
+// forCommands are the methods for the token of a command.
+var forCommands = map[string]bool{
+	parley.MethodStartSession: true, parley.MethodGetSession: true, parley.MethodStopSession: true, parley.MethodListAgents: true,
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -141,13 +142,27 @@ func snapshotOf(s *fold.State) *parley.Snapshot {
 	out := &parley.Snapshot{
 		ConversationID: s.ID, Status: s.Status, Title: s.Title, CreatedBy: s.CreatedBy, CreatedAt: s.CreatedAt,
 		Participants: append([]parley.Participant{}, s.Participants...), Policy: s.Policy, StartsWith: s.StartsWith, Limits: s.Limits,
-		Metadata: bytes.Clone(s.Metadata), LatestSeq: s.Seq, Turn: s.CurrentTurn(),
+		Metadata: bytes.Clone(s.Metadata), Session: sessionOf(s), LatestSeq: s.Seq, Turn: s.CurrentTurn(),
 		Outcome: outcomeOf(s), Events: []parley.Event{},
 	}
 	if s.Open {
 		out.OpenTurn = &parley.OpenTurn{Turn: s.Turn, Owner: s.Owner, Claim: s.ClaimState()}
 	}
 	return out
+}
+
+// sessionOf gives a copy, as outcomeOf does.
+func sessionOf(s *fold.State) *parley.SessionRecord {
+	if s.Session == nil {
+		return nil
+	}
+	r := *s.Session
+	r.Demands = maps.Clone(r.Demands)
+	if r.Runner != nil {
+		ref := *r.Runner
+		r.Runner = &ref
+	}
+	return &r
 }
 
 // outcomeOf gives a copy: callers inside the process may do with it what they like.

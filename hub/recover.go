@@ -37,6 +37,7 @@ func (t *turns) recoverOne(id string) {
 	orphan := s.Claim != nil && s.Claim.Internal && !t.taken(s.Claim.Hash) // else it was taken in this process
 	t.saw(id, &s)                                                          // with the lock held, so that no newer state is seen before it
 	c.mu.Unlock()
+	t.hub.sessions.recovered(&s)
 	due, _ := s.Due()
 	t.hub.clock.set(id, due)
 	if orphan && !t.hub.opts.shared { // its executor was a part of the process that is gone

@@ -23,7 +23,7 @@ func (h *Hub) CreateToken(p *Principal, q *parley.CreateTokenParams, done func(p
 	token := tokenPrefix + record.TokenID + "_" + secret
 	sum := sha256.Sum256([]byte(token))
 	record.SHA256 = hex.EncodeToString(sum[:])
-	h.withTokensLog(func(c *conversation, err error) {
+	h.withOwnLog(tokensConversation, "tokens", func(c *conversation, err error) {
 		if err != nil {
 			done(parley.CreateTokenResult{}, err)
 			return
@@ -46,9 +46,9 @@ func (h *Hub) CreateToken(p *Principal, q *parley.CreateTokenParams, done func(p
 	})
 }
 
-// withTokensLog pins the log of tokens, which the first token creates, and passes it on.
-func (h *Hub) withTokensLog(then func(*conversation, error)) {
-	c, err := h.pin(tokensConversation)
+// withOwnLog pins a conversation of the hub's own, which its first use creates, and passes it on.
+func (h *Hub) withOwnLog(id, title string, then func(*conversation, error)) {
+	c, err := h.pin(id)
 	if err != nil {
 		then(nil, err)
 		return
@@ -60,13 +60,13 @@ func (h *Hub) withTokensLog(then func(*conversation, error)) {
 		then(c, nil)
 		return
 	}
-	cmd := fold.Command{Verb: fold.Create, From: parley.HubID, Create: &parley.CreateConversationParams{Title: "tokens"}}
+	cmd := fold.Command{Verb: fold.Create, From: parley.HubID, Create: &parley.CreateConversationParams{Title: title}}
 	c.do(&op{cmd: cmd, reply: func(_ *fold.Decision, err error) {
-		if err != nil && !errors.Is(err, parley.ErrAlreadyExists) { // by another's first token
+		if err != nil && !errors.Is(err, parley.ErrAlreadyExists) { // by another's first use
 			then(nil, err)
 			return
 		}
-		then(h.pin(tokensConversation)) // c's own pin goes with this answer; it is in memory
+		then(h.pin(id)) // c's own pin goes with this answer; it is in memory
 	}})
 }
 

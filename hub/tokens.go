@@ -130,9 +130,20 @@ func (t *tokens) revoke(id string) []string {
 		close(k.revoked)
 		ids = append(ids, k.TokenID)
 	}
+	t.announceLocked()
+	return ids
+}
+
+// announce tells those who wait that a token has ended.
+func (t *tokens) announce() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.announceLocked()
+}
+
+func (t *tokens) announceLocked() {
 	close(t.next)
 	t.next = make(chan struct{})
-	return ids
 }
 
 // familyLocked gives live tokens and all live ones that were made with them, by seq.

@@ -50,6 +50,7 @@ func (t *turns) saw(id string, s *fold.State) {
 	if reserved(id) || !s.Exists() {
 		return
 	}
+	t.hub.sessions.saw(id, s)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s.Closed() {
@@ -80,6 +81,9 @@ func (t *turns) saw(id string, s *fold.State) {
 		p.Guessed()
 	}
 	freed := t.claimMovedLocked(id, p, s, before, had, after, has)
+	if x := t.waitsLocked(id, s); x != nil {
+		freed = append(freed, x)
+	}
 	if has && (!had || before.Hash != after.Hash) && after.At >= parley.TimestampOf(t.hub.started.Add(t.hub.opts.skew)) { // others stood when the hub was started
 		t.counts.taken++
 		if floor {
@@ -120,7 +124,7 @@ func (t *turns) claimMovedLocked(id string, p *place, s *fold.State, before fold
 		t.holdings[after.Hash] = h
 	}
 	if seat := s.Seat(after.AgentID); seat >= 0 {
-		h.agent, h.seats = fold.AgentName(s.Participants[seat]), s.Participants
+		h.serves, h.seats = s.ServedBy(seat), s.Participants
 	}
 	t.assignLocked(h, h.conn)
 	switch {

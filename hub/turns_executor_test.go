@@ -161,8 +161,8 @@ func TestRegistrationRefused(t *testing.T) {
 		}
 		for name, change := range map[string]func(*parley.RegisterExecutorParams){
 			"no id": func(q *parley.RegisterExecutorParams) { q.ExecutorID = "" }, "id hub": func(q *parley.RegisterExecutorParams) { q.ExecutorID = "hub" },
-			"no agents": func(q *parley.RegisterExecutorParams) { q.Agents = nil }, "many agents": func(q *parley.RegisterExecutorParams) { q.Agents = names },
-			"twice": func(q *parley.RegisterExecutorParams) { q.Agents = []string{"a", "a"} }, "mode": func(q *parley.RegisterExecutorParams) { q.Mode = "both" },
+			"many agents": func(q *parley.RegisterExecutorParams) { q.Agents = names },
+			"twice":       func(q *parley.RegisterExecutorParams) { q.Agents = []string{"a", "a"} }, "mode": func(q *parley.RegisterExecutorParams) { q.Mode = "both" },
 			"capacity": func(q *parley.RegisterExecutorParams) { q.Capacity = -1 }, "more capacity": func(q *parley.RegisterExecutorParams) { q.Capacity = parley.MaxCapacity + 1 },
 			"grace": func(q *parley.RegisterExecutorParams) { q.GraceMs = 99 }, "more grace": func(q *parley.RegisterExecutorParams) { q.GraceMs = parley.MaxGraceMs + 1 },
 			"holding": func(q *parley.RegisterExecutorParams) { q.Holding = many },

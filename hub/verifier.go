@@ -38,6 +38,7 @@ type Identity struct {
 	Revoked <-chan struct{}
 
 	claimHash string // of the hub's own: the claim with which it ends
+	session   string // of a command: the session that it runs for
 }
 
 const (

@@ -125,7 +125,8 @@ func checkSpeech(cmd *fold.Command, payload json.RawMessage) (err error) {
 	if cmd.Verb == fold.Trace {
 		return fold.CheckTrace(cmd.Payload)
 	}
-	cmd.Refers, err = fold.CheckMessage(cmd.Payload)
+	speech, err := fold.CheckMessage(cmd.Payload)
+	cmd.Refers, cmd.Parameters, cmd.Result = speech.Refers, speech.Parameters, speech.Result
 	return err
 }
 
@@ -249,8 +250,8 @@ func (h *Hub) prepareCreate(p *Principal, q *parley.CreateConversationParams) (*
 	}
 	id := q.ConversationID
 	switch {
-	case strings.HasPrefix(id, madeID):
-		return nil, none, nil, parley.Refuse(parley.ErrValidationFailed, "conversationId begins with "+madeID, "another beginning: the hub makes such ids")
+	case strings.HasPrefix(id, madeID), strings.HasPrefix(id, sessionPrefix):
+		return nil, none, nil, parley.Refuse(parley.ErrValidationFailed, "conversationId begins with "+id[:len(madeID)], "another beginning: the hub makes such ids")
 	case id == "" && q.ClientRequestID != "":
 		sum := sha256.Sum256([]byte("createConversation\x00" + p.AgentID + "\x00" + q.ClientRequestID))
 		id = madeID + base32Lower.EncodeToString(sum[:15])

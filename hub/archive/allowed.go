@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/parleyhub/parley"
@@ -15,7 +16,7 @@ func checkSpeech(s *fold.State, e *parley.Event) error {
 	switch {
 	case e.Type == parley.TypeMessage && e.From == parley.HubID:
 		if e.Finality != parley.FinalityConversation {
-			return fmt.Errorf("a message of %s that does not close the conversation", parley.HubID)
+			return checkCallback(s, e)
 		}
 	case !s.HasParticipant(e.From):
 		return fmt.Errorf("%s does not take part in the conversation", e.From)
@@ -31,13 +32,16 @@ func checkSpeech(s *fold.State, e *parley.Event) error {
 	if err := checkHint(s, e); err != nil {
 		return err
 	}
-	files, err := fold.CheckMessage(e.Payload)
-	for i, h := range files {
-		if _, there := s.Attachment(h); !there && err == nil {
-			err = fmt.Errorf("payload.attachments[%d] was not added to the conversation before", i)
+	speech, err := fold.CheckMessage(e.Payload)
+	if err != nil {
+		return err
+	}
+	for _, h := range speech.Refers {
+		if _, there := s.Attachment(h); !there {
+			return fmt.Errorf("the attachment %.12s was not added to the conversation before", h)
 		}
 	}
-	return err
+	return checkInSession(s, e, &speech)
 }
 
 // checkKind refuses a system event that a hub would have refused, or not have written itself; s is the state before it. Kinds that this
@@ -55,12 +59,18 @@ func checkKind(s *fold.State, e *parley.Event, sys *parley.System) error {
 	}
 	switch sys.Kind {
 	case parley.KindConversationCreated:
+		if err := checkSession(s.ID, sys); err != nil {
+			return err
+		}
 		return fold.CheckCreate(&parley.CreateConversationParams{
 			Participants: sys.Participants, Policy: sys.Policy, StartsWith: sys.StartsWith, Limits: sys.Limits, Title: sys.Title, Metadata: sys.Metadata,
 		})
 	case parley.KindParticipantAdded:
 		if s.HasParticipant(sys.Participant.ID) {
 			return fmt.Errorf("participant %s has a seat already", sys.Participant.ID)
+		}
+		if s.Session != nil {
+			return errors.New("a participant that has come to a session")
 		}
 		return fold.CheckParticipant("participant", *sys.Participant)
 	case parley.KindNote:
@@ -69,16 +79,33 @@ func checkKind(s *fold.State, e *parley.Event, sys *parley.System) error {
 		return fold.CheckAttachment(sys.Name, sys.MediaType)
 	case parley.KindTurnClaimed, parley.KindClaimRenewed, parley.KindClaimEnded, parley.KindTurnEnded, parley.KindTurnReoffered:
 		return checkTurn(s, sys)
-	case parley.KindTokenCreated, parley.KindTokenRevoked:
+	case parley.KindSessionStarted, parley.KindSessionEnded, parley.KindSessionBound:
+		return checkChild(s, sys)
+	case parley.KindTokenCreated, parley.KindTokenRevoked, parley.KindRunnerRegistered, parley.KindRunnerLeft:
 		return fmt.Errorf("%s in a conversation that is not the hub's own", sys.Kind)
 	}
 	return nil
 }
 
-// checkTokenKind refuses what does not belong among the hub's tokens. There are no participants, so that nobody speaks there.
-func checkTokenKind(sys *parley.System) error {
+// checkOwnKind refuses what does not belong in a conversation of the hub's own. There are no participants, so that nobody speaks there.
+func checkOwnKind(id string, sys *parley.System) error {
 	switch {
-	case sys.Kind == parley.KindConversationCreated && len(sys.Participants) == 0, sys.Kind == parley.KindTokenCreated, sys.Kind == parley.KindTokenRevoked:
+	case sys.Kind == parley.KindConversationCreated:
+		if len(sys.Participants) == 0 && sys.Session == nil {
+			return nil
+		}
+	case id == tokensConversation:
+		return checkTokenKind(sys)
+	case id == runnersConversation:
+		return checkRunnerKind(sys)
+	}
+	return fmt.Errorf("%s does not belong in %s", sys.Kind, id)
+}
+
+// checkTokenKind refuses what is nothing about a token.
+func checkTokenKind(sys *parley.System) error {
+	switch sys.Kind {
+	case parley.KindTokenCreated, parley.KindTokenRevoked:
 		return nil
 	}
 	return fmt.Errorf("%s does not belong in %s", sys.Kind, tokensConversation)

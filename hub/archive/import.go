@@ -47,6 +47,8 @@ type planned struct {
 	state fold.State
 	there journal.Head // in the journal
 	head  journal.Head // in the archive
+	// started are the sessions that were started out of it.
+	started map[string]bool
 }
 
 func (p *planner) attachment(*attachmentLine) error { return p.ctx.Err() }
@@ -116,26 +118,47 @@ func (c *planned) checkSystem(e *parley.Event) error {
 	switch {
 	case err != nil:
 		return err
-	case c.state.ID == tokensConversation:
-		return checkTokenKind(&sys)
+	case own(c.state.ID):
+		return checkOwnKind(c.state.ID, &sys)
+	case sys.Kind == parley.KindSessionStarted:
+		if err := c.startsOnce(sys.SessionID); err != nil {
+			return err
+		}
 	}
 	return checkKind(&c.state, e, &sys)
+}
+
+// startsOnce refuses a session that was started before, and has ended meanwhile: one that runs the fold knows.
+func (c *planned) startsOnce(session string) error {
+	if c.started[session] {
+		return fmt.Errorf("the session %.80q was started before", session)
+	}
+	if c.started == nil {
+		c.started = map[string]bool{}
+	}
+	c.started[session] = true
+	return nil
 }
 
 func forks(there journal.Head) error {
 	return fmt.Errorf("the log has other events than the archive: at seq %d the log's hash is %.12s", there.Seq, hex.EncodeToString(there.Hash[:]))
 }
 
-// tokensConversation is the hub's own: its tokens.
-const tokensConversation = "~tokens"
+// The hub's own conversations: its tokens, and what runners have said.
+const (
+	tokensConversation  = "~tokens"
+	runnersConversation = "~runners"
+)
+
+func own(id string) bool { return id == tokensConversation || id == runnersConversation }
 
 // checkConversation refuses ids that no hub makes. The hub's own conversations are taken from backups only: an export of one may be an old
-// part of it, and a token that was revoked since would be good again.
+// part of it, and a token that was revoked since would be good again, a runner that has left would be there.
 func checkConversation(id string, backup bool) error {
 	switch {
 	case strings.HasPrefix(id, "~") && !backup:
 		return errors.New("a conversation of the hub's own is taken from a backup only")
-	case id == tokensConversation:
+	case own(id):
 		return nil
 	case !parley.ValidConversationID(id):
 		return errors.New("the conversation's id is not acceptable: expected 1 to 64 of A-Z a-z 0-9 _ -")

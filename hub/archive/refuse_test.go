@@ -173,7 +173,7 @@ func TestImportRefusesEvents(t *testing.T) {
 		"a creator that is none":  {[]string{strings.Replace(created, `"createdBy":"ann"`, `"createdBy":"a a"`, 1)}, "createdBy"},
 		"said by nobody here":     {[]string{created, strings.Replace(said(`{"text":"a"}`), `"ann"`, `"eve"`, 1)}, "eve does not take part"},
 		"without the floor":       {[]string{created, strings.Replace(said(`{"text":"a"}`), `"ann"`, `"bob"`, 1)}, "bob does not have the floor"},
-		"said by the hub":         {[]string{created, strings.Replace(said(`{"text":"a"}`), `"ann"`, `"hub"`, 1)}, "does not close"},
+		"said by the hub":         {[]string{created, strings.Replace(said(`{"text":"a"}`), `"ann"`, `"hub"`, 1)}, "a callback of sessions that have not ended"},
 		"a payload that is none":  {[]string{created, said(`5`)}, "payload"},
 		"a trace without a kind":  {[]string{created, strings.Replace(strings.Replace(said(`{}`), `"message"`, `"trace"`, 1), `"finality":"turn",`, "", 1)}, "no kind"},
 		"another finality":        {[]string{created, strings.Replace(said(`{"text":"a"}`), `"finality":"turn"`, `"finality":"never"`, 1)}, "finality"},
@@ -215,8 +215,8 @@ func TestImportTakesLogs(t *testing.T) {
 			t.Fatal(err)
 		}
 		events := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-		o := &archive.CheckOptions{WithoutAttachments: true}
-		if err := archive.CheckImport(t.Context(), bytes.NewReader(forge(t, "c", events...)), nil, o); err != nil {
+		o, id := &archive.CheckOptions{WithoutAttachments: true}, strings.TrimSuffix(filepath.Base(name), ".jsonl")
+		if err := archive.CheckImport(t.Context(), bytes.NewReader(forge(t, id, events...)), nil, o); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -22,6 +22,9 @@ func checkTurn(s *fold.State, sys *parley.System) error {
 	if sys.DurationMs > parley.MaxTurnMs || sys.GraceMs < 0 || sys.GraceMs > parley.MaxGraceMs || sys.UpTo < 0 || sys.UpTo > s.Seq {
 		return fmt.Errorf("%s with durationMs %d, graceMs %d, upTo %d", sys.Kind, sys.DurationMs, sys.GraceMs, sys.UpTo)
 	}
+	if err := checkSessionTurn(s.Session, sys); err != nil {
+		return err
+	}
 	switch sys.Kind {
 	case parley.KindTurnClaimed:
 		if seat := s.Seat(sys.AgentID); seat < 0 || !s.Participants[seat].Kind.Claims() {

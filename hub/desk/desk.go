@@ -187,14 +187,14 @@ func (d *Desk) WindowMs() int64 { return d.window }
 func (d *Desk) DurationMs() int64 { return d.length }
 
 // Waits reports for whose agents the desk waits until one of their executors is there, or has room.
-func (d *Desk) Waits(agent string, internal bool) bool {
-	return slices.ContainsFunc(d.asks, func(k asking) bool { return k.Offer && k.Agent == agent && fold.InPlace(k.Place, internal) })
+func (d *Desk) Waits(serves string, internal bool) bool {
+	return slices.ContainsFunc(d.asks, func(k asking) bool { return k.Offer && k.Serves == serves && fold.InPlace(k.Place, internal) })
 }
 
 // Due reports whether an executor of an agent, inside a hub or not, would be asked now if it had room.
-func (d *Desk) Due(now Time, agent string, internal bool) bool {
+func (d *Desk) Due(now Time, serves string, internal bool) bool {
 	return slices.ContainsFunc(d.asks, func(k asking) bool {
-		return k.Offer && k.Agent == agent && now >= k.next && fold.InPlace(k.Place, internal)
+		return k.Offer && k.Serves == serves && now >= k.next && fold.InPlace(k.Place, internal)
 	})
 }
 
@@ -218,11 +218,11 @@ func (d *Desk) WaitedMs(now Time, agent string) (int64, bool) {
 	return int64(now - d.asks[i].seen), true
 }
 
-// Agents gives the names of the agents whose turn it is.
-func (d *Desk) Agents() []string {
+// Served gives what executors serve that may be asked.
+func (d *Desk) Served() []string {
 	names := make([]string, len(d.asks))
 	for i := range d.asks {
-		names[i] = d.asks[i].Agent
+		names[i] = d.asks[i].Serves
 	}
 	return names
 }

@@ -48,7 +48,8 @@ func (b *table) do(c fold.Command) *fold.Decision {
 func (b *table) step(later bool) Todo {
 	todo := b.desk.Step(World{
 		Now: b.now, Later: later, Shared: b.shared,
-		Executors: func(agent string) []Executor {
+		Executors: func(a *fold.Ask) []Executor {
+			agent := a.Agent
 			if agent != "a" {
 				b.t.Fatalf("executors of %q", agent)
 			}

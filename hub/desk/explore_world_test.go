@@ -180,7 +180,8 @@ func (x *explorer) step(w *world, h int, later bool) {
 	hub := &w.hubs[h]
 	todo := hub.desk.Step(World{
 		Now: now, Later: later, Shared: len(w.hubs) > 1,
-		Executors: func(name string) []Executor {
+		Executors: func(a *fold.Ask) []Executor {
+			name := a.Agent
 			if name != agent {
 				return nil
 			}

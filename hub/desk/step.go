@@ -14,16 +14,16 @@ type Executor struct {
 	// Key tells it from all others, ID is what the log calls it.
 	Key, ID  string
 	Internal bool
-	// Load is how many claims it holds and was just asked to take; Full is true when it takes no more.
-	Load int
-	Full bool
+	// Holds is how many claims it holds, Load that and how many it was just asked to take; Full is true when it takes no more.
+	Holds, Load int
+	Full        bool
 }
 
 // World is what a step looks at beside the desk.
 type World struct {
 	Now Time
-	// Executors gives those in push mode that serve an agent.
-	Executors func(agent string) []Executor
+	// Executors gives those in push mode that may be asked.
+	Executors func(a *fold.Ask) []Executor
 	// Mint makes the id of a claim.
 	Mint func(turn int64) (id string, h fold.ClaimHash)
 	// Later is true when only requests can be made now: what else is due is left to a step that At tells to make at once.
@@ -149,10 +149,33 @@ func (d *Desk) hurry(k *asking, w World, todo *Todo) {
 		todo.at(due)
 		return
 	}
+	if k.Patient && d.waitsOn(k, w, todo) {
+		return
+	}
 	k.told = true
 	todo.Commands = append(todo.Commands, fold.Command{
 		Verb: fold.Timeout, From: parley.HubID, AgentID: k.AgentID, Since: k.Since, Asked: len(k.asked) > 0 || k.rounds > 0,
 	})
+}
+
+// askedAgainMs is how often an executor is looked at that was asked to take as much as it can, and holds nothing.
+const askedAgainMs = 250
+
+// waitsOn reports whether the time for a turn, which is over, counts anew, because an executor works on as much as it can; one that was only asked to take so
+// much is given the time to do so.
+func (d *Desk) waitsOn(k *asking, w World, todo *Todo) bool {
+	all := w.Executors(&k.Ask)
+	end := k.seen + Time(k.TimeoutMs+d.window)
+	switch {
+	case slices.ContainsFunc(all, func(x Executor) bool { return x.Full && x.Holds > 0 }):
+		k.seen = w.Now
+		todo.at(k.seen + Time(k.TimeoutMs))
+	case w.Now < end && slices.ContainsFunc(all, func(x Executor) bool { return x.Full }):
+		todo.at(min(end, w.Now+askedAgainMs))
+	default:
+		return false
+	}
+	return true
 }
 
 // Again takes back that the time was told to be over: the command was not taken. It is tried again at the next step.
@@ -174,7 +197,7 @@ func (d *Desk) ask(k *asking, w World, todo *Todo) {
 		todo.at(k.next)
 		return
 	}
-	x, ok := k.choose(w.Executors(k.Agent))
+	x, ok := k.choose(w.Executors(&k.Ask))
 	if !ok {
 		return // the next step comes with an executor, or its room
 	}

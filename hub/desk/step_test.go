@@ -150,7 +150,7 @@ func TestOlderState(t *testing.T) {
 	b.wantAsked(start, "x")
 	b.take("x")
 	b.desk.Saw(start, &older)
-	if _, ok := b.desk.Claim(); !ok || len(b.desk.Agents()) > 0 {
+	if _, ok := b.desk.Claim(); !ok || len(b.desk.Served()) > 0 {
 		t.Fatal("the claim is forgotten")
 	}
 }

@@ -11,6 +11,9 @@ import (
 type Ask struct {
 	AgentID string
 	Agent   string
+	// Serves is what an executor serves that is asked: see State.ServedBy. Demands are labels that it has.
+	Serves  string
+	Demands map[string]string
 	Place   parley.ExecutorPlace
 	Turn    int64
 	// Since is the seq from which its time counts: an event that gave the floor, ended the last claim, or offered the turn anew.
@@ -27,6 +30,8 @@ type Ask struct {
 	DelayMs int64
 	// TimeoutMs is how long it may be so; 0 is for ever.
 	TimeoutMs int64
+	// Patient is true when that time does not run while an executor is there that has no room.
+	Patient bool
 }
 
 // maxReofferMs is the longest interval at which a turn is offered anew.
@@ -36,6 +41,9 @@ const maxReofferMs = 3600 * 1000
 func (s *State) Asks() []Ask {
 	if s.Closed() || !s.Exists() || s.Claim != nil {
 		return nil
+	}
+	if s.CallsBackTo() != "" {
+		return nil // the hub has something to say first
 	}
 	f := s.floor()
 	switch {
@@ -102,11 +110,23 @@ func (s *State) askOpen(seat int) Ask {
 func (s *State) ask(seat int) Ask {
 	p := s.Participants[seat]
 	t := s.try(p.ID)
-	return Ask{
-		AgentID: p.ID, Agent: AgentName(p), Place: p.Executor, Turn: s.CurrentTurn(), Since: max(s.FloorSeq, s.SeatSeqs[seat], t.Since),
+	a := Ask{
+		AgentID: p.ID, Agent: AgentName(p), Serves: s.ServedBy(seat), Place: p.Executor, Turn: s.CurrentTurn(), Since: max(s.FloorSeq, s.SeatSeqs[seat], t.Since),
 		Offer: p.Kind.Claims() && t.Attempts < s.Limits.Attempts(), Attempts: t.Attempts, Ended: t.Ended,
 		ExecutorID: s.Spoke[seat].ExecutorID, SinceSeq: s.Spoke[seat].FinalSeq,
 	}
+	if r := s.Session; r != nil && r.AgentID == p.ID {
+		a.Patient, a.Demands = true, s.Demands(seat)
+	}
+	return a
+}
+
+// Demands are labels that an executor must have to take the turns of a seat. A runner to which a session belongs has them.
+func (s *State) Demands(seat int) map[string]string {
+	if r := s.Session; r != nil && r.Runner == nil && r.AgentID == s.Participants[seat].ID {
+		return r.Demands
+	}
+	return nil
 }
 
 // AgentName is the name of the agent that sits on a seat.
@@ -120,6 +140,9 @@ func AgentName(p parley.Participant) string {
 // timeout is how long an agent's turn may be without a claim: when it is offered anew, twice as long each time.
 func (s *State) timeout(agent string) int64 {
 	limit := s.Limits.TurnTimeout()
+	if s.Session != nil && agent == s.Session.AgentID {
+		return parley.SessionQueueMs
+	}
 	if s.Limits.AtTurnTimeout() != parley.TurnReoffer {
 		return limit
 	}

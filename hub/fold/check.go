@@ -2,6 +2,7 @@ package fold
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"unicode"
@@ -69,13 +70,21 @@ func CheckCreate(q *parley.CreateConversationParams) error {
 	if err := checkText("title", q.Title, parley.MaxTitleBytes); err != nil {
 		return err
 	}
-	if len(q.Metadata) > parley.MaxMetadataBytes {
-		return invalid(fmt.Sprintf("at most %d bytes", parley.MaxMetadataBytes), "metadata has %d bytes", len(q.Metadata))
-	}
-	if len(q.Metadata) > 0 && q.Metadata[0] != '{' {
-		return invalid("an object", "metadata is %s", jsonKind(q.Metadata))
+	if err := CheckMetadata(q.Metadata); err != nil {
+		return err
 	}
 	return CheckKey(q.ClientRequestID)
+}
+
+// CheckMetadata holds metadata, compact JSON or none, against the rules.
+func CheckMetadata(metadata json.RawMessage) error {
+	if len(metadata) > parley.MaxMetadataBytes {
+		return invalid(fmt.Sprintf("at most %d bytes", parley.MaxMetadataBytes), "metadata has %d bytes", len(metadata))
+	}
+	if len(metadata) > 0 && metadata[0] != '{' {
+		return invalid("an object", "metadata is %s", jsonKind(metadata))
+	}
+	return nil
 }
 
 // CheckParticipant holds a seat against the rules; name is what the caller calls it.
@@ -166,13 +175,17 @@ func CheckFinality(f parley.Finality, o *parley.Outcome) error {
 	return CheckOutcome(o)
 }
 
-var laterPayload = []string{"parameters", "result"}
+// Speech is what must be known of a message's payload.
+type Speech struct {
+	// Refers are the files to which it refers.
+	Refers []AttachmentHash
+	// Parameters and Result are true when it has these members.
+	Parameters, Result bool
+}
 
-// CheckMessage holds the payload of a message, compact JSON, against the rules, and gives the files to which it refers. Members without
-// a meaning are let pass.
-func CheckMessage(payload json.RawMessage) ([]AttachmentHash, error) {
-	var text, data, schema, tags, attachments json.RawMessage
-	later := ""
+// CheckMessage holds the payload of a message, compact JSON, against the rules. Members without a meaning are let pass.
+func CheckMessage(payload json.RawMessage) (Speech, error) {
+	var text, data, schema, tags, attachments, parameters, result json.RawMessage
 	err := eachMember(payload, func(name, value []byte) {
 		switch string(name) {
 		case "text":
@@ -185,29 +198,62 @@ func CheckMessage(payload json.RawMessage) ([]AttachmentHash, error) {
 			tags = value
 		case "attachments":
 			attachments = value
-		default:
-			if slices.Contains(laterPayload, string(name)) {
-				later = string(name)
-			}
+		case "parameters":
+			parameters = value
+		case "result":
+			result = value
 		}
 	})
 	switch {
 	case err != nil:
-		return nil, err
-	case later != "":
-		return nil, invalid("text, data or attachments", "payload.%s is not served by this version", later)
-	case text == nil && data == nil && attachments == nil:
-		return nil, invalid("an object with text, data or attachments", "the payload has neither text nor data nor attachments")
+		return Speech{}, err
+	case text == nil && data == nil && attachments == nil && parameters == nil && result == nil:
+		return Speech{}, invalid("an object with text, data or attachments", "the payload has neither text nor data nor attachments")
 	case text != nil && text[0] != '"':
-		return nil, invalid("a string", "payload.text is %s", jsonKind(text))
+		return Speech{}, invalid("a string", "payload.text is %s", jsonKind(text))
+	case parameters != nil && parameters[0] != '{':
+		return Speech{}, invalid("an object", "payload.parameters is %s", jsonKind(parameters))
 	}
 	if _, err := stringMember("schema", schema, parley.MaxTagBytes); err != nil {
-		return nil, err
+		return Speech{}, err
 	}
 	if err := checkTagsMember(tags); err != nil {
-		return nil, err
+		return Speech{}, err
 	}
-	return checkAttachmentsMember(attachments)
+	s := Speech{Parameters: parameters != nil, Result: result != nil}
+	if s.Refers, err = checkAttachmentsMember(attachments); err != nil {
+		return Speech{}, err
+	}
+	return s, s.checkResult(result)
+}
+
+// checkResult holds the result of a session against its shape.
+func (s *Speech) checkResult(raw json.RawMessage) error {
+	if raw == nil {
+		return nil
+	}
+	var r parley.SessionResult
+	if raw[0] != '{' {
+		return invalid("an object", "payload.result is %s", jsonKind(raw))
+	}
+	err := json.Unmarshal(raw, &r)
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &wrong):
+		return invalid("the result of a session", "payload.result.%s is a JSON %s", policy.Clip(wrong.Field), wrong.Value)
+	case err != nil:
+		return invalid("the result of a session", "payload.result cannot be read")
+	case !slices.Contains(parley.AgentTypes, r.ResultType):
+		return invalid("agent, deterministic, function or workflow", "payload.result.result_type is %q", policy.Clip(string(r.ResultType)))
+	case r.Attachment == nil:
+		return nil
+	}
+	hash, ok := ParseAttachmentHash(r.Attachment.SHA256)
+	if !ok {
+		return invalid("a SHA-256 in lower-case hex", "payload.result.attachment.sha256 is %q", policy.Clip(r.Attachment.SHA256))
+	}
+	s.Refers = append(s.Refers, hash)
+	return nil
 }
 
 // CheckTrace holds the payload of a trace, compact JSON, against the rules.

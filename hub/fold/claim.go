@@ -157,6 +157,7 @@ func (s State) applyClaimed(e *parley.Event, sys *parley.System) (State, error) 
 		RenewedSeq: e.Seq, RenewedAt: e.At, DurationMs: sys.DurationMs, GraceMs: sys.GraceMs,
 		Passed: s.Passed, MessageSeq: s.MessageSeq, MessageBy: s.MessageBy, OtherSeq: s.OtherSeq, Internal: sys.Internal,
 	}
+	s.ClaimedAt = e.At
 	s.Spoke = slices.Clone(s.Spoke)
 	s.Spoke[seat].ExecutorID = sys.ExecutorID
 	return s, nil
@@ -198,7 +199,7 @@ func (s State) applyClaimEnded(e *parley.Event, sys *parley.System) (State, erro
 	t := s.try(s.Claim.AgentID)
 	t.Since = e.Seq
 	t.Used = append(slices.Clone(t.Used), s.Claim.Hash)
-	if reason.IsAttempt() {
+	if reason.IsAttempt() || reason == parley.ClaimRestarted && s.Session.Deterministic() {
 		t.Attempts++
 		t.Ended = countEnded(t.Ended, s.Claim.ExecutorID)
 	}
@@ -264,7 +265,9 @@ func (s State) applyTurnEnded(e *parley.Event, sys *parley.System, size int) (St
 // endTurn counts the end of a turn of a participant and clears what belonged to it.
 func (s State) endTurn(seq int64, who string) State {
 	s.Turns++
-	s.LastHad = who
+	if s.LastHad = who; who == s.CallbackFor { // a human may have to speak before it
+		s.CallbackFor = ""
+	}
 	s.Open, s.Owner, s.Tries, s.WordsFrom, s.FloorSeq = false, "", nil, 0, seq
 	return s
 }

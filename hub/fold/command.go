@@ -20,6 +20,8 @@ const (
 	Close
 	Token
 	Revoke
+	// Own is the hub's own: the event Own, for a log of its own.
+	Own
 	// AddAttachment adds a file; OfferAttachment finds out whether that would be refused, and does nothing.
 	AddAttachment
 	OfferAttachment
@@ -33,6 +35,13 @@ const (
 	Cancel
 	// EndClaim is the hub's own: the claim Named has ended as Reason says. It does nothing when another claim stands, or none.
 	EndClaim
+	// StartChild and EndChild are the hub's own: the session Child was started out of this conversation, or has ended. Bind gives a session to Runner, Callback
+	// tells of ends, and EndSession closes a session with Outcome and the words Detail. Each does nothing where that was done.
+	StartChild
+	EndChild
+	Bind
+	Callback
+	EndSession
 	// Timeout is the hub's own: AgentID has not taken its turn since Since. It does nothing when that is no longer so.
 	Timeout
 )
@@ -56,13 +65,27 @@ type Command struct {
 	// Refers are the files to which a message refers, as [CheckMessage] found them in Payload.
 	Refers []AttachmentHash
 
+	// Parameters and Result are true when Payload has these members.
+	Parameters, Result bool
+
+	// Child is the session of StartChild and EndChild, Status how it has ended; Runner is for Bind, and Callbacks for Callback.
+	Child     Child
+	Status    parley.SessionStatus
+	Runner    *parley.RunnerRef
+	Callbacks []parley.Callback
+
 	// Before and After are bytes that stand around each encoded event in its array, so that a frame around it needs no copy.
 	Before, After []byte
 
-	Create      *parley.CreateConversationParams
+	Create *parley.CreateConversationParams
+	// Session makes Create begin a session; then Payload is the message of its caller, and Digest tells one call from another.
+	Session     *parley.SessionRecord
+	Digest      string
 	Participant *parley.Participant
 	Note        *parley.Note
 	Token       *parley.TokenRecord
+	// Own is the event of the verb Own.
+	Own *parley.System
 	// TokenID is the token that Revoke ends.
 	TokenID string
 
@@ -105,6 +128,9 @@ type Executor struct {
 	ID string
 	// Internal is true in the hub's own process.
 	Internal bool
+	// Owner is who has registered it, and Labels what it was registered with.
+	Owner  string
+	Labels map[string]string
 }
 
 // Encoded is an event and its stored bytes, which lie in Framed between the command's Before and After.

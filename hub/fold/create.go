@@ -13,11 +13,18 @@ import (
 func (d *decision) create() {
 	q := d.c.Create
 	hash := ""
-	if d.c.Key != "" {
+	switch {
+	case d.c.Session != nil:
+		hash = d.c.Digest
+	case d.c.Key != "":
 		hash = paramsHash(q)
 	}
-	if d.s.Exists() {
+	switch {
+	case d.s.Exists():
 		d.meet(hash)
+		return
+	case d.c.Session != nil && d.c.Payload == nil: // it was there when its caller looked, but its commit has failed
+		d.refuse(parley.ErrUnavailable, "the session has not begun", "")
 		return
 	}
 	policy := parley.Policy{Kind: parley.PolicyRoundRobin}
@@ -31,7 +38,7 @@ func (d *decision) create() {
 	}
 	e := d.system(parley.System{
 		Kind: parley.KindConversationCreated, Title: q.Title, CreatedBy: d.c.From, Participants: seats, Policy: &policy,
-		StartsWith: q.StartsWith, Limits: &limits, Metadata: q.Metadata, ParamsHash: hash,
+		StartsWith: q.StartsWith, Limits: &limits, Metadata: q.Metadata, ParamsHash: hash, Session: d.c.Session,
 	})
 	e.ClientRequestID = d.c.Key
 	if !d.add(e) {
@@ -40,6 +47,12 @@ func (d *decision) create() {
 	for _, p := range q.Participants {
 		d.addPrivate(p.ID, p.Private)
 	}
+	if d.c.Session != nil && d.out.Err == nil {
+		d.add(parley.Event{Turn: 1, Type: parley.TypeMessage, From: d.c.From, Finality: parley.FinalityTurn, Payload: d.c.Payload})
+	}
+	if d.out.Err != nil { // one of them was too large
+		d.s, d.out.Events = State{ID: d.s.ID}, nil
+	}
 }
 
 // meet answers create for an id that is taken.
@@ -47,7 +60,7 @@ func (d *decision) meet(hash string) {
 	switch {
 	case d.c.Key == "" || d.s.CreateKey != d.c.Key || d.s.CreatedBy != d.c.From:
 		d.refuse(parley.ErrAlreadyExists, "the conversation id is taken", "another conversationId, or none")
-	case d.s.ParamsHash != hash || !d.samePrivates(d.c.Create.Participants):
+	case d.s.ParamsHash != hash || d.c.Session == nil && !d.samePrivates(d.c.Create.Participants):
 		d.refuse(parley.ErrIdempotencyConflict, fmt.Sprintf("clientRequestId %q was used with other params", d.c.Key), "a new clientRequestId")
 	default:
 		d.out.Seq, d.out.Duplicate, d.out.RestsOn = 1, true, 1

@@ -113,8 +113,20 @@ func (d *decision) decide() {
 		d.add(d.system(parley.System{Kind: parley.KindTokenCreated, Token: d.c.Token}))
 	case Revoke:
 		d.add(d.system(parley.System{Kind: parley.KindTokenRevoked, TokenID: d.c.TokenID, RevokedBy: d.c.From}))
+	case Own:
+		d.add(d.system(*d.c.Own))
 	case AddAttachment, OfferAttachment:
 		d.attach()
+	case StartChild:
+		d.startChild()
+	case EndChild:
+		d.endChild()
+	case Bind:
+		d.bind()
+	case Callback:
+		d.callback()
+	case EndSession:
+		d.endSession()
 	case Tick: // not overdue: nothing to do
 	}
 }
@@ -122,7 +134,7 @@ func (d *decision) decide() {
 // append is a message or trace. One that is refused takes no claim.
 func (d *decision) append() {
 	before := d.s
-	if d.mayAppend() && d.refersToAttached() && d.hints() && d.claims() {
+	if d.mayAppend() && d.fitsSession() && d.refersToAttached() && d.hints() && d.claims() {
 		d.speak()
 	}
 	if d.out.Err != nil {
@@ -131,7 +143,8 @@ func (d *decision) append() {
 }
 
 func (d *decision) refuseClosed() {
-	if d.c.Verb == Tick || d.c.Verb == EndClaim || d.c.Verb == Timeout {
+	switch d.c.Verb {
+	case Tick, EndClaim, Timeout, EndChild, Bind, Callback, EndSession: // the hub's own: there is nothing left to do
 		return
 	}
 	reason := string(d.s.Outcome.Status)
@@ -259,6 +272,10 @@ func (s *State) limitReached() string {
 }
 
 func (d *decision) close() {
+	if d.s.Session != nil {
+		d.refuse(parley.ErrForbidden, "a session is not closed", "stopSession, or a message with finality conversation from who has the floor")
+		return
+	}
 	seat := d.s.Seat(d.c.From)
 	human := seat >= 0 && d.s.Participants[seat].Kind == parley.KindHuman
 	if !d.c.Admin && d.c.From != d.s.CreatedBy && !human {
@@ -291,9 +308,13 @@ func (d *decision) limitClose(reason string) {
 
 // hubClose appends the hub's closing message: in the open turn, else in the next.
 func (d *decision) hubClose(o parley.Outcome, text string) {
+	m := parley.Message{Text: text}
+	if d.s.Session != nil {
+		m = sessionPayload(d.s.Session, text)
+	}
 	e := parley.Event{
 		Turn: d.s.CurrentTurn(), Type: parley.TypeMessage, From: parley.HubID, Finality: parley.FinalityConversation,
-		Outcome: &o, Payload: marshal(parley.Message{Text: text}),
+		Outcome: &o, Payload: marshal(m),
 	}
 	d.add(e)
 }
@@ -306,6 +327,8 @@ func (d *decision) addParticipant() {
 	}
 	seat := d.s.Seat(p.ID)
 	switch {
+	case d.s.Session != nil:
+		d.refuse(parley.ErrForbidden, "in a session there are its caller and its agent", "")
 	case seat >= 0 && d.sameSeat(seat, p):
 		d.out.Seq, d.out.Duplicate, d.out.RestsOn = d.s.SeatSeqs[seat], true, d.s.SeatSeqs[seat]
 	case seat >= 0:

@@ -82,3 +82,6 @@ func (b *rawBuffer) Write(p []byte) (int, error) {
 	*b = append(*b, p...)
 	return len(p), nil
 }
+
+// Encode writes what the hub says itself, as it is stored.
+func Encode(v any) json.RawMessage { return marshal(v) }

@@ -20,6 +20,7 @@ const (
 	ruleOpen       = "open"
 	ruleModerator  = "moderator"
 	ruleRoundRobin = "round_robin"
+	ruleCallback   = "callback"
 )
 
 // Floor says who may open the next turn, or continue the open one. Anyone is true when any participant may.
@@ -56,6 +57,8 @@ func (s *State) next() Floor {
 		return Floor{Anyone: true, rule: rulePassed}
 	case s.humansOnly():
 		return Floor{Speaker: s.afterLast(parley.KindHuman), rule: ruleAutonomous}
+	case s.CallbackFor != "" && s.HasParticipant(s.CallbackFor):
+		return Floor{Speaker: s.CallbackFor, rule: ruleCallback}
 	case s.LastHad == "" && s.StartsWith != "":
 		return Floor{Speaker: s.StartsWith, rule: ruleStartsWith}
 	case s.Policy.Kind == parley.PolicyOpen:
@@ -154,6 +157,8 @@ func (s *State) because(f Floor) string {
 		return "everybody has passed since the last message: anyone may take the floor, and nobody is asked to"
 	case ruleAutonomous:
 		return fmt.Sprintf("%d turns have ended without a human: it is %s's", s.Autonomous, f.Speaker)
+	case ruleCallback:
+		return fmt.Sprintf("%s was told that sessions it has started have ended", s.CallbackFor)
 	case ruleStartsWith:
 		return fmt.Sprintf("the conversation starts with %s", s.StartsWith)
 	case ruleOpen:
@@ -193,6 +198,7 @@ func (s *State) tried(f Floor) []parley.RuleTried {
 		{ruleClaim, "no claim stands"},
 		{rulePassed, "not everybody has passed since the last message"},
 		{ruleAutonomous, s.whyNotHuman()},
+		{ruleCallback, s.whyNotCallback()},
 		{ruleStartsWith, s.whyNotStart()},
 		{string(s.Policy.Kind), s.whyNotPolicy()},
 	} {
@@ -212,6 +218,14 @@ func (s *State) whyNotHuman() string {
 		return ""
 	}
 	return fmt.Sprintf("%d of %d turns have ended without a human", s.Autonomous, s.Limits.MaxAutonomousTurns)
+}
+
+// whyNotCallback is empty where no session was ever started, as far as this is still known.
+func (s *State) whyNotCallback() string {
+	if len(s.Children) == 0 && len(s.Callbacks) == 0 {
+		return ""
+	}
+	return "no end of a session was told since the last turn"
 }
 
 func (s *State) whyNotStart() string {

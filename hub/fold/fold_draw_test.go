@@ -74,6 +74,7 @@ func (m *machine) drawAgain(rt *rapid.T) fold.Command {
 var verbs = []fold.Verb{
 	fold.Message, fold.Message, fold.Message, fold.Message, fold.Message, fold.Trace, fold.Trace, fold.Note, fold.Delta,
 	fold.AddParticipant, fold.Close, fold.Tick, fold.Create, fold.AddAttachment, fold.AddAttachment, fold.OfferAttachment,
+	fold.StartChild, fold.StartChild, fold.StartChild, fold.EndChild, fold.EndChild, fold.EndChild, fold.Callback, fold.Callback, fold.Callback,
 }
 
 func (m *machine) draw(rt *rapid.T) fold.Command {
@@ -116,6 +117,8 @@ func (m *machine) draw(rt *rapid.T) fold.Command {
 		return c
 	case fold.AddAttachment, fold.OfferAttachment:
 		return drawAttachment(rt, c)
+	case fold.StartChild, fold.EndChild, fold.Callback:
+		return m.drawChild(rt, c)
 	}
 	if c.Verb != fold.Tick {
 		m.drawSpeech(rt, &c)

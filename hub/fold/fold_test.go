@@ -163,15 +163,17 @@ func (m *machine) compareState(rt *rapid.T) {
 		Seats                                                 []parley.Participant
 		Limits                                                parley.Limits
 		Outcome                                               *parley.Outcome
+		Children                                              []fold.Child
+		Callbacks                                             []fold.EndedChild
 		CreatedAt, LastAt                                     int64
 	}
 	got := visible{
 		s.Seq, s.CurrentTurn(), s.Turns, s.Events, s.Bytes, int64(gotDue), s.Status, s.Open, s.Owner, gotReason, s.Title, s.CreatedBy,
-		s.StartsWith, string(s.Metadata), s.Participants, s.Limits, s.Outcome, int64(s.CreatedAt), int64(s.LastAt),
+		s.StartsWith, string(s.Metadata), s.Participants, s.Limits, s.Outcome, s.Children, s.Callbacks, int64(s.CreatedAt), int64(s.LastAt),
 	}
 	want := visible{
 		int64(len(w.log)), w.turn(), turns, events, bytes, due, status, open, owner, reason, w.params.Title, "maker",
-		w.params.StartsWith, string(w.params.Metadata), w.seats(), w.limits(), outcome, w.log[0].at, w.log[len(w.log)-1].at,
+		w.params.StartsWith, string(w.params.Metadata), w.seats(), w.limits(), outcome, w.runs(), w.untold(), w.log[0].at, w.log[len(w.log)-1].at,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		rt.Fatalf("state (-model +fold):\n%s", diff)

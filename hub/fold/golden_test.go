@@ -126,7 +126,8 @@ func (s *story) attach(from, hash string, size int64, name string) *story {
 
 func (s *story) refer(from, hash string) *story {
 	payload := json.RawMessage(`{"attachments":[{"sha256":"` + hash + `","name":"as I call it"}]}`)
-	files, err := fold.CheckMessage(payload)
+	speech, err := fold.CheckMessage(payload)
+	files := speech.Refers
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -75,13 +75,15 @@ type Stand struct {
 	Choice       policy.Choice
 	Claim        ClaimHash
 	Participants int
+	CallbackFor  string
+	Children     int
 }
 
 // Stand gives the state's Stand.
 func (s *State) Stand() Stand {
 	stand := Stand{
 		Status: s.Status, Turn: s.Turn, Open: s.Open, Owner: s.Owner, LastHad: s.LastHad, Passed: len(s.Passed), Autonomous: s.Autonomous,
-		Choice: s.Choice.Get(), Participants: len(s.Participants),
+		Choice: s.Choice.Get(), Participants: len(s.Participants), CallbackFor: s.CallbackFor, Children: len(s.Children),
 	}
 	if s.Claim != nil {
 		stand.Claim = s.Claim.Hash

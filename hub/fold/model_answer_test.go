@@ -147,12 +147,14 @@ func (m *model) do(c fold.Command) answer {
 		m.addParticipant(&a, &c)
 	case fold.Close:
 		m.close(&a, &c)
+	case fold.StartChild, fold.EndChild, fold.Callback:
+		m.children(&a, &c)
 	}
 	return a
 }
 
 func (m *model) refuseClosed(a answer, c *fold.Command) answer {
-	if c.Verb != fold.Tick {
+	if c.Verb != fold.Tick && c.Verb != fold.EndChild && c.Verb != fold.Callback {
 		a.err = parley.ErrConversationClosed
 	}
 	return a
@@ -173,7 +175,7 @@ func (m *model) refusal(c *fold.Command) error {
 		return parley.ErrCursorAhead
 	}
 	for _, f := range m.log {
-		if c.AfterSeq != nil && f.speech() && f.seq > *c.AfterSeq && f.from != c.From {
+		if c.AfterSeq != nil && f.speech() && f.seq > *c.AfterSeq && f.from != c.From && f.from != parley.HubID {
 			return parley.ErrTurnConflict
 		}
 	}
@@ -224,9 +226,12 @@ func (m *model) attachRefusal(c *fold.Command) error {
 
 func (m *model) speak(a *answer, c *fold.Command) {
 	m.append(a, c, m.draft(c))
-	if m.closed() {
-		return
+	if !m.closed() {
+		m.closeAtLimit(a, c)
 	}
+}
+
+func (m *model) closeAtLimit(a *answer, c *fold.Command) {
 	turns, events, bytes := m.counts()
 	l := m.limits()
 	reason := ""

@@ -21,6 +21,9 @@ type fact struct {
 	private, added string
 	file           string // the hash of one that was added
 	fileSize       int64
+	child          fold.Child // that was started, or has ended
+	status         parley.SessionStatus
+	told           []string // sessions whose ends were told
 }
 
 func (f *fact) speech() bool { return f.typ != parley.TypeSystem }
@@ -131,6 +134,9 @@ func (m *model) speaker() string {
 	if _, owner, ok := m.open(); ok {
 		return owner
 	}
+	if by := m.calledBack(); by != "" {
+		return by
+	}
 	last := m.lastSpeaker()
 	if last == "" && m.params.StartsWith != "" {
 		return m.params.StartsWith
@@ -166,7 +172,7 @@ func (m *model) limits() parley.Limits {
 }
 
 func (f *fact) counts() bool {
-	return f.from != parley.HubID && (f.speech() || f.kind == parley.KindNote || f.kind == parley.KindAttachmentAdded)
+	return f.kind == parley.KindSessionStarted || f.from != parley.HubID && (f.speech() || f.kind == parley.KindNote || f.kind == parley.KindAttachmentAdded)
 }
 
 func (m *model) counts() (turns, events, bytes int64) {
@@ -188,7 +194,7 @@ func (m *model) due() (int64, string) {
 	}
 	active := m.log[0].at
 	for _, f := range m.log {
-		if f.counts() {
+		if f.counts() || f.kind == parley.KindSessionEnded {
 			active = f.at
 		}
 	}

@@ -48,6 +48,9 @@ func (d *decision) release() {
 		return
 	}
 	agent := d.s.Claim.AgentID
+	if d.s.Session.Deterministic() && d.c.Reason == parley.ClaimYielded {
+		d.c.Reason = parley.ClaimSilent // there is nobody to pass the turn on to
+	}
 	d.addClaimEnded(d.c.Reason)
 	if d.c.Reason == parley.ClaimYielded {
 		d.addTurnEnded(agent, parley.TurnYielded, "")
@@ -103,6 +106,10 @@ func (d *decision) giveUp(agent, reason string) {
 	case parley.TurnSkip:
 		d.addTurnEnded(agent, parley.TurnSkipped, reason)
 	case parley.TurnClose:
+		if d.s.Session != nil {
+			d.hubClose(d.endsSession(reason))
+			return
+		}
 		d.hubClose(parley.Outcome{Status: parley.OutcomeFailed, Reason: reason}, closingTexts[reason])
 	}
 }
@@ -131,6 +138,8 @@ func (d *decision) cancel() {
 	answered := d.s.LastSpeaker
 	human := d.s.kindOf(d.c.From) == parley.KindHuman
 	switch {
+	case d.s.Session.Deterministic():
+		d.refuse(parley.ErrForbidden, "the turn of a deterministic session is not canceled", "stopSession")
 	case !d.c.Admin && !human && (answered == "" || d.c.From != answered):
 		d.refuse(parley.ErrForbidden, "only human participants, the author of the message that is answered, and admins cancel a turn", "")
 	case d.c.Turn < current:

@@ -63,6 +63,17 @@ type State struct {
 	MessageBy  string
 	OtherSeq   int64
 
+	// Session is set when the conversation is one; Progress is the last that its agent has told of it.
+	Session *parley.SessionRecord
+	// ClaimedAt is when the last claim was taken.
+	ClaimedAt parley.Timestamp
+	Progress  *parley.SessionProgress
+	// Children are the sessions that were started out of it and run; Callbacks those that have ended and of which it was not told yet. CallbackFor has the
+	// floor because it was told of one.
+	Children    []Child
+	Callbacks   []EndedChild
+	CallbackFor string
+
 	// Attachments are the files that were added, by hash.
 	Attachments []Attachment
 
@@ -162,7 +173,7 @@ func (s State) applySystem(e *parley.Event, size int) (State, error) {
 		if sys.Limits != nil {
 			s.Limits = *sys.Limits
 		}
-		s.ActiveAt, s.FloorSeq = e.At, e.Seq
+		s.ActiveAt, s.FloorSeq, s.Session = e.At, e.Seq, sys.Session
 		s.Spoke = make([]Spoke, len(s.Participants))
 		s.SeatSeqs = slices.Repeat([]int64{e.Seq}, len(s.Participants))
 		s.SeatPrivates = make([][16]byte, len(s.Participants))
@@ -195,6 +206,12 @@ func (s State) applySystem(e *parley.Event, size int) (State, error) {
 		return s.applyTurnEnded(e, &sys, size)
 	case parley.KindTurnReoffered:
 		return s.applyReoffered(e, &sys)
+	case parley.KindSessionStarted:
+		return s.applyChildStarted(e, &sys, size)
+	case parley.KindSessionEnded:
+		return s.applyChildEnded(e, &sys)
+	case parley.KindSessionBound:
+		return s.applyBound(e, &sys)
 	}
 	return s, nil
 }
@@ -222,7 +239,9 @@ func (s State) applySpeech(e *parley.Event, size int) (State, error) {
 	if !e.Finality.Final() {
 		return s, nil
 	}
-	s = s.applyFinal(e)
+	if s = s.applyFinal(e); e.From == parley.HubID && e.Finality == parley.FinalityTurn {
+		return s.applyCallback(e)
+	}
 	if e.Finality == parley.FinalityConversation {
 		s.Status = parley.StatusClosed
 		s.Outcome = &parley.Outcome{Status: parley.OutcomeCompleted}
@@ -267,7 +286,7 @@ func (s State) countSpeech(e *parley.Event, size int) State {
 		s.FloorSeq = e.Seq
 	}
 	if e.Type != parley.TypeMessage {
-		return s
+		return s.applyProgress(e)
 	}
 	s.Passed = nil
 	if e.From != s.MessageBy {

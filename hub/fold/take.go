@@ -22,6 +22,8 @@ func (d *decision) named() *ClaimHash {
 func (d *decision) underClaim() bool {
 	named, claim := d.named(), d.s.Claim
 	switch {
+	case named == nil && claim == nil && d.s.Session.Deterministic() && d.c.From == d.s.Session.AgentID:
+		d.refuseTurn(parley.ErrClaimRequired, "what a deterministic agent says is said under a claim", "claimId")
 	case named == nil && claim == nil:
 		return true
 	case named == nil:
@@ -80,7 +82,7 @@ func (d *decision) mayTake(seat int) bool {
 // inPlace refuses executors that run where the seat does not want it.
 func (d *decision) inPlace(p parley.Participant) bool {
 	if InPlace(p.Executor, d.c.Executor.Internal) {
-		return true
+		return d.inSession(p.ID)
 	}
 	d.refuse(parley.ErrForbidden, fmt.Sprintf("the agent of %s runs elsewhere", p.ID), fmt.Sprintf("an executor that is %s", p.Executor))
 	return false

@@ -1,0 +1,290 @@
+package hub
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/internal/arguments"
+	"github.com/parleyhub/parley/internal/paramschema"
+)
+
+// Why a runner is no more.
+const (
+	runnerLeft    = "left"
+	runnerOffline = "offline"
+)
+
+// RegisterBlueprints says which agents the executor of p's connection runs. They replace what it has said before. None: it leaves.
+func (h *Hub) RegisterBlueprints(p *Principal, q *parley.RegisterBlueprintsParams, done func(parley.RegisterBlueprintsResult, error)) {
+	x, err := h.runnerOf(p)
+	if err == nil {
+		err = h.begin()
+	}
+	if err != nil {
+		done(parley.RegisterBlueprintsResult{}, err)
+		return
+	}
+	h.wg.Go(func() { // to compile schemas takes time
+		defer h.end()
+		h.registerBlueprints(x, q, done)
+	})
+}
+
+// runnerOf gives the executor of p's connection.
+func (h *Hub) runnerOf(p *Principal) (*executor, error) {
+	if err := h.allowClaims(p, parley.MethodRegisterBlueprints); err != nil {
+		return nil, err
+	}
+	if p.conn != nil {
+		if x := p.conn.executor.Load(); x != nil {
+			return x, nil
+		}
+	}
+	return nil, parley.Refuse(parley.ErrValidationFailed, "the connection is registered as no executor", "registerExecutor before")
+}
+
+func (h *Hub) registerBlueprints(x *executor, q *parley.RegisterBlueprintsParams, done func(parley.RegisterBlueprintsResult, error)) {
+	ref := parley.RunnerRef{RunnerID: x.id, ParticipantID: x.by.AgentID}
+	if len(q.Blueprints) == 0 {
+		h.runners.leave(ref, runnerLeft, func(err error) { done(parley.RegisterBlueprintsResult{Agents: []parley.RegisteredBlueprint{}}, err) })
+		return
+	}
+	record := &parley.RunnerRecord{RunnerRef: ref, Labels: x.labels, Internal: x.conn.internal}
+	made, err := h.checkBlueprints(record, q.Blueprints)
+	if err == nil {
+		err = h.runners.say(record, made)
+	}
+	if err == nil && !h.runners.has(ref) {
+		err = errRunnerTaken(x.id)
+	}
+	if err != nil {
+		done(parley.RegisterBlueprintsResult{}, err)
+		return
+	}
+	h.sessions.look()
+	h.sessions.lookAt(ref) // what it runs no more
+	done(h.runners.found(h, record), nil)
+}
+
+// say writes what a runner says, one after the other, unless it is known or there is no room for it.
+func (r *runners) say(record *parley.RunnerRecord, made *runner) error {
+	r.saying.Lock()
+	defer r.saying.Unlock()
+	if err := r.admits(made); err != nil || r.knows(record) {
+		return err
+	}
+	if err := r.spend(record.ParticipantID, made.bytes); err != nil {
+		return err
+	}
+	written := make(chan error, 1)
+	r.write(parley.System{Kind: parley.KindRunnerRegistered, RunnerRecord: record}, func(err error) { written <- err })
+	return <-written
+}
+
+// checkBlueprints holds what a runner says against the rules, and puts it into record.
+func (h *Hub) checkBlueprints(record *parley.RunnerRecord, all []parley.Blueprint) (*runner, error) {
+	if len(all) > parley.MaxBlueprints {
+		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("blueprints: there are %d", len(all)), fmt.Sprintf("at most %d", parley.MaxBlueprints))
+	}
+	seen := map[string]bool{}
+	for i := range all {
+		b := all[i]
+		if !parley.ValidParticipantID(b.Name) || seen[b.Name] {
+			return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("blueprints[%d]: %q is no name of an agent, or there twice", i, policy.Clip(b.Name)), "different names like ids of participants")
+		}
+		seen[b.Name] = true
+		if err := checkBlueprint(&b); err != nil {
+			return nil, atBlueprint(b.Name, err)
+		}
+		record.Blueprints = append(record.Blueprints, b)
+	}
+	made := newRunner(record)
+	if err := made.compile(); err != nil {
+		return nil, err
+	}
+	for _, b := range made.agents {
+		if err := arguments.CheckNames(b.ParamsVia, b.parameters.Properties()); err != nil {
+			return nil, atBlueprint(b.Name, err)
+		}
+	}
+	return made, nil
+}
+
+// atBlueprint says of which blueprint a refusal is.
+func atBlueprint(name string, err error) error {
+	var e *parley.Error
+	if errors.As(err, &e) {
+		return parley.Refuse(e.Err, "blueprint "+name+": "+e.Message, e.Expected)
+	}
+	return err
+}
+
+// checkBlueprint holds a blueprint against its bounds, and makes its schemas compact and its own.
+func checkBlueprint(b *parley.Blueprint) error {
+	switch {
+	case !utf8.ValidString(b.Description):
+		return parley.Refuse(parley.ErrValidationFailed, "description is not UTF-8", "text in UTF-8")
+	case len(b.Description) > parley.MaxAgentDescriptionBytes:
+		return parley.Refuse(parley.ErrTooLarge, fmt.Sprintf("description has %d bytes", len(b.Description)), fmt.Sprintf("at most %d", parley.MaxAgentDescriptionBytes))
+	case !b.ParamsVia.Valid():
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("params_via is %q", policy.Clip(string(b.ParamsVia))), "flags, stdin or env")
+	case b.TimeoutMs != 0 && (b.TimeoutMs < parley.MinDurationMs || b.TimeoutMs > parley.MaxSessionTimeoutMs):
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("timeout_ms is %d", b.TimeoutMs), fmt.Sprintf("%d to %d", parley.MinDurationMs, parley.MaxSessionTimeoutMs))
+	case len(b.ParametersSchema) == 0:
+		return parley.Refuse(parley.ErrValidationFailed, "there is no parameters_schema", "a JSON Schema")
+	}
+	for _, schema := range []*json.RawMessage{&b.ParametersSchema, &b.OutputSchema} {
+		if len(*schema) == 0 {
+			*schema = nil
+			continue
+		}
+		if err := checkSchema(schema); err != nil {
+			return err
+		}
+	}
+	return fold.CheckLabels("labels", b.Labels)
+}
+
+// checkSchema holds a schema against what is taken, and makes it compact.
+func checkSchema(raw *json.RawMessage) error {
+	compact, err := fold.Compact(bytes.Clone(*raw))
+	if err != nil {
+		return parley.Refuse(parley.ErrValidationFailed, "a schema is not JSON", "a JSON Schema")
+	}
+	*raw = compact
+	if len(compact) > parley.MaxAgentSchemaBytes {
+		return parley.Refuse(parley.ErrTooLarge, fmt.Sprintf("a schema has %d bytes", len(compact)), fmt.Sprintf("at most %d", parley.MaxAgentSchemaBytes))
+	}
+	_, err = paramschema.Compile(compact)
+	return err
+}
+
+func errRunnerTaken(id string) error {
+	return parley.Refuse(parley.ErrAlreadyExists, "the runner "+id+" is another participant's", "another executorId")
+}
+
+// admits refuses a runner whose id is another participant's, or whose agents would not fit into an answer of listAgents.
+func (r *runners) admits(x *runner) error {
+	room := r.hub.agents.room()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old := r.byID[x.RunnerID]
+	if old != nil && old.ParticipantID != x.ParticipantID {
+		return errRunnerTaken(x.RunnerID)
+	}
+	used := r.bytes + x.bytes
+	if old != nil {
+		used -= old.bytes
+	}
+	if used > room {
+		return parley.Refuse(parley.ErrTooLarge, "the agents no longer fit into one answer", "fewer blueprints, or smaller schemas")
+	}
+	return nil
+}
+
+// knows reports whether a runner has said the very same before.
+func (r *runners) knows(record *parley.RunnerRecord) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	x := r.byID[record.RunnerID]
+	if x == nil {
+		return false
+	}
+	now, err := json.Marshal(record)
+	before, err2 := json.Marshal(x.RunnerRecord)
+	return err == nil && err2 == nil && bytes.Equal(now, before)
+}
+
+// found tells by which names the agents of a runner are found.
+func (r *runners) found(h *Hub, record *parley.RunnerRecord) parley.RegisterBlueprintsResult {
+	taken := h.taken()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := parley.RegisterBlueprintsResult{Agents: []parley.RegisteredBlueprint{}}
+	x := r.byID[record.RunnerID]
+	for _, b := range record.Blueprints {
+		name := b.Name + "@" + record.RunnerID
+		if x != nil && x.agents[b.Name] != nil {
+			name = r.agentNameLocked(x.agents[b.Name], taken)
+		}
+		out.Agents = append(out.Agents, parley.RegisteredBlueprint{Name: b.Name, AgentName: name})
+	}
+	return out
+}
+
+// taken tells which names are those of agents that no runner has registered.
+func (h *Hub) taken() func(string) bool {
+	executors := h.turns.runners()
+	return func(name string) bool {
+		_, runs := executors[name]
+		return runs || h.agents.has(name)
+	}
+}
+
+// leave takes a runner away; its sessions end.
+func (r *runners) leave(ref parley.RunnerRef, why string, done func(error)) {
+	if !r.has(ref) {
+		done(nil)
+		return
+	}
+	r.write(parley.System{Kind: parley.KindRunnerLeft, RunnerRef: &ref, Reason: why}, func(err error) {
+		if err == nil {
+			r.hub.sessions.lookAt(ref)
+		}
+		done(err)
+	})
+}
+
+// write adds an event to the log of runners, and folds it.
+func (r *runners) write(sys parley.System, done func(error)) {
+	r.hub.withOwnLog(runnersConversation, "runners", func(c *conversation, err error) {
+		if err != nil {
+			done(err)
+			return
+		}
+		c.do(&op{cmd: fold.Command{Verb: fold.Own, From: parley.HubID, Admin: true, Own: &sys}, reply: func(d *fold.Decision, err error) {
+			if err == nil {
+				err = r.take(&d.Events[0].Event)
+			}
+			done(err)
+		}})
+	})
+}
+
+// room is how many bytes of an answer of listAgents the hub's own agents leave.
+func (a *agents) room() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return parley.MaxPageBytes - a.bytes
+}
+
+// has reports whether an agent of the hub's own has a name.
+func (a *agents) has(name string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.named[name] != nil
+}
+
+// info gives an agent of the hub's own.
+func (a *agents) info(name string) (parley.AgentInfo, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i := a.named[name]
+	if i == nil {
+		return parley.AgentInfo{}, false
+	}
+	return *i, true
+}
+
+// sortAgents brings rows into their order.
+func sortAgents(list []parley.AgentInfo) {
+	slices.SortFunc(list, func(a, b parley.AgentInfo) int { return strings.Compare(a.Name, b.Name) })
+}

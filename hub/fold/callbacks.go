@@ -1,0 +1,51 @@
+package fold
+
+import (
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/parleyhub/parley"
+)
+
+// callbacksOf gives the sessions of which a message of the hub tells.
+func callbacksOf(e *parley.Event) ([]string, error) {
+	var m struct {
+		Data struct {
+			Callbacks []struct {
+				ID string `json:"child_session_id"`
+			} `json:"callbacks"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(e.Payload, &m); err != nil {
+		return nil, fmt.Errorf("callbacks of the hub: %w", err)
+	}
+	ids := make([]string, len(m.Data.Callbacks))
+	for i, c := range m.Data.Callbacks {
+		ids[i] = c.ID
+	}
+	return ids, nil
+}
+
+// maxProgressBytes bounds what is kept of a progress.
+const maxProgressBytes = 1 << 10
+
+// KindProgress is the kind of a trace that tells how far a session is.
+const KindProgress = "progress"
+
+// applyProgress keeps the last progress of a session.
+func (s State) applyProgress(e *parley.Event) State {
+	var t parley.Trace
+	if s.Session == nil || json.Unmarshal(e.Payload, &t) != nil || t.Kind != KindProgress || t.Text == "" {
+		return s
+	}
+	text := t.Text
+	if len(text) > maxProgressBytes { // the last words are the newest
+		text = text[len(text)-maxProgressBytes:]
+		for len(text) > 0 && !utf8.RuneStart(text[0]) {
+			text = text[1:]
+		}
+	}
+	s.Progress = &parley.SessionProgress{Seq: e.Seq, Text: text}
+	return s
+}

@@ -1,0 +1,133 @@
+package fold_test
+
+import (
+	"fmt"
+	"slices"
+
+	"pgregory.net/rapid"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+// runs gives the sessions that were started and have not ended.
+func (m *model) runs() []fold.Child {
+	var out []fold.Child
+	for _, f := range m.log {
+		switch f.kind {
+		case parley.KindSessionStarted:
+			out = append(out, f.child)
+		case parley.KindSessionEnded:
+			out = slices.DeleteFunc(out, func(c fold.Child) bool { return c.ID == f.child.ID })
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+// untold gives those in mode async_callback that have ended and were not told of.
+func (m *model) untold() []fold.EndedChild {
+	var out []fold.EndedChild
+	for _, f := range m.log {
+		if f.kind == parley.KindSessionEnded && f.child.Mode == parley.ModeAsyncCallback && !m.wasTold(f.child.ID) {
+			out = append(out, fold.EndedChild{ID: f.child.ID, By: f.child.By, Agent: f.child.Agent, Status: f.status})
+		}
+	}
+	return out
+}
+
+func (m *model) wasTold(id string) bool {
+	return slices.ContainsFunc(m.log, func(f fact) bool { return slices.Contains(f.told, id) })
+}
+
+// starter is who has started a session.
+func (m *model) starter(id string) string {
+	for _, f := range m.log {
+		if f.kind == parley.KindSessionStarted && f.child.ID == id {
+			return f.child.By
+		}
+	}
+	return ""
+}
+
+// calledBack is who was told last of sessions, and has not ended a turn since; nobody where that is nobody of the conversation.
+func (m *model) calledBack() string {
+	by := ""
+	for _, f := range m.log {
+		switch {
+		case len(f.told) > 0:
+			by = m.starter(f.told[0])
+		case f.speech() && f.final() && f.from == by:
+			by = ""
+		}
+	}
+	if m.seat(by) == nil {
+		return ""
+	}
+	return by
+}
+
+// children does what follows from what is known of sessions.
+func (m *model) children(a *answer, c *fold.Command) {
+	running := m.runs()
+	i := slices.IndexFunc(running, func(o fold.Child) bool { return o.ID == c.Child.ID })
+	switch {
+	case c.Verb == fold.Callback:
+		m.callBack(a, c)
+	case c.Verb == fold.StartChild && i < 0:
+		m.append(a, c, fact{typ: parley.TypeSystem, kind: parley.KindSessionStarted, from: parley.HubID, child: c.Child, payload: fmt.Sprintf(
+			`{"kind":"session_started","agentId":%q,"sessionId":%q,"agent":%q,"mode":%q}`, c.Child.By, c.Child.ID, c.Child.Agent, c.Child.Mode,
+		)})
+		m.closeAtLimit(a, c)
+	case c.Verb == fold.EndChild && i >= 0:
+		m.append(a, c, fact{typ: parley.TypeSystem, kind: parley.KindSessionEnded, from: parley.HubID, child: running[i], status: c.Status})
+	}
+}
+
+// callBack tells, between two turns, of what is not told of the one who comes first.
+func (m *model) callBack(a *answer, c *fold.Command) {
+	untold := m.untold()
+	if _, _, open := m.open(); open || len(untold) == 0 {
+		return
+	}
+	var told []string
+	for _, o := range c.Callbacks {
+		if slices.ContainsFunc(untold, func(e fold.EndedChild) bool { return e.ID == o.ChildSessionID && e.By == untold[0].By }) {
+			told = append(told, o.ChildSessionID)
+		}
+	}
+	if len(told) > 0 {
+		m.append(a, c, fact{turn: m.turn(), typ: parley.TypeMessage, from: parley.HubID, finality: parley.FinalityTurn, told: told})
+	}
+}
+
+// drawChild draws what the hub tells a conversation of its sessions, and of others.
+func (m *machine) drawChild(rt *rapid.T, c fold.Command) fold.Command {
+	c.From, c.Key = parley.HubID, ""
+	known := []fold.Child{}
+	for _, f := range m.model.log {
+		if f.kind == parley.KindSessionStarted {
+			known = append(known, f.child)
+		}
+	}
+	fresh := fold.Child{
+		ID: fmt.Sprint("ses_", len(known)), By: rapid.SampledFrom(m.model.seats()).Draw(rt, "by").ID, Agent: "count",
+		Mode: rapid.SampledFrom([]parley.SessionMode{parley.ModeAsyncCallback, parley.ModeAsyncCallback, parley.ModeAsyncPoll, parley.ModeSync}).Draw(rt, "mode"),
+	}
+	switch c.Verb {
+	case fold.StartChild:
+		c.Child = rapid.SampledFrom(append(m.model.runs(), fresh, fresh, fresh, fresh)).Draw(rt, "child")
+	case fold.EndChild:
+		c.Child = rapid.SampledFrom(append(append(known, fresh), slices.Repeat(m.model.runs(), 4)...)).Draw(rt, "child")
+		c.Status = rapid.SampledFrom([]parley.SessionStatus{parley.SessionCompleted, parley.SessionFailed, parley.SessionStopped}).Draw(rt, "status")
+	case fold.Callback:
+		for _, k := range append(known, fresh) {
+			if rapid.IntRange(0, 3).Draw(rt, "tell") > 0 {
+				c.Callbacks = append(c.Callbacks, parley.Callback{CallbackType: parley.CallbackChildCompleted, ChildSessionID: k.ID, Status: parley.SessionCompleted, Result: &parley.SessionResult{}})
+			}
+		}
+	}
+	return c
+}

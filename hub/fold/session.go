@@ -1,0 +1,334 @@
+package fold
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/policy"
+)
+
+// Child is a session that was started out of a conversation and has not ended, as far as this log knows.
+type Child struct {
+	ID    string
+	By    string // who has started it
+	Agent string // its name
+	Mode  parley.SessionMode
+}
+
+// EndedChild is one in mode async_callback that has ended, and of which its parent was not told yet.
+type EndedChild struct {
+	ID, By, Agent string
+	Status        parley.SessionStatus
+}
+
+// Child gives the index of a session in Children, or -1.
+func (s *State) Child(id string) int {
+	return slices.IndexFunc(s.Children, func(c Child) bool { return c.ID == id })
+}
+
+// Waits reports whether a participant waits for a session that it has started.
+func (s *State) Waits(id string) bool {
+	return slices.ContainsFunc(s.Children, func(c Child) bool { return c.By == id && c.Mode == parley.ModeSync })
+}
+
+// AtBoundary reports whether a callback may come now: it enters no open turn, and no claimed one.
+func (s *State) AtBoundary() bool {
+	return s.Exists() && !s.Closed() && !s.Open && s.Claim == nil
+}
+
+// CallsBackTo gives whose sessions have ended and may be told of now; empty where there are none. An agent that was told of some has its turn before
+// others are told of theirs; a person, who may be away, holds up nobody.
+func (s *State) CallsBackTo() string {
+	if len(s.Callbacks) == 0 || !s.AtBoundary() {
+		return ""
+	}
+	if seat := s.Seat(s.CallbackFor); seat < 0 || !s.Participants[seat].Kind.Claims() {
+		return s.Callbacks[0].By
+	}
+	for _, c := range s.Callbacks {
+		if c.By == s.CallbackFor {
+			return c.By
+		}
+	}
+	return ""
+}
+
+// ServedBy is what an executor must serve to be asked for the turns of a seat: the name of the agent that sits there or, where a session belongs to a runner, the
+// key of that runner.
+func (s *State) ServedBy(seat int) string {
+	p := s.Participants[seat]
+	if s.Session == nil || s.Session.AgentID != p.ID {
+		return AgentName(p)
+	}
+	return ServedBy(s.Session)
+}
+
+// ServedBy is ServedBy for the agent of a session. A deterministic one that belongs to no runner yet is served by nobody.
+func ServedBy(r *parley.SessionRecord) string {
+	switch {
+	case r.Runner != nil:
+		return ExecutorKey(r.Runner.ParticipantID, r.Runner.RunnerID)
+	case r.Deterministic():
+		return ""
+	}
+	return r.Agent
+}
+
+// ExecutorKey tells the executors of all participants apart: each has its own ids.
+func ExecutorKey(participant, id string) string { return participant + "\x00" + id }
+
+// Meets reports whether labels have all that is demanded.
+func Meets(labels, demands map[string]string) bool {
+	for k, v := range demands {
+		if has, ok := labels[k]; !ok || has != v {
+			return false
+		}
+	}
+	return true
+}
+
+func (s State) applyChildStarted(e *parley.Event, sys *parley.System, size int) (State, error) {
+	if sys.SessionID == "" || s.Child(sys.SessionID) >= 0 {
+		return s, fmt.Errorf("event %d: session_started of one that runs, or of none", e.Seq)
+	}
+	s.Children = append(slices.Clip(s.Children), Child{ID: sys.SessionID, By: sys.AgentID, Agent: sys.Agent, Mode: sys.Mode})
+	s.ActiveAt = e.At
+	s.Events++ // else who starts again and again is bounded by nothing
+	s.Bytes += int64(size)
+	return s, nil
+}
+
+func (s State) applyChildEnded(e *parley.Event, sys *parley.System) (State, error) {
+	i := s.Child(sys.SessionID)
+	if i < 0 {
+		return s, fmt.Errorf("event %d: session_ended of one that does not run", e.Seq)
+	}
+	c := s.Children[i]
+	s.Children = slices.Concat(s.Children[:i], s.Children[i+1:])
+	if c.Mode == parley.ModeAsyncCallback {
+		s.Callbacks = append(slices.Clip(s.Callbacks), EndedChild{ID: c.ID, By: c.By, Agent: c.Agent, Status: sys.Status})
+	}
+	s.ActiveAt = e.At
+	s.Passed = nil // the end of a session is worth a word
+	return s, nil
+}
+
+// applyBound gives a session to a runner.
+func (s State) applyBound(e *parley.Event, sys *parley.System) (State, error) {
+	if s.Session == nil || s.Session.Runner != nil || sys.RunnerRef == nil || s.Claim != nil {
+		return s, fmt.Errorf("event %d: session_bound where it cannot be", e.Seq)
+	}
+	r := *s.Session
+	r.Runner = sys.RunnerRef
+	s.Session = &r
+	return s, nil
+}
+
+// applyCallback takes what a message of the hub tells out of what is to be told, and gives the floor to who has started it.
+func (s State) applyCallback(e *parley.Event) (State, error) {
+	told, err := callbacksOf(e)
+	if err != nil {
+		return s, fmt.Errorf("event %d: %w", e.Seq, err)
+	}
+	by := ""
+	var left []EndedChild
+	for _, c := range s.Callbacks {
+		switch {
+		case !slices.Contains(told, c.ID):
+			left = append(left, c)
+			continue
+		case by != "" && by != c.By:
+			return s, fmt.Errorf("event %d: a callback to %s and %s", e.Seq, by, c.By)
+		}
+		by = c.By
+	}
+	if len(told) == 0 || len(told) != len(s.Callbacks)-len(left) {
+		return s, fmt.Errorf("event %d: a callback of sessions that have not ended, or were told of", e.Seq)
+	}
+	s.Callbacks, s.CallbackFor, s.Passed = left, by, nil
+	return s, nil
+}
+
+// startChild is the hub's: a session was started out of this conversation. It does nothing when that is known.
+func (d *decision) startChild() {
+	c := d.c.Child
+	if d.s.Child(c.ID) >= 0 {
+		return
+	}
+	if d.add(d.system(parley.System{Kind: parley.KindSessionStarted, SessionID: c.ID, AgentID: c.By, Agent: c.Agent, Mode: c.Mode})) {
+		d.closeAtLimit()
+	}
+}
+
+// endChild is the hub's: a session has ended. It does nothing when that is known.
+func (d *decision) endChild() {
+	if d.s.Child(d.c.Child.ID) < 0 {
+		return
+	}
+	d.add(d.system(parley.System{Kind: parley.KindSessionEnded, SessionID: d.c.Child.ID, Status: d.c.Status}))
+}
+
+// bind is the hub's: a runner has come that a session has waited for.
+func (d *decision) bind() {
+	if r := d.s.Session; r == nil || r.Runner != nil {
+		return
+	}
+	d.add(d.system(parley.System{Kind: parley.KindSessionBound, RunnerRef: d.c.Runner}))
+}
+
+// callback is the hub's: it tells of the ends of sessions, of one starter, that were not told yet. It does nothing within a turn.
+func (d *decision) callback() {
+	by := d.s.CallsBackTo()
+	var told []parley.Callback
+	for _, c := range d.c.Callbacks {
+		if slices.ContainsFunc(d.s.Callbacks, func(p EndedChild) bool { return p.ID == c.ChildSessionID && p.By == by }) {
+			told = append(told, c)
+		}
+	}
+	if len(told) == 0 {
+		return
+	}
+	text := fmt.Sprintf("%d sessions of %s have ended.", len(told), by)
+	if len(told) == 1 {
+		text = fmt.Sprintf("The session %s of %s has ended: %s.", told[0].ChildSessionID, by, told[0].Status)
+	}
+	d.add(parley.Event{
+		Turn: d.s.CurrentTurn(), Type: parley.TypeMessage, From: parley.HubID, Finality: parley.FinalityTurn,
+		Payload: marshal(parley.Message{Text: text, Data: marshal(parley.Callbacks{Callbacks: told})}),
+	})
+}
+
+// endSession is the hub's, for stopSession and its like. It does nothing when the session has ended.
+func (d *decision) endSession() { d.hubClose(*d.c.Outcome, d.c.Detail) }
+
+// fitsSession holds a message against what its conversation is.
+func (d *decision) fitsSession() bool {
+	if d.c.Verb == Message {
+		d.out.Err = d.s.CheckSession(d.c.From, d.c.Finality, d.c.Parameters, d.c.Result)
+	}
+	return d.out.Err == nil
+}
+
+// CheckSession refuses a message of a participant, with these members in its payload, that does not fit what the conversation is: a session, or none.
+func (s *State) CheckSession(from string, f parley.Finality, parameters, result bool) error {
+	r := s.Session
+	switch {
+	case parameters && (r == nil || from != r.Caller):
+		return parley.Refuse(parley.ErrValidationFailed, "payload.parameters are for who has started a session, in its conversation", "text or data")
+	case result && (r == nil || from != r.AgentID || f != parley.FinalityConversation):
+		return parley.Refuse(parley.ErrValidationFailed, "payload.result is for the agent of a session, in the message that closes it", "text or data")
+	case r.Deterministic() && from == r.AgentID && f == parley.FinalityTurn:
+		return parley.Refuse(parley.ErrValidationFailed, "a deterministic agent ends its session with its turn", "finality conversation")
+	}
+	return nil
+}
+
+// inSession refuses executors that may not take the turns of a session.
+func (d *decision) inSession(seat string) bool {
+	r := d.s.Session
+	if r == nil || r.AgentID != seat {
+		return true
+	}
+	x := d.c.Executor
+	switch {
+	case r.Runner != nil && (x.ID != r.Runner.RunnerID || x.Owner != r.Runner.ParticipantID):
+		d.refuse(parley.ErrForbidden, "the session belongs to another runner", fmt.Sprintf("the runner %s", policy.Clip(r.Runner.RunnerID)))
+	case r.Runner == nil && r.Deterministic():
+		d.refuse(parley.ErrForbidden, "the session waits for a runner", "")
+	case r.Runner == nil && !Meets(x.Labels, r.Demands):
+		d.refuse(parley.ErrForbidden, "the executor does not have the labels that the session demands", "its demands")
+	default:
+		return true
+	}
+	return false
+}
+
+// endsSession gives how a session ends whose turn is given up for a reason.
+func (d *decision) endsSession(reason string) (parley.Outcome, string) {
+	o := parley.Outcome{Status: parley.OutcomeFailed, Reason: reason}
+	if ended := d.s.Ended; ended != nil && ended.Turn == d.s.CurrentTurn() {
+		switch ended.Reason {
+		case parley.ClaimDisconnected, parley.ClaimRestarted: // and not taken again
+			o.Reason = parley.ReasonInterrupted
+			return o, InterruptedText
+		case parley.ClaimExpired:
+			o.Reason = parley.ReasonInterrupted
+			return o, "The runner has not ended the session in time"
+		}
+	}
+	if reason == parley.ReasonTurnTimeout {
+		o.Reason = parley.ReasonNoRunner
+		return o, noRunnerText
+	}
+	if d.c.Verb == Release && d.c.Detail != "" {
+		if d.c.Detail == InterruptedText { // its runner says so itself, as it stops
+			o.Reason = parley.ReasonInterrupted
+		}
+		return o, d.c.Detail
+	}
+	return o, closingTexts[reason]
+}
+
+// The seed's own words (000, section 11) for a session whose runner was lost, and those of its authors for one that nobody has taken.
+const (
+	InterruptedText = "Runner disconnected during execution"
+	noRunnerText    = "No matching runner available within timeout"
+)
+
+// NoRunner and Interrupted are how sessions end whose runner has left.
+func NoRunner() (parley.Outcome, string) {
+	return parley.Outcome{Status: parley.OutcomeFailed, Reason: parley.ReasonNoRunner}, noRunnerText
+}
+
+// Interrupted is for one that was running.
+func Interrupted() (parley.Outcome, string) {
+	return parley.Outcome{Status: parley.OutcomeFailed, Reason: parley.ReasonInterrupted}, InterruptedText
+}
+
+// sessionPayload is what the hub says when it closes a session.
+func sessionPayload(r *parley.SessionRecord, text string) parley.Message {
+	kind := r.Type
+	if !r.Deterministic() {
+		kind = parley.AgentTypeAgent
+	}
+	return parley.Message{Text: text, Result: &parley.SessionResult{ResultType: kind, Error: text}}
+}
+
+// SessionStatus gives the status of a session.
+func (s *State) SessionStatus() parley.SessionStatus {
+	switch {
+	case s.Closed():
+		return s.Outcome.SessionStatus()
+	case s.Claim != nil:
+		return parley.SessionRunning
+	case s.Floor().Speaker == s.Session.Caller:
+		return parley.SessionInputRequired
+	}
+	return parley.SessionPending
+}
+
+// CheckLabels holds labels or demands against their bounds; name is what the caller calls them.
+func CheckLabels(name string, labels map[string]string) error {
+	if len(labels) > parley.MaxLabels {
+		return invalid(fmt.Sprintf("at most %d", parley.MaxLabels), "%s: there are %d", name, len(labels))
+	}
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		if k == "" {
+			return invalid("keys that are not empty", "%s: a key is empty", name)
+		}
+		if err := checkText(name+": a key", k, parley.MaxLabelBytes); err != nil {
+			return err
+		}
+		if err := checkText(name+"."+policy.Clip(k), labels[k], parley.MaxLabelBytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CallsBack reports whether a session has ended of which its parent was not told.
+func (s *State) CallsBack(id string) bool {
+	return slices.ContainsFunc(s.Callbacks, func(c EndedChild) bool { return c.ID == id })
+}

@@ -1,0 +1,335 @@
+package hub
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/internal/paramschema"
+	"golang.org/x/time/rate"
+)
+
+// runnersConversation is where the hub keeps what runners have said: an ordinary log that only admins see.
+const runnersConversation = "~runners"
+
+// runner is one that has registered blueprints and has not left.
+type runner struct {
+	parley.RunnerRecord
+	agents map[string]*blueprint // by plain name
+	bytes  int                   // about those of its rows in listAgents
+	away   parley.Timestamp      // since when no connection of it is there; 0 while one is
+}
+
+// blueprint is a deterministic agent of a runner.
+type blueprint struct {
+	parley.Blueprint
+	runner     *runner
+	parameters *paramschema.Schema
+}
+
+// runners are a fold of runnersConversation, and of who is connected. A name belongs to the runner that was the first to have it.
+type runners struct {
+	hub   *Hub
+	alarm *clock // by runner id: when one that is away is gone
+
+	saying  sync.Mutex               // held from looking whether there is room for what a runner says until that is written; guards the field below
+	budgets map[string]*rate.Limiter // by participant
+
+	mu    sync.Mutex // guards the fields below
+	byID  map[string]*runner
+	names map[string][]*blueprint // by plain name, the first runner's first
+	bytes int
+}
+
+func newRunners(h *Hub) *runners {
+	r := &runners{hub: h, byID: make(map[string]*runner), names: make(map[string][]*blueprint)}
+	r.alarm = newClock(h, r.check)
+	return r
+}
+
+// load folds the log. All runners are away: the time that the hub was down does not count. Schemas are compiled at the end, of those who are still there: the log
+// may be long.
+func (r *runners) load() error {
+	for after := int64(0); ; {
+		records, err := r.hub.journal.Read(runnersConversation, after, 1000, 4<<20)
+		if err != nil {
+			return err
+		}
+		if len(records) == 0 {
+			break
+		}
+		for _, record := range records {
+			var e parley.Event
+			if err := json.Unmarshal(record.Data, &e); err != nil {
+				return err
+			}
+			if err := r.fold(&e, func(*runner) bool { return true }); err != nil {
+				return err
+			}
+			after = record.Seq
+		}
+	}
+	for _, x := range r.all() {
+		r.compiles(x)
+	}
+	return nil
+}
+
+func (r *runners) all() []*runner {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Values(r.byID))
+}
+
+// take folds one event of the log. Events must be taken in the order of their seqs.
+func (r *runners) take(e *parley.Event) error { return r.fold(e, r.compiles) }
+
+// fold is take; a runner that is not good is not put in.
+func (r *runners) fold(e *parley.Event, good func(*runner) bool) error {
+	sys, err := e.System()
+	switch {
+	case err != nil:
+		return err
+	case sys.Kind == parley.KindRunnerRegistered && sys.RunnerRecord != nil:
+		if x := newRunner(sys.RunnerRecord); good(x) {
+			r.put(x)
+		}
+	case sys.Kind == parley.KindRunnerLeft && sys.RunnerRef != nil:
+		r.remove(*sys.RunnerRef)
+	}
+	return nil
+}
+
+// newRunner is a runner whose schemas are not compiled yet.
+func newRunner(record *parley.RunnerRecord) *runner {
+	x := &runner{RunnerRecord: *record, agents: make(map[string]*blueprint, len(record.Blueprints))}
+	for i := range record.Blueprints {
+		b := &blueprint{Blueprint: record.Blueprints[i], runner: x}
+		x.agents[b.Name] = b
+		x.bytes += b.rowBytes()
+	}
+	return x
+}
+
+func (x *runner) compile() error {
+	for _, b := range x.agents {
+		var err error
+		if b.parameters, err = paramschema.Compile(b.ParametersSchema); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compiles compiles the schemas of x. Where that fails they were taken by a version that knew fewer bounds: it is not there until it says it anew.
+func (r *runners) compiles(x *runner) bool {
+	err := x.compile()
+	if err != nil {
+		r.hub.log.Error("what a runner has said is not taken any more", "runner", x.RunnerID, "error", err)
+		r.remove(x.RunnerRef)
+	}
+	return err == nil
+}
+
+func (b *blueprint) rowBytes() int {
+	n := 400 + 2*len(b.Name) + 6*len(b.Description) + len(b.ParametersSchema) + len(b.OutputSchema)
+	for k, v := range b.labels() {
+		n += 6 * (len(k) + len(v))
+	}
+	return n
+}
+
+// labels are those of the blueprint and of its runner.
+func (b *blueprint) labels() map[string]string {
+	all := maps.Clone(b.runner.Labels)
+	if all == nil {
+		all = make(map[string]string, len(b.Labels))
+	}
+	maps.Copy(all, b.Labels)
+	return all
+}
+
+func (x *runner) key() string { return fold.ExecutorKey(x.ParticipantID, x.RunnerID) }
+
+// put makes x what its runner has said last. A name that the runner had before keeps its place.
+func (r *runners) put(x *runner) {
+	t := r.hub.turns
+	t.mu.Lock() // so that nobody comes or leaves in between
+	defer t.mu.Unlock()
+	online := t.executors[x.key()] != nil
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old := r.byID[x.RunnerID]
+	switch {
+	case old == nil:
+	case old.ParticipantID != x.ParticipantID:
+		return // that one was first
+	default:
+		r.bytes -= old.bytes
+	}
+	r.byID[x.RunnerID] = x
+	r.bytes += x.bytes
+	for _, b := range x.agents {
+		places := r.names[b.Name]
+		if i := slices.IndexFunc(places, func(o *blueprint) bool { return o.runner == old && old != nil }); i >= 0 {
+			places[i] = b
+		} else {
+			r.names[b.Name] = append(places, b)
+		}
+	}
+	r.forgetLocked(old)
+	if !online {
+		r.awayLocked(x)
+	}
+}
+
+// forgetLocked takes what is left of a runner out of names.
+func (r *runners) forgetLocked(x *runner) {
+	if x == nil {
+		return
+	}
+	for name := range x.agents {
+		r.names[name] = slices.DeleteFunc(r.names[name], func(b *blueprint) bool { return b.runner == x })
+		if len(r.names[name]) == 0 {
+			delete(r.names, name)
+		}
+	}
+}
+
+// remove forgets a runner.
+func (r *runners) remove(ref parley.RunnerRef) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	x := r.byID[ref.RunnerID]
+	if x == nil || x.ParticipantID != ref.ParticipantID {
+		return
+	}
+	delete(r.byID, ref.RunnerID)
+	r.bytes -= x.bytes
+	r.forgetLocked(x)
+}
+
+// awayLocked begins the time after which x is gone.
+func (r *runners) awayLocked(x *runner) {
+	now := parley.TimestampOf(r.hub.Now())
+	x.away = now
+	r.alarm.set(x.RunnerID, now+parley.OfflineMs)
+}
+
+// left and came are told of every executor that was registered, or is no longer. turns.mu is held.
+func (r *runners) left(key string) { r.moved(key, true) }
+func (r *runners) came(key string) { r.moved(key, false) }
+
+func (r *runners) moved(key string, away bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, x := range r.byID {
+		switch {
+		case x.key() != key:
+		case !away:
+			x.away = 0
+		case x.away == 0:
+			r.awayLocked(x)
+		}
+	}
+}
+
+// check lets a runner go that has been away for too long.
+func (r *runners) check(id string) {
+	r.mu.Lock()
+	x := r.byID[id]
+	var ref parley.RunnerRef
+	gone := false
+	if x != nil && x.away != 0 {
+		ref = x.RunnerRef
+		due := x.away + parley.OfflineMs
+		gone = parley.TimestampOf(r.hub.Now()) >= due
+		if !gone {
+			r.alarm.set(id, due)
+		}
+	}
+	r.mu.Unlock()
+	if gone {
+		r.leave(ref, runnerOffline, func(err error) {
+			if err != nil && r.hub.Err() == nil {
+				r.alarm.set(id, parley.TimestampOf(r.hub.Now())+parley.Timestamp(tickAgain.Milliseconds()))
+			}
+		})
+	}
+}
+
+// has reports whether a runner is known.
+func (r *runners) has(ref parley.RunnerRef) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	x := r.byID[ref.RunnerID]
+	return x != nil && x.ParticipantID == ref.ParticipantID
+}
+
+// runs reports whether a runner has said that it runs an agent, by its plain name.
+func (r *runners) runs(ref parley.RunnerRef, name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	x := r.byID[ref.RunnerID]
+	return x != nil && x.ParticipantID == ref.ParticipantID && x.agents[name] != nil
+}
+
+// find gives the blueprint that a name means: that of the first runner or, with demands, of the first whose labels meet them, one that is there before one
+// that is away. Where none meets them it gives the first, and met is false.
+func (r *runners) find(name string, runnerID string, demands map[string]string) (b *blueprint, met bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var first *blueprint
+	for _, o := range r.names[name] {
+		if runnerID != "" && o.runner.RunnerID != runnerID {
+			continue
+		}
+		if first == nil {
+			first = o
+		}
+		switch {
+		case !fold.Meets(o.labels(), demands):
+		case len(demands) == 0 || o.runner.away == 0:
+			return o, true
+		case b == nil:
+			b = o
+		}
+	}
+	if b != nil {
+		return b, true
+	}
+	return first, false
+}
+
+// agentNameLocked is the name by which a blueprint is found; taken reports whether the plain one is another agent's.
+func (r *runners) agentNameLocked(b *blueprint, taken func(string) bool) string {
+	if places := r.names[b.Name]; len(places) > 0 && places[0].runner.RunnerID == b.runner.RunnerID && !taken(b.Name) {
+		return b.Name
+	}
+	return b.Name + "@" + b.runner.RunnerID
+}
+
+// list gives the rows of listAgents.
+func (r *runners) list(taken func(string) bool) []parley.AgentInfo {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := parley.TimestampOf(r.hub.Now())
+	var list []parley.AgentInfo
+	for _, x := range r.byID {
+		for _, b := range x.agents {
+			runner := x.ParticipantID
+			if x.Internal {
+				runner = ""
+			}
+			list = append(list, parley.AgentInfo{
+				Name: r.agentNameLocked(b, taken), Type: parley.AgentTypeDeterministic, Description: b.Description,
+				ParametersSchema: slices.Clone(b.ParametersSchema), OutputSchema: slices.Clone(b.OutputSchema),
+				Runner: runner, RunnerID: x.RunnerID, Labels: b.labels(), Online: x.away == 0, Stale: x.away != 0 && now >= x.away+parley.StaleMs,
+			})
+		}
+	}
+	return list
+}

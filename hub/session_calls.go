@@ -1,0 +1,221 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+var errNoSession = parley.Refuse(parley.ErrNotFound, "there is no such session", "")
+
+// findSession pins a session that is there for p, and gives p as who it is in it: who has started it where p could have.
+func (h *Hub) findSession(p *Principal, id string) (*conversation, *Principal, error) {
+	if reserved(id) || len(id) > maxIDBytes || id == "" {
+		return nil, nil, errNoSession
+	}
+	c, err := h.pin(id)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.mu.Lock()
+	s := c.head
+	c.mu.Unlock()
+	if s.Session != nil {
+		if who := h.whoIn(p, &s); who != nil {
+			return c, who, nil
+		}
+	}
+	h.unpin(c)
+	return nil, nil, errNoSession
+}
+
+// whoIn gives p as who it is in a session; nil where that does not exist for it.
+func (h *Hub) whoIn(p *Principal, s *fold.State) *Principal {
+	if p.session != "" { // a command sees the sessions that it has started
+		if s.Session.Parent == p.session && s.CreatedBy == p.AgentID {
+			return p
+		}
+		return nil
+	}
+	if p.in(s.ID).sees(s) {
+		return p.in(s.ID)
+	}
+	if s.Session.Parent == "" || !p.reaches(s.Session.Parent) {
+		return nil
+	}
+	if up := p.in(s.Session.Parent); up.AgentID == s.CreatedBy { // on the connection that works for its starter
+		return up
+	}
+	return nil
+}
+
+// GetSession tells how a session stands, and waits for its end or for news as long as asked.
+func (h *Hub) GetSession(ctx context.Context, p *Principal, q *parley.GetSessionParams) (*parley.Session, error) {
+	if err := h.allow(p, parley.MethodGetSession); err != nil {
+		return nil, err
+	}
+	if q.ProgressSince != nil && *q.ProgressSince < 0 {
+		return nil, parley.Refuse(parley.ErrValidationFailed, "progressSince is negative", "0 or more")
+	}
+	c, p, err := h.findSession(p, q.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	defer h.unpin(c)
+	if err := h.durableSession(ctx, p, c); err != nil {
+		return nil, err
+	}
+	return h.await(ctx, p, c, q.TimeoutMs, q.ProgressSince)
+}
+
+// durableSession waits until a session whose start was decided is committed.
+func (h *Hub) durableSession(ctx context.Context, p *Principal, c *conversation) error {
+	timer, err := waitTime(parley.MaxWaitMs)
+	if err != nil {
+		return err
+	}
+	defer timer.Stop()
+	for {
+		c.mu.Lock()
+		there, changed, broken := c.durable.Exists(), c.changedLocked(), c.broken
+		c.mu.Unlock()
+		if there {
+			return nil
+		}
+		if err := c.stillServes(p, broken); err != nil {
+			return err
+		}
+		if timedOut, err := h.wait(ctx, p, changed, timer, parley.MaxWaitMs); err != nil || timedOut {
+			return cmp.Or(err, error(errNoSession))
+		}
+	}
+}
+
+// StopSession ends a session. One that has ended stays as it is.
+func (h *Hub) StopSession(ctx context.Context, p *Principal, q *parley.StopSessionParams) (*parley.Session, error) {
+	if err := h.allow(p, parley.MethodStopSession); err != nil {
+		return nil, err
+	}
+	c, who, reads, err := h.findToStop(p, q.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	defer h.unpin(c)
+	if err := fold.CheckReason(q.Reason); err != nil {
+		return nil, err
+	}
+	text := fmt.Sprintf("The session was stopped by %s.", who.AgentID)
+	if q.Reason != "" {
+		text = fmt.Sprintf("The session was stopped by %s: %s", who.AgentID, q.Reason)
+	}
+	o := parley.Outcome{Status: parley.OutcomeCanceled, Reason: parley.ReasonStopped}
+	if err := h.command(c.id, fold.Command{Verb: fold.EndSession, Outcome: &o, Detail: text}); err != nil {
+		return nil, err
+	}
+	out, err := h.await(ctx, who, c, 0, nil)
+	if err == nil && !reads {
+		out.Result, out.Progress = nil, nil
+	}
+	return out, err
+}
+
+// findToStop is findSession for who stops a session: its starter, a human of the conversation that it was started out of, or an admin. reads is false for a
+// human that may stop it and no more.
+func (h *Hub) findToStop(p *Principal, id string) (c *conversation, who *Principal, reads bool, err error) {
+	if c, who, err = h.findSession(p, id); err == nil {
+		c.mu.Lock()
+		starter := c.head.CreatedBy
+		c.mu.Unlock()
+		if who.Admin() || who.AgentID == starter {
+			return c, who, true, nil
+		}
+		h.unpin(c)
+	}
+	if errors.Is(err, errNoSession) || err == nil {
+		if c, who := h.sessionOfHuman(p, id); c != nil {
+			return c, who, err == nil, nil
+		}
+	}
+	if err == nil {
+		err = parley.Refuse(parley.ErrForbidden, "only who has started a session, people in its parent conversation and admins stop it", "")
+	}
+	return nil, nil, false, err
+}
+
+// sessionOfHuman pins a session that was started out of a conversation in which p is a human; nil where there is none.
+func (h *Hub) sessionOfHuman(p *Principal, id string) (*conversation, *Principal) {
+	if p.session != "" || reserved(id) || len(id) > maxIDBytes || id == "" {
+		return nil, nil
+	}
+	c, err := h.pin(id)
+	if err != nil {
+		return nil, nil
+	}
+	c.mu.Lock()
+	s := c.head
+	c.mu.Unlock()
+	if s.Session != nil && s.Session.Parent != "" && p.reaches(s.Session.Parent) {
+		who := p.in(s.Session.Parent)
+		parent, err := h.stateOf(s.Session.Parent)
+		if i := parent.Seat(who.AgentID); err == nil && i >= 0 && parent.Participants[i].Kind == parley.KindHuman {
+			return c, who
+		}
+	}
+	h.unpin(c)
+	return nil, nil
+}
+
+// resume says the next message of a session that waits for its caller.
+func (h *Hub) resume(ctx context.Context, p *Principal, q *parley.StartSessionParams) (*parley.Session, error) {
+	c, who, err := h.findSession(p, q.Resume)
+	if err != nil {
+		return nil, err
+	}
+	defer h.unpin(c)
+	c.mu.Lock()
+	s := c.head
+	c.mu.Unlock()
+	switch {
+	case s.Session.Deterministic():
+		return nil, parley.Refuse(parley.ErrValidationFailed, "Deterministic agents do not support resumption", "a new session")
+	case q.AgentName != s.Session.Agent:
+		return nil, parley.Refuse(parley.ErrValidationFailed, "the session is of "+s.Session.Agent, "agentName "+s.Session.Agent)
+	case who.AgentID != s.Session.Caller:
+		return nil, parley.Refuse(parley.ErrForbidden, "only who has started a session resumes it", s.Session.Caller)
+	}
+	t, err := h.findAgent(q.AgentName, nil)
+	if err != nil {
+		return nil, err
+	}
+	parameters, err := t.accept(q.Parameters)
+	if err != nil {
+		return nil, err
+	}
+	duplicate, err := h.say(ctx, who, c, callerMessage(parameters), q.ClientRequestID)
+	if err != nil {
+		return nil, err
+	}
+	return h.answerStart(ctx, who, c, q, duplicate)
+}
+
+// say appends a message of a session's caller.
+func (h *Hub) say(ctx context.Context, p *Principal, c *conversation, payload []byte, key string) (duplicate bool, err error) {
+	type answer struct {
+		duplicate bool
+		err       error
+	}
+	answered := make(chan answer, 1)
+	h.repin(c)
+	cmd := fold.Command{Verb: fold.Message, From: p.AgentID, Finality: parley.FinalityTurn, Payload: payload, Parameters: true, Key: key}
+	c.do(&op{cmd: cmd, reply: func(d *fold.Decision, err error) { answered <- answer{d.Duplicate, err} }})
+	select {
+	case a := <-answered:
+		return a.duplicate, a.err
+	case <-ctx.Done():
+		return false, &parley.Error{Err: parley.ErrOutcomeUnknown, Message: "the call ended before its answer", Expected: "a retry with the same clientRequestId"}
+	}
+}

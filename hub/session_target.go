@@ -1,0 +1,125 @@
+package hub
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/internal/arguments"
+	"github.com/parleyhub/parley/internal/paramschema"
+)
+
+// target is the agent that a session is started of.
+type target struct {
+	name       string
+	kind       parley.AgentType
+	schema     *paramschema.Schema
+	runner     *parley.RunnerRef // whose it is; nil for an agent of executors, and where no runner meets the demands
+	blueprint  *blueprint
+	timeoutMs  int64
+	idempotent bool
+}
+
+// findAgent finds the agent of a name: one that the hub's process has registered, else one that executors run, whose tokens speak as that, else that of a
+// runner, which may call its agents as it likes.
+func (h *Hub) findAgent(name string, demands map[string]string) (*target, error) {
+	plain, runnerID, at := strings.Cut(name, "@")
+	if info, ok := h.agents.info(name); ok && !at {
+		return agentTarget(name, info.ParametersSchema)
+	}
+	if !at && h.turns.serves(name) {
+		return agentTarget(name, nil)
+	}
+	if b, met := h.runners.find(plain, runnerID, demands); b != nil {
+		t := &target{name: name, kind: parley.AgentTypeDeterministic, schema: b.parameters, blueprint: b, timeoutMs: b.TimeoutMs}
+		if t.timeoutMs == 0 {
+			t.timeoutMs = parley.DefaultSessionTimeoutMs
+		}
+		if met {
+			t.runner, t.idempotent = &b.runner.RunnerRef, b.Idempotent // the one that comes late may not be
+		}
+		return t, nil
+	}
+	return nil, parley.Refuse(parley.ErrNotFound, fmt.Sprintf("there is no agent %s", policy.Clip(name)), "a name that listAgents gives")
+}
+
+func agentTarget(name string, schema json.RawMessage) (*target, error) {
+	t := &target{name: name, kind: parley.AgentTypeAgent, schema: paramschema.Prompt()}
+	if len(schema) == 0 {
+		return t, nil
+	}
+	var err error
+	t.schema, err = paramschema.Compile(schema)
+	return t, err
+}
+
+// seat is the participant that sits in the session for it.
+func (t *target) seat(caller string) string { return agentSeat(t.name, caller) }
+
+// sits is the agent of that seat, where it has another name.
+func (t *target) sits(seat string) string {
+	if plain := plainName(t.name); plain != seat {
+		return plain
+	}
+	return ""
+}
+
+// accept gives parameters with the defaults of the schema, or says all that is wrong with them.
+func (t *target) accept(parameters json.RawMessage) (json.RawMessage, error) {
+	full, err := t.schema.Fill(parameters)
+	if err != nil {
+		return nil, err
+	}
+	faults, err := t.schema.Validate(full)
+	if err != nil {
+		return nil, err
+	}
+	if len(faults) == 0 && t.blueprint != nil {
+		if faults, err = t.blueprint.fits(full); err != nil {
+			return nil, err
+		}
+	}
+	if len(faults) > 0 {
+		return nil, &parley.Error{
+			Err: parley.ErrParameters, Message: "Parameters do not match agent's parameters_schema",
+			Validation: &parley.ValidationFailure{AgentName: t.name, ValidationErrors: faults, ParametersSchema: t.schema.Raw()},
+		}
+	}
+	return full, nil
+}
+
+// fits gives the parameters that could not be given to the command as they are.
+func (b *blueprint) fits(parameters json.RawMessage) ([]parley.ValidationError, error) {
+	_, faults, err := arguments.Give(b.ParamsVia, b.parameters.Properties(), parameters)
+	return faults, err
+}
+
+// takes reports whether a blueprint takes the parameters with which a session was started.
+func (b *blueprint) takes(h *Hub, s *fold.State) bool {
+	c, err := h.pin(s.ID)
+	if err != nil {
+		return false
+	}
+	defer h.unpin(c)
+	page, err := c.page(s.MessageSeq-1, s.MessageSeq, 1, func(int64, fold.Meta) bool { return true })
+	if err != nil || len(page.Events) == 0 {
+		return false
+	}
+	var e parley.Event
+	if e.UnmarshalJSON(page.Events[0]) != nil {
+		return false
+	}
+	m, err := e.Message()
+	if err != nil {
+		return false
+	}
+	faults, err := b.parameters.Validate(m.Parameters)
+	if err != nil || len(faults) > 0 {
+		return false
+	}
+	faults, err = b.fits(m.Parameters)
+	return err == nil && len(faults) == 0
+}

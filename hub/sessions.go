@@ -1,0 +1,371 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+// sessionPrefix begins the ids of sessions. Callers may not choose such for conversations.
+const sessionPrefix = "ses_"
+
+// sessions know which sessions run, and see to it that what follows from a state is written: that a parent knows of its children and tells of their ends, that
+// a closed parent has none, and that none waits for a runner that is gone. All of it is found again in the logs after a restart.
+type sessions struct {
+	hub     *Hub
+	errands *errands
+
+	mu     sync.Mutex // guards the fields below
+	live   map[string]*liveSession
+	trees  map[string]map[string]struct{} // sessions that have not ended, by root
+	untold map[string]struct{}            // those that have ended before their parent knew of them
+}
+
+// liveSession is one that has not ended.
+type liveSession struct {
+	parley.SessionRecord
+	running bool
+	told    chan struct{} // closed once its parent's log has it; nil where there is none
+}
+
+// known reports whether the parent, if there is one, knows of the session.
+func (l *liveSession) known() bool {
+	if l.told == nil {
+		return true
+	}
+	select {
+	case <-l.told:
+		return true
+	default:
+		return false
+	}
+}
+
+func newSessions(h *Hub) *sessions {
+	s := &sessions{hub: h, live: make(map[string]*liveSession), trees: make(map[string]map[string]struct{}), untold: make(map[string]struct{})}
+	s.errands = newErrands(h, s.attend)
+	return s
+}
+
+// saw is told of every committed state.
+func (s *sessions) saw(id string, state *fold.State) {
+	if state.Session == nil && len(state.Children) == 0 && len(state.Callbacks) == 0 {
+		return
+	}
+	if s.note(id, state) || state.CallsBackTo() != "" || state.Closed() && len(state.Children) > 0 {
+		s.errands.add(id)
+	}
+}
+
+// note keeps what runs, and reports whether it was news that a session runs, or that it has ended.
+func (s *sessions) note(id string, state *fold.State) bool {
+	if state.Session == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.live[id]
+	if state.Closed() {
+		if known != nil && !known.known() {
+			s.untold[id] = struct{}{}
+			close(known.told)
+		}
+		delete(s.live, id)
+		s.releaseLocked(state.Session.Root, id)
+		return true
+	}
+	l := &liveSession{SessionRecord: *state.Session, running: state.Claim != nil}
+	switch {
+	case known != nil:
+		l.told = known.told
+	case l.Parent != "":
+		l.told = make(chan struct{})
+	}
+	s.live[id] = l
+	s.holdLocked(state.Session.Root, id)
+	return known == nil
+}
+
+// told keeps that the parent of a session knows of it: from now on it is offered to executors. Before, it could end, and a crash could lose that its parent is to
+// be told.
+func (s *sessions) told(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.untold, id)
+	if l := s.live[id]; l != nil && !l.known() {
+		close(l.told)
+		s.hub.turns.alarm.set(id, parley.TimestampOf(s.hub.Now()))
+	}
+}
+
+// isUntold reports whether a session has ended before its parent knew of it.
+func (s *sessions) isUntold(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, untold := s.untold[id]
+	return untold
+}
+
+// mayRun reports whether a session, or any other conversation, may be taken by an executor as far as its parent goes.
+func (s *sessions) mayRun(id string) bool {
+	if !strings.HasPrefix(id, sessionPrefix) {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.live[id]
+	return l == nil || l.running || l.known()
+}
+
+var errUntold = &parley.Error{Err: parley.ErrUnavailable, Message: "the session has only just begun", Expected: "another try", RetryAfterMs: 100}
+
+// waitsForParent reports whether what its agent would do in a session comes too early. It is asked on the head, which may not be committed.
+func (s *sessions) waitsForParent(state *fold.State, from string) bool {
+	r := state.Session
+	if r == nil || r.Parent == "" || r.AgentID != from || state.Claim != nil || state.Closed() {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.live[state.ID]
+	return l == nil || !l.known()
+}
+
+// joined waits until the parent of a session knows of it, or the session has ended. One whose parent was closed meanwhile is stopped.
+func (s *sessions) joined(ctx context.Context, id string) error {
+	s.mu.Lock()
+	l := s.live[id]
+	s.mu.Unlock()
+	if l == nil || l.known() {
+		return nil
+	}
+	timer := time.NewTimer(parley.MaxWaitMs * time.Millisecond) // if it could not be written for so long, the session is there all the same
+	defer timer.Stop()
+	select {
+	case <-l.told:
+	case <-timer.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.hub.draining:
+		return errDraining
+	}
+	return nil
+}
+
+// recovered is told of every open conversation once after a start: what has ended while nobody looked is looked after.
+func (s *sessions) recovered(state *fold.State) {
+	for _, c := range state.Children {
+		s.errands.add(c.ID)
+	}
+}
+
+func (s *sessions) holdLocked(root, id string) {
+	if s.trees[root] == nil {
+		s.trees[root] = make(map[string]struct{}, 1)
+	}
+	s.trees[root][id] = struct{}{}
+}
+
+func (s *sessions) releaseLocked(root, id string) {
+	delete(s.trees[root], id)
+	if len(s.trees[root]) == 0 {
+		delete(s.trees, root)
+	}
+}
+
+// reserve takes a place in a tree for a session that is about to begin.
+func (s *sessions) reserve(root, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, held := s.trees[root][id]; !held && len(s.trees[root]) >= parley.MaxLiveSessions {
+		return &parley.Error{Err: parley.ErrTooLarge, Message: "too many sessions of one tree run at once", Expected: "at most 64 that have not ended", RetryAfterMs: 1000}
+	}
+	s.holdLocked(root, id)
+	return nil
+}
+
+// release gives a place back that reserve has taken, unless the session has begun.
+func (s *sessions) release(root, id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.live[id] == nil {
+		s.releaseLocked(root, id)
+	}
+}
+
+// look has every session looked after that waits for a runner to come.
+func (s *sessions) look() {
+	s.lookFor(func(l *liveSession) bool { return l.Deterministic() && l.Runner == nil })
+}
+
+// lookAt has the sessions of a runner looked after.
+func (s *sessions) lookAt(ref parley.RunnerRef) {
+	s.lookFor(func(l *liveSession) bool { return l.Runner != nil && *l.Runner == ref })
+}
+
+func (s *sessions) lookFor(wanted func(*liveSession) bool) {
+	s.mu.Lock()
+	var ids []string
+	for id, l := range s.live {
+		if wanted(l) {
+			ids = append(ids, id)
+		}
+	}
+	s.mu.Unlock()
+	for _, id := range ids {
+		s.errands.add(id)
+	}
+}
+
+// seat gives who a runner speaks as in a session of its own that runs; empty elsewhere.
+func (s *sessions) seat(conversation string, p *Principal) string {
+	if !strings.HasPrefix(conversation, sessionPrefix) {
+		return ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.live[conversation]
+	if l == nil || !l.running || l.Runner == nil || l.Runner.ParticipantID != p.AgentID {
+		return ""
+	}
+	return l.AgentID
+}
+
+// attend does what follows from the state of a conversation.
+func (s *sessions) attend(id string) error {
+	state, err := s.hub.stateOf(id)
+	if err != nil || !state.Exists() {
+		return err
+	}
+	if state.Session != nil {
+		if err := s.attendSession(&state); err != nil {
+			return err
+		}
+	}
+	if state.Closed() {
+		for _, c := range state.Children {
+			s.errands.add(c.ID)
+		}
+		return nil
+	}
+	if state.CallsBackTo() != "" {
+		return s.hub.callBack(&state)
+	}
+	return nil
+}
+
+func (s *sessions) attendSession(state *fold.State) error {
+	r := state.Session
+	if r.Parent != "" {
+		if over, err := s.attendParent(state); over || err != nil {
+			return err
+		}
+	}
+	switch {
+	case state.Closed() || !r.Deterministic():
+		return nil
+	case r.Runner == nil:
+		return s.bind(state)
+	case !s.hub.runners.has(*r.Runner):
+		end := fold.NoRunner
+		if state.Claim != nil {
+			end = fold.Interrupted
+		}
+		return s.end(state.ID, end)
+	case state.Claim == nil && !s.hub.runners.runs(*r.Runner, plainName(r.Agent)):
+		return s.end(state.ID, fold.NoRunner)
+	}
+	return nil
+}
+
+func (s *sessions) end(id string, how func() (parley.Outcome, string)) error {
+	o, text := how()
+	return s.hub.command(id, fold.Command{Verb: fold.EndSession, Outcome: &o, Detail: text})
+}
+
+// attendParent brings the log of a parent up to the state of its child. over is true when the child has ended. It is run by errands of the child only, never
+// twice at once: else a start could be told after the end.
+func (s *sessions) attendParent(state *fold.State) (over bool, err error) {
+	parent, err := s.hub.stateOf(state.Session.Parent)
+	if err != nil {
+		return false, err
+	}
+	if parent.Exists() && !parent.Closed() {
+		over, err = s.tellParent(state, parent.Child(state.ID) >= 0)
+		if !errors.Is(err, parley.ErrConversationClosed) {
+			return over, err
+		}
+	}
+	s.told(state.ID) // nobody will be
+	if state.Closed() {
+		return true, nil
+	}
+	o := parley.Outcome{Status: parley.OutcomeCanceled, Reason: parley.ReasonParentClosed}
+	return true, s.hub.command(state.ID, fold.Command{Verb: fold.EndSession, Outcome: &o, Detail: "The conversation out of which the session was started is closed."})
+}
+
+// tellParent tells an open parent of the start and the end of its child, as far as it does not know.
+func (s *sessions) tellParent(state *fold.State, known bool) (over bool, err error) {
+	r := state.Session
+	child := fold.Child{ID: state.ID, By: r.Caller, Agent: r.Agent, Mode: r.Mode}
+	if !known && (!state.Closed() || s.isUntold(state.ID)) {
+		if err := s.hub.command(r.Parent, fold.Command{Verb: fold.StartChild, Child: child}); err != nil {
+			return false, err
+		}
+		known = true
+	}
+	if known && state.Closed() {
+		if err := s.hub.command(r.Parent, fold.Command{Verb: fold.EndChild, Child: child, Status: state.SessionStatus()}); err != nil {
+			return true, err
+		}
+	}
+	s.told(state.ID)
+	return state.Closed(), nil
+}
+
+// bind gives a session to a runner that has what it demands, if there is one.
+func (s *sessions) bind(state *fold.State) error {
+	r := state.Session
+	name, runner, _ := strings.Cut(r.Agent, "@")
+	b, met := s.hub.runners.find(name, runner, r.Demands)
+	if b == nil || !met || !b.takes(s.hub, state) {
+		return nil
+	}
+	return s.hub.command(state.ID, fold.Command{Verb: fold.Bind, Runner: &b.runner.RunnerRef})
+}
+
+// command decides a command of the hub's own and waits for its answer.
+func (h *Hub) command(id string, cmd fold.Command) error {
+	c, err := h.pin(id)
+	if err != nil {
+		return err
+	}
+	cmd.From = parley.HubID
+	answered := make(chan error, 1)
+	c.do(&op{cmd: cmd, reply: func(_ *fold.Decision, err error) { answered <- err }})
+	return <-answered
+}
+
+// errUnread is wrapped by what stateOf gives for a conversation that cannot be read.
+var errUnread = errors.New("the conversation cannot be read")
+
+// stateOf gives the committed state of a conversation; its zero value for one that does not exist.
+func (h *Hub) stateOf(id string) (fold.State, error) {
+	c, err := h.pin(id)
+	if err != nil && !errors.Is(err, errDraining) {
+		err = fmt.Errorf("%w: %w", errUnread, err)
+	}
+	if err != nil {
+		return fold.State{}, err
+	}
+	defer h.unpin(c)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.durable, nil
+}
