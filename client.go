@@ -55,6 +55,13 @@ type Client interface {
 	CancelTurn(ctx context.Context, p *CancelTurnParams) (*SeqResult, error)
 
 	ListAgents(ctx context.Context, p *ListAgentsParams) (*ListAgentsResult, error)
+	// RegisterBlueprints says which deterministic agents the executor of this client runs. It fails with ErrValidationFailed without a registration, and
+	// is to be called again when RegisterExecutor yields Registered.
+	RegisterBlueprints(ctx context.Context, p *RegisterBlueprintsParams) (*RegisterBlueprintsResult, error)
+	// StartSession, with ModeSync, waits as long as p.TimeoutMs says. When ctx ends before, the session goes on; a call with the same ClientRequestID meets it.
+	StartSession(ctx context.Context, p *StartSessionParams) (*Session, error)
+	GetSession(ctx context.Context, p *GetSessionParams) (*Session, error)
+	StopSession(ctx context.Context, p *StopSessionParams) (*Session, error)
 
 	CreateToken(ctx context.Context, p *CreateTokenParams) (*CreateTokenResult, error)
 	ListTokens(ctx context.Context, p *ListTokensParams) (*ListTokensResult, error)

@@ -3,7 +3,6 @@ package rpc
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -107,10 +106,6 @@ func (c *call) allowed() error {
 // decode reads the params.
 func (c *call) decode(into any) error {
 	err := wire.Decode(c.params, into)
-	var p *wire.ParamError
-	if errors.As(err, &p) {
-		return laterParam(c.handler.name, p)
-	}
 	if err == nil && c.key != "" {
 		return withKey(into, c.key)
 	}

@@ -25,6 +25,8 @@ func (k *socket) tell(n parley.ExecutorNotification) {
 		frame = appendNotification(nil, parley.NotifyRequestTurn, n.RequestTurn)
 	case n.ClaimEnded != nil:
 		frame = appendNotification(nil, parley.NotifyClaimEnded, n.ClaimEnded)
+	case n.ClaimWaiting != nil:
+		frame = appendNotification(nil, parley.NotifyClaimWaiting, n.ClaimWaiting)
 	default:
 		return
 	}

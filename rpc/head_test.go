@@ -18,10 +18,12 @@ func TestHead(t *testing.T) {
 		if !strings.Contains(text, hashOf("file")) {
 			t.Fatal(text)
 		}
+		w.helper()
+		session := w.as("alice").begin(`{"agentName":"helper","prompt":"x","mode":"async_poll"}`).SessionID
 		targets := []string{"/rpc", "/livez", "/readyz", "/metrics", "/backup", "/openrpc.json", "/asyncapi.json"}
 		for _, m := range parley.Methods {
 			if path, ok := strings.CutPrefix(m.Route, "GET "); ok {
-				targets = append(targets, strings.NewReplacer("{conversationId}", "case", "{sha256}", hashOf("file")+"?conversationId=case", "/wait", "/wait?sinceSeq=0").Replace(path))
+				targets = append(targets, strings.NewReplacer("{conversationId}", "case", "{sessionId}", session, "{sha256}", hashOf("file")+"?conversationId=case", "/wait", "/wait?sinceSeq=0").Replace(path))
 			}
 		}
 		for _, target := range targets {

@@ -86,6 +86,10 @@ var matrixParams = map[string]string{
 	parley.MethodReleaseClaim:       `{"conversationId":"CONVERSATION","claimId":"CLAIM","outcome":"yield"}`,
 	parley.MethodCancelTurn:         `{"conversationId":"CONVERSATION","turn":1}`,
 	parley.MethodListAgents:         `{}`,
+	parley.MethodRegisterBlueprints: `{"blueprints":[]}`,
+	parley.MethodStartSession:       `{"agentName":"helper","prompt":"x","mode":"async_poll","parentConversationId":"CONVERSATION"}`,
+	parley.MethodGetSession:         `{"sessionId":"CONVERSATION"}`, // which is none: TestWhoSeesSessions has those that are
+	parley.MethodStopSession:        `{"sessionId":"CONVERSATION"}`,
 	parley.MethodCreateTicket:       `{"conversationId":"CONVERSATION"}`,
 	parley.MethodCreateToken:        `{"agentId":"AGENT"}`,
 	parley.MethodListTokens:         `{}`,
@@ -95,19 +99,23 @@ var matrixParams = map[string]string{
 
 // matrixRefusals are what a role is refused although it sees the conversation and has the scope.
 var matrixRefusals = map[string]map[string]string{
-	parley.MethodAddParticipant:    {"participant": "forbidden", "other participant": "forbidden", "no read": "forbidden"},
-	parley.MethodCloseConversation: {"participant": "forbidden", "other participant": "forbidden", "no read": "forbidden"},
-	parley.MethodSendMessage:       {"other participant": "not_your_turn", "creator": "forbidden", "admin": "forbidden"},
-	parley.MethodSendTrace:         {"other participant": "not_your_turn", "creator": "forbidden", "admin": "forbidden"},
-	parley.MethodSendDelta:         {"other participant": "not_your_turn", "creator": "forbidden", "admin": "forbidden"},
-	parley.MethodSendNote:          {"creator": "forbidden", "admin": "forbidden"},
-	parley.MethodPutAttachment:     {"creator": "forbidden", "admin": "forbidden"},
-	parley.MethodClaimTurn:         {"other participant": "not_your_turn", "creator": "forbidden"},
-	parley.MethodRenewClaim:        {"other participant": "claim_lost", "creator": "claim_lost"},
-	parley.MethodReleaseClaim:      {"other participant": "claim_lost", "creator": "claim_lost"},
-	parley.MethodCancelTurn:        {"participant": "forbidden", "other participant": "forbidden", "creator": "forbidden", "no read": "forbidden"},
-	parley.MethodUnsubscribe:       {"*": "not_found"},
-	parley.MethodRevokeToken:       {"*": "not_found"},
+	parley.MethodAddParticipant:     {"participant": "forbidden", "other participant": "forbidden", "no read": "forbidden"},
+	parley.MethodCloseConversation:  {"participant": "forbidden", "other participant": "forbidden", "no read": "forbidden"},
+	parley.MethodSendMessage:        {"other participant": "not_your_turn", "creator": "forbidden", "admin": "forbidden"},
+	parley.MethodSendTrace:          {"other participant": "not_your_turn", "creator": "forbidden", "admin": "forbidden"},
+	parley.MethodSendDelta:          {"other participant": "not_your_turn", "creator": "forbidden", "admin": "forbidden"},
+	parley.MethodSendNote:           {"creator": "forbidden", "admin": "forbidden"},
+	parley.MethodPutAttachment:      {"creator": "forbidden", "admin": "forbidden"},
+	parley.MethodClaimTurn:          {"other participant": "not_your_turn", "creator": "forbidden"},
+	parley.MethodRenewClaim:         {"other participant": "claim_lost", "creator": "claim_lost"},
+	parley.MethodReleaseClaim:       {"other participant": "claim_lost", "creator": "claim_lost"},
+	parley.MethodCancelTurn:         {"participant": "forbidden", "other participant": "forbidden", "creator": "forbidden", "no read": "forbidden"},
+	parley.MethodStartSession:       {"creator": "forbidden", "admin": "forbidden"},
+	parley.MethodRegisterBlueprints: {"*": "validation_failed"}, // no executor is registered
+	parley.MethodGetSession:         {"*": "not_found"},
+	parley.MethodStopSession:        {"*": "not_found"},
+	parley.MethodUnsubscribe:        {"*": "not_found"},
+	parley.MethodRevokeToken:        {"*": "not_found"},
 }
 
 // TestAuthorizationMatrix calls every method in every role on an own, a foreign and an absent conversation, at every door.
@@ -117,6 +125,7 @@ func TestAuthorizationMatrix(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := &matrix{t: t, world: newWorld(t, nil), role: role}
 				m.alice, m.carol, m.dave = m.world.as("alice"), m.world.as("carol"), m.world.as("dave")
+				m.world.helper()
 				m.scopes = func(parley.Scope) bool { return false }
 				if role.token != "" {
 					m.token = m.world.as("admin").token(role.token)

@@ -40,6 +40,7 @@ var handlers = table(map[string]handler{
 	parley.MethodRenewClaim:         write((*hub.Hub).RenewClaim, asJSON[parley.RenewClaimResult]),
 	parley.MethodReleaseClaim:       write((*hub.Hub).ReleaseClaim, asJSON[parley.EmptyResult]),
 	parley.MethodCancelTurn:         write((*hub.Hub).CancelTurn, seqResult),
+	parley.MethodRegisterBlueprints: write((*hub.Hub).RegisterBlueprints, asJSON[parley.RegisterBlueprintsResult]),
 	parley.MethodCreateToken:        writeNoted((*hub.Hub).CreateToken, asJSON[parley.CreateTokenResult], (*audit).tokenCreated),
 	parley.MethodRevokeToken:        writeNoted((*hub.Hub).RevokeToken, asJSON[parley.RevokeTokenResult], (*audit).tokensRevoked),
 	parley.MethodPutAttachment:      read(plain((*hub.Hub).PutAttachment)), // waits for the disk
@@ -54,6 +55,9 @@ var handlers = table(map[string]handler{
 	parley.MethodExplain:           read(gated(plain((*hub.Hub).Explain))),
 	parley.MethodGetAttachment:     read(gated(plain((*hub.Hub).GetAttachment))),
 	parley.MethodListAgents:        read(gated(plain((*hub.Hub).ListAgents))),
+	parley.MethodStartSession:      read(reader[parley.StartSessionParams, parley.Session](startSession)), // may wait
+	parley.MethodGetSession:        read(reader[parley.GetSessionParams, parley.Session](getSession)),
+	parley.MethodStopSession:       read(gated(reader[parley.StopSessionParams, parley.Session](stopSession))),
 	parley.MethodListTokens:        read(gated(plain((*hub.Hub).ListTokens))),
 	parley.MethodStats:             typed[parley.StatsParams, parley.Stats](handler{waits: true, serve: stats}),
 

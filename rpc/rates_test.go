@@ -48,7 +48,8 @@ func TestWriteRate(t *testing.T) {
 				t.Errorf("one too many, door %d: %q", i, got)
 			}
 		}
-		for _, method := range []string{parley.MethodSendMessage, parley.MethodSendDelta, parley.MethodCreateConversation, parley.MethodCreateToken, parley.MethodCreateTicket, parley.MethodPutAttachment} {
+		for _, method := range []string{parley.MethodSendMessage, parley.MethodSendDelta, parley.MethodCreateConversation, parley.MethodCreateToken, parley.MethodCreateTicket, parley.MethodPutAttachment,
+			parley.MethodRegisterBlueprints, parley.MethodStartSession, parley.MethodStopSession} {
 			r := parseReply(t, socket.call(method, `{}`))
 			if r.reason() != "rate_limited" || r.Error.Data.RetryAfterMs != 100 {
 				t.Errorf("%s: %+v", method, r.Error)

@@ -53,6 +53,7 @@ func (rt *route) created(a answer) (answer, error) {
 	var r struct {
 		Duplicate      bool   `json:"duplicate"`
 		ConversationID string `json:"conversationId"`
+		SessionID      string `json:"sessionId"`
 	}
 	if err := json.Unmarshal(a.body, &r); err != nil {
 		return answer{}, fmt.Errorf("read the result of %s: %w", rt.method.Name, err)
@@ -61,8 +62,11 @@ func (rt *route) created(a answer) (answer, error) {
 		return a, nil
 	}
 	a.status = http.StatusCreated
-	if rt.method.Name == parley.MethodCreateConversation {
+	switch rt.method.Name {
+	case parley.MethodCreateConversation:
 		a.header = http.Header{"Location": {"/conversations/" + r.ConversationID}}
+	case parley.MethodStartSession:
+		a.header = http.Header{"Location": {"/sessions/" + r.SessionID}}
 	}
 	return a, nil
 }

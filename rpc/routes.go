@@ -120,6 +120,7 @@ var wider = map[string]handler{
 var made = map[string]bool{
 	parley.MethodCreateConversation: true, parley.MethodAddParticipant: true, parley.MethodSendMessage: true, parley.MethodSendTrace: true,
 	parley.MethodSendNote: true, parley.MethodClaimTurn: true, parley.MethodPutAttachment: true, parley.MethodCreateToken: true, parley.MethodCreateTicket: true,
+	parley.MethodStartSession: true,
 }
 
 // route is a method over plain HTTP.
@@ -153,8 +154,12 @@ func newRoute(m parley.Method) *route {
 	}
 	for field := range rt.handler().params.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		rt.kinds[name] = field.Type.Kind()
-		if rt.verb != http.MethodPost && !inQuery(field.Type) {
+		t := field.Type
+		if t.Kind() == reflect.Pointer { // 0 is not the same as none
+			t = t.Elem()
+		}
+		rt.kinds[name] = t.Kind()
+		if rt.verb != http.MethodPost && !inQuery(t) {
 			panic(fmt.Sprintf("rpc: %s of %s cannot stand in a query", name, m.Name))
 		}
 	}

@@ -35,21 +35,25 @@ var fullParams = map[string]string{
 	parley.MethodExplain:           `{"conversationId":"CONVERSATION","seq":1}`,
 	parley.MethodSendMessage: `{"conversationId":"CONVERSATION","payload":{"text":"t","data":1,"schema":"s","tags":["t"],"attachments":[{"sha256":"SHA","name":"n","mediaType":"m/t"}]},
 		"finality":"conversation","turn":1,"afterSeq":1,"outcome":{"status":"failed","reason":"r"},"clientRequestId":"k"}`,
-	parley.MethodSendTrace:        `{"conversationId":"CONVERSATION","payload":{"kind":"k"},"turn":1,"clientRequestId":"k"}`,
-	parley.MethodSendNote:         `{"conversationId":"CONVERSATION","payload":{"schema":"s","tags":["t"],"data":1},"clientRequestId":"k"}`,
-	parley.MethodSendDelta:        `{"conversationId":"CONVERSATION","turn":1,"index":0,"text":"t"}`,
-	parley.MethodPutAttachment:    `{"conversationId":"CONVERSATION","data":"QUJD","name":"n","mediaType":"m/t"}`,
-	parley.MethodGetAttachment:    `{"conversationId":"CONVERSATION","sha256":"SHA","offset":1,"length":1}`,
-	parley.MethodRegisterExecutor: `{"executorId":"x","agents":["alice"],"mode":"pull","capacity":5,"graceMs":5000,"holding":["clm_1_x"]}`,
-	parley.MethodClaimTurn:        `{"conversationId":"CONVERSATION","turn":1}`,
-	parley.MethodRenewClaim:       `{"conversationId":"CONVERSATION","claimId":"clm_1_x"}`,
-	parley.MethodReleaseClaim:     `{"conversationId":"CONVERSATION","claimId":"clm_1_x","outcome":"yield","reason":"r"}`,
-	parley.MethodCancelTurn:       `{"conversationId":"CONVERSATION","turn":1,"reason":"r"}`,
-	parley.MethodListAgents:       `{}`,
-	parley.MethodCreateToken:      `{"agentId":"alice","agents":["bob"],"scopes":["read"],"conversations":["CONVERSATION"],"expiresInMs":5000}`,
-	parley.MethodListTokens:       `{"limit":1}`,
-	parley.MethodRevokeToken:      `{"tokenId":"absent"}`,
-	parley.MethodStats:            `{}`,
+	parley.MethodSendTrace:          `{"conversationId":"CONVERSATION","payload":{"kind":"k"},"turn":1,"clientRequestId":"k"}`,
+	parley.MethodSendNote:           `{"conversationId":"CONVERSATION","payload":{"schema":"s","tags":["t"],"data":1},"clientRequestId":"k"}`,
+	parley.MethodSendDelta:          `{"conversationId":"CONVERSATION","turn":1,"index":0,"text":"t"}`,
+	parley.MethodPutAttachment:      `{"conversationId":"CONVERSATION","data":"QUJD","name":"n","mediaType":"m/t"}`,
+	parley.MethodGetAttachment:      `{"conversationId":"CONVERSATION","sha256":"SHA","offset":1,"length":1}`,
+	parley.MethodRegisterExecutor:   `{"executorId":"x","agents":["alice"],"mode":"pull","capacity":5,"graceMs":5000,"holding":["clm_1_x"],"labels":{"a":"b"}}`,
+	parley.MethodRegisterBlueprints: `{"blueprints":[{"name":"alice","description":"d","parameters_schema":{},"output_schema":{},"params_via":"flags","timeout_ms":5000,"idempotent":true,"labels":{"a":"b"}}]}`,
+	parley.MethodStartSession:       `{"agentName":"helper","parameters":{"prompt":"p"},"mode":"async_poll","parentConversationId":"CONVERSATION","demands":{"a":"b"},"metadata":{},"timeoutMs":1,"clientRequestId":"k"}`,
+	parley.MethodGetSession:         `{"sessionId":"SESSION","timeoutMs":1,"progressSince":0}`,
+	parley.MethodStopSession:        `{"sessionId":"SESSION","reason":"r"}`,
+	parley.MethodClaimTurn:          `{"conversationId":"CONVERSATION","turn":1}`,
+	parley.MethodRenewClaim:         `{"conversationId":"CONVERSATION","claimId":"clm_1_x"}`,
+	parley.MethodReleaseClaim:       `{"conversationId":"CONVERSATION","claimId":"clm_1_x","outcome":"yield","reason":"r"}`,
+	parley.MethodCancelTurn:         `{"conversationId":"CONVERSATION","turn":1,"reason":"r"}`,
+	parley.MethodListAgents:         `{}`,
+	parley.MethodCreateToken:        `{"agentId":"alice","agents":["bob"],"scopes":["read"],"conversations":["CONVERSATION"],"expiresInMs":5000}`,
+	parley.MethodListTokens:         `{"limit":1}`,
+	parley.MethodRevokeToken:        `{"tokenId":"absent"}`,
+	parley.MethodStats:              `{}`,
 }
 
 // otherParams have the members that do not go with those of fullParams.
@@ -59,9 +63,13 @@ var otherParams = map[string][]string{
 		`{"conversationId":"CONVERSATION","payload":{"text":"t"},"finality":"turn","turnHint":{"next":"bob"}}`,
 		`{"conversationId":"CONVERSATION","payload":{"text":"t"},"finality":"turn","claimId":"clm_1_x"}`,
 	},
-	parley.MethodSendTrace:   {`{"conversationId":"CONVERSATION","payload":{"kind":"k"},"claimId":"clm_1_x"}`},
-	parley.MethodSendDelta:   {`{"conversationId":"CONVERSATION","turn":1,"claimId":"clm_1_x","index":0,"text":"t"}`},
-	parley.MethodClaimTurn:   {`{"conversationId":"CONVERSATION","claimId":"clm_1_x"}`},
+	parley.MethodSendTrace: {`{"conversationId":"CONVERSATION","payload":{"kind":"k"},"claimId":"clm_1_x"}`},
+	parley.MethodSendDelta: {`{"conversationId":"CONVERSATION","turn":1,"claimId":"clm_1_x","index":0,"text":"t"}`},
+	parley.MethodClaimTurn: {`{"conversationId":"CONVERSATION","claimId":"clm_1_x"}`},
+	parley.MethodStartSession: {
+		`{"agentName":"helper","prompt":"p","mode":"async_poll"}`,
+		`{"agentName":"helper","prompt":"p","resume":"SESSION"}`,
+	},
 	parley.MethodCreateToken: {`{"agentId":"alice","claim":{"conversationId":"CONVERSATION","claimId":"clm_1_x"}}`},
 }
 
@@ -78,7 +86,8 @@ var beyondSchemas = []string{
 	"participants[0].kind", "participant.kind", // agent and executor go with some
 	"policy.kind", "policy.moderator", ".next", ".when", "stopWhen",
 	"turnTimeoutMs", "maxClaimMs", // the one is at most the other
-	"agents", // different ones
+	"agents", "blueprints", // different ones
+	"parameters.prompt", // what the agent takes
 }
 
 // TestSchemasRefuseWhatTheHubRefuses puts many values in the place of each member of good params. What the schema refuses the hub
@@ -86,12 +95,16 @@ var beyondSchemas = []string{
 func TestSchemasRefuseWhatTheHubRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &bounder{t: t, world: newWorld(t, nil), schemas: published{t: t}, results: published{t: t, change: closed}}
+		b.world.helper()
 		for _, m := range rpc.ServedMethods() {
 			params, ok := fullParams[m.Name]
 			if !ok {
 				t.Fatalf("there are no full params for %s", m.Name)
 			}
 			b.method, b.alice = m.Name, b.world.as("alice")
+			if m.Name == parley.MethodRegisterBlueprints {
+				b.alice.must(parley.MethodRegisterExecutor, `{"executorId":"x","agents":[]}`)
+			}
 			for _, params := range append(otherParams[m.Name], params) {
 				b.member(m.Name, decodeJSON(t, []byte(params)), func(v any) any { return v })
 			}
@@ -144,7 +157,7 @@ func (b *bounder) member(path string, value any, whole func(any) any) {
 
 var candidateTexts = func() []string {
 	texts := []string{
-		"", "a", "hub", "cnv_a", "a b", "a\nb", "\u0085", "é", "-a", "_", ".", "a.b", "~a", "open", "round_robin", "none", "turn", "conversation",
+		"", "a", "hub", "cnv_a", "a b", "a\nb", "\u0085", "é", "ses_a", "-a", "_", ".", "a.b", "a@b", "~a", "open", "round_robin", "none", "turn", "conversation",
 		"human", "tool", "peer", "active", "closed", "completed", "canceled", "message", "trace", "system", "my_turn", "admin", "write", "self", "later",
 	}
 	for _, n := range []int{63, 127, 128, 255, 256, 1 << 10, 16 << 10} {
@@ -181,6 +194,11 @@ func (b *bounder) try(path string, params any) {
 		}
 		frame = strings.ReplaceAll(frame, "SHA", put.SHA256)
 	}
+	if strings.Contains(frame, "SESSION") {
+		ended := b.alice.begin(`{"agentName":"helper","prompt":"p","mode":"async_poll"}`).SessionID // nobody waits for it
+		b.alice.must(parley.MethodStopSession, fmt.Sprintf(`{"sessionId":%q}`, ended))
+		frame = strings.ReplaceAll(frame, "SESSION", ended)
+	}
 	frame = strings.ReplaceAll(frame, "CONVERSATION", id)
 	refused := b.schemas.check(b.method+".params", []byte(frame))
 	answer := parseReply(b.t, b.alice.call(b.method, frame))
@@ -192,6 +210,7 @@ func (b *bounder) try(path string, params any) {
 	reason := answer.reason()
 	hubRefuses := slices.Contains(byForm, reason)
 	known := slices.ContainsFunc(beyondSchemas, func(s string) bool { return strings.HasSuffix(path, s) })
+	known = known || strings.HasSuffix(path, "agentName") && strings.Contains(frame, "resume") // that of the session
 	switch {
 	case refused != nil && !hubRefuses:
 		b.t.Errorf("%s: the hub says %q, the schema refuses: %v\n%.300s", path, reason, refused, frame)

@@ -55,10 +55,12 @@ func formOnly(document any, params reflect.Type) any {
 			}
 		}
 	}
-	properties, _ := definitions[params.Name()]["properties"].(map[string]any)
-	for _, name := range []string{"payload", "metadata"} { // any JSON for the decoder
-		if p, ok := properties[name].(map[string]any); ok && p["$ref"] != "#/$defs/Note" {
-			properties[name] = true
+	for _, definition := range definitions {
+		properties, _ := definition["properties"].(map[string]any)
+		for _, name := range []string{"payload", "metadata", "parameters", "parameters_schema", "output_schema"} { // any JSON for the decoder
+			if p, ok := properties[name].(map[string]any); ok && p["$ref"] != "#/$defs/Note" {
+				properties[name] = true
+			}
 		}
 	}
 	return document
@@ -71,8 +73,10 @@ func formOf(p map[string]any, required bool) map[string]any {
 		zeroCounts = n <= 0
 	}
 	dropBounds(p)
-	if items, ok := p["items"].(map[string]any); ok {
-		dropBounds(items)
+	for _, keyword := range []string{"items", "additionalProperties"} {
+		if inner, ok := p[keyword].(map[string]any); ok {
+			dropBounds(inner)
+		}
 	}
 	switch {
 	case p["type"] == "integer":
@@ -87,7 +91,7 @@ func formOf(p map[string]any, required bool) map[string]any {
 }
 
 func dropBounds(p map[string]any) {
-	for _, keyword := range []string{"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "enum", "not", "if", "then", "allOf", "anyOf", "oneOf"} {
+	for _, keyword := range []string{"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "maxProperties", "propertyNames", "enum", "not", "if", "then", "allOf", "anyOf", "oneOf"} {
 		delete(p, keyword)
 	}
 	if p["contentEncoding"] == nil {
@@ -139,6 +143,12 @@ func drawField(t *rapid.T, field reflect.Type) any {
 			list = append(list, drawField(t, field.Elem()))
 		}
 		return list
+	case reflect.Map:
+		object := map[string]any{}
+		for range rapid.IntRange(0, 3).Draw(t, "members") {
+			object[rapid.SampledFrom([]string{"", "a", "id", "line\nbreak"}).Draw(t, "member")] = drawField(t, field.Elem())
+		}
+		return object
 	case reflect.Bool:
 		return rapid.Bool().Draw(t, "bool")
 	case reflect.Int, reflect.Int64:

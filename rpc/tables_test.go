@@ -85,10 +85,10 @@ func TestMethodsAreThoseOfTheProtocol(t *testing.T) {
 	}
 	compare(t, "the headings of methods", headings, served)
 
-	list, _, _ := strings.Cut(section(t, "15. Later"), "\n\n")
+	list, _, _ := strings.Cut(section(t, "17. Later"), "\n\n")
 	_, list, _ = strings.Cut(strings.ReplaceAll(list, "\n", " "), "by name: ")
 	if list == "" {
-		_, list, _ = strings.Cut(section(t, "15. Later"), "by name: ")
+		_, list, _ = strings.Cut(section(t, "17. Later"), "by name: ")
 		list, _, _ = strings.Cut(list, ".\n")
 		list = strings.ReplaceAll(list, "\n", " ")
 	}
@@ -115,13 +115,13 @@ func TestNotificationsAreThoseOfTheProtocol(t *testing.T) {
 	for _, r := range rows(section(t, "14. Notifications")) {
 		doc = append(doc, r[0])
 	}
-	code := []string{parley.NotifyEvent, parley.NotifyCaughtUp, parley.NotifyGuidance, parley.NotifyDelta, parley.NotifyRequestTurn, parley.NotifyClaimEnded, parley.NotifyClosing}
+	code := []string{parley.NotifyEvent, parley.NotifyCaughtUp, parley.NotifyGuidance, parley.NotifyDelta, parley.NotifyRequestTurn, parley.NotifyClaimEnded, parley.NotifyClaimWaiting, parley.NotifyClosing}
 	compare(t, "the table of notifications", doc, code)
 }
 
 // TestTranscriptsShowEverything: every method is called, every error provoked and every notification seen in some transcript.
 func TestTranscriptsShowEverything(t *testing.T) {
-	text := section(t, "16. Transcripts")
+	text := section(t, "18. Transcripts")
 	for _, m := range parley.Methods {
 		if !m.Later && !strings.Contains(text, fmt.Sprintf(`"method":%q`, m.Name)) {
 			t.Errorf("no transcript calls %s", m.Name)
@@ -132,7 +132,7 @@ func TestTranscriptsShowEverything(t *testing.T) {
 			t.Errorf("no transcript provokes %s", e.Reason())
 		}
 	}
-	for _, n := range []string{parley.NotifyEvent, parley.NotifyCaughtUp, parley.NotifyGuidance, parley.NotifyDelta, parley.NotifyRequestTurn, parley.NotifyClaimEnded, parley.NotifyClosing} {
+	for _, n := range []string{parley.NotifyEvent, parley.NotifyCaughtUp, parley.NotifyGuidance, parley.NotifyDelta, parley.NotifyRequestTurn, parley.NotifyClaimEnded, parley.NotifyClaimWaiting, parley.NotifyClosing} {
 		if !strings.Contains(text, fmt.Sprintf(`<-- {"jsonrpc":"2.0","method":%q`, n)) {
 			t.Errorf("no transcript shows the notification %s", n)
 		}

@@ -110,6 +110,10 @@ func createTicket(_ context.Context, c *call) {
 		return
 	}
 	k := &ticket{holder: c.principal, origin: strings.ToLower(q.Origin), ends: time.Now().Add(parley.TicketLifeMs * time.Millisecond)}
+	if c.principal.IsCommand() {
+		c.fail(parley.Refuse(parley.ErrForbidden, "the token of a command makes no tickets", ""))
+		return
+	}
 	var err error
 	if q.ConversationID != "" {
 		k.holder, err = c.server.hub.Narrow(c.principal, q.ConversationID)

@@ -40,6 +40,7 @@ type world struct {
 	transport *http.Transport
 	addr      string
 
+	mu      sync.Mutex // guards the field below
 	ids     map[string]int
 	secrets int
 }
@@ -72,6 +73,8 @@ func (w *world) start() {
 	w.hub, err = hub.Open(j, &hub.Options{
 		RootToken: devToken,
 		NewID: func(prefix string) string {
+			w.mu.Lock()
+			defer w.mu.Unlock()
 			w.ids[prefix]++
 			return fmt.Sprintf("%s%d", prefix, w.ids[prefix])
 		},

@@ -130,6 +130,9 @@ func (c *Client) attempt(ctx context.Context, enter entry, method string, body [
 		return nil, false, err
 	}
 	l, err := c.await(ctx, s)
+	if err == nil && unnamed[method] {
+		err = c.settle(ctx, s, l)
+	}
 	if err != nil {
 		release()
 		return nil, false, err

@@ -170,3 +170,19 @@ func (c counting) RevokeToken(ctx context.Context, p *parley.RevokeTokenParams) 
 func (c counting) Stats(ctx context.Context, p *parley.StatsParams) (*parley.Stats, error) {
 	return counted(c, ctx, parley.MethodStats, c.Client.Stats, p)
 }
+
+func (c counting) RegisterBlueprints(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult, error) {
+	return counted(c, ctx, parley.MethodRegisterBlueprints, c.Client.RegisterBlueprints, p)
+}
+
+func (c counting) StartSession(ctx context.Context, p *parley.StartSessionParams) (*parley.Session, error) {
+	return counted(c, ctx, parley.MethodStartSession, c.Client.StartSession, p)
+}
+
+func (c counting) GetSession(ctx context.Context, p *parley.GetSessionParams) (*parley.Session, error) {
+	return counted(c, ctx, parley.MethodGetSession, c.Client.GetSession, p)
+}
+
+func (c counting) StopSession(ctx context.Context, p *parley.StopSessionParams) (*parley.Session, error) {
+	return counted(c, ctx, parley.MethodStopSession, c.Client.StopSession, p)
+}

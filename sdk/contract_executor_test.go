@@ -167,7 +167,8 @@ func TestContractBadRegistrations(t *testing.T) {
 	}{
 		"no executorId":   {func(p *parley.RegisterExecutorParams) { p.ExecutorID = "" }, parley.ErrValidationFailed},
 		"odd executorId":  {func(p *parley.RegisterExecutorParams) { p.ExecutorID = "a b" }, parley.ErrValidationFailed},
-		"no agents":       {func(p *parley.RegisterExecutorParams) { p.Agents = []string{} }, parley.ErrValidationFailed},
+		"labels":          {func(p *parley.RegisterExecutorParams) { p.Labels = map[string]string{"": "x"} }, parley.ErrValidationFailed},
+		"odd label":       {func(p *parley.RegisterExecutorParams) { p.Labels = map[string]string{"\xff": "x"} }, nil},
 		"many agents":     {func(p *parley.RegisterExecutorParams) { p.Agents = slices.Repeat([]string{"a"}, 65) }, parley.ErrValidationFailed},
 		"foreign agent":   {func(p *parley.RegisterExecutorParams) { p.Agents = []string{"b"} }, parley.ErrForbidden},
 		"no mode":         {func(p *parley.RegisterExecutorParams) { p.Mode = "poll" }, parley.ErrValidationFailed},

@@ -230,6 +230,36 @@ var methodCases = map[string]func(s *scene){
 			s.Errorf("%+v, %v", got, err)
 		}
 	},
+	parley.MethodRegisterBlueprints: func(s *scene) {
+		told := s.register(s.a, &parley.RegisterExecutorParams{ExecutorID: "x", Agents: []string{}}, nil)
+		told.next()
+		r, err := s.a.RegisterBlueprints(s.Context(), &parley.RegisterBlueprintsParams{Blueprints: []parley.Blueprint{echo}})
+		if err != nil || len(r.Agents) != 1 || r.Agents[0] != (parley.RegisteredBlueprint{Name: "echo", AgentName: "echo"}) {
+			s.Errorf("%+v, %v", r, err)
+		}
+	},
+	parley.MethodStartSession: func(s *scene) {
+		s.runner(echoed)
+		if got := s.start(s.b, parley.StartSessionParams{AgentName: "echo"}); got.Status != parley.SessionCompleted || string(got.Result.ResultData) != `{"n":7}` {
+			s.Errorf("%+v", got)
+		}
+	},
+	parley.MethodGetSession: func(s *scene) {
+		s.runner(echoed)
+		started := s.start(s.b, parley.StartSessionParams{AgentName: "echo", Mode: parley.ModeAsyncPoll})
+		got, err := s.b.GetSession(s.Context(), &parley.GetSessionParams{SessionID: started.SessionID, TimeoutMs: 20_000})
+		if err != nil || got.Status != parley.SessionCompleted || got.Result == nil {
+			s.Errorf("%+v, %v", got, err)
+		}
+	},
+	parley.MethodStopSession: func(s *scene) {
+		s.runner(when(s.T, nil, echoed))
+		started := s.start(s.b, parley.StartSessionParams{AgentName: "echo", Mode: parley.ModeAsyncPoll})
+		got, err := s.b.StopSession(s.Context(), &parley.StopSessionParams{SessionID: started.SessionID})
+		if err != nil || got.Status != parley.SessionStopped || got.Reason != parley.ReasonStopped {
+			s.Errorf("%+v, %v", got, err)
+		}
+	},
 	parley.MethodCreateToken: func(s *scene) {
 		token, err := s.a.CreateToken(s.Context(), &parley.CreateTokenParams{AgentID: "a", Scopes: []parley.Scope{parley.ScopeRead}})
 		if err != nil || !strings.HasPrefix(token.Token, "plt_") || token.TokenID == "" {

@@ -56,6 +56,14 @@ func TestContractNilParams(t *testing.T) {
 		refused("createToken", err)
 		_, err = s.a.RevokeToken(ctx, nil)
 		refused("revokeToken", err)
+		_, err = s.a.RegisterBlueprints(ctx, nil)
+		refused("registerBlueprints", err)
+		_, err = s.a.StartSession(ctx, nil)
+		refused("startSession", err)
+		_, err = s.a.GetSession(ctx, nil)
+		refused("getSession", err)
+		_, err = s.a.StopSession(ctx, nil)
+		refused("stopSession", err)
 		for _, err := range s.a.RegisterExecutor(ctx, nil, nil) {
 			refused("registerExecutor", err)
 		}

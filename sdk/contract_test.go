@@ -122,6 +122,11 @@ func TestContractErrors(t *testing.T) {
 		parley.ErrValidationFailed: func(s *scene) error {
 			return send(s, s.a, func(p *parley.SendMessageParams) { p.Finality = "maybe" })
 		},
+		parley.ErrParameters: func(s *scene) error {
+			s.runner(echoed)
+			_, err := s.a.StartSession(s.Context(), &parley.StartSessionParams{AgentName: "echo", Parameters: json.RawMessage(`{"n":"seven"}`)})
+			return err
+		},
 		parley.ErrForbidden: func(s *scene) error {
 			_, err := s.door.client(s.T, s.hub, "a", parley.ScopeRead).CreateConversation(s.Context(), ab())
 			return err

@@ -27,8 +27,8 @@ type Client struct {
 	o       Options
 	agentID string
 
-	registering atomic.Bool           // a loop over a registration is under way
-	claiming    registration.Claiming // what the next registration holds besides what its caller says
+	executor atomic.Pointer[executor] // whose loop is under way; nil while there is none
+	claiming registration.Claiming    // what the next registration holds besides what its caller says
 
 	life context.Context // ends by Close, or when the hub refuses the token; its cause says which
 	end  context.CancelCauseFunc

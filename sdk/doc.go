@@ -20,6 +20,10 @@
 //     ended a claim in between is told by that, and by renewClaim. All calls but waits go on the same socket as the registration.
 //   - claimTurn with a claimId and renewClaim are repeated as other writes are. releaseClaim that was repeated and finds the claim gone has done its work;
 //     cancelTurn is not repeated: a broken connection is [parley.ErrOutcomeUnknown].
+//   - What can name no claim, such as a read or startSession, waits on a new connection until the registration stands there, at most 5 s: only then does the
+//     hub know again for whom the client speaks.
+//   - startSession carries a key as other writes do: over any number of reconnects, and restarts of the hub, it starts one session and waits for its end.
+//     stopSession is repeated. registerBlueprints is not: it belongs to one registration, and its caller makes it again after the next.
 //   - A token that is refused on a reconnect is final: from then on every call fails with that error.
 //   - [Client.Close] ends all calls and waits for all goroutines.
 //

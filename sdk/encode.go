@@ -41,6 +41,12 @@ func isUTF8(v reflect.Value) bool {
 				return false
 			}
 		}
+	case reflect.Map:
+		for key, element := range v.Seq2() {
+			if !isUTF8(key) || !isUTF8(element) {
+				return false
+			}
+		}
 	case reflect.Slice, reflect.Array:
 		for i := range v.Len() {
 			if !isUTF8(v.Index(i)) {

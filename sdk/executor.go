@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync/atomic"
 	"time"
 
 	"github.com/parleyhub/parley"
@@ -40,11 +41,12 @@ func (c *Client) RegisterExecutor(
 func (c *Client) execute(
 	ctx context.Context, p parley.RegisterExecutorParams, holding func() []string, yield func(parley.ExecutorNotification, error) bool,
 ) error {
-	if !c.registering.CompareAndSwap(false, true) {
+	r := &executor{c: c, params: p, holding: holding, notices: registration.NewNotices(p.Capacity), over: make(chan struct{})}
+	if !c.executor.CompareAndSwap(nil, r) {
 		return errRegistered
 	}
-	defer c.registering.Store(false)
-	r := &executor{c: c, params: p, holding: holding, notices: registration.NewNotices(p.Capacity)}
+	defer c.executor.Store(nil)
+	defer close(r.over)
 	defer r.withdraw()
 	for {
 		registered, err := r.register(ctx)
@@ -67,6 +69,9 @@ type executor struct {
 	holding func() []string
 	notices *registration.Notices
 	link    *link // where it is registered, or may be; nil before the first attempt
+
+	stands atomic.Pointer[link] // where it was registered last
+	over   chan struct{}        // closed when the loop has ended
 }
 
 // register registers when there is a connection.
@@ -81,6 +86,8 @@ func (r *executor) register(ctx context.Context) (*parley.RegisterExecutorResult
 		l.listen(r.notices)
 		registered, err := r.say(ctx, r.params)
 		if err == nil {
+			r.stands.Store(l)
+			l.known()
 			return registered, nil
 		}
 		if c.hasEnded(ctx, err) || !errors.Is(err, wire.ErrBroken) && !passes(err) {
@@ -90,6 +97,38 @@ func (r *executor) register(ctx context.Context) (*parley.RegisterExecutorResult
 			return nil, err
 		}
 	}
+}
+
+// unnamed are the methods that cannot name a claim: whoever works under one is its participant by the connection alone, on which it is held.
+var unnamed = map[string]bool{
+	parley.MethodGetConversation: true, parley.MethodTail: true, parley.MethodWaitForChange: true, parley.MethodGetUpdates: true, parley.MethodGetGuidance: true,
+	parley.MethodExplain: true, parley.MethodSendNote: true, parley.MethodPutAttachment: true, parley.MethodGetAttachment: true,
+	parley.MethodStartSession: true, parley.MethodGetSession: true, parley.MethodStopSession: true,
+}
+
+// settleTimeout bounds how long such a call waits for the registration: a loop that makes it itself cannot go on meanwhile.
+const settleTimeout = 5 * time.Second
+
+// settle waits, on a connection that is new, until the executor of this client is registered there: before that the hub does not know which claims are held on it.
+func (c *Client) settle(ctx context.Context, s *session, l *link) error {
+	r := c.executor.Load()
+	if r == nil || s != c.first() {
+		return nil
+	}
+	timer := time.NewTimer(settleTimeout)
+	defer timer.Stop()
+	select {
+	case <-l.registered:
+	case <-l.lost: // as the call will find
+	case <-r.over:
+	case <-timer.C:
+		l.known() // not once more
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.life.Done():
+		return context.Cause(c.life)
+	}
+	return nil
 }
 
 // passes reports whether a refusal of a registration is one that waiting helps.

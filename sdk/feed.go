@@ -130,6 +130,10 @@ func (l *link) notify(method string, params json.RawMessage) error {
 		var p parley.ClaimEndedNotification
 		err := json.Unmarshal(params, &p)
 		return l.tell(err, method, parley.ExecutorNotification{ClaimEnded: &p})
+	case parley.NotifyClaimWaiting:
+		var p parley.ClaimWaitingNotification
+		err := json.Unmarshal(params, &p)
+		return l.tell(err, method, parley.ExecutorNotification{ClaimWaiting: &p})
 	case parley.NotifyClosing:
 		var p parley.ClosingNotification
 		if err := json.Unmarshal(params, &p); err != nil {

@@ -19,9 +19,11 @@ type link struct {
 	peer    *wire.Peer
 	agentID string
 
-	lost  chan struct{} // closed when the reader has ended
-	drops chan struct{} // a token: there is something in drop
-	wg    sync.WaitGroup
+	lost       chan struct{} // closed when the reader has ended
+	drops      chan struct{} // a token: there is something in drop
+	registered chan struct{} // closed by known
+	known      func()        // says that the executor was registered here, or that nobody waits for that any more
+	wg         sync.WaitGroup
 
 	mu       sync.Mutex            // guards the fields below
 	feeds    map[string]*feed      // by subscription
@@ -39,7 +41,8 @@ func (c *Client) dialLink(ctx context.Context) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &link{c: c, lost: make(chan struct{}), drops: make(chan struct{}, 1), feeds: map[string]*feed{}}
+	l := &link{c: c, lost: make(chan struct{}), drops: make(chan struct{}, 1), registered: make(chan struct{}), feeds: map[string]*feed{}}
+	l.known = sync.OnceFunc(func() { close(l.registered) })
 	l.peer = wire.NewPeer(stream, wire.PeerOptions{Notify: l.notify, Ended: l.end, Logger: c.o.Logger})
 	l.wg.Go(l.keep)
 	l.wg.Go(l.tidy)

@@ -106,6 +106,9 @@ func (c *Client) subscribe(ctx context.Context, s *session, p parley.SubscribePa
 			return nil, nil, err
 		}
 		l, err := c.await(ctx, s)
+		if err == nil {
+			err = c.settle(ctx, s, l)
+		}
 		if err != nil {
 			release()
 			return nil, nil, err

@@ -10,7 +10,8 @@ import (
 
 // Notices wait for the loop over a registration. Adding never blocks, and what waits is bounded: an offer takes the place of an older one to the same
 // participant; one more than the executor's capacity takes that of the oldest, whose turn has gone to somebody else, as no more than that are offered
-// at once; and of the ends of claims the last [parley.MaxHolding] are kept: who holds an older one is told claim_lost when it is renewed.
+// at once; of the ends of claims the last [parley.MaxHolding] are kept: who holds an older one is told claim_lost when it is renewed; and whether a turn
+// waits takes the place of what was said of that claim before, for the last [parley.MaxHolding] claims.
 type Notices struct {
 	capacity int
 	wake     chan struct{} // a token: there is something
@@ -18,6 +19,7 @@ type Notices struct {
 	mu     sync.Mutex // guards the fields below
 	items  list.List  // of parley.ExecutorNotification, in the order in which they came
 	offers map[seat]*list.Element
+	waits  map[string]*list.Element // by claim
 	ends   int
 }
 
@@ -26,7 +28,7 @@ type seat struct{ conversation, participant string }
 
 // NewNotices makes them for an executor of a capacity; 0 is the default one.
 func NewNotices(capacity int) *Notices {
-	n := &Notices{wake: make(chan struct{}, 1), offers: map[seat]*list.Element{}}
+	n := &Notices{wake: make(chan struct{}, 1), offers: map[seat]*list.Element{}, waits: map[string]*list.Element{}}
 	n.capacity = min(max(cmp.Or(capacity, parley.DefaultCapacity), 1), parley.MaxCapacity)
 	return n
 }
@@ -44,6 +46,8 @@ func (n *Notices) Add(x parley.ExecutorNotification) {
 			n.dropLocked(func(x parley.ExecutorNotification) bool { return x.ClaimEnded != nil })
 		}
 		n.items.PushBack(x)
+	case x.ClaimWaiting != nil:
+		n.waitingLocked(x.ClaimWaiting.ClaimID, x)
 	default:
 		n.items.PushBack(x)
 	}
@@ -64,6 +68,17 @@ func (n *Notices) offerLocked(of seat, x parley.ExecutorNotification) {
 	n.offers[of] = n.items.PushBack(x)
 }
 
+func (n *Notices) waitingLocked(claim string, x parley.ExecutorNotification) {
+	if older, ok := n.waits[claim]; ok {
+		n.items.Remove(older)
+		delete(n.waits, claim)
+	}
+	if len(n.waits) >= parley.MaxHolding {
+		n.dropLocked(func(x parley.ExecutorNotification) bool { return x.ClaimWaiting != nil })
+	}
+	n.waits[claim] = n.items.PushBack(x)
+}
+
 // dropLocked takes the oldest of a kind out.
 func (n *Notices) dropLocked(kind func(parley.ExecutorNotification) bool) {
 	for e := n.items.Front(); e != nil; e = e.Next() {
@@ -74,6 +89,9 @@ func (n *Notices) dropLocked(kind func(parley.ExecutorNotification) bool) {
 		n.items.Remove(e)
 		if x.RequestTurn != nil {
 			delete(n.offers, seat{x.RequestTurn.ConversationID, x.RequestTurn.AgentID})
+		}
+		if x.ClaimWaiting != nil {
+			delete(n.waits, x.ClaimWaiting.ClaimID)
 		}
 		return
 	}
@@ -92,6 +110,7 @@ func (n *Notices) Take() []parley.ExecutorNotification {
 	}
 	n.items.Init()
 	clear(n.offers)
+	clear(n.waits)
 	n.ends = 0
 	return all
 }

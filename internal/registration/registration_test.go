@@ -17,12 +17,19 @@ func ended(n int) parley.ExecutorNotification {
 	return parley.ExecutorNotification{ClaimEnded: &parley.ClaimEndedNotification{ClaimID: fmt.Sprint("clm_", n)}}
 }
 
+func waits(n int, waiting bool) parley.ExecutorNotification {
+	return parley.ExecutorNotification{ClaimWaiting: &parley.ClaimWaitingNotification{ClaimID: fmt.Sprint("clm_", n), Waiting: waiting}}
+}
+
 func claims(n *registration.Notices) []string {
 	var ids []string
 	for _, x := range n.Take() {
-		if x.RequestTurn != nil {
+		switch {
+		case x.RequestTurn != nil:
 			ids = append(ids, "offer "+x.RequestTurn.ClaimID)
-		} else {
+		case x.ClaimWaiting != nil:
+			ids = append(ids, fmt.Sprint("waits ", x.ClaimWaiting.Waiting, " ", x.ClaimWaiting.ClaimID))
+		default:
 			ids = append(ids, "end "+x.ClaimEnded.ClaimID)
 		}
 	}
@@ -80,6 +87,28 @@ func TestNoticesAreBounded(t *testing.T) {
 		if got := len(n.Take()); got != want {
 			t.Errorf("capacity %d keeps %d", capacity, got)
 		}
+	}
+}
+
+// TestWaitingIsTheLatest: of whether a claim's turn waits the last word is kept, at the end, and of all claims no more than can be held.
+func TestWaitingIsTheLatest(t *testing.T) {
+	n := registration.NewNotices(1)
+	for _, x := range []parley.ExecutorNotification{waits(1, true), waits(2, true), offer("c", 3), waits(1, false), ended(2)} {
+		n.Add(x)
+	}
+	if got, want := claims(n), []string{"waits true clm_2", "offer clm_3", "waits false clm_1", "end clm_2"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	n.Add(waits(1, true))
+	if got := claims(n); !slices.Equal(got, []string{"waits true clm_1"}) {
+		t.Errorf("after a look: %v", got)
+	}
+	for i := range parley.MaxHolding + 5 {
+		n.Add(waits(i, true))
+	}
+	n.Add(waits(0, false)) // forgotten, so it is a new one
+	if got := claims(n); len(got) != parley.MaxHolding || got[0] != "waits true clm_6" || got[len(got)-1] != "waits false clm_0" {
+		t.Errorf("%d, from %s to %s", len(got), got[0], got[len(got)-1])
 	}
 }
 

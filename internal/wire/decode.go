@@ -22,8 +22,6 @@ const MaxInteger = 1<<53 - 1
 type ParamError struct {
 	// Path names the param, such as participants[1].kind; empty means the params as a whole.
 	Path string
-	// Unknown is true when there is no such param.
-	Unknown bool
 
 	refusal *parley.Error
 }
@@ -80,6 +78,8 @@ func (d decoder) value(p *plan, v reflect.Value) *ParamError {
 		return d.object(p, v)
 	case shapeList:
 		return d.list(p, v)
+	case shapeMap:
+		return d.table(p, v)
 	}
 	raw, err := d.ReadValue()
 	if err != nil {
@@ -162,6 +162,27 @@ func (d decoder) list(p *plan, v reflect.Value) *ParamError {
 	return d.close()
 }
 
+// table decodes an object whose members have any name.
+func (d decoder) table(p *plan, v reflect.Value) *ParamError {
+	if err := d.open(p, '{'); err != nil {
+		return err
+	}
+	v.Set(reflect.MakeMap(v.Type()))
+	for d.PeekKind() != '}' {
+		raw, err := d.ReadValue()
+		if err != nil {
+			return d.syntax(err)
+		}
+		name, _ := jsontext.AppendUnquote(nil, raw)
+		element := reflect.New(v.Type().Elem()).Elem()
+		if err := d.value(p.element, element); err != nil {
+			return err
+		}
+		v.SetMapIndex(reflect.ValueOf(string(name)), element)
+	}
+	return d.close()
+}
+
 func (d decoder) object(p *plan, v reflect.Value) *ParamError {
 	if err := d.open(p, '{'); err != nil {
 		return err
@@ -218,9 +239,7 @@ func (d decoder) member(p *plan) (int, *ParamError) {
 	if i, ok := p.names[string(name)]; ok {
 		return i, nil
 	}
-	e := paramError(d.path(), "is not a param of this method", p.resembling(string(name)))
-	e.Unknown = true
-	return 0, e
+	return 0, paramError(d.path(), "is not a param of this method", p.resembling(string(name)))
 }
 
 func (d decoder) missing(p *plan, missing uint64) *ParamError {
@@ -288,10 +307,11 @@ const (
 	shapeBool
 	shapeRaw
 	shapeBytes
+	shapeMap
 )
 
 func (s shape) String() string {
-	return [...]string{"an object", "an array", "a string", "an integer", "true or false", "any JSON value", "a string of base64"}[s]
+	return [...]string{"an object", "an array", "a string", "an integer", "true or false", "any JSON value", "a string of base64", "an object"}[s]
 }
 
 // zero names the zero value of a string or an integer.
@@ -354,6 +374,8 @@ func makePlan(t reflect.Type) *plan {
 		default:
 			p.element = makePlan(p.typ.Elem())
 		}
+	case reflect.Map:
+		p.shape, p.element = shapeMap, makePlan(p.typ.Elem())
 	case reflect.String:
 		p.shape = shapeText
 	case reflect.Int, reflect.Int64:

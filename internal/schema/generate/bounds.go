@@ -20,6 +20,7 @@ const maxInteger = 1<<53 - 1
 const (
 	conversationPattern = `^[A-Za-z0-9_-]{1,64}$`
 	participantPattern  = `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`
+	agentPattern        = `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}(@[A-Za-z0-9][A-Za-z0-9._-]{0,63})?$`
 	sha256Pattern       = `^[0-9a-f]{64}$`
 	claimPattern        = `^clm_[0-9]+_`
 	// linePattern is text without control characters.
@@ -70,13 +71,33 @@ var bounds = map[string]bound{
 	"ReleaseClaimParams.ClaimID": claim,
 
 	"RegisterExecutorParams.ExecutorID": participant,
-	"RegisterExecutorParams.Agents":     each(1, parley.MaxExecutorAgents, participant),
+	"RegisterExecutorParams.Agents":     each(0, parley.MaxExecutorAgents, participant),
 	"RegisterExecutorParams.Capacity":   between(1, parley.MaxCapacity),
 	"RegisterExecutorParams.GraceMs":    between(parley.MinGraceMs, parley.MaxGraceMs),
 	"RegisterExecutorParams.Holding":    items(0, parley.MaxHolding),
+	"RegisterExecutorParams.Labels":     labels,
 	"ReleaseClaimParams.Reason":         line(1, parley.MaxReasonBytes),
 	"CancelTurnParams.Turn":             between(1, maxInteger),
 	"CancelTurnParams.Reason":           line(1, parley.MaxReasonBytes),
+
+	"RegisterBlueprintsParams.Blueprints": items(0, parley.MaxBlueprints),
+	"Blueprint.Name":                      participant,
+	"Blueprint.Description":               text(1, parley.MaxAgentDescriptionBytes),
+	"Blueprint.ParametersSchema":          object,
+	"Blueprint.OutputSchema":              object,
+	"Blueprint.TimeoutMs":                 between(parley.MinDurationMs, parley.MaxSessionTimeoutMs),
+	"Blueprint.Labels":                    labels,
+
+	"StartSessionParams.AgentName":       agentName,
+	"StartSessionParams.Parameters":      object,
+	"StartSessionParams.Demands":         labels,
+	"StartSessionParams.TimeoutMs":       between(0, maxInteger),
+	"StartSessionParams.Metadata":        object,
+	"StartSessionParams.Resume":          conversation,
+	"StartSessionParams.ClientRequestID": line(1, parley.MaxKeyBytes),
+	"GetSessionParams.TimeoutMs":         between(0, maxInteger),
+	"GetSessionParams.ProgressSince":     between(0, maxInteger),
+	"StopSessionParams.Reason":           line(1, parley.MaxReasonBytes),
 
 	"GetConversationParams.SinceSeq": between(0, maxInteger),
 	"GetConversationParams.Limit":    between(1, parley.MaxPage),
@@ -121,6 +142,7 @@ var payloadBounds = map[string]bound{
 	"Message.schema":       line(1, parley.MaxTagBytes),
 	"Message.tags":         tags,
 	"Message.attachments":  items(1, parley.MaxMessageAttachments),
+	"Message.parameters":   object,
 	"Attachment.sha256":    pattern(sha256Pattern),
 	"Attachment.name":      line(1, parley.MaxNameBytes),
 	"Attachment.mediaType": line(1, parley.MaxMediaTypeBytes),
@@ -168,6 +190,12 @@ func participant(s *jsonschema.Schema) {
 	s.Not = &jsonschema.Schema{Const: parley.HubID}
 }
 
+// agentName is an id like a participant's, perhaps with that of a runner.
+func agentName(s *jsonschema.Schema) {
+	pattern(agentPattern)(s)
+	s.Not = &jsonschema.Schema{Pattern: "^" + parley.HubID + "(@|$)|@" + parley.HubID + "$"}
+}
+
 func conversation(s *jsonschema.Schema) { pattern(conversationPattern)(s) }
 
 // claim is the id of a claim.
@@ -176,10 +204,10 @@ func claim(s *jsonschema.Schema) {
 	pattern(claimPattern)(s)
 }
 
-// newConversation is an id that a caller may choose: the hub makes those with cnv_.
+// newConversation is an id that a caller may choose: the hub makes those with cnv_ and ses_.
 func newConversation(s *jsonschema.Schema) {
 	conversation(s)
-	s.Not = &jsonschema.Schema{Pattern: "^cnv_"}
+	s.Not = &jsonschema.Schema{Pattern: "^(cnv|ses)_"}
 }
 
 // items bounds the length of an array; most 0 is no bound.
@@ -204,3 +232,11 @@ func each(least, most int, b bound) bound {
 func tags(s *jsonschema.Schema) { each(0, parley.MaxTags, line(1, parley.MaxTagBytes))(s) }
 
 func object(s *jsonschema.Schema) { s.Type = "object" }
+
+// labels are names and what they stand for.
+func labels(s *jsonschema.Schema) {
+	s.MaxProperties = size(parley.MaxLabels)
+	s.PropertyNames = &jsonschema.Schema{}
+	line(1, parley.MaxLabelBytes)(s.PropertyNames)
+	line(0, parley.MaxLabelBytes)(s.AdditionalProperties)
+}

@@ -35,6 +35,7 @@ func sent() []reflect.Type {
 		reflect.TypeFor[parley.WireError](), reflect.TypeFor[parley.Event](),
 		reflect.TypeFor[parley.TailResult](), reflect.TypeFor[parley.WaitForChangeResult](),
 		reflect.TypeFor[parley.Message](), reflect.TypeFor[parley.Trace](), reflect.TypeFor[parley.System](),
+		reflect.TypeFor[parley.Callbacks](),
 	}
 	for _, n := range notifications {
 		types = append(types, reflect.TypeOf(n.params))

@@ -3,6 +3,7 @@ package generate
 import (
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/invopop/jsonschema"
 
@@ -23,6 +24,9 @@ func (d *definitions) addErrors() {
 	reason := d.property("ErrorData", "reason")
 	reason.Type, reason.AnyOf = "", known(reasons...).AnyOf
 
+	d.inErrors("ValidationData")
+	delete(d.schemas, "ValidationFailure")
+
 	word := func(description string) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "string", Description: description}
 	}
@@ -38,6 +42,17 @@ func (d *definitions) addErrors() {
 	problem.Required = append(problem.Required, data.Required...)
 	problem.Description = "An error over plain HTTP: application/problem+json (RFC 9457)."
 	d.schemas["Problem"] = problem
+}
+
+// inErrors makes optional what only some errors have: the members of a struct that ErrorData embeds, which is nothing by itself.
+func (d *definitions) inErrors(name string) {
+	data, some := d.schemas["ErrorData"], d.schemas[name]
+	data.Required = slices.DeleteFunc(data.Required, func(r string) bool { return slices.Contains(some.Required, r) })
+	for p := some.Properties.Oldest(); p != nil; p = p.Next() {
+		told := d.property("ErrorData", p.Key)
+		told.Description = strings.TrimSpace(told.Description + " With parameter_validation_failed.")
+	}
+	delete(d.schemas, name)
 }
 
 // Every method can be refused so.
@@ -61,7 +76,8 @@ func (d *definitions) refusals(m Method) []parley.ErrorRow {
 			can = append(can, errs...)
 		}
 	}
-	add(takes("conversationId", "conversations", "subscriptionId", "tokenId", "sha256"), parley.ErrNotFound)
+	add(takes("conversationId", "conversations", "subscriptionId", "tokenId", "sha256", "sessionId", "agentName"), parley.ErrNotFound)
+	add(takes("agentName"), parley.ErrParameters)
 	add(takes("sinceSeq", "afterSeq"), parley.ErrCursorAhead)
 	add(takes("clientRequestId"), parley.ErrIdempotencyConflict)
 	add(writes && takes("turn"), parley.ErrNotYourTurn, parley.ErrTurnClosed, parley.ErrTurnConflict)

@@ -14,7 +14,7 @@ var kinds = []struct {
 	kind               string
 	required, optional []string
 }{
-	{parley.KindConversationCreated, []string{"createdBy", "policy", "limits"}, []string{"participants", "title", "startsWith", "metadata", "paramsHash"}},
+	{parley.KindConversationCreated, []string{"createdBy", "policy", "limits"}, []string{"participants", "title", "startsWith", "metadata", "paramsHash", "session"}},
 	{parley.KindParticipantAdded, []string{"participant", "addedBy"}, nil},
 	{parley.KindParticipantPrivate, []string{"participantId", "text"}, nil},
 	{parley.KindNote, []string{"schema", "data"}, []string{"tags"}},
@@ -24,6 +24,11 @@ var kinds = []struct {
 	{parley.KindClaimEnded, []string{"turn", "claimHash", "reason"}, []string{"resetFrom", "detail"}},
 	{parley.KindTurnEnded, []string{"turn", "agentId", "reason"}, []string{"detail"}},
 	{parley.KindTurnReoffered, []string{"turn", "agentId"}, nil},
+	{parley.KindSessionStarted, []string{"sessionId", "agentId", "agent", "mode"}, nil},
+	{parley.KindSessionEnded, []string{"sessionId", "status"}, nil},
+	{parley.KindSessionBound, []string{"runnerRef"}, nil},
+	{parley.KindRunnerRegistered, []string{"runnerRecord"}, nil},
+	{parley.KindRunnerLeft, []string{"runnerRef", "reason"}, nil},
 	{parley.KindTokenCreated, []string{"token"}, nil},
 	{parley.KindTokenRevoked, []string{"tokenId", "revokedBy"}, nil},
 }
@@ -36,7 +41,12 @@ func (d *definitions) addPayloads() {
 	}
 	d.schemas["Message"].AnyOf = []*jsonschema.Schema{
 		{Required: []string{"text"}}, {Required: []string{"data"}}, {Required: []string{"attachments"}},
+		{Required: []string{"parameters"}}, {Required: []string{"result"}},
 	}
+	result := d.schemas["SessionResult"]
+	result.Required = []string{"result_type"} // in a stored message; the hub's own has the text too
+	text := d.property("SessionResult", "result_text")
+	text.Type, text.AnyOf = "", []*jsonschema.Schema{{Type: "string"}, {Type: "null"}}
 	d.set("SendMessageParams", "payload", "Message")
 	d.set("SendTraceParams", "payload", "Trace")
 	d.schemas["SendMessageParams"].If = &jsonschema.Schema{Required: []string{"outcome"}}

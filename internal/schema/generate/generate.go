@@ -35,6 +35,7 @@ var notifications = []struct {
 	{parley.NotifyDelta, parley.DeltaNotification{}},
 	{parley.NotifyRequestTurn, parley.RequestTurn{}},
 	{parley.NotifyClaimEnded, parley.ClaimEndedNotification{}},
+	{parley.NotifyClaimWaiting, parley.ClaimWaitingNotification{}},
 	{parley.NotifyClosing, parley.ClosingNotification{}},
 }
 

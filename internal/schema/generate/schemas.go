@@ -29,11 +29,12 @@ func schemas(d *definitions) schemaFile {
 	for _, t := range []any{
 		parley.Event{}, parley.Message{}, parley.Trace{}, parley.System{}, parley.Snapshot{}, parley.ConversationSummary{}, parley.Guidance{},
 		parley.Participant{}, parley.Limits{}, parley.Policy{}, parley.Outcome{}, parley.Stats{}, parley.AgentInfo{}, parley.TokenInfo{}, parley.Attachment{},
+		parley.Session{}, parley.SessionRecord{}, parley.SessionResult{}, parley.Callbacks{},
 	} {
 		f.Names[lower(typeName(t))] = typeName(t)
 	}
 	for noun, name := range map[string]string{
-		"note": d.name(reflect.TypeFor[parley.Note](), true), "error": "WireError", "problem": "Problem",
+		"blueprint": d.name(reflect.TypeFor[parley.Blueprint](), true), "note": d.name(reflect.TypeFor[parley.Note](), true), "error": "WireError", "problem": "Problem",
 		"request": "Request", "reply": "Reply", "notification": "Notification",
 	} {
 		f.Names[noun] = name

@@ -13,7 +13,7 @@ const subscriptionID = "subscriptionId"
 // executor is told.
 func streamed(notification string, params any) string {
 	switch notification {
-	case parley.NotifyEvent, parley.NotifyRequestTurn, parley.NotifyClaimEnded:
+	case parley.NotifyEvent, parley.NotifyRequestTurn, parley.NotifyClaimEnded, parley.NotifyClaimWaiting:
 		return ""
 	}
 	return typeName(params) + "OfStream"

@@ -1,0 +1,122 @@
+package sdk
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/wire"
+)
+
+// startWait is how long the call that starts a session stays with the hub: it goes on the socket of all calls, and shall not hold up others there.
+const startWait = 50 * time.Millisecond
+
+var errNotRegistered = parley.Refuse(parley.ErrValidationFailed, "this client is not registered as an executor", "RegisterExecutor, and then this when it yields Registered")
+
+// RegisterBlueprints says which deterministic agents the executor of this client runs, on the connection on which that is registered. It is not made again when that
+// connection breaks: RegisterExecutor yields Registered after the next one, and then it is the caller's to repeat.
+func (c *Client) RegisterBlueprints(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult, error) {
+	q := value(p)
+	if q.Blueprints == nil {
+		q.Blueprints = []parley.Blueprint{} // the runner leaves
+	}
+	body, err := encode(q)
+	if err != nil {
+		return nil, err
+	}
+	pauses := c.newBackoff()
+	for {
+		raw, sent, err := c.onRegistered(ctx, parley.MethodRegisterBlueprints, body)
+		if err == nil {
+			r := new(parley.RegisterBlueprintsResult)
+			if err := json.Unmarshal(raw, r); err != nil {
+				return nil, fmt.Errorf("%w: result of %s: %w", parley.ErrInternal, parley.MethodRegisterBlueprints, err)
+			}
+			return r, nil
+		}
+		if !errors.Is(err, parley.ErrRateLimited) {
+			return nil, honest(err, sent && (errors.Is(err, wire.ErrBroken) || c.hasEnded(ctx, err)))
+		}
+		if ended := c.pause(ctx, max(min(pauses.NextBackOff(), c.o.MaxBackoff), retryAfter(err))); ended != nil {
+			return nil, fmt.Errorf("%w: %w", ended, err)
+		}
+	}
+}
+
+// onRegistered makes one call on the connection on which the executor is registered. sent is true when the hub may have got it.
+func (c *Client) onRegistered(ctx context.Context, method string, body []byte) (raw json.RawMessage, sent bool, err error) {
+	var l *link
+	if r := c.executor.Load(); r != nil {
+		l = r.stands.Load()
+	}
+	if l == nil {
+		return nil, false, errNotRegistered
+	}
+	release, err := c.enterSession(ctx, c.first())
+	if err != nil {
+		return nil, false, err
+	}
+	raw, err = l.call(ctx, method, body, nil, release)
+	return raw, true, err
+}
+
+// StartSession starts an agent for a result. It always carries a key, so it starts one session only, over any number of reconnects. In mode sync it waits
+// until that has ended or asks for input, or TimedOut says that the time is over.
+func (c *Client) StartSession(ctx context.Context, p *parley.StartSessionParams) (*parley.Session, error) {
+	q := value(p)
+	q.ClientRequestID = key(q.ClientRequestID)
+	if q.TimeoutMs < 0 {
+		return call[parley.Session](ctx, c, parley.MethodStartSession, q, keyed) // refused
+	}
+	if q.TimeoutMs == 0 {
+		q.TimeoutMs = parley.MaxWaitMs
+	}
+	start, timeout := time.Now(), min(q.TimeoutMs, parley.MaxWaitMs)
+	q.TimeoutMs = min(timeout, startWait.Milliseconds())
+	started, err := call[parley.Session](ctx, c, parley.MethodStartSession, q, keyed)
+	left := timeout - time.Since(start).Milliseconds()
+	if err != nil || !started.TimedOut || left <= 0 {
+		return started, err
+	}
+	s, err := c.GetSession(ctx, &parley.GetSessionParams{SessionID: started.SessionID, TimeoutMs: left})
+	if err != nil {
+		return nil, err
+	}
+	s.Duplicate = started.Duplicate
+	return s, nil
+}
+
+// GetSession tells how a session stands; with TimeoutMs, when it has ended or waits for input.
+func (c *Client) GetSession(ctx context.Context, p *parley.GetSessionParams) (*parley.Session, error) {
+	q := value(p)
+	if q.TimeoutMs <= 0 {
+		return call[parley.Session](ctx, c, parley.MethodGetSession, q, always)
+	}
+	start, timeout := time.Now(), time.Duration(min(q.TimeoutMs, parley.MaxWaitMs))*time.Millisecond
+	for {
+		q.TimeoutMs = max(min(timeout-time.Since(start), longestWait).Milliseconds(), 1)
+		s, err := c.waitSession(ctx, q)
+		if err != nil || !s.TimedOut || time.Since(start) >= timeout {
+			return s, err
+		}
+	}
+}
+
+// waitSession is one piece of a wait. What an agent that this client runs has started is there for its client on the connection of all calls only, which holds the
+// claim; where that has no room for one more wait, it is asked for a moment only.
+func (c *Client) waitSession(ctx context.Context, q parley.GetSessionParams) (*parley.Session, error) {
+	s, err := callVia[parley.Session](ctx, c, c.enterWait, parley.MethodGetSession, q, always)
+	if !errors.Is(err, parley.ErrNotFound) {
+		return s, err
+	}
+	q.TimeoutMs = min(q.TimeoutMs, startWait.Milliseconds())
+	return call[parley.Session](ctx, c, parley.MethodGetSession, q, always)
+}
+
+// StopSession ends a session. One that has ended is told as it is.
+func (c *Client) StopSession(ctx context.Context, p *parley.StopSessionParams) (*parley.Session, error) {
+	return call[parley.Session](ctx, c, parley.MethodStopSession, value(p), keyed)
+}
