@@ -1,6 +1,7 @@
 package parley
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -184,6 +185,20 @@ func (t *Turn) Attach(ctx context.Context, name, mediaType string, data []byte) 
 		return Attachment{}, err
 	}
 	return Attachment{SHA256: r.SHA256, Name: name, MediaType: mediaType}, nil
+}
+
+// StartSession starts an agent for a result, out of this conversation unless p names another parent. A key of this turn is used where p has none: so a call
+// that is repeated, as by a client that has lost the answer, is one session. In mode sync it waits as long as p.TimeoutMs says; while it waits the turn
+// holds none of its executor's capacity. When ctx ends first, as with the claim, the session goes on until it ends or the parent is closed.
+func (t *Turn) StartSession(ctx context.Context, p *StartSessionParams) (*Session, error) {
+	q := *p
+	if q.Resume == "" { // a session that is resumed has its parent
+		q.ParentConversationID = cmp.Or(q.ParentConversationID, t.ConversationID)
+	}
+	if q.ClientRequestID == "" {
+		q.ClientRequestID = t.nextKey()
+	}
+	return t.Client.StartSession(ctx, &q)
 }
 
 // WaitForChange waits until the log is longer than sinceSeq, at most for timeout.

@@ -28,15 +28,10 @@ type attempt struct {
 // take claims a turn when there is room, and has the agent work on it. It returns when the claim has come to its end; stray is set when the agent
 // has not returned by then, and closed when it does. An error says that there was no claim.
 func (r *runner) take(ctx context.Context, o *offer) (stray <-chan struct{}, err error) {
-	select {
-	case r.slots <- struct{}{}:
-		defer func() { <-r.slots }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	if err := r.room.enter(ctx); err != nil {
+		return nil, err
 	}
-	if ctx.Err() != nil { // both were ready
-		return nil, context.Cause(ctx)
-	}
+	defer r.room.leave()
 	working, lose := context.WithCancelCause(r.life)
 	defer lose(nil)
 	if o.claimID != "" {

@@ -5,7 +5,8 @@
 //
 //   - An agent is called under a claim, at most once at a time for a participant of a conversation. Any number of processes may run the same
 //     agent: one of them has the claim, and the hub takes the words of no other.
-//   - While the agent works its claim is renewed. When the claim is lost, at the deadline, and when a drain has no more time, the agent's ctx ends.
+//   - While the agent works its claim is renewed. When the claim is lost, at the deadline, when the hub could not be reached for longer than
+//     [Options.GraceMs], and when a drain has no more time, the agent's ctx ends.
 //   - What an agent has begun is brought to an end that is in the log: its final message, or a claim that was given back with the reason. An
 //     error or a panic becomes a trace and a failed attempt, which is taken up again, here or elsewhere. Nothing is lost silently: what
 //     the process cannot give back any more lapses at the hub.
@@ -15,6 +16,13 @@
 //   - When ctx ends Run takes no more turns, lets those under way finish for [Options.Drain], gives back the others, and returns nil. It waits for
 //     all its goroutines, but for agents that do not return: of these its error tells.
 //
+// # Sessions
+//
+// With [Options.Blueprints] the executor is a runner of deterministic agents: it tells the hub of them after each registration, and takes them back when
+// Run ends, after the last turn was given back. A turn whose agent waits for a session that it has started takes no room of [Options.Capacity]: so an agent
+// and what it starts may run on one executor, however small. In a session the reason with which a claim is given back is what the agent's error says: it
+// becomes the error of the result.
+//
 // # Push and pull
 //
 // In push mode the hub offers turns as they come, to the executor that is free. In pull mode the executor looks for conversations and waits in each of
@@ -23,6 +31,6 @@
 //
 // # Goroutines
 //
-// Run owns: the loop over its registration; one for each seat at work, with the renewal of its claim and the call of its agent; in pull mode one for
-// each conversation.
+// Run owns: the loop over its registration; one that registers the blueprints; one that asks the hub for signs of life while turns are under way; one for each
+// seat at work, with the renewal of its claim and the call of its agent; in pull mode one for each conversation.
 package executors

@@ -16,9 +16,17 @@ import (
 type Options struct {
 	// Mode says how turns are found; empty, push.
 	Mode parley.ExecutorMode
-	// Agents are the names of the agents that are served, at most 64; nil, the client's own id. In pull mode the client's own seats are served, whatever
-	// the name of the agent that sits there.
+	// Agents are the names of the agents that are served, at most 64; nil, the client's own id, or none where there are Blueprints. In pull mode the client's
+	// own seats are served, whatever the name of the agent that sits there.
 	Agents []string
+	// Blueprints are the deterministic agents that are run, at most 256: the agent given to Run is called for the turns of their sessions too. They need
+	// the mode push.
+	Blueprints []parley.Blueprint
+	// Labels are what sessions may demand of this executor, at most 32.
+	Labels map[string]string
+	// Registered is told by which names the agents of Blueprints are found, each time that the hub has taken them; nil, nobody is. It is not called twice
+	// at once, and should not block: Run waits for it in the end.
+	Registered func(*parley.RegisterBlueprintsResult)
 	// ExecutorID tells this process from others that run the same agents; empty, a random one, but for Internal.
 	ExecutorID string
 	// Capacity bounds the turns that are worked on at once; 0, 16.
@@ -31,6 +39,11 @@ type Options struct {
 	// Grace is how long an agent that has returned from a turn of which it has said a part may still say its final message, and how long it may go on when
 	// its ctx has ended; 0, 2 s.
 	Grace time.Duration
+	// GraceMs is how long the hub lets the claims stand when it has lost this executor, 100 to 600,000. Where it is given, the ctx of the agents ends too when
+	// the hub cannot be reached for as long; a hub that was started again in the meantime would have let them stand. 0: with Blueprints 180,000; else 5,000 at the
+	// hub, and agents work on until they learn that their claim is lost.
+	GraceMs int64
+	watches bool // GraceMs was given, or there are Blueprints
 	// Drain is how long the turns under way may take when ctx ends, before they are given back; 0, 10 s; negative, no time.
 	Drain time.Duration
 
@@ -48,7 +61,11 @@ func (o *Options) withDefaults(client parley.Client) Options {
 		d = *o
 	}
 	d.Mode = cmp.Or(d.Mode, parley.ModePush)
-	if d.Agents == nil {
+	runs := len(d.Blueprints) > 0
+	switch {
+	case d.Agents == nil && runs:
+		d.Agents = []string{}
+	case d.Agents == nil:
 		d.Agents = []string{client.AgentID()}
 	}
 	d.ExecutorID = cmp.Or(d.ExecutorID, "x-"+strings.ToLower(rand.Text()[:12]))
@@ -57,6 +74,11 @@ func (o *Options) withDefaults(client parley.Client) Options {
 		d.Accept = func(string) bool { return true }
 	}
 	d.Grace = cmp.Or(d.Grace, 2*time.Second)
+	d.watches = runs || d.GraceMs > 0
+	if runs {
+		d.GraceMs = cmp.Or(d.GraceMs, parley.OfflineMs)
+	}
+	d.GraceMs = cmp.Or(d.GraceMs, parley.DefaultGraceMs)
 	d.Drain = cmp.Or(d.Drain, 10*time.Second)
 	d.MinBackoff = cmp.Or(d.MinBackoff, 250*time.Millisecond)
 	d.MaxBackoff = max(cmp.Or(d.MaxBackoff, 5*time.Second), d.MinBackoff)
@@ -66,6 +88,9 @@ func (o *Options) withDefaults(client parley.Client) Options {
 	}
 	return d
 }
+
+// grace is GraceMs.
+func (o *Options) grace() time.Duration { return time.Duration(o.GraceMs) * time.Millisecond }
 
 // pauses are the growing, jittered pauses between attempts at something that fails.
 type pauses struct {

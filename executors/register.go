@@ -3,6 +3,7 @@ package executors
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/parleyhub/parley"
 )
@@ -12,6 +13,20 @@ type held struct {
 	id    string
 	lose  context.CancelCauseFunc // ends the work on it
 	taken bool                    // the hub has given it
+	waits bool                    // its turn waits for a session of its own, and has left the room
+}
+
+// wait notes whether the turn waits.
+func (h *held) wait(waits bool, room *room) {
+	switch {
+	case h.waits == waits:
+		return
+	case waits:
+		room.leave()
+	default:
+		room.press()
+	}
+	h.waits = waits
 }
 
 // register keeps the registration: in push mode for offers while turns are taken, then, as in pull mode, for what becomes of the claims.
@@ -31,7 +46,9 @@ func (r *runner) register(taking, listening context.Context) error {
 
 // hear registers and handles what comes, until ctx ends or the hub refuses.
 func (r *runner) hear(ctx context.Context, mode parley.ExecutorMode) error {
-	p := &parley.RegisterExecutorParams{ExecutorID: r.opts.ExecutorID, Agents: r.opts.Agents, Mode: mode, Capacity: r.opts.Capacity}
+	p := &parley.RegisterExecutorParams{
+		ExecutorID: r.opts.ExecutorID, Agents: r.opts.Agents, Mode: mode, Capacity: r.opts.Capacity, GraceMs: r.opts.GraceMs, Labels: r.opts.Labels,
+	}
 	return r.again(ctx, func() error {
 		for n, err := range r.client.RegisterExecutor(ctx, p, r.holding) {
 			if err != nil {
@@ -53,6 +70,17 @@ func (r *runner) heard(ctx context.Context, n parley.ExecutorNotification) {
 	case n.ClaimEnded != nil:
 		r.log.Debug("a claim has ended", "conversation", n.ClaimEnded.ConversationID, "turn", n.ClaimEnded.Turn, "reason", n.ClaimEnded.Reason)
 		r.lost(n.ClaimEnded.ClaimID)
+	case n.ClaimWaiting != nil:
+		r.waiting(n.ClaimWaiting)
+	}
+}
+
+// waiting notes whether the turn of a claim waits for a session that its agent has started.
+func (r *runner) waiting(n *parley.ClaimWaitingNotification) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h := r.claims[n.ClaimID]; h != nil {
+		h.wait(n.Waiting, r.room)
 	}
 }
 
@@ -71,7 +99,7 @@ func (r *runner) holding() []string {
 	return ids
 }
 
-// goOn ends the work on claims that the hub does not know any more.
+// goOn ends the work on claims that the hub does not know any more. Which turns wait, the hub tells next.
 func (r *runner) goOn(now *parley.RegisterExecutorResult) {
 	stand := map[string]bool{}
 	for _, id := range now.Holding {
@@ -83,6 +111,11 @@ func (r *runner) goOn(now *parley.RegisterExecutorResult) {
 	case <-r.registered:
 	default:
 		close(r.registered)
+	}
+	r.heardAt = time.Now()
+	signal(r.fresh)
+	for _, h := range r.claims {
+		h.wait(false, r.room)
 	}
 	for _, h := range r.named {
 		if !stand[h.id] {
@@ -105,6 +138,10 @@ func (r *runner) lost(claimID string) {
 func (r *runner) hold(id string, taken bool, lose context.CancelCauseFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if taken { // the hub has answered
+		r.heardAt = time.Now()
+		signal(r.begun)
+	}
 	if h := r.claims[id]; h != nil && taken {
 		h.taken = true
 		return
@@ -116,5 +153,16 @@ func (r *runner) hold(id string, taken bool, lose context.CancelCauseFunc) {
 func (r *runner) drop(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.claims, id)
+	if h := r.claims[id]; h != nil {
+		h.wait(false, r.room) // it leaves with its seat
+		delete(r.claims, id)
+	}
+}
+
+// signal leaves a token.
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }

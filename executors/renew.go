@@ -20,7 +20,7 @@ func (a *attempt) keep(lose context.CancelCauseFunc) (end func()) {
 }
 
 // renew keeps the claim until ctx ends. When the hub refuses, the claim is lost and so is the work on it. While the hub cannot be asked the
-// work goes on: whether the claim stands is decided where it says its next word.
+// work goes on, for as long as contact says.
 func (a *attempt) renew(ctx context.Context, lose context.CancelCauseFunc) {
 	p := &parley.RenewClaimParams{ConversationID: a.turn.ConversationID, ClaimID: a.claim.ClaimID}
 	lasts := time.Duration(a.claim.DurationMs) * time.Millisecond
@@ -35,6 +35,7 @@ func (a *attempt) renew(ctx context.Context, lose context.CancelCauseFunc) {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
+			a.heardFrom()
 			lasts = time.Duration(r.DurationMs) * time.Millisecond
 		case mends(err):
 			a.log.Warn("the claim could not be renewed", "error", err)

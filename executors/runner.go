@@ -23,7 +23,8 @@ const hurriedTimeout = 2 * time.Second
 
 // runner is one Run.
 //
-//	registration --> offers --> seat: claim --> agent at work, renewal --> settle
+//	registration --> offers --> seat: claim --> agent at work, renewal, contact --> settle
+//	           \--> blueprints
 //	conversations (pull) ------> seat
 type runner struct {
 	client parley.Client
@@ -31,12 +32,15 @@ type runner struct {
 	opts   Options
 	log    *slog.Logger
 
-	life       context.Context // of the agents at work and of the registration; its cause says why it ended
+	life       context.Context // of the agents at work; its cause says why it ended
 	cut        context.CancelCauseFunc
 	registered chan struct{} // closed when the hub has taken the registration
-	slots      chan struct{} // one for each turn that is worked on
+	fresh      chan struct{} // a token: it has taken another one
+	begun      chan struct{} // a token: a turn has begun
+	room       *room         // for the turns that are worked on
 
 	mu      sync.Mutex // guards the fields below
+	heardAt time.Time  // when the hub has answered last
 	closed  bool       // nothing is started any more
 	failure error      // why nothing can be done any more
 	seats   map[seat]*line
@@ -49,34 +53,43 @@ type runner struct {
 func newRunner(e *Executor) *runner {
 	return &runner{
 		client: e.client, agent: e.agent, opts: e.opts, log: e.opts.Logger,
-		registered: make(chan struct{}), slots: make(chan struct{}, e.opts.Capacity),
+		registered: make(chan struct{}), fresh: make(chan struct{}, 1), begun: make(chan struct{}, 1), room: newRoom(e.opts.Capacity),
 		seats: map[seat]*line{}, claims: map[string]*held{},
 	}
 }
 
 func (r *runner) run(ctx context.Context) error {
+	if len(r.opts.Blueprints) > 0 && r.opts.Mode != parley.ModePush {
+		return parley.Refuse(parley.ErrValidationFailed, "the sessions of blueprints are offered, and not looked for", "the mode push")
+	}
 	taking, end := context.WithCancel(ctx) // while turns are taken
 	defer end()
 	r.life, r.cut = context.WithCancelCause(context.WithoutCancel(ctx))
 	defer r.cut(nil)
-	listening, deaf := context.WithCancel(r.life)
-	var registration sync.WaitGroup
-	registration.Go(func() {
-		if err := r.register(taking, listening); err != nil {
+	listening, deaf := context.WithCancel(context.WithoutCancel(ctx)) // while the registration stands
+	defer deaf()
+	beside, quiet := context.WithCancel(listening)
+	defer quiet()
+	stopOn := func(err error) {
+		if err != nil {
 			r.fail(err)
 			end()
 		}
-	})
+	}
+	var registration, others sync.WaitGroup
+	registration.Go(func() { defer deaf(); stopOn(r.register(taking, listening)) })
+	others.Go(func() { stopOn(r.present(taking, beside)) })
+	if r.opts.watches {
+		others.Go(func() { r.keepContact(beside) })
+	}
 	if r.opts.Mode == parley.ModePull {
-		r.start(func() {
-			if err := r.look(taking); err != nil {
-				r.fail(err)
-				end()
-			}
-		})
+		r.start(func() { stopOn(r.look(taking)) })
 	}
 	<-taking.Done()
 	err := r.drain()
+	quiet()
+	others.Wait()
+	r.leave(listening)
 	deaf()
 	registration.Wait()
 	r.mu.Lock()

@@ -1,9 +1,12 @@
 package executors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/parleyhub/parley"
 )
@@ -11,12 +14,13 @@ import (
 // maxErrorText bounds what a trace tells of an error, in bytes.
 const maxErrorText = 4 << 10
 
-// The reasons of releaseClaim, which all participants read: never what an error says.
+// The reasons of releaseClaim, which all participants read: never what an error says, but in a session.
 const (
-	reasonError    = "error"
-	reasonPanic    = "panic"
-	reasonDeadline = "deadline"
-	reasonStopping = "stopping"
+	reasonError       = "error"
+	reasonPanic       = "panic"
+	reasonDeadline    = "deadline"
+	reasonStopping    = "stopping"
+	reasonUnreachable = "unreachable"
 )
 
 // settle brings a claim to its end when the agent has left its turn, unless that has come by itself.
@@ -36,7 +40,9 @@ func (a *attempt) settle(working context.Context, how returned) {
 		a.log.Warn("the agent has failed", "reason", reason, "error", how.err)
 		a.tell(ctx, how.err)
 	}
-	p := &parley.ReleaseClaimParams{ConversationID: a.turn.ConversationID, ClaimID: a.claim.ClaimID, Outcome: outcome, Reason: reason}
+	p := &parley.ReleaseClaimParams{
+		ConversationID: a.turn.ConversationID, ClaimID: a.claim.ClaimID, Outcome: outcome, Reason: a.reason(reason, how.err),
+	}
 	err := a.again(ctx, func() error { return a.client.ReleaseClaim(ctx, p) })
 	switch {
 	case err == nil:
@@ -60,7 +66,9 @@ func (a *attempt) noteEnd(how returned) {
 
 // ending says with which outcome and reason the claim is to be released; over when there is nothing to release.
 func (a *attempt) ending(working, ctx context.Context, how returned) (o parley.ReleaseOutcome, reason string, over bool) {
-	if a.turn.Said().Final || errors.Is(context.Cause(working), parley.ErrClaimLost) {
+	cause := context.Cause(working)
+	unreachable := errors.Is(cause, errUnreachable) // then the claim may stand yet
+	if a.turn.Said().Final || errors.Is(cause, parley.ErrClaimLost) && !unreachable {
 		return "", "", true
 	}
 	if how.err == nil && how.outcome != parley.TurnYield && how.outcome != parley.TurnNoAction {
@@ -69,7 +77,7 @@ func (a *attempt) ending(working, ctx context.Context, how returned) (o parley.R
 	if a.isOver(ctx) {
 		return "", "", true
 	}
-	cause := context.Cause(working)
+	cause = context.Cause(working)
 	switch {
 	case how.panicked:
 		return parley.ReleaseFailed, reasonPanic, false
@@ -79,6 +87,8 @@ func (a *attempt) ending(working, ctx context.Context, how returned) (o parley.R
 		return parley.ReleaseYield, "", false
 	case errors.Is(cause, errDeadline):
 		return parley.ReleaseFailed, reasonDeadline, false
+	case unreachable:
+		return parley.ReleaseDecline, reasonUnreachable, false
 	case cause != nil:
 		return parley.ReleaseDecline, reasonStopping, false
 	case how.err != nil:
@@ -123,13 +133,57 @@ func (a *attempt) awaitFinal(ctx context.Context) {
 
 // tell leaves a trace of what has gone wrong. It may be refused, when the turn is over.
 func (a *attempt) tell(ctx context.Context, what error) {
-	text := strings.ToValidUTF8(what.Error(), "\uFFFD")
-	if len(text) > maxErrorText {
-		text = strings.ToValidUTF8(text[:maxErrorText], "")
-	}
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout/2)
 	defer cancel()
+	text := clip(strings.ToValidUTF8(what.Error(), "\uFFFD"), maxErrorText)
 	if _, err := a.turn.Trace(ctx, parley.Trace{Kind: "error", Text: text}); err != nil {
 		a.log.Debug("the error could not be told in the log", "error", err)
 	}
+}
+
+// sessionPrefix begins the ids of sessions.
+const sessionPrefix = "ses_"
+
+// sentences say the reasons to who has started a session.
+var sentences = map[string]string{
+	reasonDeadline:    "The time for this turn is over",
+	reasonStopping:    "The executor is stopping",
+	reasonUnreachable: "The hub was not reachable",
+}
+
+// reason gives what releaseClaim says. In a session it becomes the error of the result, which who has started it must understand: so there it is what the
+// agent says, or why it was told to end.
+func (a *attempt) reason(reason string, err error) string {
+	if reason == "" || !strings.HasPrefix(a.turn.ConversationID, sessionPrefix) {
+		return reason
+	}
+	if s := sentences[reason]; s != "" && (err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+		return s
+	}
+	if err == nil {
+		return reason
+	}
+	return cmp.Or(plain(err.Error(), parley.MaxReasonBytes), reason)
+}
+
+// plain makes text such as the hub takes for a reason: one line, of whole code points, in at most so many bytes.
+func plain(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r == utf8.RuneError:
+			return '?'
+		case unicode.IsControl(r):
+			return ' '
+		}
+		return r
+	}, text)
+	return strings.TrimSpace(clip(text, most))
+}
+
+// clip cuts a text off at a code point.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "")
 }

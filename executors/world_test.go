@@ -301,14 +301,17 @@ type broken struct {
 	send    func(p *parley.SendMessageParams) (*parley.SendResult, error)
 	release func(p *parley.ReleaseClaimParams) error
 	claim   func(ctx context.Context, p *parley.ClaimTurnParams) (*parley.ClaimTurnResult, error)
-	again   <-chan []string // the registration is made again, and these claims stand
+	again   <-chan []string                    // the registration is made again, and these claims stand
+	tell    <-chan parley.ExecutorNotification // told besides
+	now     func(ctx context.Context) (time.Time, error)
+	present func(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult, error)
 }
 
 func (b *broken) RegisterExecutor(
 	ctx context.Context, p *parley.RegisterExecutorParams, holding func() []string,
 ) iter.Seq2[parley.ExecutorNotification, error] {
 	all := b.Client.RegisterExecutor(ctx, p, holding)
-	if b.again == nil {
+	if b.again == nil && b.tell == nil {
 		return all
 	}
 	return func(yield func(parley.ExecutorNotification, error) bool) {
@@ -337,6 +340,10 @@ func (b *broken) RegisterExecutor(
 			case stand := <-b.again:
 				holding()
 				if !yield(parley.ExecutorNotification{Registered: &parley.RegisterExecutorResult{Holding: stand}}, nil) {
+					return
+				}
+			case n := <-b.tell:
+				if !yield(n, nil) {
 					return
 				}
 			case <-ctx.Done():
@@ -373,4 +380,18 @@ func (b *broken) ClaimTurn(ctx context.Context, p *parley.ClaimTurnParams) (*par
 		return b.claim(ctx, p)
 	}
 	return b.Client.ClaimTurn(ctx, p)
+}
+
+func (b *broken) Now(ctx context.Context) (time.Time, error) {
+	if b.now != nil {
+		return b.now(ctx)
+	}
+	return b.Client.Now(ctx)
+}
+
+func (b *broken) RegisterBlueprints(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult, error) {
+	if b.present != nil {
+		return b.present(ctx, p)
+	}
+	return b.Client.RegisterBlueprints(ctx, p)
 }
