@@ -52,7 +52,7 @@ var never = []struct {
 	{"executors", "hub", "The loop is the same inside the hub and outside: it knows parley.Client only.", nil},
 	{"executors", "rpc", "The loop is the same inside the hub and outside: it knows parley.Client only.", nil},
 	{"executors", "sdk", "The loop is the same inside the hub and outside: it knows parley.Client only.", nil},
-	{"executors", "internal", "The loop is the same inside the hub and outside: it knows parley.Client only.", nil},
+	{"executors", "internal", "The loop is the same inside the hub and outside: it knows parley.Client only.", []string{"executors/blueprint"}},
 	{"sdk", bbolt, "Partners do not build a storage engine.", []string{"sdk/sdktest"}},
 	{"sdk", jsonschema, "Partners do not build what only the hub validates.", []string{"sdk/sdktest"}},
 	{"sdk", zerolog, "Partners choose their own logger; the sdk takes a *slog.Logger.", []string{"sdk/sdktest"}},
@@ -76,13 +76,14 @@ var only = []struct {
 	why string
 }{
 	{bbolt, []string{"hub/journal/bolt"}, "One package knows how the log lies on disk."},
+	{jsonschema, []string{"internal/paramschema", "examples/blueprints"}, "One package bounds what a schema can cost; an example is not the hub."},
 	{"hub/journal/bolt", []string{"cmd"}, "Which journal carries a hub is chosen where the program is put together."},
 	{websocket, []string{"internal/wire", "cmd/parley/internal/bench"}, "One package knows sockets; the bench compares with a bare one."},
 	{jsonrpc2, []string{"internal/wire"}, "One package knows JSON-RPC frames; the sdk makes calls through wire.Peer."},
 	{cobra, []string{"cmd"}, "Flags are for the program."},
 	{reflector, []string{"internal/schema/generate"}, "One package makes schemas of types."},
 	{"internal/schema/generate", nil, "Tests make the documents; the program keeps them."},
-	{yaml, []string{"cmd/parley/internal/yamlfile", "cmd/parley/internal/config", "cmd/parley/internal/scenario"}, "Files that people write are YAML: settings and scenarios; everything else is JSON."},
+	{yaml, []string{"internal/yamlfile", "internal/shape", "cmd/parley/internal/config"}, "Files that people write are YAML: settings, scenarios and blueprints; everything else is JSON."},
 	{systemd, []string{"cmd"}, "Who started the program is known to the program."},
 	{oidc, []string{"rpc/oidc"}, "One package knows issuers."},
 	{jose, []string{"rpc/oidc"}, "One package reads signed tokens."},
@@ -104,7 +105,9 @@ var within = []struct {
 }{
 	{"", nil, "The nouns import the standard library only."},
 	{"executors", []string{backoff}, "The loop is small enough to be read."},
-	{"executors/command", nil, "A program is run with the standard library."},
+	{"executors/blueprint", []string{"executors/process", "internal/arguments", "internal/paramschema", "internal/shape", "internal/yamlfile", "github.com/gofrs/flock", "github.com/go-json-experiment/json"}, "A blueprint is read, checked and run, and nothing else."},
+	{"executors/process", nil, "A program is run with the standard library."},
+	{"executors/command", []string{"executors/process"}, "A program is run with the standard library."},
 	{"sdk", []string{"executors", "internal/registration", "internal/wire", backoff}, "Every library of the sdk is one of the partners' too."},
 	{"examples/priorauth", []string{"executors"}, "An example shows Parley, not libraries."},
 }

@@ -1,0 +1,97 @@
+package blueprint
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/arguments"
+)
+
+// passedOn are the variables that every command needs to find its tools and its language.
+var passedOn = []string{"PATH", "HOME", "TZ", "LANG"}
+
+// traceparent is where a trace is passed on, in the conversation (in small letters) and in the environment.
+const traceparent = "TRACEPARENT"
+
+// Arguments gives what a command is started with for these parameters: all of argv, the variables that are its parameters, and what it reads. What cannot be given
+// comes as ErrParameters, with what is wrong, or as ErrValidationFailed where they are no object.
+func Arguments(f *File, parameters json.RawMessage) (argv, env []string, stdin []byte, err error) {
+	g, wrong, err := arguments.Give(f.ParamsVia, f.Parameters.Properties(), parameters)
+	if err == nil && len(wrong) > 0 {
+		err = mismatch(f, wrong)
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return append(append([]string{}, f.Argv...), g.Flags...), g.Env, g.Stdin, nil
+}
+
+// Check is Arguments after the parameters were held against the schema.
+func check(f *File, parameters json.RawMessage) error {
+	if len(parameters) == 0 {
+		parameters = json.RawMessage("{}")
+	}
+	wrong, err := f.Parameters.Validate(parameters)
+	if err == nil && len(wrong) > 0 {
+		err = mismatch(f, wrong)
+	}
+	return err
+}
+
+func mismatch(f *File, wrong []parley.ValidationError) error {
+	return &parley.Error{
+		Err: parley.ErrParameters, Message: "The parameters do not match the agent's parameters_schema",
+		Validation: &parley.ValidationFailure{AgentName: f.Name, ValidationErrors: wrong, ParametersSchema: f.Parameters.Raw()},
+	}
+}
+
+// inherited gives what a command gets from this process.
+func (f *File) inherited() []string {
+	var env []string
+	for _, name := range passedOn {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	for _, v := range f.Env {
+		if strings.Contains(v, "=") {
+			env = append(env, v)
+		} else if value, ok := os.LookupEnv(v); ok {
+			env = append(env, v+"="+value)
+		}
+	}
+	return env
+}
+
+// environment gives all variables of the command: of two with one name the last counts.
+func (s *session) environment(parameters []string) []string {
+	env := append(s.file.inherited(), parameters...)
+	env = append(env, "PARLEY_SESSION="+s.turn.ConversationID, "PARLEY_AGENT="+s.turn.AgentID)
+	if s.trace != "" {
+		env = append(env, traceparent+"="+s.trace)
+	}
+	if s.o.URL == "" || s.turn.ClaimID == "" { // the token is the claim's
+		return env
+	}
+	return append(env, "PARLEY_URL="+s.o.URL, "PARLEY_TOKEN=plc_"+s.turn.ConversationID+"_"+s.turn.ClaimID)
+}
+
+// w3cTrace is a traceparent of version 00; ids of zeros only are none.
+var w3cTrace = regexp.MustCompile(`^00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$`)
+
+// traceOf gives the trace of which a conversation is a part.
+func traceOf(metadata json.RawMessage) string {
+	var m map[string]json.RawMessage
+	var trace string
+	if json.Unmarshal(metadata, &m) != nil || json.Unmarshal(m[strings.ToLower(traceparent)], &trace) != nil {
+		return ""
+	}
+	ids := w3cTrace.FindStringSubmatch(trace)
+	if ids == nil || strings.Trim(ids[1], "0") == "" || strings.Trim(ids[2], "0") == "" {
+		return ""
+	}
+	return trace
+}

@@ -1,0 +1,114 @@
+package blueprint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/paramschema"
+)
+
+// Bounds and defaults of files.
+const (
+	// DefaultTimeout and MinTimeout to MaxTimeout are how long a command may run.
+	DefaultTimeout = parley.DefaultSessionTimeoutMs * time.Millisecond
+	MinTimeout     = parley.MinDurationMs * time.Millisecond
+	MaxTimeout     = parley.MaxSessionTimeoutMs * time.Millisecond
+	// DefaultOutputBytes and MaxOutputBytes are how much it may write to stdout.
+	DefaultOutputBytes = 1 << 20
+	MaxOutputBytes     = parley.MaxAttachmentBytes
+	// MaxArgv bounds the words of a command, and MaxArgvBytes all of them together.
+	MaxArgv      = 256
+	MaxArgvBytes = 64 << 10
+	// MaxEnv bounds the variables that a file declares, and MaxEnvBytes each.
+	MaxEnv      = 64
+	MaxEnvBytes = 4 << 10
+)
+
+// File is one blueprint. It is not changed after Parse.
+type File struct {
+	// Path is where it stands.
+	Path        string
+	Name        string
+	Description string
+	// Argv is the command, and Program the file that it names.
+	Argv    []string
+	Program string
+	// Dir is where it runs: the directory of the file unless cwd says otherwise.
+	Dir string
+	// Parameters is what it takes, and Output what its result is held against; nil, nothing.
+	Parameters *paramschema.Schema
+	Output     *paramschema.Schema
+	ParamsVia  parley.ParamsVia
+	// Env are names of variables that it gets from this process, or NAME=VALUE.
+	Env            []string
+	Timeout        time.Duration
+	MaxOutputBytes int
+	Idempotent     bool
+	Labels         map[string]string
+
+	named Fault // the place of its name
+}
+
+// Blueprint is what the hub is told of it.
+func (f *File) Blueprint() parley.Blueprint {
+	b := parley.Blueprint{
+		Name: f.Name, Description: f.Description, ParametersSchema: f.Parameters.Raw(), ParamsVia: f.ParamsVia,
+		TimeoutMs: f.Timeout.Milliseconds(), Idempotent: f.Idempotent, Labels: f.Labels,
+	}
+	if f.Output != nil {
+		b.OutputSchema = f.Output.Raw()
+	}
+	return b
+}
+
+// Set are the blueprints of a runner, in the order of their files. Their names differ.
+type Set struct {
+	Files []*File
+}
+
+// File gives the blueprint of a name; nil when there is none.
+func (s *Set) File(name string) *File {
+	i := slices.IndexFunc(s.Files, func(f *File) bool { return f.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return s.Files[i]
+}
+
+// Blueprints is what the hub is told of all.
+func (s *Set) Blueprints() []parley.Blueprint {
+	all := make([]parley.Blueprint, len(s.Files))
+	for i, f := range s.Files {
+		all[i] = f.Blueprint()
+	}
+	return all
+}
+
+// Fault is one thing that is wrong with a file. It repeats no value of the file, which may be a secret, but for what stands in a schema.
+type Fault struct {
+	Path string
+	// Line and Column are from 1; 0 when it is about the file or the directory as a whole.
+	Line, Column int
+	// Field is the path of what is at fault in the file, such as argv[2]; empty for the whole.
+	Field string
+	// What says what was expected.
+	What string
+}
+
+// String is one line, such as "blueprints/crawl.yaml:3:5: timeout: expected ...".
+func (f Fault) String() string {
+	var b strings.Builder
+	b.WriteString(f.Path)
+	if f.Line > 0 {
+		fmt.Fprintf(&b, ":%d:%d", f.Line, f.Column)
+	}
+	b.WriteString(": ")
+	if f.Field != "" {
+		b.WriteString(f.Field + ": ")
+	}
+	b.WriteString(f.What)
+	return b.String()
+}

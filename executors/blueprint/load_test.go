@@ -1,0 +1,244 @@
+//go:build unix
+
+package blueprint_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/executors/blueprint"
+	"github.com/parleyhub/parley/internal/paramschema"
+)
+
+// TestFaults: every fault of every file is told, with its place and what was expected; what is good is loaded; and no value is repeated.
+func TestFaults(t *testing.T) {
+	withPrograms(t, "python")
+	t.Chdir("testdata")
+	set, faults := blueprint.Load("faults")
+	var lines strings.Builder
+	for _, f := range faults {
+		lines.WriteString(f.String() + "\n")
+	}
+	golden(t, "faults.txt", lines.String())
+	if strings.Contains(lines.String(), "canary") {
+		t.Error("a value is repeated")
+	}
+	if len(set.Files) != 1 || set.Files[0].Name != "taken" {
+		t.Errorf("loaded: %v", set.Files)
+	}
+}
+
+// TestGood: all that a file says arrives.
+func TestGood(t *testing.T) {
+	withPrograms(t, "python")
+	set, faults := blueprint.Load(filepath.Join("testdata", "good"))
+	if len(faults) > 0 || len(set.Files) != 3 {
+		t.Fatalf("%v, %v", set.Files, faults)
+	}
+	dir, err := filepath.Abs(filepath.Join("testdata", "good"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := set.File("profile.v2")
+	if all == nil {
+		t.Fatal("profile.v2 was not loaded")
+	}
+	if diff := cmp.Diff([]string{"./profile.sh", "--deep", "", `a "b" $(c)`}, all.Argv); diff != "" {
+		t.Error(diff)
+	}
+	if all.Dir != filepath.Join(dir, "scripts") || all.Program != filepath.Join(dir, "scripts", "profile.sh") || all.MaxOutputBytes != 16<<20 {
+		t.Errorf("%+v", all)
+	}
+	if diff := cmp.Diff([]string{"TOKEN", "MODE=fast", "EMPTY=", "TEXT=a=b c"}, all.Env); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(parley.Blueprint{
+		Name: "profile.v2", Description: "Profiles a table.\n", ParamsVia: parley.ParamsStdin, TimeoutMs: 5_400_500, Idempotent: true,
+		Labels:           map[string]string{"gpu": "true", "zone/a": "eu"},
+		ParametersSchema: json.RawMessage(`{"type":"object","properties":{"file":{"type":"string"},"limit":{"type":"integer","default":1000000000000000000000}}}`),
+		OutputSchema:     json.RawMessage(`{"type":"object","required":["rows"]}`),
+	}, all.Blueprint()); diff != "" {
+		t.Error(diff)
+	}
+	smile := set.File("smile").Blueprint()
+	if smile.Description != "😀 /" || string(smile.ParametersSchema) != `{"properties":{"weight":{"maximum":1e300,"enum":[1E5,1e300]}}}` {
+		t.Errorf("%+v", smile)
+	}
+}
+
+// TestSeed: the seed's own example is taken as it stands, with the defaults.
+func TestSeed(t *testing.T) {
+	withPrograms(t, "python")
+	set, _ := blueprint.Load(filepath.Join("testdata", "good"))
+	f := set.File("web-crawler")
+	if f == nil {
+		t.Fatal("it was not loaded")
+	}
+	if diff := cmp.Diff([]string{"python", "-m", "crawler.main"}, f.Argv); diff != "" {
+		t.Error(diff)
+	}
+	if f.Timeout != 5*time.Minute || f.MaxOutputBytes != 1<<20 || f.Idempotent || filepath.Base(f.Dir) != "good" {
+		t.Errorf("%+v", f)
+	}
+	want := parley.Blueprint{
+		Name: "web-crawler", Description: "Crawls websites to specified depth", ParamsVia: parley.ParamsFlags, TimeoutMs: 300_000,
+		ParametersSchema: json.RawMessage(`{"type":"object","required":["url"],"properties":{"url":{"type":"string","format":"uri"},"depth":{"type":"integer","default":2}}}`),
+	}
+	if diff := cmp.Diff(want, f.Blueprint()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestDirectory: what is no file of blueprints is told of, or left alone, and holds nothing up.
+func TestDirectory(t *testing.T) {
+	withPrograms(t, "python")
+	dir := t.TempDir()
+	if set, faults := blueprint.Load(dir); len(set.Files) != 0 || len(faults) != 0 {
+		t.Errorf("an empty one: %v, %v", set.Files, faults)
+	}
+	if set, faults := blueprint.Load(filepath.Join(dir, "none")); set == nil || len(faults) != 1 || !strings.Contains(faults[0].String(), "expected a directory of blueprints") {
+		t.Errorf("none: %v, %v", set, faults)
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe.json"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "large.yaml", "#"+strings.Repeat("x", blueprint.MaxFileBytes))
+	write(t, dir, "loop.yaml", "")
+	if err := os.Remove(filepath.Join(dir, "loop.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("loop.yaml", filepath.Join(dir, "loop.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "UPPER.JSON", `{"name":"upper","argv":["python"],"parameters_schema":{}}`)
+	set, faults := blueprint.Load(dir)
+	var told []string
+	for _, f := range faults {
+		told = append(told, strings.TrimPrefix(f.String(), dir+"/"))
+	}
+	want := []string{
+		"large.yaml:1:1: expected a file of at most 1048576 bytes", "loop.yaml: it cannot be read: too many levels of symbolic links", "pipe.json: expected a regular file",
+	}
+	if diff := cmp.Diff(want, told); diff != "" || len(set.Files) != 1 {
+		t.Errorf("%v %s", set.Files, diff)
+	}
+}
+
+// TestTooMany: a directory has no more blueprints than a hub takes.
+func TestTooMany(t *testing.T) {
+	withPrograms(t, "python")
+	dir := t.TempDir()
+	for i := range parley.MaxBlueprints + 1 {
+		write(t, dir, fmt.Sprintf("b%03d.json", i), fmt.Sprintf(`{"name":"b%03d","argv":["python"],"parameters_schema":{}}`, i))
+	}
+	set, faults := blueprint.Load(dir)
+	if len(set.Files) != parley.MaxBlueprints || len(faults) != 1 || !strings.HasSuffix(faults[0].String(), "b256.json: expected at most 256 blueprints in a directory") {
+		t.Errorf("%d files, %v", len(set.Files), faults)
+	}
+}
+
+// TestTable: a file can say all that the hub is told, in the hub's words.
+func TestTable(t *testing.T) {
+	var published struct{ Properties map[string]any }
+	if err := json.Unmarshal(blueprint.Schema(), &published); err != nil {
+		t.Fatal(err)
+	}
+	wire := reflect.TypeFor[parley.Blueprint]()
+	for i := range wire.NumField() {
+		name, _, _ := strings.Cut(wire.Field(i).Tag.Get("json"), ",")
+		if name == "timeout_ms" { // people write 5m
+			name = "timeout"
+		}
+		if published.Properties[name] == nil {
+			t.Errorf("%s cannot be said", name)
+		}
+	}
+	golden(t, filepath.Join("..", "..", "docs", "blueprint.schema.json"), string(blueprint.Schema()))
+	schema, err := paramschema.Compile(blueprint.Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, right := range map[string]bool{
+		seedFile(t): true,
+		`{"name":"a","argv":["b"],"parameters_schema":{}}`:                             true,
+		`{"name":"a","argv":["b"],"command":"b","parameters_schema":{}}`:               false,
+		`{"name":"a","parameters_schema":{}}`:                                          false,
+		`{"name":"a","argv":["b"]}`:                                                    false,
+		`{"name":"a","argv":["b"],"parameters_schema":{},"prompt":"x"}`:                false,
+		`{"name":"a","argv":["b"],"parameters_schema":{},"labels":{"a":true}}`:         false,
+		`{"name":"a","argv":["b"],"parameters_schema":{},"idempotent":1}`:              false,
+		`{"name":"a","argv":["b",""],"parameters_schema":{},"idempotent":true}`:        true,
+		`{"name":"a","argv":["b"],"parameters_schema":{},"env":["A","B=c"]}`:           true,
+		`{"name":"a","argv":["b"],"parameters_schema":{},"env":["A-B"]}`:               false,
+		`{"name":"a","argv":["b"],"parameters_schema":{},"max_output_bytes":16777217}`: false,
+	} {
+		wrong, err := schema.Validate(json.RawMessage(text))
+		if err != nil || (len(wrong) == 0) != right {
+			t.Errorf("%.100s: the Schema says %v, %v", text, wrong, err)
+		}
+	}
+}
+
+func seedFile(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "good", "web-crawler.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// FuzzParse: any text gives a file or faults with their places, and what is taken can be told to a hub and written again.
+func FuzzParse(f *testing.F) {
+	withPrograms(f, "python")
+	for _, dir := range []string{"good", "faults"} {
+		for _, pattern := range []string{"*.json", "*.y*ml"} {
+			names, err := filepath.Glob(filepath.Join("testdata", dir, pattern))
+			if err != nil || len(names) == 0 {
+				f.Fatal(names, err)
+			}
+			for _, name := range names {
+				text, err := os.ReadFile(name)
+				if err != nil {
+					f.Fatal(err)
+				}
+				f.Add(text, strings.HasSuffix(name, ".json"))
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte, asJSON bool) {
+		path := "b.yaml"
+		if asJSON {
+			path = "b.json"
+		}
+		file, faults := blueprint.Parse(path, text)
+		if (file == nil) != (len(faults) > 0) {
+			t.Fatalf("%v, %v", file, faults)
+		}
+		for _, fault := range faults {
+			if fault.Line < 1 || fault.Column < 1 || fault.What == "" {
+				t.Errorf("%+v has no place", fault)
+			}
+		}
+		if file == nil {
+			return
+		}
+		b := file.Blueprint()
+		if !parley.ValidParticipantID(b.Name) || !json.Valid(b.ParametersSchema) || b.TimeoutMs < parley.MinDurationMs || b.TimeoutMs > parley.MaxSessionTimeoutMs {
+			t.Errorf("%+v", b)
+		}
+		if len(file.Argv) == 0 || file.Program == "" || file.MaxOutputBytes < 1 {
+			t.Errorf("%+v", file)
+		}
+	})
+}
