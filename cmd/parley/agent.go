@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -11,8 +13,18 @@ import (
 )
 
 func (a *app) agentCommand() *cobra.Command {
-	return group(&cobra.Command{Use: "agent", Short: "list the agents that can be asked to do something"}, a.agentListCommand())
+	return group(&cobra.Command{Use: "agent", Short: "list the agents that can be asked to do something"}, a.agentListCommand(), a.agentShowCommand())
 }
+
+// agentsCommand is agent list, for those who type less.
+func (a *app) agentsCommand() *cobra.Command {
+	c := a.agentListCommand()
+	c.Use, c.Long = "agents", c.Short+". It is 'parley agent list'.\n\n"+agentStates
+	return c
+}
+
+const agentStates = `STATE is online, away (its runner is not connected: it may come back), stale (it has been away for 90 s; after 180 s it is gone) or offline.
+A session of an agent that is away waits for it.`
 
 func (a *app) agentListCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -20,6 +32,7 @@ func (a *app) agentListCommand() *cobra.Command {
 		Short: "list the agents that are registered with the hub, by name",
 		Args:  cobra.NoArgs,
 	}
+	c.Long = c.Short + ".\n\n" + agentStates
 	return a.does(c, func(ctx context.Context, _ []string) error {
 		client, err := a.dial(ctx, "")
 		if err != nil {
@@ -44,13 +57,27 @@ func (a *app) agentListCommand() *cobra.Command {
 
 func (a *app) agentTable(agents []parley.AgentInfo) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tTYPE\tSTATE\tDESCRIPTION")
-	for _, info := range agents {
-		state := "offline"
-		if info.Online {
-			state = "online"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", clean(info.Name), clean(string(info.Type)), state, clean(info.Description))
+	fmt.Fprintln(w, "NAME\tTYPE\tSTATE\tRUNNER\tDESCRIPTION")
+	for i := range agents {
+		info := &agents[i]
+		about, _, _ := strings.Cut(strings.TrimSpace(info.Description), "\n")
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", clean(info.Name), clean(string(info.Type)), agentState(info), clean(cmp.Or(info.RunnerID, info.Runner)), clean(about))
+	}
+	if len(agents) == 0 {
+		a.err.line("no agents yet: 'parley run' and 'parley serve --blueprints DIR' bring some")
 	}
 	return w.Flush()
+}
+
+// agentState says whether an agent can be asked now.
+func agentState(info *parley.AgentInfo) string {
+	switch {
+	case info.Online:
+		return "online"
+	case info.Stale:
+		return "stale"
+	case info.RunnerID != "":
+		return "away"
+	}
+	return "offline"
 }

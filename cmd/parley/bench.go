@@ -10,7 +10,7 @@ import (
 )
 
 func (a *app) benchCommand() *cobra.Command {
-	return group(&cobra.Command{Use: "bench", Short: "measure a hub on this machine"}, a.benchAppendCommand(), a.benchTurnCommand())
+	return group(&cobra.Command{Use: "bench", Short: "measure a hub on this machine"}, a.benchAppendCommand(), a.benchTurnCommand(), a.benchSessionCommand())
 }
 
 func (a *app) benchAppendCommand() *cobra.Command {

@@ -49,6 +49,7 @@ var flagValues = map[string][]string{
 	"types":         names(parley.TypeMessage, parley.TypeTrace, parley.TypeSystem),
 	"scopes":        names(parley.Scopes...),
 
+	"mode":            names(parley.ModeSync, parley.ModeAsyncPoll, parley.ModeAsyncCallback),
 	"on-turn-timeout": names(parley.TurnReoffer, parley.TurnSkip, parley.TurnClose),
 }
 
@@ -60,8 +61,10 @@ func names[S ~string](values ...S) []string {
 	return all
 }
 
-// addCompletion lets a shell complete the arguments and flags of c and of the commands below it. Arguments called ID are conversations, and tokens
-// below "token".
+// idsBelow are what arguments called ID are below a command; elsewhere they are conversations.
+var idsBelow = map[string]func(context.Context, parley.Client) ([]string, error){"token": tokenIDs, "session": sessionIDs}
+
+// addCompletion lets a shell complete the arguments and flags of c and of the commands below it.
 func addCompletion(c *cobra.Command) {
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		values, ok := flagValues[c.Name()+" --"+f.Name]
@@ -72,11 +75,16 @@ func addCompletion(c *cobra.Command) {
 			_ = c.RegisterFlagCompletionFunc(f.Name, completeList(values)) // fails for a flag that is not there, and this one is
 		}
 	})
+	if c.Flags().Lookup("parent") != nil {
+		_ = c.RegisterFlagCompletionFunc("parent", completeIDs(conversationIDs, math.MaxInt)) // it is there
+	}
 	ids := conversationIDs
-	if c.HasParent() && c.Parent().Name() == "token" {
-		ids = tokenIDs
+	if c.HasParent() && idsBelow[c.Parent().Name()] != nil {
+		ids = idsBelow[c.Parent().Name()]
 	}
 	switch _, args, _ := strings.Cut(c.Use, " "); {
+	case args == "AGENT":
+		c.ValidArgsFunction = completeIDs(agentNames, 1)
 	case args == "ID", strings.HasPrefix(args, "ID "):
 		c.ValidArgsFunction = completeIDs(ids, 1)
 	case args == "[ID...]":
@@ -141,6 +149,25 @@ func conversationIDs(ctx context.Context, client parley.Client) (ids []string, e
 			return ids, nil
 		}
 	}
+}
+
+// sessionIDs gives those of the conversations that are sessions.
+func sessionIDs(ctx context.Context, client parley.Client) ([]string, error) {
+	ids, err := conversationIDs(ctx, client)
+	return slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, sessionPrefix) }), err
+}
+
+// agentNames gives the agents that can be started, with what they do.
+func agentNames(ctx context.Context, client parley.Client) (ids []string, err error) {
+	r, err := client.ListAgents(ctx, &parley.ListAgentsParams{})
+	if err != nil {
+		return nil, err
+	}
+	for _, info := range r.Agents {
+		about, _, _ := strings.Cut(strings.TrimSpace(info.Description), "\n")
+		ids = append(ids, cobra.CompletionWithDesc(info.Name, clean(about)))
+	}
+	return ids, nil
 }
 
 // tokenIDs gives the tokens that the caller may revoke.

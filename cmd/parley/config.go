@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -51,10 +52,11 @@ func examine(f *hubFlags) (c *config.Loaded, warnings config.Faults, err error) 
 	if err := c.Check(f.dev); err != nil {
 		return nil, nil, err
 	}
-	if faults := append(checkTLSFiles(c), checkWritten(c, f.dev)...); len(faults) > 0 {
+	served, left := checkServed(c)
+	if faults := slices.Concat(checkTLSFiles(c), checkWritten(c, f.dev), served); len(faults) > 0 {
 		return nil, nil, faults
 	}
-	return c, c.Warnings(), nil
+	return c, append(c.Warnings(), left...), nil
 }
 
 // checkTLSFiles tells of certificates and keys that cannot be used. One that has ended is warned of when the hub starts.

@@ -63,6 +63,7 @@ func (a *app) showSnapshot(s *parley.Snapshot) error {
 		{"title", clean(s.Title)},
 		{"status", status},
 		{"participants", strings.Join(seats, ", ")},
+		{"session", snapshotSession(s)},
 		{"policy", policyText(s.Policy)},
 		{"turn", turn},
 		{"guidance", guidanceText(s.Guidance)},

@@ -31,12 +31,14 @@ func (a *app) demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "watch two agents settle a case through a hub",
 		Long: `demo starts a hub on a real log and a real port. A health plan's agent runs inside it; a clinic's agent runs in a process of its own and
-joins over WebSocket with a token for these conversations only. They settle prior authorizations from case files, by rules. Then
-the log is verified and exported, and the export verified by itself.
+joins over WebSocket with a token for these conversations only. They settle prior authorizations from case files, by rules. To hold evidence against its
+criteria the plan's agent starts a deterministic one: a command with a schema for its parameters, run once for each session. Then the log is verified and
+exported, and the export verified by itself.
 
 Cases: ` + strings.Join(priorauth.Embedded().IDs(), ", "),
 		Args: cobra.NoArgs,
 	}
+	c.AddCommand(a.demoCriteriaCommand())
 	c.Flags().StringSliceVar(&f.cases, "case", demoCases, "the cases to play, in order")
 	c.Flags().BoolVar(&f.fast, "fast", false, "show everything as soon as it is said")
 	return a.does(c, func(ctx context.Context, _ []string) error { return a.demo(ctx, f) })
@@ -82,8 +84,11 @@ func chooseCases(ids []string) ([]*priorauth.Case, error) {
 	return cases, nil
 }
 
+// demoPrefix begins the ids of the conversations about cases.
+const demoPrefix = "demo-"
+
 // demoConversation is the id of the conversation about a case.
-func demoConversation(c *priorauth.Case) string { return "demo-" + c.ID }
+func demoConversation(c *priorauth.Case) string { return demoPrefix + c.ID }
 
 // demoParams describes the conversation about a case.
 func demoParams(c *priorauth.Case) *parley.CreateConversationParams {

@@ -2,14 +2,17 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/examples/priorauth"
 	"github.com/parleyhub/parley/hub/archive"
 	"github.com/parleyhub/parley/hub/journal"
 )
@@ -23,8 +26,9 @@ const (
 
 // demoShow prints the demo.
 type demoShow struct {
-	app  *app
-	fast bool
+	app      *app
+	fast     bool
+	sessions int // that were shown
 }
 
 func (d *demoShow) say(format string, args ...any) {
@@ -35,6 +39,7 @@ func (d *demoShow) opening(s *stage) {
 	out := d.app.out
 	d.say("hub      %s, log in %s", s.server.url, s.data)
 	d.say("payer    inside the hub (process %d)", os.Getpid())
+	d.say("checker  %s: a process for each session, as %s says", priorauth.CriteriaAgent, s.blueprints())
 	d.say("clinic   process %d, over WebSocket, with a token for these conversations only", s.clinic.Process.Pid)
 	d.say("%s", out.paint(styleDim, "each line: seq, turn, who, what; traces are seen by their author and by admins, such as this screen"))
 }
@@ -65,8 +70,39 @@ func (d *demoShow) follow(ctx context.Context, s *stage, id string) error {
 			return err
 		}
 		v.event(&e)
+		if err := d.session(ctx, s, v, &e); err != nil {
+			return err
+		}
 		d.pause(ctx, &e)
 	}
+	return nil
+}
+
+// session shows what a session has brought whose start is told: who has started it waits for it, so it is what comes next.
+func (d *demoShow) session(ctx context.Context, s *stage, v *view, e *parley.Event) error {
+	started, err := e.System()
+	if e.Type != parley.TypeSystem || err != nil || started.Kind != parley.KindSessionStarted {
+		return nil
+	}
+	ended, err := s.admin.GetSession(ctx, &parley.GetSessionParams{SessionID: started.SessionID, TimeoutMs: parley.MaxWaitMs})
+	if err != nil {
+		return fmt.Errorf("the session %s: %w", started.SessionID, err)
+	}
+	d.sessions++
+	if ended.Status != parley.SessionCompleted {
+		v.write(v.indent() + clean(endText(ended)))
+		return nil
+	}
+	var table priorauth.CriteriaTable
+	if err := json.Unmarshal(ended.Result.ResultData, &table); err != nil {
+		return fmt.Errorf("the result of %s: %w", started.SessionID, err)
+	}
+	stands := make([]string, len(table.Checks))
+	for i, c := range table.Checks {
+		stands[i] = clean(c.Criterion) + " " + d.app.out.paint(styleBold, clean(string(c.Status)))
+	}
+	how := fmt.Sprintf(" [exit code %d, %d ms]", *ended.Result.ExitCode, ended.EndedAt-ended.CreatedAt)
+	v.write(v.indent() + strings.Join(stands, ", ") + d.app.out.paint(styleDim, how))
 	return nil
 }
 
@@ -101,18 +137,22 @@ func (d *demoShow) ending(ctx context.Context, s *stage, cases int) error {
 		return err
 	}
 	d.say("log      %s", d.app.verified(checked))
-	d.say("         %s", d.app.out.paint(styleDim, "one of them is the hub's own, with the clinic's token as a SHA-256; exports leave it out"))
+	d.say("         %s", d.app.out.paint(styleDim,
+		"two of them are the hub's own: the clinic's token, as a SHA-256, and what the checker's runner runs; exports leave them out"))
 	file := filepath.Join(s.dir, "export.jsonl")
 	exported, err := exportFile(ctx, j, file)
 	if err != nil {
 		return err
 	}
-	if len(exported.Conversations) != cases {
-		return fmt.Errorf("%s: %d conversations, expected %d", file, len(exported.Conversations), cases)
+	if want := cases + d.sessions; len(exported.Conversations) != want {
+		return fmt.Errorf("%s: %d conversations, expected %d", file, len(exported.Conversations), want)
 	}
-	d.say("export   %s: %s, verified by itself", file, count(exported.Events, "event"))
+	d.say("export   %s: %s, verified by itself; %s of %s among them",
+		file, count(exported.Events, "event"), count(int64(d.sessions), "session"), priorauth.CriteriaAgent)
 	for _, h := range exported.Conversations {
-		d.say("         %s  seq %d  head hash %s", h.ConversationID, h.Seq, h.HeadHash)
+		if strings.HasPrefix(h.ConversationID, demoPrefix) {
+			d.say("         %s  seq %d  head hash %s", h.ConversationID, h.Seq, h.HeadHash)
+		}
 	}
 	d.joining(file)
 	return nil

@@ -20,12 +20,13 @@ import (
 	"github.com/parleyhub/parley/sdk"
 )
 
-// stage is what the demo runs: a hub with the payer inside, and the clinic in a process of its own.
+// stage is what the demo runs: a hub with the payer and its checker inside, and the clinic in a process of its own.
 type stage struct {
 	dir, data string
 	server    *server
 	admin     parley.Client
 
+	checker *checker
 	payer   parley.Client
 	stop    context.CancelFunc // of the payer
 	serving sync.WaitGroup
@@ -45,6 +46,9 @@ func (a *app) startStage(ctx context.Context, dir string, cases []*priorauth.Cas
 	}
 	h := s.server.hub
 	s.admin = h.Client(h.LocalPrincipal("admin", parley.ScopeAdmin))
+	if err := s.startChecker(ctx, log); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
 	if err := s.startPayer(log); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
@@ -67,7 +71,7 @@ func (s *stage) startPayer(log zerolog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("register the payer: %w", err)
 	}
-	payer := executors.Internal(s.payer, &priorauth.Payer{}, &executors.Options{Logger: slog.New(zerolog.NewSlogHandler(log))})
+	payer := executors.Internal(s.payer, &priorauth.Payer{Checker: priorauth.CriteriaAgent}, &executors.Options{Logger: slog.New(zerolog.NewSlogHandler(log))})
 	s.serving.Go(func() {
 		defer remove()
 		if err := payer.Run(ctx); err != nil {
@@ -103,19 +107,29 @@ func (s *stage) startClinic(ctx context.Context, a *app, cases []*priorauth.Case
 	return nil
 }
 
-// close stops the clinic, the payer and the hub, in this order.
+// close stops the clinic, the payer, its checker and the hub, in this order; what was not started is passed over.
 func (s *stage) close() error {
 	var clinicErr error
 	if s.clinic != nil {
 		s.clinic.Process.Signal(syscall.SIGTERM) // fails when it has ended, which the next line tells
 		clinicErr = <-s.left
 	}
-	s.stop()
-	s.serving.Wait()
-	err := errors.Join(s.payer.Close(), s.admin.Close(), s.server.close())
+	err := errors.Join(s.stopPayer(), s.checker.close(), s.admin.Close(), s.server.close())
 	if clinicErr != nil {
 		err = errors.Join(err, fmt.Errorf("the clinic's process: %w", clinicErr))
 	}
+	return err
+}
+
+// stopPayer lets the payer finish its turns and takes it away.
+func (s *stage) stopPayer() error {
+	if s.payer == nil {
+		return nil
+	}
+	s.stop()
+	s.serving.Wait()
+	err := s.payer.Close()
+	s.payer = nil
 	return err
 }
 

@@ -32,8 +32,9 @@ func TestDemoOffersThePayer(t *testing.T) {
 	if got := offered(); len(got) != 1 || got[0].Name != "payer" || !got[0].Online {
 		t.Errorf("the demo offers %+v", got)
 	}
-	s.stop()
-	s.serving.Wait()
+	if err := s.stopPayer(); err != nil {
+		t.Error(err)
+	}
 	if got := offered(); len(got) != 0 {
 		t.Errorf("after its end it offers %+v", got)
 	}

@@ -22,6 +22,9 @@ const (
 	exitAuth        = 4
 	exitConflict    = 5
 	exitUnavailable = 6
+	exitFailed      = 7
+	exitStopped     = 8
+	exitInput       = 9
 )
 
 var exitCodes = []struct {
@@ -30,11 +33,14 @@ var exitCodes = []struct {
 }{
 	{exitOK, "done"},
 	{exitFailure, "failed; the line on stderr says what and why"},
-	{exitUsage, "the command line or the configuration is wrong; nothing was tried"},
-	{exitNotFound, "no such conversation, or not one that this token sees (not_found)"},
+	{exitUsage, "the command line, the configuration or the parameters of an agent are wrong; nothing was tried"},
+	{exitNotFound, "no such conversation, session or agent, or not one that this token sees (not_found)"},
 	{exitAuth, "the token is missing, wrong or too narrow (unauthenticated, forbidden)"},
 	{exitConflict, "refused by the state of the conversation (codes 4090 to 4098, such as not_your_turn)"},
 	{exitUnavailable, "no answer in time, or the hub cannot do it now (rate_limited, unavailable, outcome_unknown, storage_full): try again"},
+	{exitFailed, "the session that was waited for has failed (start, session wait)"},
+	{exitStopped, "it was stopped (the same)"},
+	{exitInput, "its agent asks for input (the same)"},
 }
 
 func exitCodesTopic() *cobra.Command {
@@ -43,7 +49,7 @@ func exitCodesTopic() *cobra.Command {
 	for _, e := range exitCodes {
 		fmt.Fprintf(&b, "  %d  %s\n", e.code, e.meaning)
 	}
-	b.WriteString("\nWith -o json the error on stderr is an object with what, reason, code and hint.")
+	b.WriteString("\nWith -o json the error on stderr is an object with what, reason, code, hint and, where parameters are wrong, validation_errors.")
 	return &cobra.Command{Use: "exit-codes", Short: "what the exit codes mean", Long: b.String()}
 }
 
@@ -81,7 +87,9 @@ type failure struct {
 	Reason string `json:"reason"`
 	Code   int    `json:"code,omitempty"`
 	Hint   string `json:"hint,omitempty"`
-	exit   int
+	// ValidationErrors are what is wrong with parameters.
+	ValidationErrors []parley.ValidationError `json:"validation_errors,omitempty"`
+	exit             int
 }
 
 // report tells of err on stderr, in one line, and gives the exit code.
@@ -109,6 +117,10 @@ func failureOf(ctx context.Context, err error) failure {
 	if errors.As(err, &h) {
 		f.Hint = h.hint
 	}
+	var refused *parley.Error
+	if errors.As(err, &refused) && refused.Validation != nil {
+		f.ValidationErrors = refused.Validation.ValidationErrors
+	}
 	return f
 }
 
@@ -117,7 +129,10 @@ func classify(ctx context.Context, err error) failure {
 	var damage *journal.DamageError
 	var refused *tlsError
 	var part *incompleteError
+	var session *sessionError
 	switch {
+	case errors.As(err, &session):
+		return session.failure()
 	case errors.As(err, &usage):
 		return failure{What: err.Error(), Reason: "usage", Hint: "see 'parley help'", exit: exitUsage}
 	case errors.As(err, &damage):
@@ -151,6 +166,8 @@ func exitOf(row parley.ErrorRow) int {
 	switch {
 	case row.Err == parley.ErrNotFound:
 		return exitNotFound
+	case row.Err == parley.ErrParameters:
+		return exitUsage
 	case row.Err == parley.ErrUnauthenticated, row.Err == parley.ErrForbidden:
 		return exitAuth
 	case row.Code >= 4090 && row.Code <= 4098:
@@ -166,6 +183,7 @@ var hints = map[error]string{
 	parley.ErrUnauthenticated:     "set PARLEY_TOKEN to a token of this hub; 'parley token create' makes one, the first with --admin --data DIR while no hub runs",
 	parley.ErrForbidden:           "name a participant with --as (or PARLEY_AGENT), or use a token that has the scope and the id; 'parley token create --help' says how to make one",
 	parley.ErrNotFound:            "'parley conversation list' shows what this token sees",
+	parley.ErrParameters:          "'parley agent show AGENT' says what it takes",
 	parley.ErrNotYourTurn:         "follow with 'parley tail ID -f', or take the seat with 'parley chat ID --as AGENT'",
 	parley.ErrTurnClosed:          "leave --turn out, or read on with 'parley tail ID' and answer the turn that is open",
 	parley.ErrConversationClosed:  "read it with 'parley tail ID'",

@@ -79,7 +79,8 @@ func TestNoColourWithoutTerminal(t *testing.T) {
 // TestExitCodes holds every error of the protocol to its exit code and to something to do next where that can be said.
 func TestExitCodes(t *testing.T) {
 	want := map[string]int{
-		"not_found": exitNotFound, "unauthenticated": exitAuth, "forbidden": exitAuth,
+		"parameter_validation_failed": exitUsage,
+		"not_found":                   exitNotFound, "unauthenticated": exitAuth, "forbidden": exitAuth,
 		"not_your_turn": exitConflict, "turn_closed": exitConflict, "conversation_closed": exitConflict, "turn_conflict": exitConflict,
 		"claim_required": exitConflict, "claim_lost": exitConflict,
 		"idempotency_conflict": exitConflict, "already_exists": exitConflict,

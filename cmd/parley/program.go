@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -26,28 +27,41 @@ type programFlags struct {
 	turnTimeout, drain    time.Duration
 	env                   []string
 	pull, noToken         bool
+	runner                runnerFlags
 }
 
 func (a *app) runCommand() *cobra.Command {
 	var f programFlags
 	c := &cobra.Command{
-		Use:   "run --agent ID [flags] -- CMD [ARG...]",
-		Short: "let a program in any language take an agent's turns",
-		Long: `run starts CMD once for each turn of an agent, without a shell. The program reads one JSON document from stdin: the conversation, and what was said since its
-last turn. It answers with JSON lines on stdout, such as {"text":"hello"}, and ends with exit code 0. What it writes to stderr becomes traces.
+		Use:   "run --agent ID [flags] -- CMD [ARG...] | run --blueprints DIR [flags]",
+		Short: "let a program in any language take an agent's turns; or run commands that are agents",
+		Long: `run --agent starts CMD once for each turn of an agent, without a shell. The program reads one JSON document from stdin: the conversation, and what was said since
+its last turn. It answers with JSON lines on stdout, such as {"text":"hello"}, and ends with exit code 0. What it writes to stderr becomes traces.
 docs/commands.md says all of it.
 
 The program gets PATH, HOME, TZ, LANG and TMPDIR, PARLEY_AGENT, PARLEY_CONVERSATION and PARLEY_TURN, PARLEY_URL with PARLEY_TOKEN, a token for
-this turn alone, and what --env names; nothing else. When its time is over it gets SIGTERM and 2 s later SIGKILL, with all of its process group.
+this turn alone, and what --env names; nothing else. When its time is over it gets SIGTERM and 2 s later SIGKILL, with all that it has started.
 
 One line about each turn goes to stderr, or with -o json an object to stdout.
 
-run goes on until a signal ends it: then the turns under way have the time of --drain to end, and are given back after that. Any number of them may run the
-same agent.`,
-		Args: cobra.MinimumNArgs(1),
+run --blueprints is a runner: each file of DIR says how a command is started and what parameters it takes. 'parley start' begins a session of one, the command runs
+once, and what it writes to stdout is the result. docs/blueprints.md says all of it. The runner's id is kept in DIR, so that it is known again; --check only tells what is
+wrong with the files.
+
+run goes on until a signal ends it: then what is under way has the time of --drain to end. After that turns are given back, and commands are killed and their sessions
+fail. Any number of processes may run the same agent.`,
+	}
+	c.Args = func(c *cobra.Command, args []string) error {
+		switch blueprints := c.Flags().Changed("blueprints"); {
+		case blueprints && len(args) > 0:
+			return errors.New("--blueprints goes without CMD: each file names its command")
+		case !blueprints && len(args) == 0:
+			return errors.New("what is to be run? expected --agent ID -- CMD, or --blueprints DIR")
+		}
+		return nil
 	}
 	c.Flags().SetInterspersed(false) // flags behind CMD are the program's
-	c.Flags().StringSliceVar(&f.agents, "agent", nil, "the agent whose turns are taken (required); may be repeated")
+	c.Flags().StringSliceVar(&f.agents, "agent", nil, "the agent whose turns are taken; may be repeated")
 	c.Flags().StringSliceVar(&f.conversations, "conversation", nil, "only in this conversation; may be repeated (default: in all)")
 	c.Flags().IntVar(&f.capacity, "capacity", parley.DefaultCapacity, "how many programs run at once")
 	c.Flags().StringVar(&f.executor, "executor", "", "id that tells this process from others that run the agent (default: a random one)")
@@ -57,7 +71,16 @@ same agent.`,
 	c.Flags().StringVar(&f.dir, "dir", "", "where the program runs (default: here)")
 	c.Flags().BoolVar(&f.noToken, "no-token", false, "give the program neither PARLEY_URL nor PARLEY_TOKEN")
 	c.Flags().BoolVar(&f.pull, "pull", false, "look for turns instead of being asked")
-	return a.does(c, func(ctx context.Context, args []string) error { return a.runProgram(ctx, f, args) })
+	f.runner.add(c)
+	return a.does(c, func(ctx context.Context, args []string) error {
+		if err := f.runner.agree(c.Flags().Changed); err != nil {
+			return err
+		}
+		if c.Flags().Changed("blueprints") {
+			return a.runBlueprints(ctx, &f)
+		}
+		return a.runProgram(ctx, f, args)
+	})
 }
 
 func (a *app) runProgram(ctx context.Context, f programFlags, argv []string) error {
@@ -120,14 +143,13 @@ func (f *programFlags) options() (*executors.Options, error) {
 		return nil, usagef("--agent: expected at most %d", parley.MaxExecutorAgents)
 	case f.pull && len(f.agents) > 1:
 		return nil, usagef("--pull takes the turns of one agent, the seat of that id: expected one --agent")
-	case f.capacity < 1 || f.capacity > parley.MaxCapacity:
-		return nil, usagef("--capacity %d: expected 1 to %d", f.capacity, parley.MaxCapacity)
 	case f.turnTimeout < 0:
 		return nil, usagef("--turn-timeout %s: expected more than 0", f.turnTimeout)
-	case f.drain < 0:
-		return nil, usagef("--drain %s: expected 0 or more", f.drain)
 	case f.executor != "" && !parley.ValidParticipantID(f.executor):
 		return nil, usagef("--executor %s: expected 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit", clean(f.executor))
+	}
+	if err := f.checkCommon(); err != nil {
+		return nil, err
 	}
 	for _, id := range f.agents {
 		if !parley.ValidParticipantID(id) {
@@ -142,11 +164,28 @@ func (f *programFlags) options() (*executors.Options, error) {
 	if f.pull {
 		o.Mode = parley.ModePull
 	}
-	if f.drain == 0 {
-		o.Drain = -1
-	}
+	o.Drain = drainOption(f.drain)
 	if len(f.conversations) > 0 {
 		o.Accept = func(id string) bool { return slices.Contains(f.conversations, id) }
 	}
 	return o, nil
+}
+
+// checkCommon holds the flags of both kinds of run against their bounds.
+func (f *programFlags) checkCommon() error {
+	switch {
+	case f.capacity < 1 || f.capacity > parley.MaxCapacity:
+		return usagef("--capacity %d: expected 1 to %d", f.capacity, parley.MaxCapacity)
+	case f.drain < 0:
+		return usagef("--drain %s: expected 0 or more", f.drain)
+	}
+	return nil
+}
+
+// drainOption is --drain as executors take it, for which 0 is their default.
+func drainOption(drain time.Duration) time.Duration {
+	if drain == 0 {
+		return -1
+	}
+	return drain
 }

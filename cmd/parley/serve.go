@@ -34,6 +34,8 @@ is told too. --ready-file gets that line as well, whole or not at all; one that 
 Every setting may also stand in the environment (PARLEY_LISTEN for --listen) or in a file (--config); a flag is the strongest, then the
 environment, then the file. See docs/configuration.md, 'parley config show' and 'parley config check'.
 
+With --blueprints it runs commands as agents too (docs/blueprints.md): it refuses to start where none of the files can be used, and warns of those that cannot.
+
 With --dev it makes an admin token (or takes $` + envDevToken + `), listens on loopback only and, without --data, keeps everything in
 memory. Without --dev make the first token while no hub runs: parley token create --admin --data DIR`,
 		Args: cobra.NoArgs,
@@ -79,6 +81,9 @@ func (a *app) serve(ctx context.Context, f *hubFlags) error {
 	s, err := startServer(o)
 	if err != nil {
 		return errors.Join(err, j.Close())
+	}
+	if s.agents, err = startLocalAgents(s, settings, log); err != nil {
+		return errors.Join(err, s.close())
 	}
 	if !a.err.terminal { // the end of a terminal is a SIGHUP too, and then a hub ends with it
 		parts.followHangups()

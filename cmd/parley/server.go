@@ -45,6 +45,7 @@ type server struct {
 	journal journal.Journal
 	hub     *hub.Hub
 	door    *rpc.Server
+	agents  *localAgents // nil: there are none
 	http    []*http.Server
 	log     zerolog.Logger
 	drain   time.Duration // drainTimeout, but for tests
@@ -168,10 +169,11 @@ func (s *server) run(ctx context.Context) error {
 	}
 }
 
-// close drains: no new calls, clients told, what was begun finished, in the time there is for that.
+// close drains: commands ended, no new calls, clients told, what was begun finished, in the time there is for that.
 func (s *server) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.drain)
 	defer cancel()
+	s.agents.close()
 	s.hub.Drain()
 	err := s.door.Shutdown(ctx)
 	for _, h := range s.http {

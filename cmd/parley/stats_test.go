@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/parleyhub/parley"
@@ -37,21 +36,5 @@ func TestCountsText(t *testing.T) {
 	got := countsText(map[string]int64{"never": 0, "not_found": 2, "internal": 2, "for\nged": 1, "forbidden": 12})
 	if want := `12 forbidden, 2 internal, 2 not_found, 1 for\nged`; got != want {
 		t.Errorf("%q, expected %q", got, want)
-	}
-}
-
-// TestAgentTable: what agents say of themselves stays on their line.
-func TestAgentTable(t *testing.T) {
-	var out strings.Builder
-	a := &app{out: newStream(&out)}
-	err := a.agentTable([]parley.AgentInfo{
-		{Name: "fax", Type: parley.AgentTypeFunction, Description: "sends\n\x1b[31ma fax"},
-		{Name: "payer", Type: parley.AgentTypeAgent, Description: "decides", Online: true},
-	})
-	want := "NAME   TYPE      STATE    DESCRIPTION\n" +
-		`fax    function  offline  sends\n\x1b[31ma fax` + "\n" +
-		"payer  agent     online   decides\n"
-	if got := out.String(); err != nil || got != want {
-		t.Errorf("%v\n%s\nexpected\n%s", err, got, want)
 	}
 }

@@ -53,6 +53,7 @@ func (v *view) event(e *parley.Event) {
 		v.system(e)
 		return
 	}
+	v.meet(e.From) // before its lines are indented
 	v.row(e, v.body(e))
 	if e.Closes() {
 		v.row(e, v.to.paint(styleBold, "closed: "+outcomeText(e.Outcome)))
@@ -97,8 +98,17 @@ func (v *view) message(e *parley.Event) string {
 	if m.Text != "" {
 		parts = append(parts, v.text(m.Text))
 	}
+	if told := callbacksOf(e, m); len(told) > 0 {
+		return v.callbacks(told)
+	}
 	if len(m.Data) > 0 && m.Text == "" {
 		parts = append(parts, v.to.paint(styleDim, clean(string(m.Data))))
+	}
+	if result := v.result(m.Result, m.Text); result != "" {
+		parts = append(parts, result)
+	}
+	if len(m.Parameters) > 0 && !isPrompt(m) {
+		parts = append(parts, v.to.paint(styleDim, clean(string(m.Parameters))))
 	}
 	if m.Schema != "" {
 		parts = append(parts, v.to.paint(styleDim, "["+clean(m.Schema)+"]"))
@@ -180,6 +190,9 @@ func (v *view) created(s parley.System) string {
 	text := "created by " + clean(s.CreatedBy) + ": " + strings.Join(names, ", ")
 	if s.Policy != nil {
 		text += "; " + policyText(*s.Policy)
+	}
+	if r := s.Session; r != nil {
+		text += "; " + sessionText(r)
 	}
 	if s.Title != "" {
 		text = v.to.paint(styleBold, clean(s.Title)) + "\n" + v.indent() + text

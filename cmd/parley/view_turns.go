@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -21,6 +22,8 @@ func (v *view) turn(e *parley.Event, s parley.System) string {
 		return fmt.Sprintf("turn %d of %s ended without a final message: %s%s", s.Turn, clean(s.AgentID), clean(s.Reason), detailText(s.Detail))
 	case parley.KindTurnReoffered:
 		return fmt.Sprintf("turn %d is offered to %s anew", s.Turn, clean(s.AgentID))
+	case parley.KindSessionStarted, parley.KindSessionEnded, parley.KindSessionBound:
+		return sessionEventText(e, s)
 	}
 	return clean(s.Kind) + " " + clean(string(e.Payload))
 }
@@ -56,10 +59,10 @@ func detailText(detail string) string {
 
 // executorText names who works: its runner too, where that is another than the seat, which whoever made the conversation has named.
 func executorText(runner, executor string) string {
-	if runner != "" && executor != "" {
+	if runner != "" && executor != "" && runner != executor {
 		return runner + " (" + executor + ")"
 	}
-	return runner + executor
+	return cmp.Or(runner, executor)
 }
 
 // workText ends what is told of somebody at work.

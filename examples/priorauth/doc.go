@@ -10,6 +10,9 @@
 //	clinic: priorauth.evidence.v1  an appeal, where the chart has that; else priorauth.answer.v1: accept or withdraw
 //	payer:  priorauth.decision.v1  closes the conversation: completed, with reason approved, partial or denied
 //
+// How the evidence stands the payer finds out itself, or it starts a session of a deterministic agent, [CriteriaAgent]: a command that gets the evidence as
+// parameters and gives back a table.
+//
 // Both agents keep nothing in memory: each turn they read the log again, up to the turn before theirs. So any number of them may
 // run, in any process, and a turn that is taken up again after a failure goes the same way. How an agent came to what it
 // says is in traces, which only its own side reads.

@@ -13,6 +13,8 @@ import (
 type Payer struct {
 	// Files are the payer's; nil, the embedded ones. It looks at the policy only.
 	Files *Files
+	// Checker is the agent that it has hold the evidence against the criteria, such as CriteriaAgent; empty, it does that itself.
+	Checker string
 }
 
 var _ parley.Agent = (*Payer)(nil)
@@ -27,7 +29,11 @@ func (p *Payer) HandleTurn(ctx context.Context, turn *parley.Turn) (parley.TurnO
 	if files == nil {
 		files = builtIn()
 	}
-	s, err := files.Policy.next(readDossier(events, turn.Number))
+	check := own
+	if p.Checker != "" {
+		check = ask(ctx, turn, p.Checker)
+	}
+	s, err := files.Policy.next(readDossier(events, turn.Number), check)
 	if err != nil {
 		return "", err
 	}
@@ -50,7 +56,7 @@ type step struct {
 }
 
 // next finds the payer's next step.
-func (p *Policy) next(d *dossier) (step, error) {
+func (p *Policy) next(d *dossier, check checker) (step, error) {
 	if d.request == nil {
 		why, err := trace("criteria", "No request was made yet.", nil)
 		if err != nil {
@@ -67,7 +73,10 @@ func (p *Policy) next(d *dossier) (step, error) {
 	if d.answer != nil {
 		return p.afterAnswer(d)
 	}
-	checks := proc.checks(d)
+	checks, err := check(proc, d)
+	if err != nil {
+		return step{}, err
+	}
 	if missing := proc.unasked(checks, d.asked); len(missing) > 0 {
 		return p.question(checks, missing)
 	}
@@ -75,17 +84,17 @@ func (p *Policy) next(d *dossier) (step, error) {
 }
 
 // checks judges every criterion. A waiver that is met stands for all.
-func (p *Procedure) checks(d *dossier) []Check {
+func (p *Procedure) checks(all []Evidence, on Day) []Check {
 	for i := range p.Waivers {
-		if w := p.Waivers[i].check(d.evidence, d.request.RequestedOn); w.Status == Met {
+		if w := p.Waivers[i].check(all, on); w.Status == Met {
 			return []Check{w}
 		}
 	}
-	all := make([]Check, len(p.Criteria))
+	checks := make([]Check, len(p.Criteria))
 	for i := range p.Criteria {
-		all[i] = p.Criteria[i].check(d.evidence, d.request.RequestedOn)
+		checks[i] = p.Criteria[i].check(all, on)
 	}
-	return all
+	return checks
 }
 
 // unasked gives the criteria without evidence for which none was asked yet.

@@ -262,12 +262,17 @@ func create(t *testing.T, c parley.Client, kase *priorauth.Case) string {
 // run runs both agents until the conversation is closed.
 func run(t *testing.T, h *sdktest.Hub, f *priorauth.Files, id string) *parley.Snapshot {
 	t.Helper()
+	return runWith(t, h, f, id, &priorauth.Payer{Files: f})
+}
+
+func runWith(t *testing.T, h *sdktest.Hub, f *priorauth.Files, id string, agent *priorauth.Payer) *parley.Snapshot {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	ended := make(chan error, 2)
 	clinic, payer := h.InProcess(t, "clinic"), h.InProcess(t, "payer")
 	go func() { ended <- executors.Internal(clinic, &priorauth.Clinic{Files: f}, nil).Run(ctx) }()
-	go func() { ended <- executors.Internal(payer, &priorauth.Payer{Files: f}, nil).Run(ctx) }()
+	go func() { ended <- executors.Internal(payer, agent, nil).Run(ctx) }()
 	u, err := clinic.GetUpdates(ctx, &parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilClosed, TimeoutMs: 30_000})
 	if err != nil || u.Status != parley.StatusClosed {
 		t.Errorf("the conversation: %+v, %v", u, err)

@@ -135,8 +135,8 @@ func measure(ctx context.Context, o Options, dir string, r *Report, progress fun
 	r.FrameBytes = len(appends[0].frame)
 
 	progress(fmt.Sprintf("appending for %s, and as long echoing, in turns", o.Duration))
-	a := &side{conns: appends, server: hub}
-	e := &side{conns: echoes, server: echo}
+	a := &side{workers: workers(appends), servers: []*child{hub}}
+	e := &side{workers: workers(echoes), servers: []*child{echo}}
 	if err := alternate(ctx, a, e, o.Duration); err != nil {
 		return err
 	}

@@ -98,6 +98,16 @@ func (c *conn) work(ctx context.Context, end time.Time) error {
 	}
 }
 
+func (c *conn) taken() []time.Duration { return take(&c.took) }
+
+func workers(conns []*conn) []worker {
+	all := make([]worker, len(conns))
+	for i, c := range conns {
+		all[i] = c
+	}
+	return all
+}
+
 var acknowledged = []byte(`"result":{"seq":`)
 
 func (c *conn) checkReply() error {

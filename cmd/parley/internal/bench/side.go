@@ -8,10 +8,24 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// side is one server with its connections and what was measured of it.
+// worker does one thing after another until end, and notes how long each took.
+type worker interface {
+	work(ctx context.Context, end time.Time) error
+	// taken gives what was noted since it was asked last. It is good until work is called again.
+	taken() []time.Duration
+}
+
+// take is the common way of taken.
+func take(noted *[]time.Duration) []time.Duration {
+	all := *noted
+	*noted = all[:0]
+	return all
+}
+
+// side is one of two things that are compared: who works, the processes that serve them, and what was measured.
 type side struct {
-	conns  []*conn
-	server *child
+	workers []worker
+	servers []*child
 
 	ops     int
 	elapsed time.Duration
@@ -19,26 +33,33 @@ type side struct {
 	took    []time.Duration
 }
 
-// slice keeps one call in flight on every connection for d.
+// slice lets all workers work for d.
 func (s *side) slice(ctx context.Context, d time.Duration) error {
-	cpu := s.server.cpu()
+	cpu := s.serverCPU()
 	start := time.Now()
 	end := start.Add(d)
 	var g errgroup.Group
-	for _, c := range s.conns {
-		g.Go(func() error { return c.work(ctx, end) })
+	for _, w := range s.workers {
+		g.Go(func() error { return w.work(ctx, end) })
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
 	s.elapsed += time.Since(start)
-	s.cpu += s.server.cpu() - cpu
-	for _, c := range s.conns {
-		s.ops += len(c.took)
-		s.took = append(s.took, c.took...)
-		c.took = c.took[:0]
+	s.cpu += s.serverCPU() - cpu
+	for _, w := range s.workers {
+		took := w.taken()
+		s.ops += len(took)
+		s.took = append(s.took, took...)
 	}
 	return nil
+}
+
+func (s *side) serverCPU() (sum time.Duration) {
+	for _, c := range s.servers {
+		sum += c.cpu()
+	}
+	return sum
 }
 
 // forget drops what was measured so far.

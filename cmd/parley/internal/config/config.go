@@ -20,6 +20,7 @@ type Config struct {
 	AllowOrigins   []string
 	InsecurePublic bool
 	ReadyFile      string
+	Blueprints     string
 
 	TLS    TLS
 	OIDC   OIDC

@@ -1,0 +1,162 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// SessionOptions of a run of Session.
+type SessionOptions struct {
+	// AtOnce are how many sessions are under way at once, one measurement for each number.
+	AtOnce []int
+	// Duration is how long each of them is measured; bare processes get the same.
+	Duration time.Duration
+	// Memory runs the hub without a disk.
+	Memory bool
+	// Dir is where the log is put for the time of the run; empty means the directory for temporary files.
+	Dir string
+}
+
+// maxAtOnce bounds the processes that a run starts at once.
+const maxAtOnce = 256
+
+func (o SessionOptions) check() error {
+	if o.Duration < 100*time.Millisecond {
+		return fmt.Errorf("duration: %s: expected at least 100ms", o.Duration)
+	}
+	if len(o.AtOnce) == 0 {
+		return fmt.Errorf("at once: there are no numbers: expected some from 1 to %d", maxAtOnce)
+	}
+	for _, n := range o.AtOnce {
+		if n < 1 || n > maxAtOnce {
+			return fmt.Errorf("at once: %d: expected 1 to %d", n, maxAtOnce)
+		}
+	}
+	return nil
+}
+
+// SessionReport is what a run of Session measured.
+type SessionReport struct {
+	Journal string `json:"journal"`
+	// Sessions has one row for each number at once.
+	Sessions []SessionRate `json:"sessions"`
+
+	FsyncBefore float64 `json:"fsyncPerSecondBefore,omitempty"`
+	FsyncAfter  float64 `json:"fsyncPerSecondAfter,omitempty"`
+	LoadBefore  string  `json:"loadBefore,omitempty"`
+	LoadAfter   string  `json:"loadAfter,omitempty"`
+}
+
+// SessionRate is one row: sessions, from startSession to its answer with the result, beside bare processes of the same program. The server's CPU is that of the
+// hub and the runner, without the programs.
+type SessionRate struct {
+	AtOnce  int  `json:"atOnce"`
+	Session Rate `json:"session"`
+	Bare    Rate `json:"bare"`
+	// Ratio is sessions per second over bare processes per second, and ExtraMs how much longer a session takes by the median.
+	Ratio   float64 `json:"ratio"`
+	ExtraMs float64 `json:"extraMs"`
+}
+
+// sessionAgent is the agent whose command does nothing.
+const sessionAgent = "nothing"
+
+// Session starts sessions of a command that does nothing, in mode sync over WebSockets, and in turns the command itself, with the same number at once. The hub and
+// the runner, as parley run starts one, are a process each. progress is told what is being done.
+func Session(ctx context.Context, o SessionOptions, progress func(string)) (report *SessionReport, err error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	nothing, err := exec.LookPath("true")
+	if err != nil {
+		return nil, fmt.Errorf("a program that does nothing: %w", err)
+	}
+	dir, err := os.MkdirTemp(o.Dir, "parley-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	r := &SessionReport{Journal: "bolt", LoadBefore: loadAverage()}
+	if o.Memory {
+		r.Journal = "memory"
+	}
+	if r.FsyncBefore, err = fsyncRate(dir); err != nil {
+		return nil, err
+	}
+	for i, n := range o.AtOnce {
+		progress(fmt.Sprintf("%d at once, sessions for %s and as long bare processes, in turns", n, o.Duration))
+		row, err := measureSessions(ctx, o, fmt.Sprintf("%s/%d", dir, i), nothing, n)
+		if err != nil {
+			return nil, fmt.Errorf("%d at once: %w", n, err)
+		}
+		r.Sessions = append(r.Sessions, row)
+	}
+	if r.FsyncAfter, err = fsyncRate(dir); err != nil {
+		return nil, err
+	}
+	r.LoadAfter = loadAverage()
+	return r, nil
+}
+
+// measureSessions runs a hub and a runner of their own.
+func measureSessions(ctx context.Context, o SessionOptions, dir, nothing string, n int) (SessionRate, error) {
+	hub, err := startHub(ctx, Options{Memory: o.Memory}, filepath.Join(dir, "data"))
+	if err != nil {
+		return SessionRate{}, err
+	}
+	defer hub.stop()
+	runner, err := startRunner(ctx, hub, filepath.Join(dir, "blueprints"), nothing)
+	if err != nil {
+		return SessionRate{}, err
+	}
+	defer runner.stop()
+	starters, err := takeStarters(ctx, hub, n)
+	defer closeStarters(starters)
+	if err != nil {
+		return SessionRate{}, err
+	}
+	if err := starters[0].awaitAgent(ctx); err != nil {
+		return SessionRate{}, fmt.Errorf("%w\n%s", err, runner.stderr.Bytes())
+	}
+	sessions := &side{servers: []*child{hub, runner}}
+	for _, s := range starters {
+		sessions.workers = append(sessions.workers, s)
+	}
+	bare := &side{}
+	for range n {
+		bare.workers = append(bare.workers, &forker{path: nothing})
+	}
+	if err := alternate(ctx, sessions, bare, o.Duration); err != nil {
+		return SessionRate{}, err
+	}
+	row := SessionRate{AtOnce: n, Session: sessions.rate(), Bare: bare.rate()}
+	row.Ratio = row.Session.PerSecond / row.Bare.PerSecond
+	row.ExtraMs = row.Session.P50Ms - row.Bare.P50Ms
+	return row, nil
+}
+
+// forker starts a program and waits for its end, again and again.
+type forker struct {
+	path string
+	took []time.Duration
+}
+
+func (f *forker) work(ctx context.Context, end time.Time) error {
+	for {
+		start := time.Now()
+		if !start.Before(end) {
+			return ctx.Err()
+		}
+		if err := exec.CommandContext(ctx, f.path).Run(); err != nil {
+			return fmt.Errorf("%s: %w", f.path, err)
+		}
+		f.took = append(f.took, time.Since(start))
+	}
+}
+
+func (f *forker) taken() []time.Duration { return take(&f.took) }

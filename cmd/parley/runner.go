@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/executors"
+	"github.com/parleyhub/parley/executors/blueprint"
+)
+
+// runnerFlags are those of run --blueprints.
+type runnerFlags struct {
+	dir, id string
+	labels  []string
+	grace   time.Duration
+	check   bool
+}
+
+func (f *runnerFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.dir, "blueprints", "", "run the commands that the files of this directory describe")
+	c.Flags().StringArrayVar(&f.labels, "label", nil, "with --blueprints: NAME=VALUE, what sessions may demand; may be repeated")
+	c.Flags().StringVar(&f.id, "runner", "", "with --blueprints: id of the runner (default: the one that is kept in DIR)")
+	c.Flags().DurationVar(&f.grace, "grace", parley.OfflineMs*time.Millisecond, "with --blueprints: how long commands go on, and their sessions stand, while the hub cannot be reached")
+	c.Flags().BoolVar(&f.check, "check", false, "with --blueprints: tell what is wrong with the files, and run nothing")
+}
+
+// agree refuses flags of one kind of run with the other.
+func (f *runnerFlags) agree(given func(flag string) bool) error {
+	if !given("blueprints") {
+		for _, flag := range []string{"label", "runner", "grace", "check"} {
+			if given(flag) {
+				return usagef("--%s goes with --blueprints", flag)
+			}
+		}
+		return nil
+	}
+	if given("agent") {
+		return usagef("--agent and --blueprints: choose one; a blueprint names its agent itself")
+	}
+	for flag, instead := range map[string]string{
+		"conversation": "every session is a conversation of its own", "executor": "its name is --runner", "pull": "sessions are offered", "turn-timeout": "each file has its timeout",
+		"env": "each file has its env", "dir": "each file has its cwd",
+	} {
+		if given(flag) {
+			return usagef("--%s does not go with --blueprints: %s", flag, instead)
+		}
+	}
+	return nil
+}
+
+// options are those of the executor, without what is known only when it is connected.
+func (f *programFlags) runnerOptions(set *blueprint.Set) (*executors.Options, error) {
+	if err := f.checkCommon(); err != nil {
+		return nil, err
+	}
+	labels, err := labelsOf("--label", f.runner.labels)
+	if err != nil {
+		return nil, err
+	}
+	grace := f.runner.grace.Milliseconds()
+	switch {
+	case f.runner.id != "" && !parley.ValidParticipantID(f.runner.id):
+		return nil, usagef("--runner %s: expected 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit", clean(f.runner.id))
+	case grace < parley.MinGraceMs || grace > parley.MaxGraceMs:
+		return nil, usagef("--grace %s: expected %dms to %s", f.runner.grace, parley.MinGraceMs, parley.MaxGraceMs*time.Millisecond)
+	}
+	return &executors.Options{
+		Blueprints: set.Blueprints(), Labels: labels, Capacity: f.capacity, Grace: runnerGrace, GraceMs: grace, Drain: drainOption(f.drain),
+	}, nil
+}
+
+// runnerGrace is how long a command may take to end when its turn is over; it is killed before that.
+const runnerGrace = blueprint.StopWait + 2*time.Second
+
+func (a *app) runBlueprints(ctx context.Context, f *programFlags) error {
+	set, faults := blueprint.Load(f.runner.dir)
+	if f.runner.check {
+		return a.checkBlueprints(set, faults)
+	}
+	if err := a.usable(set, faults); err != nil {
+		return err
+	}
+	o, err := f.runnerOptions(set)
+	if err != nil {
+		return err
+	}
+	if o.ExecutorID = f.runner.id; o.ExecutorID == "" {
+		id, release, err := blueprint.RunnerID(f.runner.dir)
+		if err != nil {
+			return withHint(err, "--runner gives it another id, which is not kept")
+		}
+		defer release()
+		o.ExecutorID = id
+	}
+	if err := hideEnvironment(); err != nil {
+		return fmt.Errorf("hide the token of this process from the commands: %w", err)
+	}
+	n := &notices{}
+	n.to(func(text string) { a.err.line("-- " + text) })
+	client, err := a.dialTelling(ctx, "", n)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	a.err.linef("-- %s runs %s of %s", o.ExecutorID, count(int64(len(set.Files)), "blueprint"), clean(f.runner.dir))
+	o.Logger = slog.New(executorLog{a: a})
+	o.Registered = (&namesTold{tell: func(text string) { a.err.line("-- " + text) }, runner: o.ExecutorID}).registered
+	bo := &blueprint.Options{}
+	if !f.noToken {
+		bo.URL = hubURL()
+	}
+	agent := &sessionTeller{agent: blueprint.New(set, bo), tell: a.tellSession}
+	return executors.Run(ctx, client, agent, o)
+}
+
+// usable tells of faults on stderr, and refuses a directory of which nothing can be run.
+func (a *app) usable(set *blueprint.Set, faults []blueprint.Fault) error {
+	if len(set.Files) > 0 || len(faults) > 1 && a.format != formatJSON { // one alone stands in the error
+		for _, f := range faults {
+			a.err.line("-- " + clean(f.String()))
+		}
+	}
+	if len(set.Files) > 0 {
+		return nil
+	}
+	return withHint(noBlueprint(faults), "'parley schema blueprint' says what one is, 'parley wrap' makes one of a command line")
+}
+
+// noBlueprint is the error of a directory of which nothing can be run.
+func noBlueprint(faults []blueprint.Fault) error {
+	switch len(faults) {
+	case 0:
+		return usagef("there is no blueprint in the directory: expected .json, .yaml or .yml files")
+	case 1:
+		return usagef("no blueprint can be used: %s", faults[0])
+	}
+	return usagef("no blueprint can be used: %s", count(int64(len(faults)), "fault"))
+}
+
+// blueprintFinding is a line of run --check with -o json.
+type blueprintFinding struct {
+	Severity string `json:"severity"` // fault
+	Field    string `json:"field,omitempty"`
+	Name     string `json:"name"` // of the file
+	Line     int    `json:"line,omitempty"`
+	Column   int    `json:"column,omitempty"`
+	What     string `json:"what"`
+}
+
+// checkBlueprints prints what is wrong with a directory, and what can be run.
+func (a *app) checkBlueprints(set *blueprint.Set, faults []blueprint.Fault) error {
+	for _, f := range faults {
+		if a.format != formatJSON {
+			a.out.line(clean("fault: " + f.String()))
+			continue
+		}
+		if err := a.out.json(blueprintFinding{"fault", f.Field, f.Path, f.Line, f.Column, f.What}); err != nil {
+			return err
+		}
+	}
+	if a.format != formatJSON {
+		for _, f := range set.Files {
+			a.out.line("ok: " + clean(f.Path) + ": " + clean(f.Name))
+		}
+	}
+	if len(faults) > 0 {
+		return withHint(usagef("%s in the blueprints", count(int64(len(faults)), "fault")), "'parley schema blueprint' says what there is")
+	}
+	if len(set.Files) == 0 {
+		return noBlueprint(nil)
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	yaml "go.yaml.in/yaml/v4"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/cmd/parley/internal/config"
+	"github.com/parleyhub/parley/executors/blueprint"
+)
+
+// TestCommandsURL: commands reach a hub that listens everywhere on this machine, and one with TLS by a name that its certificate may have.
+func TestCommandsURL(t *testing.T) {
+	for _, row := range []struct {
+		address, cert string
+		hosts         []string
+		want          string
+	}{
+		{"ws://127.0.0.1:7447/rpc", "", nil, "ws://127.0.0.1:7447/rpc"},
+		{"ws://[::]:7447/rpc", "", []string{"hub.example.com"}, "ws://127.0.0.1:7447/rpc"},
+		{"ws://[::1]:7447/rpc", "", nil, "ws://[::1]:7447/rpc"},
+		{"wss://0.0.0.0:7447/rpc", "cert.pem", []string{"hub.example.com:443", "other"}, "wss://hub.example.com:7447/rpc"},
+		{"wss://192.0.2.1:7447/rpc", "cert.pem", nil, "wss://192.0.2.1:7447/rpc"},
+	} {
+		c := &config.Loaded{Config: config.Config{TLS: config.TLS{Cert: row.cert}, AllowHosts: row.hosts}}
+		if got := commandsURL(row.address, c); got != row.want {
+			t.Errorf("%s: %s, expected %s", row.address, got, row.want)
+		}
+	}
+}
+
+// TestNamesTold: names are told at first, and again when they have changed, and not at each connection.
+func TestNamesTold(t *testing.T) {
+	var told []string
+	n := &namesTold{tell: func(text string) { told = append(told, text) }}
+	ours := &parley.RegisterBlueprintsResult{Agents: []parley.RegisteredBlueprint{{Name: "a", AgentName: "a"}, {Name: "b", AgentName: "b@r"}}}
+	n.registered(ours)
+	n.registered(&parley.RegisterBlueprintsResult{Agents: slices.Clone(ours.Agents)})
+	n.registered(&parley.RegisterBlueprintsResult{Agents: []parley.RegisteredBlueprint{{Name: "a", AgentName: "a"}, {Name: "b", AgentName: "b"}}})
+	want := []string{"a", "b is known as b@r: another has the name", "a", "b"}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// sinkClient takes every message.
+type sinkClient struct{ parley.Client }
+
+func (sinkClient) SendMessage(context.Context, *parley.SendMessageParams) (*parley.SendResult, error) {
+	return &parley.SendResult{}, nil
+}
+
+// TestSessionTold: the end of a session is told as it was posted, and one that was lost as lost.
+func TestSessionTold(t *testing.T) {
+	code := 3
+	for _, row := range []struct {
+		result *parley.SessionResult
+		err    error
+		cause  error
+		want   string
+	}{
+		{&parley.SessionResult{ExitCode: new(int)}, nil, nil, "ses_1: crawl completed"},
+		{&parley.SessionResult{ExitCode: &code, Error: "first\nlast\x1b[2J\n"}, nil, nil, `ses_1: crawl failed with exit code 3: last\x1b[2J`},
+		{nil, errors.New("there is no blueprint"), nil, "ses_1: crawl failed: there is no blueprint"},
+		{nil, errors.New("interrupted"), parley.ErrClaimLost, "ses_1: crawl lost: the session was stopped, or the claim on it was lost"},
+	} {
+		agent := parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
+			if row.result != nil {
+				if _, err := turn.Complete(ctx, parley.Message{Result: row.result}, parley.Outcome{}); err != nil {
+					t.Error(err)
+				}
+			}
+			return parley.TurnComplete, row.err
+		})
+		var told string
+		teller := &sessionTeller{agent: agent, tell: func(s *sessionTold) { told, _, _ = strings.Cut(s.text(), " (") }}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		if row.cause != nil {
+			cancel(row.cause)
+		}
+		_, err := teller.HandleTurn(ctx, &parley.Turn{ConversationID: "ses_1", Agent: "crawl", Attempt: 1, Client: sinkClient{}})
+		cancel(nil)
+		if !errors.Is(err, row.err) || told != row.want {
+			t.Errorf("%q, %v; expected %q", told, err, row.want)
+		}
+	}
+}
+
+// TestDocsOfBlueprints: the table of docs/blueprints.md has the keys that there are, and its example is a blueprint.
+func TestDocsOfBlueprints(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "blueprints.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema struct{ Properties map[string]any }
+	if err := json.Unmarshal(blueprint.Schema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	var keys, told []string
+	for key := range schema.Properties {
+		keys = append(keys, key)
+	}
+	_, table, _ := strings.Cut(string(text), "| key | default | |\n|---|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	for row := range strings.SplitSeq(table, "\n") {
+		key, _, _ := strings.Cut(strings.TrimPrefix(row, "| `"), "`")
+		told = append(told, key)
+	}
+	slices.Sort(keys)
+	slices.Sort(told)
+	if diff := cmp.Diff(keys, told); diff != "" {
+		t.Errorf("the table: %s", diff)
+	}
+
+	_, example, _ := strings.Cut(string(text), "```yaml\n")
+	example, _, _ = strings.Cut(example, "```")
+	var read struct{ Argv []string }
+	if err := yaml.Unmarshal([]byte(example), &read); err != nil || len(read.Argv) != 2 {
+		t.Fatalf("%v: %s", err, example)
+	}
+	dir := t.TempDir()
+	here := strings.Replace(example, "python3", "go", 1) // which is there wherever this test is
+	f, faults := blueprint.Parse(filepath.Join(dir, "crawl.yaml"), []byte(here))
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	argv, _, _, err := blueprint.Arguments(f, json.RawMessage(`{"url":"https://example.com","depth":3}`))
+	if want := []string{"go", "crawl.py", "--url=https://example.com", "--depth=3"}; err != nil || !slices.Equal(argv, want) {
+		t.Errorf("%q, %v", argv, err)
+	}
+	if !strings.Contains(string(text), "`python3 "+strings.Join(argv[1:], " ")+"`") {
+		t.Errorf("the document does not say %q", argv)
+	}
+}

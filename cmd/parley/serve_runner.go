@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/cmd/parley/internal/config"
+	"github.com/parleyhub/parley/executors"
+	"github.com/parleyhub/parley/executors/blueprint"
+)
+
+const (
+	// localRunner is the participant and the runner that a hub's own blueprints belong to.
+	localRunner = "local-runner"
+	// localDrain is how long commands under way may go on when the hub is told to stop. What is left of drainTimeout is the hub's.
+	localDrain = 3 * time.Second
+)
+
+// checkServed tells of blueprints that cannot be run: a fault where none can be, else warnings.
+func checkServed(c *config.Loaded) (faults, warnings config.Faults) {
+	if c.Blueprints == "" {
+		return nil, nil
+	}
+	set, wrong := blueprint.Load(c.Blueprints)
+	for _, f := range wrong {
+		warnings = append(warnings, c.Fault("blueprints", f.String()))
+	}
+	switch {
+	case len(set.Files) > 0:
+		return nil, warnings
+	case len(wrong) > 0:
+		return warnings, nil
+	}
+	return config.Faults{c.Fault("blueprints", "there is no blueprint in the directory: expected .json, .yaml or .yml files")}, nil
+}
+
+// localAgents is the runner of a hub's own blueprints, in its process.
+type localAgents struct {
+	client parley.Client
+	stop   context.CancelFunc
+	ended  sync.WaitGroup
+}
+
+// startLocalAgents runs the blueprints of the settings, if there are some. The hub has to take calls already.
+func startLocalAgents(s *server, c *config.Loaded, log zerolog.Logger) (*localAgents, error) {
+	if c.Blueprints == "" {
+		return nil, nil
+	}
+	set, _ := blueprint.Load(c.Blueprints) // what is wrong was told
+	if len(set.Files) == 0 {
+		return nil, noBlueprint(nil)
+	}
+	if err := hideEnvironment(); err != nil {
+		return nil, fmt.Errorf("hide the environment of the hub from the commands: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &localAgents{client: s.hub.Client(s.hub.LocalPrincipal(localRunner)), stop: cancel}
+	logger := slog.New(zerolog.NewSlogHandler(log))
+	o := &executors.Options{
+		Blueprints: set.Blueprints(), ExecutorID: localRunner, Grace: runnerGrace, Drain: localDrain, Logger: logger,
+		Registered: (&namesTold{tell: func(text string) { log.Info().Str("agent", text).Msg("a blueprint is served") }}).registered,
+	}
+	agent := &sessionTeller{agent: blueprint.New(set, &blueprint.Options{URL: commandsURL(s.url, c)}), tell: func(t *sessionTold) { log.Debug().Msg(t.text()) }}
+	runner := executors.Internal(stayingClient{l.client}, agent, o)
+	l.ended.Go(func() {
+		if err := runner.Run(ctx); err != nil && !errors.Is(err, parley.ErrUnavailable) { // else the hub has ended, and says why
+			log.Error().Err(err).Msg("the blueprints are no longer served: start the hub again")
+		}
+	})
+	return l, nil
+}
+
+// close lets commands under way end, for a while, and kills what is left. Nil has nothing to end.
+func (l *localAgents) close() {
+	if l == nil {
+		return
+	}
+	l.stop()
+	l.ended.Wait()
+	_ = l.client.Close() // which never fails
+}
+
+// stayingClient does not tell the hub that its runner leaves: that comes back with the hub, and what waits for it waits on.
+type stayingClient struct{ parley.Client }
+
+// RegisterBlueprints registers some, and passes over none.
+func (c stayingClient) RegisterBlueprints(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult, error) {
+	if len(p.Blueprints) == 0 {
+		return &parley.RegisterBlueprintsResult{Agents: []parley.RegisteredBlueprint{}}, nil
+	}
+	return c.Client.RegisterBlueprints(ctx, p)
+}
+
+// commandsURL is where commands find the hub: on this machine, and with TLS by a name that its certificate may have.
+func commandsURL(address string, c *config.Loaded) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	host, port := u.Hostname(), u.Port()
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	if c.TLS.Cert != "" && len(c.AllowHosts) > 0 {
+		name := c.AllowHosts[0]
+		if h, _, err := net.SplitHostPort(name); err == nil {
+			name = h
+		}
+		host = name
+	}
+	u.Host = net.JoinHostPort(host, port)
+	return u.String()
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+
+	"github.com/parleyhub/parley"
+)
+
+// storyClient answers getSession with the next part of a story.
+type storyClient struct {
+	parley.Client
+	story chan *parley.Session
+}
+
+func (c *storyClient) GetSession(ctx context.Context, p *parley.GetSessionParams) (*parley.Session, error) {
+	select {
+	case s, more := <-c.story:
+		if !more {
+			return nil, errors.New("the hub is gone")
+		}
+		return s, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func sessionAt(status parley.SessionStatus, seq int64, text string) *parley.Session {
+	s := &parley.Session{SessionID: "ses_1", AgentName: "crawl", Status: status, CreatedAt: parley.TimestampOf(time.Now())}
+	if text != "" {
+		s.Progress = &parley.SessionProgress{Seq: seq, Text: text}
+	}
+	return s
+}
+
+// TestProgressLine: on a terminal one line tells how a session gets on; it is rewritten, harmless, no wider than the screen, and gone at the end.
+func TestProgressLine(t *testing.T) {
+	screen, tty, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer screen.Close()
+	if err := pty.Setsize(tty, &pty.Winsize{Rows: 10, Cols: 40}); err != nil {
+		t.Fatal(err)
+	}
+	shown := make(chan string, 1)
+	go func() {
+		b, _ := io.ReadAll(screen) // until the other side is closed, which Linux tells by an error
+		shown <- string(b)
+	}()
+	client := &storyClient{story: make(chan *parley.Session)}
+	w := &sessionWait{status: newStatusLine(newStream(tty)), latest: sessionAt(parley.SessionPending, 0, "")}
+	if !w.status.shows {
+		t.Fatal("a terminal is none")
+	}
+	go func() {
+		client.story <- sessionAt(parley.SessionRunning, 3, "first\nreading \x1b[31mrows\n")
+		client.story <- sessionAt(parley.SessionRunning, 4, strings.Repeat("wide", 20))
+		w.status.line("-- the connection to the hub is lost; trying again")
+		client.story <- sessionAt(parley.SessionCompleted, 0, "")
+	}()
+	if s, err := w.run(t.Context(), client); err != nil || s.Status != parley.SessionCompleted {
+		t.Errorf("%+v, %v", s, err)
+	}
+	w.status.clear()
+	tty.Close()
+	got := <-shown
+	for _, want := range []string{
+		"\r\x1b[Kcrawl pending 0s", "\r\x1b[Kcrawl running 0s · reading \\x1b[31mrows", "\r\x1b[Kcrawl running 0s · widewidewidewidewi", "\r\x1b[K-- the connection to the hub is lost; trying again\r\ncrawl ",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in %q", want, got)
+		}
+	}
+	if strings.Contains(got, "widewidewidewidewidewide") || !strings.HasSuffix(got, "\r\x1b[K") {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestFollowedProgress: elsewhere each progress is a line of its own, once; that nobody has taken a session is told once.
+func TestFollowedProgress(t *testing.T) {
+	said, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close()
+	client := &storyClient{story: make(chan *parley.Session, 10)}
+	w := &sessionWait{status: newStatusLine(newStream(said)), follow: true, latest: sessionAt(parley.SessionPending, 0, "")}
+	for _, s := range []*parley.Session{
+		sessionAt(parley.SessionPending, 0, ""), sessionAt(parley.SessionPending, 0, ""), sessionAt(parley.SessionRunning, 3, "one\ntwo \x1b[2J"), sessionAt(parley.SessionRunning, 3, "one\ntwo \x1b[2J"),
+		sessionAt(parley.SessionRunning, 5, "three"), sessionAt(parley.SessionInputRequired, 0, ""),
+	} {
+		client.story <- s
+	}
+	if _, err := w.run(t.Context(), client); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(said.Name())
+	if want := "-- nobody has taken ses_1 yet; waiting for a runner\none\ntwo \\x1b[2J\nthree\n"; err != nil || string(got) != want {
+		t.Errorf("%q, %v; expected %q", got, err, want)
+	}
+}
+
+// TestAwaitedInVain: an error ends the wait and says that the session does not end with it.
+func TestAwaitedInVain(t *testing.T) {
+	client := &storyClient{story: make(chan *parley.Session)}
+	close(client.story)
+	a := &app{out: newStream(io.Discard), err: newStream(io.Discard), timeout: defaultTimeout}
+	_, err := a.awaitSession(t.Context(), client, sessionAt(parley.SessionRunning, 0, ""), &awaitFlags{}, &notices{})
+	if f := failureOf(t.Context(), err); !strings.Contains(f.What, "the hub is gone") || !strings.Contains(f.Hint, "ses_1 goes on: 'parley session wait ses_1'") {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestSessionEnds: each end has an exit code and one line.
+func TestSessionEnds(t *testing.T) {
+	text := "what there is"
+	for _, row := range []struct {
+		status       parley.SessionStatus
+		result       *parley.SessionResult
+		reason       string
+		exit         int
+		out, failure string
+	}{
+		{parley.SessionCompleted, &parley.SessionResult{ResultText: &text}, "", exitOK, "what there is\n", ""},
+		{parley.SessionCompleted, nil, "", exitOK, "", ""},
+		{parley.SessionFailed, &parley.SessionResult{ResultText: &text, Error: "first\nlast\n"}, "exit_code", exitFailed, "what there is\n", "session_failed: ses_1 of crawl: last"},
+		{parley.SessionFailed, nil, "no_runner", exitFailed, "", "session_failed: ses_1 of crawl: no_runner"},
+		{parley.SessionFailed, nil, "", exitFailed, "", "session_failed: ses_1 of crawl: failed"},
+		{parley.SessionStopped, &parley.SessionResult{Error: "by ann"}, "stopped", exitStopped, "", "session_stopped: ses_1 of crawl: by ann"},
+		{parley.SessionInputRequired, &parley.SessionResult{ResultText: &text}, "", exitInput, "what there is\n", "input_required: "},
+	} {
+		var out, said strings.Builder
+		a := &app{out: newStream(&out), err: newStream(&said)}
+		s := sessionAt(row.status, 0, "")
+		s.Result, s.Reason = row.result, row.reason
+		exit := a.report(t.Context(), a.tellResult(t.Context(), nil, s))
+		if exit != row.exit || out.String() != row.out || !strings.Contains(said.String(), row.failure) || row.exit == exitOK && said.Len() > 0 {
+			t.Errorf("%s: exit code %d, %q, %q", row.status, exit, out.String(), said.String())
+		}
+	}
+}
