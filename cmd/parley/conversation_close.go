@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,6 +31,9 @@ func (a *app) conversationCloseCommand() *cobra.Command {
 		defer client.Close()
 		p := &parley.CloseConversationParams{ConversationID: args[0], Outcome: outcome}
 		r, err := call(ctx, a, client.CloseConversation, p)
+		if err != nil && strings.HasPrefix(args[0], sessionPrefix) {
+			return withHint(err, "a session is ended by 'parley session stop ID'")
+		}
 		if err != nil {
 			return err
 		}

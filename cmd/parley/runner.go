@@ -128,7 +128,11 @@ func (a *app) usable(set *blueprint.Set, faults []blueprint.Fault) error {
 	if len(set.Files) > 0 {
 		return nil
 	}
-	return withHint(noBlueprint(faults), "'parley schema blueprint' says what one is, 'parley wrap' makes one of a command line")
+	hint := "'parley schema blueprint' says what one is, 'parley wrap' makes one of a command line"
+	if len(faults) > 1 {
+		hint = "'parley run --blueprints DIR --check' tells all that is wrong, " + hint
+	}
+	return withHint(noBlueprint(faults), hint)
 }
 
 // noBlueprint is the error of a directory of which nothing can be run.

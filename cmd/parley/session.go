@@ -151,10 +151,7 @@ func (a *app) listSessions(ctx context.Context, client parley.Client, status par
 				return err
 			}
 		}
-		state := string(s.Status)
-		if s.Status == parley.StatusClosed {
-			state = outcomeText(s.Outcome)
-		}
+		state := sessionState(&s)
 		caller := ""
 		if len(s.Participants) > 0 {
 			caller = s.Participants[0]
@@ -162,6 +159,18 @@ func (a *app) listSessions(ctx context.Context, client parley.Client, status par
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", clean(s.ConversationID), clean(state), s.UpdatedAt, clean(caller), clean(s.Title))
 	}
 	return w.Flush()
+}
+
+// sessionState is how a session has ended, as a summary tells; one that has not is active, and session show tells more.
+func sessionState(s *parley.ConversationSummary) string {
+	if s.Outcome == nil {
+		return string(s.Status)
+	}
+	state := string(s.Outcome.SessionStatus())
+	if s.Outcome.Reason != "" && s.Outcome.Reason != state {
+		state += ", " + s.Outcome.Reason
+	}
+	return state
 }
 
 // findSession asks how a session stands, without waiting.

@@ -80,7 +80,7 @@ func (a *app) startSession(ctx context.Context, f *startFlags, agent string, giv
 	}
 	s, err := call(ctx, a, client.StartSession, p)
 	if err != nil {
-		return a.notStarted(err, agent)
+		return a.notStarted(err, agent, p.ParentConversationID)
 	}
 	if f.noWait || p.Mode != parley.ModeSync && p.Resume == "" && !f.wait && !f.follow {
 		return a.tellStarted(s)
@@ -172,7 +172,7 @@ func (a *app) typed(ctx context.Context, client parley.Client, p *parley.StartSe
 }
 
 // notStarted says what to do about a refusal of startSession.
-func (a *app) notStarted(err error, agent string) error {
+func (a *app) notStarted(err error, agent, parent string) error {
 	var refused *parley.Error
 	switch {
 	case errors.Is(err, parley.ErrParameters) && errors.As(err, &refused) && refused.Validation != nil:
@@ -180,8 +180,10 @@ func (a *app) notStarted(err error, agent string) error {
 			a.tellFaults(refused.Validation.ValidationErrors)
 		}
 		return withHint(err, "'parley agent show "+agent+"' says what it takes")
-	case errors.Is(err, parley.ErrNotFound):
+	case errors.Is(err, parley.ErrNotFound) && parent != "":
 		return withHint(err, "'parley agents' lists the agents, 'parley conversation list' what may be a parent")
+	case errors.Is(err, parley.ErrNotFound):
+		return withHint(err, "'parley agents' lists the agents")
 	case errors.Is(err, parley.ErrOutcomeUnknown):
 		return withHint(err, "repeat it with the same --key if it had one: it is started once; 'parley session list' shows what was")
 	}
