@@ -114,6 +114,7 @@ func (c *chaos) endKindly() {
 	}
 	for _, r := range c.replicas {
 		if r.down == "" {
+			r.awaitFile()
 			c.signal(r, syscall.SIGTERM)
 		}
 	}
@@ -221,4 +222,13 @@ func startDuelHub(t *testing.T, dir, listen string) *hubproc.Hub {
 // address is where a hub listens: HOST:PORT.
 func address(h *hubproc.Hub) string {
 	return strings.TrimPrefix(h.HTTP(), "http://")
+}
+
+// awaitFile waits until a replica that was only just started has its file of records: before that a SIGTERM would end it without a word.
+func (r *replica) awaitFile() {
+	for deadline := time.Now().Add(drainTime); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(r.files[len(r.files)-1]); err == nil {
+			return
+		}
+	}
 }

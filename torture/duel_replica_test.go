@@ -34,13 +34,13 @@ const (
 
 // runReplica is a replica's process: what a partner would write, but that its client writes down what it does.
 func runReplica(id string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop() // before the file is there: by that the test knows that a SIGTERM is noticed
 	f, err := os.OpenFile(os.Getenv(envRecords), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
 	r := &recorder{name: id, to: f, graceMs: parley.MinGraceMs}
 	if r.Client, err = dialPatiently(ctx, os.Getenv(envURL), os.Getenv(envToken), duelAgent); err != nil {
 		return err
