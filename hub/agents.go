@@ -70,7 +70,7 @@ const schemaLevel = 4
 
 // rowBytes is about what an agent takes in the answer of listAgents: escaped, a byte of a description is six at most.
 func rowBytes(info *parley.AgentInfo) int {
-	return 200 + len(info.Name) + 6*len(info.Description) + len(info.ParametersSchema) + len(info.Runner)
+	return 200 + len(info.Name) + 6*len(info.Description) + len(info.ParametersSchema) + len(info.OutputSchema) + len(info.Runner)
 }
 
 func (a *agents) add(info *parley.AgentInfo) error {
@@ -115,7 +115,7 @@ func (h *Hub) withExecutors(list []parley.AgentInfo) []parley.AgentInfo {
 	room := parley.MaxPageBytes
 	for i := range list {
 		known[list[i].Name] = true
-		room -= rowBytes(&list[i]) + len(list[i].OutputSchema)
+		room -= rowBytes(&list[i])
 	}
 	runners := h.turns.runners()
 	for _, name := range slices.Sorted(maps.Keys(runners)) {

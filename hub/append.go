@@ -2,6 +2,7 @@ package hub
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -53,6 +54,25 @@ func (c *conversation) do(o *op) {
 	c.mu.Unlock()
 	if ready {
 		c.finish(o)
+	}
+}
+
+// ask decides o, of a conversation that its caller has pinned, and waits for the answer. answered is false when ctx has ended before: then what comes of o is not
+// known.
+func (c *conversation) ask(ctx context.Context, o *op) (d *fold.Decision, answered bool, err error) {
+	type answer struct {
+		d   *fold.Decision
+		err error
+	}
+	answers := make(chan answer, 1) // reply never blocks, even when nobody waits any more
+	o.reply = func(d *fold.Decision, err error) { answers <- answer{d, err} }
+	c.hub.repin(c)
+	c.do(o)
+	select {
+	case a := <-answers:
+		return a.d, true, a.err
+	case <-ctx.Done():
+		return nil, false, ctx.Err()
 	}
 }
 

@@ -85,27 +85,12 @@ func (c *conversation) put(ctx context.Context, p *Principal, file parley.System
 
 // attach asks the conversation, which the caller has pinned, for an attachment and waits for the answer.
 func (c *conversation) attach(ctx context.Context, p *Principal, verb fold.Verb, file parley.System) (*fold.Decision, error) {
-	type answer struct {
-		d   *fold.Decision
-		err error
-	}
-	answered := make(chan answer, 1) // reply never blocks, even when nobody waits any more
-	c.hub.repin(c)
-	c.do(&op{
-		by:    p,
-		cmd:   fold.Command{Verb: verb, From: p.AgentID, Admin: p.Admin(), Attachment: &file},
-		reply: func(d *fold.Decision, err error) { answered <- answer{d, err} },
-	})
-	select {
-	case a := <-answered:
-		return a.d, a.err
-	case <-ctx.Done():
-	}
-	if verb == fold.OfferAttachment {
-		return nil, ctx.Err()
+	d, answered, err := c.ask(ctx, &op{by: p, cmd: fold.Command{Verb: verb, From: p.AgentID, Admin: p.Admin(), Attachment: &file}})
+	if answered || verb == fold.OfferAttachment {
+		return d, err
 	}
 	return nil, &parley.Error{
-		Err: errors.Join(parley.ErrOutcomeUnknown, ctx.Err()), Message: "the call ended before its answer", Expected: "the same file again",
+		Err: errors.Join(parley.ErrOutcomeUnknown, err), Message: "the call ended before its answer", Expected: "the same file again",
 	}
 }
 

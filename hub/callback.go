@@ -6,6 +6,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/policy"
 )
 
 // callBack tells a conversation of the sessions of one starter that have ended.
@@ -50,7 +51,7 @@ func fitted(r *parley.SessionResult) *parley.SessionResult {
 	less := *r
 	less.ResultText, less.ResultData, less.ValidationErrors, less.Omitted = nil, nil, nil, true
 	if len(less.Error) > parley.MaxReasonBytes {
-		less.Error = cut(less.Error, parley.MaxReasonBytes)
+		less.Error = policy.Cut(less.Error, parley.MaxReasonBytes)
 	}
 	return &less
 }

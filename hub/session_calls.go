@@ -204,18 +204,10 @@ func (h *Hub) resume(ctx context.Context, p *Principal, q *parley.StartSessionPa
 
 // say appends a message of a session's caller.
 func (h *Hub) say(ctx context.Context, p *Principal, c *conversation, payload []byte, key string) (duplicate bool, err error) {
-	type answer struct {
-		duplicate bool
-		err       error
-	}
-	answered := make(chan answer, 1)
-	h.repin(c)
 	cmd := fold.Command{Verb: fold.Message, From: p.AgentID, Finality: parley.FinalityTurn, Payload: payload, Parameters: true, Key: key}
-	c.do(&op{cmd: cmd, reply: func(d *fold.Decision, err error) { answered <- answer{d.Duplicate, err} }})
-	select {
-	case a := <-answered:
-		return a.duplicate, a.err
-	case <-ctx.Done():
-		return false, &parley.Error{Err: parley.ErrOutcomeUnknown, Message: "the call ended before its answer", Expected: "a retry with the same clientRequestId"}
+	d, err := c.askKeyed(ctx, &op{cmd: cmd})
+	if err != nil {
+		return false, err
 	}
+	return d.Duplicate, nil
 }

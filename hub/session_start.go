@@ -281,19 +281,16 @@ func (s *starting) create(ctx context.Context, c *conversation) (*fold.Decision,
 		cmd.Payload = s.message()
 		labels = fold.SeatLabels(s.by.AgentID, cmd.Create.Participants)
 	}
-	type answer struct {
-		d   *fold.Decision
-		err error
+	return c.askKeyed(ctx, &op{cmd: cmd, labels: labels})
+}
+
+// askKeyed is ask for what a retry meets by its key.
+func (c *conversation) askKeyed(ctx context.Context, o *op) (*fold.Decision, error) {
+	d, answered, err := c.ask(ctx, o)
+	if !answered {
+		err = &parley.Error{Err: parley.ErrOutcomeUnknown, Message: "the call ended before its answer", Expected: "a retry with the same clientRequestId"}
 	}
-	answered := make(chan answer, 1)
-	s.hub.repin(c)
-	c.do(&op{cmd: cmd, labels: labels, reply: func(d *fold.Decision, err error) { answered <- answer{d, err} }})
-	select {
-	case a := <-answered:
-		return a.d, a.err
-	case <-ctx.Done():
-		return nil, &parley.Error{Err: parley.ErrOutcomeUnknown, Message: "the call ended before its answer", Expected: "a retry with the same clientRequestId"}
-	}
+	return d, err
 }
 
 // conversation is what createConversation would be given.
@@ -307,7 +304,7 @@ func (s *starting) conversation() *parley.CreateConversationParams {
 		}
 	}
 	return &parley.CreateConversationParams{
-		Title: cut("session of "+s.params.AgentName, parley.MaxTitleBytes),
+		Title: policy.Cut("session of "+s.params.AgentName, parley.MaxTitleBytes),
 		Participants: []parley.Participant{
 			{ID: s.by.AgentID, Kind: parley.KindPeer},
 			{ID: s.record.AgentID, Kind: parley.KindAgent, Agent: s.target.sits(s.record.AgentID)},
@@ -334,7 +331,7 @@ func callerMessage(parameters json.RawMessage) json.RawMessage {
 func agentSeat(name, caller string) string {
 	plain := plainName(name)
 	if plain == caller {
-		return cut(plain, 58) + ".agent"
+		return policy.Cut(plain, 58) + ".agent"
 	}
 	return plain
 }

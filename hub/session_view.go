@@ -2,7 +2,6 @@ package hub
 
 import (
 	"context"
-	"unicode/utf8"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
@@ -81,15 +80,4 @@ func (h *Hub) await(ctx context.Context, p *Principal, c *conversation, timeoutM
 			return nil, err
 		}
 	}
-}
-
-// cut gives the beginning of a text, at most n bytes of whole runes.
-func cut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
 }

@@ -346,10 +346,10 @@ func (h *Hub) command(id string, cmd fold.Command) error {
 	if err != nil {
 		return err
 	}
+	defer h.unpin(c)
 	cmd.From = parley.HubID
-	answered := make(chan error, 1)
-	c.do(&op{cmd: cmd, reply: func(_ *fold.Decision, err error) { answered <- err }})
-	return <-answered
+	_, _, err = c.ask(context.Background(), &op{cmd: cmd})
+	return err
 }
 
 // errUnread is wrapped by what stateOf gives for a conversation that cannot be read.

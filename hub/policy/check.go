@@ -122,11 +122,11 @@ func shorten(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	return cut(s, n) + "..."
+	return Cut(s, n) + "..."
 }
 
-// cut keeps at most n bytes of valid UTF-8 and breaks no character.
-func cut(s string, n int) string {
+// Cut keeps at most n bytes of valid UTF-8 and breaks no character.
+func Cut(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

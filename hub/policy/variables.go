@@ -59,7 +59,7 @@ func (e *Ended) lastValue() ref.Val {
 	}
 	return newObject(map[string]ref.Val{
 		"from": types.String(e.From), "kind": types.String(kind), "role": types.String(role),
-		"text": types.String(cut(m.Text, maxValueBytes)), "schema": types.String(m.Schema),
+		"text": types.String(Cut(m.Text, maxValueBytes)), "schema": types.String(m.Schema),
 		"tags": types.NewStringList(types.DefaultTypeAdapter, m.Tags), "data": dataValue(m.Data), "turn": types.Int(e.Turn),
 	})
 }
