@@ -31,20 +31,33 @@ The client runs on the same machine and takes its share of the CPU.`,
 	c.Flags().StringVar(&journal, "journal", "bolt", "bolt (durable) or memory")
 	c.Flags().StringVar(&o.Dir, "dir", "", "where the log is put for the run (default: the directory for temporary files)")
 	return a.does(c, func(ctx context.Context, _ []string) error {
-		if err := checkJournal(journal); err != nil {
-			return err
-		}
-		o.Memory = journal == "memory"
-		r, err := bench.Append(ctx, o, a.err.line)
-		if err != nil {
-			return err
-		}
-		if a.format == formatJSON {
-			return a.out.json(r)
-		}
-		a.showBench(r)
-		return nil
+		return runBench(a, journal, func(memory bool) (*bench.Report, error) {
+			o.Memory = memory
+			return bench.Append(ctx, o, a.err.line)
+		}, a.showBench)
 	})
+}
+
+// runBench runs a benchmark on the journal that was asked for, and shows what came of it.
+func runBench[R any](a *app, journal string, run func(memory bool) (R, error), show func(R)) error {
+	if err := checkJournal(journal); err != nil {
+		return err
+	}
+	r, err := run(journal == "memory")
+	if err != nil {
+		return err
+	}
+	if a.format == formatJSON {
+		return a.out.json(r)
+	}
+	show(r)
+	return nil
+}
+
+// showMachine shows what the disk and the processors did beside a benchmark.
+func (a *app) showMachine(fsyncBefore, fsyncAfter float64, loadBefore, loadAfter string) {
+	a.out.linef("fsync       %9.0f /s before, %.0f /s after (4 KiB appends in the same directory)", fsyncBefore, fsyncAfter)
+	a.out.linef("load        %9s before, %s after", loadBefore, loadAfter)
 }
 
 func checkJournal(journal string) error {
@@ -61,8 +74,7 @@ func (a *app) showBench(r *bench.Report) {
 		r.Echo.PerSecond, r.Echo.P50Ms, r.Echo.P99Ms, r.FrameBytes)
 	a.out.linef("ratio       %9.2f", r.Ratio)
 	a.out.linef("server CPU  %9.1f us an append, %.1f us an echo", r.Append.ServerCPUus, r.Echo.ServerCPUus)
-	a.out.linef("fsync       %9.0f /s before, %.0f /s after (4 KiB appends in the same directory)", r.FsyncBefore, r.FsyncAfter)
-	a.out.linef("load        %9s before, %s after", r.LoadBefore, r.LoadAfter)
+	a.showMachine(r.FsyncBefore, r.FsyncAfter, r.LoadBefore, r.LoadAfter)
 }
 
 // benchEchoCommand is the other server of bench, run by it.

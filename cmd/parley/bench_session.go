@@ -25,19 +25,10 @@ claimed, the command run under a supervisor. In the same run, in turns, the same
 	c.Flags().StringVar(&journal, "journal", "bolt", "bolt (durable) or memory")
 	c.Flags().StringVar(&o.Dir, "dir", "", "where the log is put for the run (default: the directory for temporary files)")
 	return a.does(c, func(ctx context.Context, _ []string) error {
-		if err := checkJournal(journal); err != nil {
-			return err
-		}
-		o.Memory = journal == "memory"
-		r, err := bench.Session(ctx, o, a.err.line)
-		if err != nil {
-			return err
-		}
-		if a.format == formatJSON {
-			return a.out.json(r)
-		}
-		a.showSessions(r)
-		return nil
+		return runBench(a, journal, func(memory bool) (*bench.SessionReport, error) {
+			o.Memory = memory
+			return bench.Session(ctx, o, a.err.line)
+		}, a.showSessions)
 	})
 }
 
@@ -48,6 +39,5 @@ func (a *app) showSessions(r *bench.SessionReport) {
 		a.out.linef("bare        %9.0f /s   p50 %6.2f ms   p99 %6.2f ms   the same command, %d at once", s.Bare.PerSecond, s.Bare.P50Ms, s.Bare.P99Ms, s.AtOnce)
 		a.out.linef("ratio       %9.2f      %.2f ms more by the median", s.Ratio, s.ExtraMs)
 	}
-	a.out.linef("fsync       %9.0f /s before, %.0f /s after (4 KiB appends in the same directory)", r.FsyncBefore, r.FsyncAfter)
-	a.out.linef("load        %9s before, %s after", r.LoadBefore, r.LoadAfter)
+	a.showMachine(r.FsyncBefore, r.FsyncAfter, r.LoadBefore, r.LoadAfter)
 }

@@ -25,19 +25,10 @@ offers the turn, the executor claims it, and replies at once. The executors run 
 	c.Flags().StringVar(&journal, "journal", "bolt", "bolt (durable) or memory")
 	c.Flags().StringVar(&o.Dir, "dir", "", "where the log is put for the run (default: the directory for temporary files)")
 	return a.does(c, func(ctx context.Context, _ []string) error {
-		if err := checkJournal(journal); err != nil {
-			return err
-		}
-		o.Memory = journal == "memory"
-		r, err := bench.Turn(ctx, o, a.err.line)
-		if err != nil {
-			return err
-		}
-		if a.format == formatJSON {
-			return a.out.json(r)
-		}
-		a.showTurns(r)
-		return nil
+		return runBench(a, journal, func(memory bool) (*bench.TurnReport, error) {
+			o.Memory = memory
+			return bench.Turn(ctx, o, a.err.line)
+		}, a.showTurns)
 	})
 }
 
@@ -46,8 +37,7 @@ func (a *app) showTurns(r *bench.TurnReport) {
 		a.out.linef("turn        %9.0f /s   p50 %6.2f ms   p99 %6.2f ms   %d conversations, %s (%s), server CPU %.0f us a turn",
 			t.PerSecond, t.P50Ms, t.P99Ms, t.Conversations, r.Journal, durability(r.Journal), t.ServerCPUus)
 	}
-	a.out.linef("fsync       %9.0f /s before, %.0f /s after (4 KiB appends in the same directory)", r.FsyncBefore, r.FsyncAfter)
-	a.out.linef("load        %9s before, %s after", r.LoadBefore, r.LoadAfter)
+	a.showMachine(r.FsyncBefore, r.FsyncAfter, r.LoadBefore, r.LoadAfter)
 }
 
 // durability says what an acknowledgement means.

@@ -13,12 +13,18 @@ import (
 )
 
 func (a *app) conversationListCommand() *cobra.Command {
+	return a.summaryCommand("list the conversations that the token sees, oldest first", func(ctx context.Context, client parley.Client, status parley.Status) error {
+		if a.format == formatJSON {
+			return a.listJSON(ctx, client, status)
+		}
+		return a.listTable(ctx, client, status)
+	})
+}
+
+// summaryCommand is a command that lists conversations of some kind.
+func (a *app) summaryCommand(short string, list func(context.Context, parley.Client, parley.Status) error) *cobra.Command {
 	var as, status string
-	c := &cobra.Command{
-		Use:   "list",
-		Short: "list the conversations that the token sees, oldest first",
-		Args:  cobra.NoArgs,
-	}
+	c := &cobra.Command{Use: "list", Short: short, Args: cobra.NoArgs}
 	asFlag(c, &as)
 	c.Flags().StringVar(&status, "status", "", "active or closed (default: both)")
 	return a.does(c, func(ctx context.Context, _ []string) error {
@@ -27,10 +33,7 @@ func (a *app) conversationListCommand() *cobra.Command {
 			return err
 		}
 		defer client.Close()
-		if a.format == formatJSON {
-			return a.listJSON(ctx, client, parley.Status(status))
-		}
-		return a.listTable(ctx, client, parley.Status(status))
+		return list(ctx, client, parley.Status(status))
 	})
 }
 

@@ -113,22 +113,7 @@ other end.`,
 const sessionPrefix = "ses_"
 
 func (a *app) sessionListCommand() *cobra.Command {
-	var as, status string
-	c := &cobra.Command{
-		Use:   "list",
-		Short: "list the sessions that the token sees, oldest first",
-		Args:  cobra.NoArgs,
-	}
-	asFlag(c, &as)
-	c.Flags().StringVar(&status, "status", "", "active or closed (default: both)")
-	return a.does(c, func(ctx context.Context, _ []string) error {
-		client, err := a.dial(ctx, as)
-		if err != nil {
-			return err
-		}
-		defer client.Close()
-		return a.listSessions(ctx, client, parley.Status(status))
-	})
+	return a.summaryCommand("list the sessions that the token sees, oldest first", a.listSessions)
 }
 
 // listSessions prints those conversations that are sessions, which their ids tell.
