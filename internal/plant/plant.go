@@ -1,0 +1,45 @@
+// Package plant holds bugs that are planted on purpose, to see that the tests find them.
+//
+// A program built as usual has none of them: Planted is a constant then, and the compiler leaves out what stands behind it. Built with the tag
+// "planted", it has the one that the environment names: PARLEY_PLANT=no-sync. Package torture/plants builds it so and says which test goes red for each.
+package plant
+
+// Bug is one of the bugs.
+type Bug string
+
+// The bugs. Each is the name in PARLEY_PLANT.
+const (
+	NoSync          Bug = "no-sync"          // commits are not synced to the disk
+	EarlyAck        Bug = "early-ack"        // an append is acknowledged before it is committed
+	EarlyFanOut     Bug = "early-fan-out"    // readers see events that are not committed
+	FalseRefusal    Bug = "false-refusal"    // a commit that may be there is told to be refused for lack of room
+	LateDedupe      Bug = "late-dedupe"      // whether the conversation is closed is asked before the key is looked up
+	KeyStays        Bug = "key-stays"        // the key of an append that failed is remembered
+	KeysForgotten   Bug = "keys-forgotten"   // keys are not read from the log again
+	SeqGap          Bug = "seq-gap"          // an append that failed has used up its seq
+	AfterFinal      Bug = "after-final"      // the journal takes events after the final one
+	TwoClaims       Bug = "two-claims"       // a turn is claimed while a claim of it stands
+	NoFence         Bug = "no-fence"         // an append that names a lost claim is taken
+	NoTakeover      Bug = "no-takeover"      // a claim whose time is over goes on
+	LateCursor      Bug = "late-cursor"      // a subscription begins one event too late
+	EarlyCursor     Bug = "early-cursor"     // a tail begins one event too early
+	LateListener    Bug = "late-listener"    // who waits looks first, and is to be woken only after that
+	FirstChange     Bug = "first-change"     // a wait does not end with the first change
+	EndlessOutbox   Bug = "endless-outbox"   // what a peer does not take is kept without bound
+	PatientWrites   Bug = "patient-writes"   // a peer that takes nothing is waited for
+	NoPings         Bug = "no-pings"         // silent peers are not asked whether they live
+	SecondRun       Bug = "second-run"       // a command that may not run twice is started again
+	ChildrenStay    Bug = "children-stay"    // what a program leaves behind is not killed
+	GuidanceOfOwn   Bug = "guidance-of-own"  // guidance rests on what is in memory only, and is another one after a restart
+	NoLock          Bug = "no-lock"          // a directory is not locked: two hubs may write to it
+	NoChecksum      Bug = "no-checksum"      // the checksum of a record is not looked at
+	NoChain         Bug = "no-chain"         // the hash chain of a conversation is not looked at
+	IndexAhead      Bug = "index-ahead"      // the index has records before they are in the log
+	CheckpointAhead Bug = "checkpoint-ahead" // the index says that it has more than was written to it
+	ImpatientDrain  Bug = "impatient-drain"  // a hub that stops drops what is under way
+	NoOriginCheck   Bug = "no-origin-check"  // web pages of any origin may connect
+	NoHostCheck     Bug = "no-host-check"    // any name may resolve to the hub
+	NoScopeCheck    Bug = "no-scope-check"   // one method asks for no scope
+	OpenTraces      Bug = "open-traces"      // whoever may read sees traces
+	RevokedServed   Bug = "revoked-served"   // a token that was revoked is still good
+)
