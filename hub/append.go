@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/internal/rule"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/plant"
 )
 
 // op is one command on its way: decided, perhaps submitted, answered once. It holds a pin of its conversation until then.
@@ -22,14 +24,41 @@ type op struct {
 	labels []string
 	// claimID is the id whose hash is cmd.New; empty where no claim is taken.
 	claimID string
-	// reply is called once, without a lock held.
+	// reply is called once, without a lock held. If o is lent, it keeps nothing of d.
 	reply func(d *fold.Decision, err error)
 
 	decision fold.Decision
 	decided  time.Time
 	frames   []frame
+	events   [][]byte // of frames
 	keys     []keyChange
 	err      error
+
+	lent bool // it is one of ops, and goes back there once it is answered
+}
+
+// ops are for what is asked most, so that the large structs of a command and its decision are not made anew for each.
+var ops = sync.Pool{New: func() any { return new(op) }}
+
+func lendOp() *op {
+	o := ops.Get().(*op)
+	o.lent = true
+	return o
+}
+
+// giveBack forgets everything but the room of the slices.
+func (o *op) giveBack() {
+	if !o.lent {
+		return
+	}
+	*o = op{decision: fold.Decision{Events: emptied(o.decision.Events)}, frames: emptied(o.frames), events: emptied(o.events), keys: emptied(o.keys)}
+	ops.Put(o)
+}
+
+// emptied gives the room of a slice, and lets go of what lies in it: also behind its end, of events that were taken back or decided anew.
+func emptied[T any](s []T) []T {
+	clear(s[:cap(s)])
+	return s[:0]
 }
 
 // keyChange is a key that an op has entered, and what stood there before.
@@ -44,6 +73,7 @@ type keyChange struct {
 func (c *conversation) do(o *op) {
 	if err := c.hub.begin(); err != nil {
 		o.reply(&o.decision, err)
+		o.giveBack()
 		c.hub.unpin(c)
 		return
 	}
@@ -86,6 +116,7 @@ func (c *conversation) finish(o *op) {
 		c.hub.counters.duplicates.Add(1)
 	}
 	o.reply(&o.decision, err)
+	o.giveBack()
 	c.hub.unpin(c)
 	c.hub.end()
 }
@@ -124,7 +155,7 @@ func (c *conversation) decideLocked(o *op) bool {
 	case o.by != nil && c.hub.sessions.waitsForParent(&c.head, o.cmd.From):
 		o.decision = fold.Decision{State: c.head, RestsOn: before, Err: errUntold}
 	default:
-		o.decision = fold.Decide(c.head, c.keys, o.cmd)
+		fold.DecideInto(&o.decision, &c.head, c.keys, &o.cmd)
 	}
 	if o.decision.Claimed {
 		c.hub.turns.take(c.id, o)
@@ -142,12 +173,11 @@ func (c *conversation) decideLocked(o *op) bool {
 
 // submitLocked moves the head on and gives the events to the journal. Calls are in the order of decision because c.mu is held.
 func (c *conversation) submitLocked(o *op, before int64) {
-	o.frames, o.keys = o.frames[:0], o.keys[:0]
-	events := make([][]byte, 0, len(o.decision.Events))
+	o.frames, o.events, o.keys = o.frames[:0], o.events[:0], o.keys[:0]
 	for i := range o.decision.Events {
 		e := &o.decision.Events[i]
 		o.frames = append(o.frames, frame{seq: e.Event.Seq, data: e.Data, tail: e.Framed, meta: fold.MetaOf(&e.Event)})
-		events = append(events, e.Data)
+		o.events = append(o.events, e.Data)
 		ids, entry := fold.KeysOf(&e.Event, e.Claim)
 		for _, id := range ids {
 			before, had := c.keys[id]
@@ -155,15 +185,23 @@ func (c *conversation) submitLocked(o *op, before int64) {
 			c.keys[id] = entry
 		}
 	}
-	on := c.onLocked(events)
+	on := c.onLocked(o.events)
 	c.head = o.decision.State
 	c.pending = append(c.pending, o)
 	labels := o.labels
 	if o.decision.Err != nil {
 		labels = nil // the hub's own close, not what was asked for
 	}
+	if plant.EarlyFanOut.Planted() {
+		c.durable, c.frames, o.frames = c.head, append(c.frames, o.frames...), nil
+		c.wakeLocked()
+	}
+	if plant.EarlyAck.Planted() && before > 0 {
+		go o.reply(&o.decision, nil)
+		o.reply = func(*fold.Decision, error) {}
+	}
 	c.hub.journal.Submit(journal.Batch{
-		Conversation: c.id, After: before, On: on, Events: events, Final: c.head.Closed(), Labels: labels,
+		Conversation: c.id, After: before, On: on, Events: o.events, Final: c.head.Closed(), Labels: labels,
 		Done: func(h journal.Head, err error) { c.committed(o, h, err) },
 	})
 }
@@ -198,7 +236,8 @@ func (c *conversation) committed(o *op, head journal.Head, err error) {
 	case errors.Is(err, journal.ErrStorageFull):
 		c.hub.full.Store(c.hub.Now().UnixMilli())
 	}
-	var finished []*op
+	var finished []*op // after o, unless it is to be decided again
+	answered := err == nil
 	c.mu.Lock()
 	c.pending = slices.DeleteFunc(c.pending, func(p *op) bool { return p == o })
 	if err == nil {
@@ -207,13 +246,13 @@ func (c *conversation) committed(o *op, head journal.Head, err error) {
 		for _, f := range o.frames {
 			c.pushLocked(f)
 		}
-		finished = append([]*op{o}, c.restedLocked()...)
+		finished = c.restedLocked()
 		c.wakeLocked()
 	} else {
 		if o.decision.Claimed {
 			c.hub.turns.drop(c.id, o) // before it is decided again, and perhaps takes the claim again
 		}
-		finished = c.lostLocked(o, err)
+		answered = c.lostLocked(o, err)
 	}
 	due, _ := c.durable.Due()
 	c.mu.Unlock()
@@ -224,6 +263,9 @@ func (c *conversation) committed(o *op, head journal.Head, err error) {
 		if o.decision.Claimed && o.decision.State.Claim == nil { // a limit has closed the conversation with the same append
 			c.hub.turns.drop(c.id, o)
 		}
+	}
+	if answered {
+		c.finish(o)
 	}
 	for _, f := range finished {
 		c.finish(f)
@@ -249,10 +291,13 @@ func (c *conversation) restedLocked() []*op {
 	return rested
 }
 
-// lostLocked deals with an append that is not in the log: o is answered, or decided again when only the head had moved; and everything that was
+// lostLocked deals with an append that is not in the log: o is to be answered, or is decided again when only the head had moved; and everything that was
 // decided on it is decided again once the last of them has come back.
-func (c *conversation) lostLocked(o *op, err error) (finished []*op) {
+func (c *conversation) lostLocked(o *op, err error) (answered bool) {
 	for _, k := range slices.Backward(o.keys) {
+		if plant.KeyStays.Planted() {
+			break
+		}
 		if delete(c.keys, k.id); k.had && k.entry.Seq <= c.durable.Seq {
 			c.keys[k.id] = k.entry
 		}
@@ -263,14 +308,14 @@ func (c *conversation) lostLocked(o *op, err error) (finished []*op) {
 		c.retry = append(c.retry, o)
 	} else {
 		o.err = refusalOf(err)
-		finished = []*op{o}
+		answered = true
 	}
 	if len(c.pending) == 0 {
 		c.retry = append(c.retry, c.waiting...)
 		c.waiting = nil
 		c.hub.wg.Go(c.reload)
 	}
-	return finished
+	return answered
 }
 
 // refusalOf gives what a caller is told of a failed append.

@@ -184,7 +184,7 @@ func (h *Hub) AttachmentInfo(_ context.Context, p *Principal, q *parley.GetAttac
 	if err != nil {
 		return parley.System{}, err
 	}
-	frames, err := c.after(a.Seq-1, 1)
+	frames, err := c.after(nil, a.Seq-1, 1, false)
 	if err != nil {
 		return parley.System{}, err
 	}

@@ -159,7 +159,8 @@ func (c *Connection) implied(conversation string, stands *fold.Claim) (h *fold.C
 	if !ok || hold.moved && stands != nil && stands.Hash == hold.hash {
 		return nil, 0
 	}
-	return &hold.hash, hold.turn
+	hash := hold.hash // so that only this is taken from the heap
+	return &hash, hold.turn
 }
 
 // registered gives the executor that the connection is, or that it was when it ended: what was asked on it before is decided after, perhaps more than once,

@@ -13,6 +13,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/plant"
 )
 
 // conversation is one conversation in memory. It may stand for one that does not exist yet (or never will): then
@@ -51,6 +52,7 @@ type conversation struct {
 
 	frames     []frame // the last committed events, up to durable.Seq, without gap
 	frameBytes int
+	shown      *shown        // of durable, if a reader has looked at it
 	changed    chan struct{} // closed by the next change; nil when nobody waits
 	deltas     []delta
 	deltaCount int64 // deltas ever passed; deltas holds the last of them
@@ -253,8 +255,14 @@ func (c *conversation) takeLocked(r journal.Record, keep bool) error {
 		return err
 	}
 	ids, entry := fold.KeysOf(&e, claim)
+	if plant.KeysForgotten.Planted() {
+		ids = nil
+	}
 	for _, id := range ids {
 		c.keys[id] = entry
+	}
+	if plant.GuidanceOfOwn.Planted() {
+		next.Choice = nil
 	}
 	c.durable = next
 	if !keep {

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"runtime"
+	"slices"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/internal/plant"
 )
 
 // frame is a committed event, ready for every reader: data are the stored bytes, and tail is the end of an event
@@ -54,39 +57,64 @@ func (c *conversation) pushLocked(f frame) {
 	}
 }
 
-// after gives committed events after a seq, at most n; it is empty at the head.
-func (c *conversation) after(seq int64, n int) ([]frame, error) {
+// maxTailBytes is about how much a subscription reads at once, which a peer that takes nothing makes the hub hold.
+const maxTailBytes = 64 << 10
+
+// after adds committed events after a seq, at most n and a page, to out; none at the head. With tails, those that come from the journal have one too, and there are no
+// more than maxTailBytes of them, or one.
+func (c *conversation) after(out []frame, seq int64, n int, tails bool) ([]frame, error) {
 	c.mu.Lock()
 	latest := c.durable.Seq
 	if seq >= latest {
 		c.mu.Unlock()
-		return nil, nil
+		return out, nil
 	}
 	if len(c.frames) > 0 && seq+1 >= c.frames[0].seq {
 		from := int(seq + 1 - c.frames[0].seq)
-		to := min(len(c.frames), from+n)
-		out := append([]frame(nil), c.frames[from:to]...)
+		recent := c.frames[from:min(len(c.frames), from+n)]
+		if tails {
+			recent = firstOf(recent, maxTailBytes)
+		}
+		out = append(out, recent...)
 		c.mu.Unlock()
 		return out, nil
 	}
 	c.mu.Unlock()
 
-	records, err := c.hub.journal.Read(c.id, seq, int(min(int64(n), latest-seq)), parley.MaxPageBytes)
+	most := parley.MaxPageBytes
+	if tails {
+		most = maxTailBytes
+	}
+	records, err := c.hub.journal.Read(c.id, seq, int(min(int64(n), latest-seq)), most)
 	if err != nil {
 		return nil, fmt.Errorf("read %s after %d: %w", c.id, seq, err)
 	}
 	if len(records) == 0 {
 		return nil, fmt.Errorf("read %s after %d: nothing there, where %d is the head", c.id, seq, latest)
 	}
-	out := make([]frame, 0, len(records))
+	out = slices.Grow(out, len(records))
 	for _, r := range records {
 		meta, err := peek(r.Data)
 		if err != nil {
 			return nil, fmt.Errorf("event %d of %s: %w", r.Seq, c.id, err)
 		}
-		out = append(out, newFrame(c.id, r.Data, r.Seq, meta))
+		f := frame{seq: r.Seq, data: r.Data, meta: meta}
+		if tails {
+			f = newFrame(c.id, r.Data, r.Seq, meta)
+		}
+		out = append(out, f)
 	}
 	return out, nil
+}
+
+// firstOf gives the first frames of some: at most so many bytes, or one.
+func firstOf(frames []frame, bytes int) []frame {
+	for i := range frames {
+		if bytes -= len(frames[i].tail); bytes < 0 && i > 0 {
+			return frames[:i]
+		}
+	}
+	return frames
 }
 
 // peek finds the Meta of a stored event without decoding all of it where the hub's own encoding allows.
@@ -109,6 +137,11 @@ func peek(data []byte) (fold.Meta, error) {
 
 // changedLocked gives a channel that the next change closes.
 func (c *conversation) changedLocked() <-chan struct{} {
+	if plant.LateListener.Planted() {
+		c.mu.Unlock()
+		runtime.Gosched()
+		c.mu.Lock()
+	}
 	if c.changed == nil {
 		c.changed = make(chan struct{})
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/internal/plant"
 )
 
 // Principal is who calls: a participant and what it may do. It does not change.
@@ -124,7 +125,7 @@ var (
 // Valid says why the principal's token is none any more, or nil.
 func (h *Hub) Valid(p *Principal) error {
 	switch {
-	case p.Revoked():
+	case p.Revoked() && !plant.RevokedServed.Planted():
 		return errRevoked
 	case !p.ExpiresAt.IsZero() && !h.Now().Before(p.ExpiresAt):
 		return errExpired
@@ -159,7 +160,7 @@ func (h *Hub) allow(p *Principal, method string) error {
 		return parley.Refuse(parley.ErrForbidden, "the token of a command starts, reads and stops sessions of its own", "startSession, getSession, stopSession or listAgents")
 	}
 	m, _ := parley.MethodByName(method)
-	if !p.Has(m.Scope) {
+	if !p.Has(m.Scope) && !(plant.NoScopeCheck.Planted() && method == parley.MethodSendNote) {
 		return parley.Refuse(parley.ErrForbidden, method+" needs the scope "+string(m.Scope), "a token with scope "+string(m.Scope))
 	}
 	return nil

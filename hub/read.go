@@ -14,6 +14,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/plant"
 )
 
 // Page is some visible events, as stored. NextSeq is the last seq examined.
@@ -33,7 +34,7 @@ func (c *conversation) page(seq, latest int64, limit int, match func(seq int64, 
 	end := min(latest, seq+maxExamined)
 	size := 0
 	for p.NextSeq < end {
-		frames, err := c.after(p.NextSeq, min(max(limit, 50), 500))
+		frames, err := c.after(nil, p.NextSeq, min(max(limit, 50), 500), false)
 		if err != nil {
 			return Page{}, err
 		}
@@ -275,6 +276,9 @@ func (h *Hub) Tail(_ context.Context, p *Principal, q *parley.TailParams) (Page,
 		return Page{}, err
 	}
 	defer h.unpin(c)
+	if plant.EarlyCursor.Planted() {
+		return c.page(max(q.SinceSeq-1, 0), c.latest(), limit, all(p.viewer()))
+	}
 	return c.page(q.SinceSeq, c.latest(), limit, all(p.viewer()))
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/internal/plant"
 )
 
 // starting is one startSession on its way. It is the one way in which sessions begin.
@@ -299,7 +300,7 @@ func (s *starting) conversation() *parley.CreateConversationParams {
 	if s.target.kind == parley.AgentTypeDeterministic {
 		whole := s.target.timeoutMs + parley.SessionSlackMs
 		limits = &parley.Limits{OnTurnTimeout: parley.TurnClose, MaxAttempts: 1, TurnTimeoutMs: whole, MaxClaimMs: whole}
-		if s.target.idempotent {
+		if s.target.idempotent || plant.SecondRun.Planted() {
 			limits.MaxAttempts = parley.IdempotentAttempts
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/internal/plant"
 )
 
 // Item is one thing that a subscription tells. Exactly one of Event, CaughtUp, Guidance and Delta is set.
@@ -58,6 +59,9 @@ func (h *Hub) Subscribe(_ context.Context, p *Principal, q *parley.SubscribePara
 	}
 	s := &Subscription{c: c, types: slices.Clone(q.Types), cursor: q.SinceSeq, renewed: make(chan struct{}, 1), closed: make(chan struct{})}
 	s.caller.Store(p)
+	if plant.LateCursor.Planted() {
+		s.cursor++
+	}
 	c.mu.Lock()
 	s.latest, s.deltas = c.durable.Seq, c.deltaCount
 	c.mu.Unlock()
@@ -194,27 +198,43 @@ func (s *Subscription) over(ctx context.Context) error {
 	}
 }
 
-// pendingLocked reports whether there is anything to examine: an event, a delta, caught_up, or perhaps other guidance.
+// pendingLocked reports whether there is anything to examine: an event, a delta, or caught_up. Guidance changes with events only, and is looked at with the last.
 func (s *Subscription) pendingLocked() bool {
-	return len(s.rest) > 0 || s.cursor < s.c.durable.Seq || s.deltas < s.c.deltaCount || !s.caughtUp || s.c.durable.Stand() != s.stand
+	return len(s.rest) > 0 || s.cursor < s.c.durable.Seq || s.deltas < s.c.deltaCount || !s.caughtUp
 }
 
 // give cuts items to what was asked for and keeps the rest: never more than a page and the deltas between.
 func (s *Subscription) give(items []Item, max int) []Item {
-	n := min(len(items), max)
-	s.rest = items[n:]
-	return items[:n:n]
+	if s.rest = nil; len(items) <= max {
+		return items
+	}
+	s.rest = items[max:]
+	return items[:max:max]
 }
 
 // look is what a subscription finds at one moment.
 type look struct {
-	state  fold.State
+	*shown
 	deltas []delta
 	count  int64
 }
 
+// shown is a committed state that readers share. Nobody changes it.
+type shown struct {
+	state fold.State
+	stand fold.Stand
+}
+
+// shownLocked gives the committed state, copied once however many readers look at it.
+func (c *conversation) shownLocked() *shown {
+	if c.shown == nil || c.shown.state.Seq != c.durable.Seq {
+		c.shown = &shown{state: c.durable, stand: c.durable.Stand()}
+	}
+	return c.shown
+}
+
 func (s *Subscription) lookLocked() look {
-	l := look{state: s.c.durable, count: s.c.deltaCount}
+	l := look{shown: s.c.shownLocked(), count: s.c.deltaCount}
 	if fresh := l.count - s.deltas; fresh > 0 {
 		kept := s.c.deltas
 		l.deltas = slices.Clone(kept[max(0, len(kept)-int(min(fresh, keepDeltas))):])
@@ -227,10 +247,12 @@ func (s *Subscription) collect(caller *Principal, now look, max int) ([]Item, er
 	var items []Item
 	viewer := caller.viewer()
 	if s.cursor < now.state.Seq {
-		frames, err := s.c.after(s.cursor, max)
+		var few [4]frame // most often it is one
+		frames, err := s.c.after(few[:0], s.cursor, max, true)
 		if err != nil {
 			return nil, err
 		}
+		items = make([]Item, 0, len(frames)+2)
 		for _, f := range frames {
 			if f.seq > now.state.Seq {
 				break
@@ -246,9 +268,9 @@ func (s *Subscription) collect(caller *Principal, now look, max int) ([]Item, er
 	if s.cursor < now.state.Seq {
 		return items, nil
 	}
-	if stand := now.state.Stand(); !s.caughtUp || stand != s.stand {
+	if !s.caughtUp || now.stand != s.stand {
 		items = s.stands(items, caller.AgentID, &now.state)
-		s.stand = stand
+		s.stand = now.stand
 	}
 	return s.takeDeltas(items, &now, now.state.Seq+1), nil
 }

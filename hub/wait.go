@@ -7,6 +7,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/internal/plant"
 )
 
 // The waits. All of them look, take the channel that the next change closes while the lock is still held, and look again after it: a
@@ -32,6 +33,9 @@ func (h *Hub) WaitForChange(ctx context.Context, p *Principal, q *parley.WaitFor
 		c.mu.Unlock()
 		if err := c.stillServes(p, broken); err != nil {
 			return none, err
+		}
+		if plant.FirstChange.Planted() && latest == q.SinceSeq+1 {
+			latest--
 		}
 		if grown := latest > q.SinceSeq; grown || timedOut {
 			return parley.WaitForChangeResult{LatestSeq: latest, TimedOut: !grown && q.TimeoutMs > 0}, nil
@@ -148,7 +152,7 @@ func (u *updates) holds(s *fold.State) (bool, error) {
 		return false, nil
 	}
 	for !u.found && u.seen < s.Seq {
-		frames, err := u.c.after(u.seen, 500)
+		frames, err := u.c.after(nil, u.seen, 500, false)
 		if err != nil {
 			return false, err
 		}

@@ -23,20 +23,21 @@ func compact(name string, raw json.RawMessage) (json.RawMessage, error) {
 
 // SendMessage appends a message.
 func (h *Hub) SendMessage(p *Principal, q *parley.SendMessageParams, done func(parley.SendResult, error)) {
-	cmd := fold.Command{
-		Verb: fold.Message, Turn: q.Turn, AfterSeq: q.AfterSeq, Finality: q.Finality, Outcome: q.Outcome, TurnHint: q.TurnHint, Key: q.ClientRequestID,
-	}
+	o := lendOp()
+	o.cmd.Verb, o.cmd.Turn, o.cmd.AfterSeq, o.cmd.Key = fold.Message, q.Turn, q.AfterSeq, q.ClientRequestID
+	o.cmd.Finality, o.cmd.Outcome, o.cmd.TurnHint = q.Finality, q.Outcome, q.TurnHint
 	err := fold.CheckFinality(q.Finality, q.Outcome)
 	if err == nil {
 		err = checkPosition(q.Turn, q.AfterSeq)
 	}
-	h.speak(p, parley.MethodSendMessage, q.ConversationID, q.ClaimID, cmd, err, q.Payload, done)
+	h.speak(p, parley.MethodSendMessage, q.ConversationID, q.ClaimID, o, err, q.Payload, done)
 }
 
 // SendTrace appends a trace.
 func (h *Hub) SendTrace(p *Principal, q *parley.SendTraceParams, done func(parley.SendResult, error)) {
-	cmd := fold.Command{Verb: fold.Trace, Turn: q.Turn, Key: q.ClientRequestID}
-	h.speak(p, parley.MethodSendTrace, q.ConversationID, q.ClaimID, cmd, checkPosition(q.Turn, nil), q.Payload, done)
+	o := lendOp()
+	o.cmd.Verb, o.cmd.Turn, o.cmd.Key = fold.Trace, q.Turn, q.ClientRequestID
+	h.speak(p, parley.MethodSendTrace, q.ConversationID, q.ClaimID, o, checkPosition(q.Turn, nil), q.Payload, done)
 }
 
 func checkPosition(turn int64, afterSeq *int64) error {
@@ -51,32 +52,34 @@ func checkPosition(turn int64, afterSeq *int64) error {
 
 // speak is what SendMessage and SendTrace have in common. The conversation is looked for before the params are held against the rules, so that
 // what is wrong with them tells nothing about foreign ones.
-func (h *Hub) speak(p *Principal, method, conversation, claimID string, cmd fold.Command, checked error, payload json.RawMessage, done func(parley.SendResult, error)) {
-	c, p, err := h.enterClaimed(p, method, conversation, claimID, &cmd)
+func (h *Hub) speak(p *Principal, method, conversation, claimID string, o *op, checked error, payload json.RawMessage, done func(parley.SendResult, error)) {
+	c, p, err := h.enterClaimed(p, method, conversation, claimID, &o.cmd)
 	if err == nil {
 		if err = checked; err == nil {
-			err = checkSpeech(&cmd, payload)
+			err = checkSpeech(&o.cmd, payload)
 		}
 		if err != nil {
 			h.unpin(c)
 		}
 	}
 	if err != nil {
+		o.giveBack()
 		done(parley.SendResult{}, err)
 		return
 	}
-	cmd.From, cmd.Admin = p.AgentID, p.Admin()
-	o := &op{by: p, cmd: cmd, reply: func(d *fold.Decision, err error) {
+	o.by, o.cmd.From, o.cmd.Admin = p, p.AgentID, p.Admin()
+	named := o.cmd.Named
+	o.reply = func(d *fold.Decision, err error) {
 		if err != nil {
 			done(parley.SendResult{}, err)
 			return
 		}
 		if claimID != "" {
-			h.turns.shown(*cmd.Named, claimID, p)
+			h.turns.shown(*named, claimID, p)
 		}
 		done(parley.SendResult{Seq: d.Seq, Turn: d.Turn, Duplicate: d.Duplicate, ClaimID: h.turns.told(d, p)}, nil)
-	}}
-	if cmd.Verb == fold.Trace || !cmd.Finality.Final() {
+	}
+	if o.cmd.Verb == fold.Trace || !o.cmd.Finality.Final() {
 		h.mint(c, o)
 	}
 	c.do(o)

@@ -7,6 +7,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/internal/rule"
+	"github.com/parleyhub/parley/internal/plant"
 )
 
 // Executor is one that is registered in push mode, as a desk sees it.
@@ -82,7 +83,7 @@ func (d *Desk) Step(w World) Todo {
 // watch ends a claim whose time is over, or whose holder is lost.
 func (d *Desk) watch(w World, todo *Todo) {
 	c := d.claim
-	if c.told {
+	if c.told || plant.NoTakeover.Planted() {
 		return
 	}
 	deadline := c.renewed + Time(c.DurationMs)

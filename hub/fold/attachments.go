@@ -50,20 +50,20 @@ func (s *State) Attachment(h AttachmentHash) (Attachment, bool) {
 }
 
 // applyAttachment adds a file.
-func (s State) applyAttachment(e *parley.Event, sys *parley.System, size int) (State, error) {
+func (s *State) applyAttachment(e *parley.Event, sys *parley.System, size int) error {
 	h, ok := ParseAttachmentHash(sys.SHA256)
 	if !ok || sys.Size < 1 {
-		return s, fmt.Errorf("event %d: attachment_added without a hash and size", e.Seq)
+		return fmt.Errorf("event %d: attachment_added without a hash and size", e.Seq)
 	}
 	i, twice := s.searchAttachment(h)
 	if twice {
-		return s, fmt.Errorf("event %d: the attachment %s was added before", e.Seq, h)
+		return fmt.Errorf("event %d: the attachment %s was added before", e.Seq, h)
 	}
 	s.Attachments = slices.Insert(slices.Clone(s.Attachments), i, Attachment{Hash: h, Seq: e.Seq, Size: sys.Size})
 	s.ActiveAt = e.At
 	s.Events++
 	s.Bytes += int64(size) + sys.Size
-	return s, nil
+	return nil
 }
 
 // attached answers for a file that is there already, whatever else holds: a retry of what closed the conversation gets its first

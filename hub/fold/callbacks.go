@@ -34,10 +34,10 @@ const maxProgressBytes = 1 << 10
 const KindProgress = "progress"
 
 // applyProgress keeps the last progress of a session.
-func (s State) applyProgress(e *parley.Event) State {
+func (s *State) applyProgress(e *parley.Event) {
 	var t parley.Trace
 	if s.Session == nil || json.Unmarshal(e.Payload, &t) != nil || t.Kind != KindProgress || t.Text == "" {
-		return s
+		return
 	}
 	text := t.Text
 	if len(text) > maxProgressBytes { // the last words are the newest
@@ -47,5 +47,4 @@ func (s State) applyProgress(e *parley.Event) State {
 		}
 	}
 	s.Progress = &parley.SessionProgress{Seq: e.Seq, Text: text}
-	return s
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/internal/rule"
+	"github.com/parleyhub/parley/internal/plant"
 )
 
 // ClaimHash is the SHA-256 of a claim's id, which is its secret.
@@ -122,14 +123,13 @@ func (s *State) tryIndex(agent string) int {
 }
 
 // withTry gives the state with t in the place of what its agent had tried.
-func (s State) withTry(t Try) State {
+func (s *State) withTry(t Try) {
 	s.Tries = slices.Clone(s.Tries)
 	if i := s.tryIndex(t.AgentID); i >= 0 {
 		s.Tries[i] = t
 	} else {
 		s.Tries = append(s.Tries, t)
 	}
-	return s
 }
 
 // used reports whether a claim of the current turn had this id.
@@ -137,20 +137,20 @@ func (s *State) used(h ClaimHash) bool {
 	return slices.ContainsFunc(s.Tries, func(t Try) bool { return slices.Contains(t.Used, h) })
 }
 
-func (s State) applyClaimed(e *parley.Event, sys *parley.System) (State, error) {
+func (s *State) applyClaimed(e *parley.Event, sys *parley.System) error {
 	h, ok := ParseClaimHash(sys.ClaimHash)
 	seat := s.Seat(sys.AgentID)
 	switch {
 	case !ok || sys.DurationMs < 1 || sys.Attempt < 1:
-		return s, fmt.Errorf("event %d: turn_claimed without hash, duration or attempt", e.Seq)
-	case s.Claim != nil:
-		return s, fmt.Errorf("event %d: a second claim on turn %d", e.Seq, s.Claim.Turn)
+		return fmt.Errorf("event %d: turn_claimed without hash, duration or attempt", e.Seq)
+	case s.Claim != nil && !plant.TwoClaims.Planted():
+		return fmt.Errorf("event %d: a second claim on turn %d", e.Seq, s.Claim.Turn)
 	case sys.Turn != s.CurrentTurn():
-		return s, fmt.Errorf("event %d: a claim on turn %d where %d is current", e.Seq, sys.Turn, s.CurrentTurn())
+		return fmt.Errorf("event %d: a claim on turn %d where %d is current", e.Seq, sys.Turn, s.CurrentTurn())
 	case seat < 0 || s.Open && s.Owner != sys.AgentID:
-		return s, fmt.Errorf("event %d: a claim of %s in the turn of %s", e.Seq, sys.AgentID, s.Owner)
+		return fmt.Errorf("event %d: a claim of %s in the turn of %s", e.Seq, sys.AgentID, s.Owner)
 	case s.used(h) && rule.FreshID.Holds():
-		return s, fmt.Errorf("event %d: the id of a claim that has ended", e.Seq)
+		return fmt.Errorf("event %d: the id of a claim that has ended", e.Seq)
 	}
 	s.Claim = &Claim{
 		Hash: h, Turn: sys.Turn, AgentID: sys.AgentID, ExecutorID: sys.ExecutorID, Attempt: sys.Attempt, Seq: e.Seq, At: e.At,
@@ -160,15 +160,15 @@ func (s State) applyClaimed(e *parley.Event, sys *parley.System) (State, error) 
 	s.ClaimedAt = e.At
 	s.Spoke = slices.Clone(s.Spoke)
 	s.Spoke[seat].ExecutorID = sys.ExecutorID
-	return s, nil
+	return nil
 }
 
-func (s State) applyRenewed(e *parley.Event, sys *parley.System) (State, error) {
+func (s *State) applyRenewed(e *parley.Event, sys *parley.System) error {
 	if err := s.checkClaim(e, sys); err != nil {
-		return s, err
+		return err
 	}
 	if sys.DurationMs < 1 {
-		return s, fmt.Errorf("event %d: claim_renewed without a duration", e.Seq)
+		return fmt.Errorf("event %d: claim_renewed without a duration", e.Seq)
 	}
 	c := *s.Claim
 	if full := s.Limits.TurnTimeout(); c.DurationMs >= full && sys.DurationMs >= full {
@@ -176,7 +176,7 @@ func (s State) applyRenewed(e *parley.Event, sys *parley.System) (State, error) 
 	}
 	c.RenewedSeq, c.RenewedAt, c.DurationMs = e.Seq, e.At, sys.DurationMs
 	s.Claim = &c
-	return s, nil
+	return nil
 }
 
 // checkClaim holds an event about a claim against the one that stands.
@@ -188,12 +188,12 @@ func (s *State) checkClaim(e *parley.Event, sys *parley.System) error {
 	return nil
 }
 
-func (s State) applyClaimEnded(e *parley.Event, sys *parley.System) (State, error) {
+func (s *State) applyClaimEnded(e *parley.Event, sys *parley.System) error {
 	if err := s.checkClaim(e, sys); err != nil {
-		return s, err
+		return err
 	}
 	if sys.ResetFrom != 0 && (!s.Open || sys.ResetFrom != s.WordsFrom) {
-		return s, fmt.Errorf("event %d: resetFrom %d where the turn's words begin at %d", e.Seq, sys.ResetFrom, s.WordsFrom)
+		return fmt.Errorf("event %d: resetFrom %d where the turn's words begin at %d", e.Seq, sys.ResetFrom, s.WordsFrom)
 	}
 	reason := parley.ClaimEnd(sys.Reason)
 	t := s.try(s.Claim.AgentID)
@@ -203,22 +203,22 @@ func (s State) applyClaimEnded(e *parley.Event, sys *parley.System) (State, erro
 		t.Attempts++
 		t.Ended = countEnded(t.Ended, s.Claim.ExecutorID)
 	}
-	s = s.withTry(t)
+	s.withTry(t)
 	if sys.ResetFrom != 0 {
 		s.Withdrawn = append(slices.Clone(s.Withdrawn), Withdrawn{Turn: s.Turn, From: sys.ResetFrom, To: e.Seq})
 		s.WordsFrom, s.Passed = 0, s.Claim.Passed
 		s.MessageSeq, s.MessageBy, s.OtherSeq = s.Claim.MessageSeq, s.Claim.MessageBy, s.Claim.OtherSeq
 	}
-	return s.endClaim(reason), nil
+	s.endClaim(reason)
+	return nil
 }
 
 // endClaim takes the claim away, if one stands.
-func (s State) endClaim(reason parley.ClaimEnd) State {
+func (s *State) endClaim(reason parley.ClaimEnd) {
 	if s.Claim != nil {
 		s.Ended = &EndedClaim{Hash: s.Claim.Hash, Turn: s.Claim.Turn, AgentID: s.Claim.AgentID, Reason: reason}
 		s.Claim = nil
 	}
-	return s
 }
 
 func countEnded(ended []EndedBy, executor string) []EndedBy {
@@ -242,16 +242,16 @@ func EndedClaims(ended []EndedBy, executor string) int {
 	return 0
 }
 
-func (s State) applyTurnEnded(e *parley.Event, sys *parley.System, size int) (State, error) {
+func (s *State) applyTurnEnded(e *parley.Event, sys *parley.System, size int) error {
 	seat := s.Seat(sys.AgentID)
 	if sys.Turn != s.CurrentTurn() || seat < 0 {
-		return s, fmt.Errorf("event %d: the end of turn %d of %s where %d is current", e.Seq, sys.Turn, sys.AgentID, s.CurrentTurn())
+		return fmt.Errorf("event %d: the end of turn %d of %s where %d is current", e.Seq, sys.Turn, sys.AgentID, s.CurrentTurn())
 	}
-	s = s.endClaim(parley.ClaimTurnEnded)
+	s.endClaim(parley.ClaimTurnEnded)
 	s.Events++ // else who yields again and again is bounded by nothing
 	s.Bytes += int64(size)
 	s.Turn = sys.Turn
-	s = s.endTurn(e.Seq, sys.AgentID)
+	s.endTurn(e.Seq, sys.AgentID)
 	if s.kindOf(sys.AgentID) != parley.KindHuman {
 		s.Autonomous++
 	}
@@ -259,17 +259,16 @@ func (s State) applyTurnEnded(e *parley.Event, sys *parley.System, size int) (St
 		s.Passed = append(slices.Clone(s.Passed), sys.AgentID)
 	}
 	s.Choice = s.afterPass(sys.AgentID)
-	return s, nil
+	return nil
 }
 
 // endTurn counts the end of a turn of a participant and clears what belonged to it.
-func (s State) endTurn(seq int64, who string) State {
+func (s *State) endTurn(seq int64, who string) {
 	s.Turns++
 	if s.LastHad = who; who == s.CallbackFor { // a human may have to speak before it
 		s.CallbackFor = ""
 	}
 	s.Open, s.Owner, s.Tries, s.WordsFrom, s.FloorSeq = false, "", nil, 0, seq
-	return s
 }
 
 func (s *State) kindOf(id string) parley.ParticipantKind {
@@ -279,10 +278,11 @@ func (s *State) kindOf(id string) parley.ParticipantKind {
 	return ""
 }
 
-func (s State) applyReoffered(e *parley.Event, sys *parley.System) (State, error) {
+func (s *State) applyReoffered(e *parley.Event, sys *parley.System) error {
 	if s.Claim != nil || sys.Turn != s.CurrentTurn() || s.Seat(sys.AgentID) < 0 {
-		return s, fmt.Errorf("event %d: turn %d of %s is offered anew where it cannot be", e.Seq, sys.Turn, sys.AgentID)
+		return fmt.Errorf("event %d: turn %d of %s is offered anew where it cannot be", e.Seq, sys.Turn, sys.AgentID)
 	}
 	t := s.try(sys.AgentID)
-	return s.withTry(Try{AgentID: t.AgentID, Since: e.Seq, Reoffers: t.Reoffers + 1, Used: t.Used}), nil
+	s.withTry(Try{AgentID: t.AgentID, Since: e.Seq, Reoffers: t.Reoffers + 1, Used: t.Used})
+	return nil
 }

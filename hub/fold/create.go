@@ -51,7 +51,7 @@ func (d *decision) create() {
 		d.add(parley.Event{Turn: 1, Type: parley.TypeMessage, From: d.c.From, Finality: parley.FinalityTurn, Payload: d.c.Payload})
 	}
 	if d.out.Err != nil { // one of them was too large
-		d.s, d.out.Events = State{ID: d.s.ID}, nil
+		d.undo()
 	}
 }
 

@@ -6,27 +6,40 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/internal/rule"
 	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/internal/plant"
 )
 
 // Decide gives what a command does to a state. It looks at the key first, so that a retry of what closed a turn or the
 // conversation gets its first result; then the close; then whose turn it is.
 func Decide(s State, keys Keys, c Command) Decision {
-	d := decision{s: s, c: c}
-	if !d.known(keys) && !d.attached() {
-		d.decide()
-	}
-	d.out.State = d.s
-	if d.out.RestsOn == 0 {
-		d.out.RestsOn = d.s.Seq
-	}
-	return d.out
+	var out Decision
+	DecideInto(&out, &s, keys, &c)
+	return out
 }
 
-// decision is one command on its way: s moves on as events are added.
+// DecideInto is Decide without copies of what is large. It changes neither s nor c and keeps neither; the room of out's Events is used again.
+func DecideInto(out *Decision, s *State, keys Keys, c *Command) {
+	*out = Decision{State: *s, Events: out.Events[:0]}
+	d := decision{before: s, s: &out.State, c: c, out: out}
+	if plant.LateDedupe.Planted() && d.s.Closed() || !d.known(keys) && !d.attached() {
+		d.decide()
+	}
+	if out.RestsOn == 0 {
+		out.RestsOn = out.State.Seq
+	}
+}
+
+// decision is one command on its way: s, the state of out, moves on from before as events are added.
 type decision struct {
-	s   State
-	c   Command
-	out Decision
+	before *State
+	s      *State
+	c      *Command
+	out    *Decision
+}
+
+// undo takes back what was added.
+func (d *decision) undo() {
+	*d.s, d.out.Events, d.out.Claimed, d.out.Claim = *d.before, d.out.Events[:0], false, nil
 }
 
 func (d *decision) refuse(sentinel error, message, expected string) {
@@ -133,12 +146,11 @@ func (d *decision) decide() {
 
 // append is a message or trace. One that is refused takes no claim.
 func (d *decision) append() {
-	before := d.s
 	if d.mayAppend() && d.fitsSession() && d.refersToAttached() && d.hints() && d.claims() {
 		d.speak()
 	}
 	if d.out.Err != nil {
-		d.s, d.out.Events, d.out.Claimed, d.out.Claim = before, nil, false, nil
+		d.undo()
 	}
 }
 
@@ -374,19 +386,19 @@ func (d *decision) add(e parley.Event) bool {
 		d.refuse(parley.ErrTooLarge, fmt.Sprintf("the event has %d bytes", len(data)), fmt.Sprintf("at most %d", parley.MaxEventBytes))
 		return false
 	}
-	next, err := d.s.Apply(&e, len(data))
-	if err != nil {
+	claim := d.s.Claim
+	if err := d.s.apply(&e, len(data)); err != nil {
 		d.refuse(parley.ErrInternal, "the hub would not take its own event", "")
+		d.undo()
 		return false
 	}
 	if len(d.out.Events) == 0 {
 		d.out.Seq, d.out.Turn = e.Seq, e.Turn
 	}
 	encoded := Encoded{Event: e, Data: data, Framed: framed}
-	if c := d.s.Claim; c != nil && c.AgentID == e.From {
-		encoded.Claim = &c.Hash
+	if claim != nil && claim.AgentID == e.From {
+		encoded.Claim = &claim.Hash
 	}
-	d.s = next
 	d.out.Events = append(d.out.Events, encoded)
 	return true
 }

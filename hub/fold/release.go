@@ -48,11 +48,12 @@ func (d *decision) release() {
 		return
 	}
 	agent := d.s.Claim.AgentID
-	if d.s.Session.Deterministic() && d.c.Reason == parley.ClaimYielded {
-		d.c.Reason = parley.ClaimSilent // there is nobody to pass the turn on to
+	reason := d.c.Reason
+	if d.s.Session.Deterministic() && reason == parley.ClaimYielded {
+		reason = parley.ClaimSilent // there is nobody to pass the turn on to
 	}
-	d.addClaimEnded(d.c.Reason)
-	if d.c.Reason == parley.ClaimYielded {
+	d.addClaimEnded(reason)
+	if reason == parley.ClaimYielded {
 		d.addTurnEnded(agent, parley.TurnYielded, "")
 		return
 	}

@@ -89,21 +89,21 @@ func Meets(labels, demands map[string]string) bool {
 	return true
 }
 
-func (s State) applyChildStarted(e *parley.Event, sys *parley.System, size int) (State, error) {
+func (s *State) applyChildStarted(e *parley.Event, sys *parley.System, size int) error {
 	if sys.SessionID == "" || s.Child(sys.SessionID) >= 0 {
-		return s, fmt.Errorf("event %d: session_started of one that runs, or of none", e.Seq)
+		return fmt.Errorf("event %d: session_started of one that runs, or of none", e.Seq)
 	}
 	s.Children = append(slices.Clip(s.Children), Child{ID: sys.SessionID, By: sys.AgentID, Agent: sys.Agent, Mode: sys.Mode})
 	s.ActiveAt = e.At
 	s.Events++ // else who starts again and again is bounded by nothing
 	s.Bytes += int64(size)
-	return s, nil
+	return nil
 }
 
-func (s State) applyChildEnded(e *parley.Event, sys *parley.System) (State, error) {
+func (s *State) applyChildEnded(e *parley.Event, sys *parley.System) error {
 	i := s.Child(sys.SessionID)
 	if i < 0 {
-		return s, fmt.Errorf("event %d: session_ended of one that does not run", e.Seq)
+		return fmt.Errorf("event %d: session_ended of one that does not run", e.Seq)
 	}
 	c := s.Children[i]
 	s.Children = slices.Concat(s.Children[:i], s.Children[i+1:])
@@ -112,25 +112,25 @@ func (s State) applyChildEnded(e *parley.Event, sys *parley.System) (State, erro
 	}
 	s.ActiveAt = e.At
 	s.Passed = nil // the end of a session is worth a word
-	return s, nil
+	return nil
 }
 
 // applyBound gives a session to a runner.
-func (s State) applyBound(e *parley.Event, sys *parley.System) (State, error) {
+func (s *State) applyBound(e *parley.Event, sys *parley.System) error {
 	if s.Session == nil || s.Session.Runner != nil || sys.RunnerRef == nil || s.Claim != nil {
-		return s, fmt.Errorf("event %d: session_bound where it cannot be", e.Seq)
+		return fmt.Errorf("event %d: session_bound where it cannot be", e.Seq)
 	}
 	r := *s.Session
 	r.Runner = sys.RunnerRef
 	s.Session = &r
-	return s, nil
+	return nil
 }
 
 // applyCallback takes what a message of the hub tells out of what is to be told, and gives the floor to who has started it.
-func (s State) applyCallback(e *parley.Event) (State, error) {
+func (s *State) applyCallback(e *parley.Event) error {
 	told, err := callbacksOf(e)
 	if err != nil {
-		return s, fmt.Errorf("event %d: %w", e.Seq, err)
+		return fmt.Errorf("event %d: %w", e.Seq, err)
 	}
 	by := ""
 	var left []EndedChild
@@ -140,15 +140,15 @@ func (s State) applyCallback(e *parley.Event) (State, error) {
 			left = append(left, c)
 			continue
 		case by != "" && by != c.By:
-			return s, fmt.Errorf("event %d: a callback to %s and %s", e.Seq, by, c.By)
+			return fmt.Errorf("event %d: a callback to %s and %s", e.Seq, by, c.By)
 		}
 		by = c.By
 	}
 	if len(told) == 0 || len(told) != len(s.Callbacks)-len(left) {
-		return s, fmt.Errorf("event %d: a callback of sessions that have not ended, or were told of", e.Seq)
+		return fmt.Errorf("event %d: a callback of sessions that have not ended, or were told of", e.Seq)
 	}
 	s.Callbacks, s.CallbackFor, s.Passed = left, by, nil
-	return s, nil
+	return nil
 }
 
 // startChild is the hub's: a session was started out of this conversation. It does nothing when that is known.

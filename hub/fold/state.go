@@ -129,38 +129,43 @@ func (s *State) spokenByOtherSince(from string, seq int64) bool {
 }
 
 // Apply gives the state after e, whose encoding has size bytes. An error means that the log is not one that a hub has
-// written.
+// written; the state is of no use then.
 func (s State) Apply(e *parley.Event, size int) (State, error) {
+	err := s.apply(e, size)
+	return s, err
+}
+
+// apply moves s on. After an error s is of no use.
+func (s *State) apply(e *parley.Event, size int) (err error) {
 	switch {
 	case e.Seq != s.Seq+1:
-		return s, fmt.Errorf("event %d follows %d", e.Seq, s.Seq)
+		return fmt.Errorf("event %d follows %d", e.Seq, s.Seq)
 	case s.Closed():
-		return s, fmt.Errorf("event %d follows the close", e.Seq)
+		return fmt.Errorf("event %d follows the close", e.Seq)
 	case !s.Exists() != (e.Type == parley.TypeSystem && e.Seq == 1):
-		return s, fmt.Errorf("event %d: a conversation begins with conversation_created", e.Seq)
+		return fmt.Errorf("event %d: a conversation begins with conversation_created", e.Seq)
 	case e.At < s.LastAt:
-		return s, fmt.Errorf("event %d: time goes back", e.Seq)
+		return fmt.Errorf("event %d: time goes back", e.Seq)
 	}
-	var err error
 	switch e.Type {
 	case parley.TypeSystem:
-		s, err = s.applySystem(e, size)
+		err = s.applySystem(e, size)
 	case parley.TypeMessage, parley.TypeTrace:
-		s, err = s.applySpeech(e, size)
+		err = s.applySpeech(e, size)
 	default:
 		err = fmt.Errorf("event %d: unknown type %q", e.Seq, e.Type)
 	}
 	s.Seq, s.LastAt = e.Seq, e.At
-	return s, err
+	return err
 }
 
-func (s State) applySystem(e *parley.Event, size int) (State, error) {
+func (s *State) applySystem(e *parley.Event, size int) error {
 	sys, err := e.System()
 	if err != nil {
-		return s, fmt.Errorf("event %d: %w", e.Seq, err)
+		return fmt.Errorf("event %d: %w", e.Seq, err)
 	}
 	if (e.Seq == 1) != (sys.Kind == parley.KindConversationCreated) {
-		return s, fmt.Errorf("event %d: a conversation begins with conversation_created", e.Seq)
+		return fmt.Errorf("event %d: a conversation begins with conversation_created", e.Seq)
 	}
 	switch sys.Kind {
 	case parley.KindConversationCreated:
@@ -179,7 +184,7 @@ func (s State) applySystem(e *parley.Event, size int) (State, error) {
 		s.SeatPrivates = make([][16]byte, len(s.Participants))
 	case parley.KindParticipantAdded:
 		if sys.Participant == nil {
-			return s, fmt.Errorf("event %d: participant_added without a participant", e.Seq)
+			return fmt.Errorf("event %d: participant_added without a participant", e.Seq)
 		}
 		s.Participants = append(s.Participants[:len(s.Participants):len(s.Participants)], *sys.Participant)
 		s.Spoke = append(s.Spoke[:len(s.Spoke):len(s.Spoke)], Spoke{})
@@ -213,19 +218,19 @@ func (s State) applySystem(e *parley.Event, size int) (State, error) {
 	case parley.KindSessionBound:
 		return s.applyBound(e, &sys)
 	}
-	return s, nil
+	return nil
 }
 
-func (s State) applySpeech(e *parley.Event, size int) (State, error) {
+func (s *State) applySpeech(e *parley.Event, size int) error {
 	switch {
 	case s.Open && e.Turn != s.Turn, !s.Open && e.Turn != s.Turn+1:
-		return s, fmt.Errorf("event %d: turn %d where %d is current", e.Seq, e.Turn, s.CurrentTurn())
+		return fmt.Errorf("event %d: turn %d where %d is current", e.Seq, e.Turn, s.CurrentTurn())
 	case s.Open && e.From != s.Owner && e.From != parley.HubID:
-		return s, fmt.Errorf("event %d: %s in the turn of %s", e.Seq, e.From, s.Owner)
+		return fmt.Errorf("event %d: %s in the turn of %s", e.Seq, e.From, s.Owner)
 	case s.Claim != nil && e.From != s.Claim.AgentID && e.From != parley.HubID:
-		return s, fmt.Errorf("event %d: %s in a turn that %s has claimed", e.Seq, e.From, s.Claim.AgentID)
+		return fmt.Errorf("event %d: %s in a turn that %s has claimed", e.Seq, e.From, s.Claim.AgentID)
 	case e.Type == parley.TypeTrace && e.Finality != "":
-		return s, fmt.Errorf("event %d: a trace with finality", e.Seq)
+		return fmt.Errorf("event %d: a trace with finality", e.Seq)
 	}
 	if !s.Open {
 		s.Open, s.Turn, s.Owner = true, e.Turn, e.From
@@ -234,12 +239,12 @@ func (s State) applySpeech(e *parley.Event, size int) (State, error) {
 		s.WordsFrom = e.Seq
 	}
 	if e.From != parley.HubID {
-		s = s.countSpeech(e, size)
+		s.countSpeech(e, size)
 	}
 	if !e.Finality.Final() {
-		return s, nil
+		return nil
 	}
-	if s = s.applyFinal(e); e.From == parley.HubID && e.Finality == parley.FinalityTurn {
+	if s.applyFinal(e); e.From == parley.HubID && e.Finality == parley.FinalityTurn {
 		return s.applyCallback(e)
 	}
 	if e.Finality == parley.FinalityConversation {
@@ -249,21 +254,21 @@ func (s State) applySpeech(e *parley.Event, size int) (State, error) {
 			*s.Outcome = *e.Outcome // the event may hold on to its author's
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // applyFinal ends the turn, and the claim with it.
-func (s State) applyFinal(e *parley.Event) State {
+func (s *State) applyFinal(e *parley.Event) {
 	if e.From == parley.HubID {
-		s = s.endClaim(parley.ClaimClosed)
+		s.endClaim(parley.ClaimClosed)
 		s.Open, s.Owner, s.Tries, s.WordsFrom, s.FloorSeq = false, "", nil, 0, e.Seq
-		return s
+		return
 	}
 	if rule.CloseClears.Holds() {
-		s = s.endClaim(parley.ClaimFinal)
+		s.endClaim(parley.ClaimFinal)
 	}
 	s.LastSpeaker = e.From
-	s = s.endTurn(e.Seq, e.From)
+	s.endTurn(e.Seq, e.From)
 	if s.kindOf(e.From) == parley.KindHuman {
 		s.Autonomous = 0
 	} else {
@@ -275,10 +280,9 @@ func (s State) applyFinal(e *parley.Event) State {
 		s.Spoke[seat].FinalSeq = e.Seq
 	}
 	s.Choice = s.afterMessage(e)
-	return s
 }
 
-func (s State) countSpeech(e *parley.Event, size int) State {
+func (s *State) countSpeech(e *parley.Event, size int) {
 	s.ActiveAt = e.At
 	s.Events++
 	s.Bytes += int64(size)
@@ -286,14 +290,14 @@ func (s State) countSpeech(e *parley.Event, size int) State {
 		s.FloorSeq = e.Seq
 	}
 	if e.Type != parley.TypeMessage {
-		return s.applyProgress(e)
+		s.applyProgress(e)
+		return
 	}
 	s.Passed = nil
 	if e.From != s.MessageBy {
 		s.OtherSeq, s.MessageBy = s.MessageSeq, e.From
 	}
 	s.MessageSeq = e.Seq
-	return s
 }
 
 // Due gives when a limit closes the conversation if nothing is said before, and which; zero when none runs.

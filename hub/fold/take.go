@@ -5,6 +5,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/internal/rule"
+	"github.com/parleyhub/parley/internal/plant"
 )
 
 // named is the claim of the current turn that the command names or its connection implies.
@@ -24,7 +25,7 @@ func (d *decision) underClaim() bool {
 	switch {
 	case named == nil && claim == nil && d.s.Session.Deterministic() && d.c.From == d.s.Session.AgentID:
 		d.refuseTurn(parley.ErrClaimRequired, "what a deterministic agent says is said under a claim", "claimId")
-	case named == nil && claim == nil:
+	case named == nil && claim == nil, plant.NoFence.Planted():
 		return true
 	case named == nil:
 		d.refuseTurn(parley.ErrClaimRequired, fmt.Sprintf("turn %d is claimed, and the call does not name the claim", claim.Turn), "claimId")
@@ -132,7 +133,7 @@ func (d *decision) take() {
 		d.refuseTurn(parley.ErrNotYourTurn, fmt.Sprintf("%s has the floor", f.Speaker), "")
 	case d.c.Turn > current:
 		d.refuseTurn(parley.ErrTurnConflict, fmt.Sprintf("turn %d is not reached", d.c.Turn), fmt.Sprintf("turn %d", current))
-	case claim != nil:
+	case claim != nil && !plant.TwoClaims.Planted():
 		d.refuseTurn(parley.ErrClaimLost, "another executor has claimed the turn", "")
 	case d.c.Named != nil:
 		d.takeOffered(seat)
