@@ -27,7 +27,7 @@ func (j *Journal) PutBlob(data []byte) (journal.Hash, error) {
 	}
 	h := journal.Hash(sha256.Sum256(data))
 	path := filepath.Join(j.dir, blobPath(h))
-	if err := makeDir(filepath.Dir(path)); err != nil {
+	if err := j.makeShelf(filepath.Dir(path)); err != nil {
 		return journal.Hash{}, fullOr(err)
 	}
 	before, statErr := os.Stat(path)
@@ -39,6 +39,23 @@ func (j *Journal) PutBlob(data []byte) (journal.Hash, error) {
 		j.blobBytes.Add(-before.Size())
 	}
 	return h, nil
+}
+
+// makeShelf makes a directory of blobs, durably. One that is there may be from an attempt that has failed, or was killed, before its name was on the disk: the
+// name is synced once by each journal that is open.
+func (j *Journal) makeShelf(dir string) error {
+	err := os.Mkdir(dir, 0o700)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if _, known := j.shelves.Load(dir); known && err != nil {
+		return nil
+	}
+	if err := syncDir(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	j.shelves.Store(dir, nil)
+	return nil
 }
 
 // GetBlob gives the data of a hash.

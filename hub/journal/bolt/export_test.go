@@ -26,6 +26,13 @@ func CachedHeads(j *Journal) int {
 	return len(j.index.heads.young) + len(j.index.heads.old)
 }
 
+// Flushing reports whether index.db is being brought up to date.
+func Flushing(j *Journal) bool {
+	j.index.mu.Lock()
+	defer j.index.mu.Unlock()
+	return j.index.old != nil
+}
+
 // AtStep makes Compact call fn before each of its steps.
 func (o *CompactOptions) AtStep(fn func(string) error) { o.step = fn }
 

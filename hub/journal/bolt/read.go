@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/internal/plant"
 	"go.etcd.io/bbolt"
 )
 
@@ -206,7 +207,7 @@ func next(h journal.Head, r *journal.Record) (journal.Head, error) {
 		what = "record after the final one"
 	case r.Seq != h.Seq+1:
 		what = fmt.Sprintf("seq after %d", h.Seq)
-	case h.Hash.Next(r.Data) != r.Hash:
+	case h.Hash.Next(r.Data) != r.Hash && !plant.NoChain.Planted():
 		what = "hash chain"
 	}
 	if what != "" {

@@ -45,6 +45,7 @@ func Run(t *testing.T, newFactory func(t *testing.T) Factory) {
 		{"Watch", testWatch},
 		{"OpenList", testOpenList},
 		{"Labels", testLabels},
+		{"Longest", testLongest},
 		{"States", testStates},
 		{"Blobs", testBlobs},
 		{"Verify", testVerify},
