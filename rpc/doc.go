@@ -16,11 +16,13 @@
 //
 // # A call
 //
-//	frame -> wire.ReadRequest -> socket.handle -> write: hub.SendMessage(..., done) --> done: reply -> out-buffer
-//	                                           \-> read: goroutine -> hub.Tail(ctx) --> reply ------> |
-//	                                               subscription: pump -> Subscription.Next --> event ->|
-//	                                                                                                   v
-//	                                                               flush: one write for all that is there
+//	frame -> socket.handle -> write: hub.SendMessage(..., done) --> done: reply -> out-buffer
+//	                       \-> read: goroutine -> hub.Tail(ctx) --> reply ------> |
+//	                           subscription: pump -> Subscription.Poll --> event ->|
+//	                                                                               v
+//	                                        flushers: one write for all that is there
+//
+// A frame with which nothing is wrong is read once (wire.ScanRequest, and the params by wire.Decode); any other is read by wire.ReadRequest, which says what it is.
 //
 // Plain HTTP is the same call from route.params on, which makes a request's path, query and body the params that the method would have:
 //
@@ -30,8 +32,9 @@
 // # Goroutines
 //
 //   - socket.serve reads one socket. It starts, and waits for, everything else of that socket: one goroutine for each read
-//     under way, one pump for each subscription, a flusher while there is something to write, and for a moment those that
+//     under way, one pump for each subscription, one that writes while the peer takes its time, and for a moment those that
 //     ping and close.
+//   - The flushers, one for each processor, write the out-buffers of all sockets as long as nothing has to wait for a peer.
 //   - A request over HTTP, a stream too, runs on the goroutine that net/http has for it.
 //   - Server.sweep pings sockets at rest.
 //   - Server.watchRevocations closes sockets whose token was revoked.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/parleyhub/parley"
@@ -31,7 +32,7 @@ func appendWire(b []byte, v any) []byte {
 }
 
 // appendFailure makes the reply of a refused call; without id it is null.
-func appendFailure(b, id []byte, e parley.WireError) []byte {
+func appendFailure(b []byte, id string, e parley.WireError) []byte {
 	return append(appendWire(wire.AppendErrorHead(b, id), e), '}')
 }
 
@@ -71,9 +72,16 @@ func appendInt(b []byte, name string, n int64) []byte {
 	return strconv.AppendInt(append(b, name...), n, 10)
 }
 
+// eventsTrailer is room for what most often follows an array of events in its answer.
+const eventsTrailer = 128
+
 // appendEvents writes stored events as an array.
 func appendEvents(b []byte, events [][]byte) []byte {
-	b = append(b, '[')
+	size := len("[]") + eventsTrailer
+	for _, e := range events {
+		size += len(e) + len(",")
+	}
+	b = append(slices.Grow(b, size), '[')
 	for i, e := range events {
 		if i > 0 {
 			b = append(b, ',')

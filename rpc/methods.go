@@ -8,6 +8,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/internal/wire"
 )
 
 // handler is how a method is served.
@@ -20,7 +21,9 @@ type handler struct {
 	// params and result are the types of what is read and written: the published schemas are made from them.
 	params, result reflect.Type
 
-	serve func(ctx context.Context, c *call)
+	// decode reads params. Nothing of what it gives points into data.
+	decode func(data []byte) (any, error)
+	serve  func(ctx context.Context, c *call)
 }
 
 // handlers has one for each method of parley.Methods that is served: see protocol.md, section 12.
@@ -92,6 +95,10 @@ func table(handlers map[string]handler) map[string]handler {
 // typed notes what a method reads and writes. R may be a pointer to it.
 func typed[P, R any](h handler) handler {
 	h.params, h.result = reflect.TypeFor[P](), reflect.TypeFor[R]()
+	h.decode = func(data []byte) (any, error) {
+		q := new(P)
+		return q, wire.Decode(data, q)
+	}
 	if h.result.Kind() == reflect.Pointer {
 		h.result = h.result.Elem()
 	}
@@ -114,8 +121,8 @@ func write[P, R any](f func(*hub.Hub, *hub.Principal, *P, func(R, error)), encod
 // writeNoted is write for what is noted in the audit.
 func writeNoted[P, R any](f func(*hub.Hub, *hub.Principal, *P, func(R, error)), encode func([]byte, R) ([]byte, error), note func(*audit, *call, *P, R)) handler {
 	return typed[P, R](handler{serve: func(_ context.Context, c *call) {
-		q := new(P)
-		if err := c.decode(q); err != nil {
+		q, err := paramsOf[P](c)
+		if err != nil {
 			c.refuse(err)
 			return
 		}
@@ -126,7 +133,7 @@ func writeNoted[P, R any](f func(*hub.Hub, *hub.Principal, *P, func(R, error)), 
 				return
 			}
 			note(c.server.audit, c, q, r)
-			c.succeed(func(b []byte) ([]byte, error) { return encode(b, r) })
+			answerWith(c, encode, r)
 		})
 	}})
 }
@@ -153,8 +160,8 @@ type reader[P, R any] func(context.Context, *hub.Hub, *hub.Principal, *P, gate) 
 // read makes a handler of a reader.
 func read[P, R any](f reader[P, R]) handler {
 	return typed[P, R](handler{waits: true, serve: func(ctx context.Context, c *call) {
-		q := new(P)
-		if err := c.decode(q); err != nil {
+		q, err := paramsOf[P](c)
+		if err != nil {
 			c.refuse(err)
 			return
 		}
@@ -218,7 +225,7 @@ func tail(ctx context.Context, h *hub.Hub, p *hub.Principal, q *parley.TailParam
 }
 
 func ping(_ context.Context, c *call) {
-	if err := c.decode(&parley.PingParams{}); err != nil {
+	if _, err := paramsOf[parley.PingParams](c); err != nil {
 		c.refuse(err)
 		return
 	}
@@ -230,8 +237,8 @@ func ping(_ context.Context, c *call) {
 const maxClientName = 128
 
 func authenticate(ctx context.Context, c *call) {
-	var q parley.AuthenticateParams
-	if err := c.decode(&q); err != nil {
+	q, err := paramsOf[parley.AuthenticateParams](c)
+	if err != nil {
 		c.refuse(err)
 		return
 	}

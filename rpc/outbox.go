@@ -7,35 +7,54 @@ import (
 	"sync"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/plant"
+	"github.com/parleyhub/parley/internal/wire"
 )
 
 // The out-buffer of a socket.
 const (
 	// outboxFull is the number of bytes above which whoever can wait does.
 	outboxFull = 256 << 10
-	// outboxKept is the largest buffer that a flusher uses again, and outboxAtRest the largest that a socket at rest keeps.
-	outboxKept   = 64 << 10
-	outboxAtRest = 512
+	// outboxKept is the largest buffer that is used again.
+	outboxKept = 64 << 10
 	// outboxTold is the number of bytes of notifications to an executor that wait to be written.
 	outboxTold = 256 << 10
 )
 
+// outBuffers are lent to sockets that have something to write. One at rest holds none.
+var outBuffers = sync.Pool{New: func() any {
+	b := make([]byte, 0, 1<<10)
+	return &b
+}}
+
+func giveBuffer(b *[]byte) {
+	if cap(*b) <= outboxKept {
+		*b = (*b)[:0]
+		outBuffers.Put(b)
+	}
+}
+
 var errSocketEnded = errors.New("the socket has ended")
 
-// outbox holds what goes out on a socket, and knows the calls that are not answered. Adding never blocks. A flusher runs
-// while there is something to write, and takes everything that is there at once.
+// outbox holds what goes out on a socket, and knows the calls that are not answered. Adding never blocks. While there is something to write, one goroutine at a
+// time takes everything that is there at once: one of the server's flushers, as long as nothing has to wait for the peer, else one of its own.
 type outbox struct {
-	write  func(b []byte, ends []int) error
-	broken func(err error) // called once, when write has failed
+	flushers *flushers
+	try      func(b []byte) (rest []byte, err error) // writes what goes without waiting
+	write    func(b []byte) error                    // waits until the peer takes the rest
+	sent     func(frames, bytes int)
+	broken   func(err error) // called once, when a write has failed
 
 	mu       sync.Mutex // guards the fields below
 	calls    map[string]*call
-	b        []byte // frames, one behind the other
-	ends     []int  // where each ends
-	told     int    // bytes in b that tell added
+	b        *[]byte // frames, one behind the other; nil: none
+	frames   int     // in b
+	heads    int     // bytes in b that are heads of frames
+	told     int     // bytes in b that tell added
 	flushing bool
+	waiting  bool // what was taken out of b waits for the peer
 	ended    bool
-	wait     chan struct{} // closed at the next flush and at the end; nil while nobody waits
+	wait     chan struct{} // closed when there may be room, and at the end; nil while nobody waits
 	settle   chan struct{} // closed when all is answered and written; nil while nobody waits
 }
 
@@ -43,7 +62,7 @@ type outbox struct {
 func (o *outbox) begin(c *call) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if _, busy := o.calls[string(c.id)]; busy {
+	if _, busy := o.calls[c.id]; busy {
 		return parley.Refuse(parley.ErrInvalidRequest, "a call with this id is still under way", "an id that is not in use")
 	}
 	if len(o.calls) >= parley.MaxInFlight {
@@ -54,7 +73,7 @@ func (o *outbox) begin(c *call) error {
 	if o.calls == nil {
 		o.calls = make(map[string]*call, 1)
 	}
-	o.calls[string(c.id)] = c
+	o.calls[c.id] = c
 	return nil
 }
 
@@ -62,10 +81,10 @@ func (o *outbox) begin(c *call) error {
 func (o *outbox) finish(c *call, frame []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.calls[string(c.id)] != c {
+	if o.calls[c.id] != c {
 		return
 	}
-	delete(o.calls, string(c.id))
+	delete(o.calls, c.id)
 	o.addLocked(frame, nil)
 	o.settleLocked()
 }
@@ -93,18 +112,24 @@ func (o *outbox) addLocked(frame, more []byte) {
 	if o.ended {
 		return
 	}
-	o.b = append(append(o.b, frame...), more...)
-	o.ends = append(o.ends, len(o.b))
+	if o.b == nil {
+		o.b = outBuffers.Get().(*[]byte)
+	}
+	before := len(*o.b)
+	b := wire.AppendFrameHead(*o.b, len(frame)+len(more))
+	o.heads += len(b) - before
+	*o.b = append(append(b, frame...), more...)
+	o.frames++
 	if !o.flushing {
 		o.flushing = true
-		go o.flush()
+		o.flushers.add(o)
 	}
 }
 
-// room waits while the out-buffer is full.
-func (o *outbox) room(ctx context.Context) error {
+// room waits while the out-buffer is full, and, with taken, while anything waits for the peer.
+func (o *outbox) room(ctx context.Context, taken bool) error {
 	for {
-		wait, err := o.fullness()
+		wait, err := o.fullness(taken)
 		if wait == nil {
 			return err
 		}
@@ -117,13 +142,14 @@ func (o *outbox) room(ctx context.Context) error {
 }
 
 // fullness gives a channel to wait on when the out-buffer is full.
-func (o *outbox) fullness() (<-chan struct{}, error) {
+func (o *outbox) fullness(taken bool) (<-chan struct{}, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.ended {
 		return nil, errSocketEnded
 	}
-	if len(o.b) <= outboxFull {
+	full := o.b != nil && len(*o.b) > outboxFull || taken && o.waiting
+	if !full || plant.EndlessOutbox.Planted() {
 		return nil, nil
 	}
 	if o.wait == nil {
@@ -132,50 +158,93 @@ func (o *outbox) fullness() (<-chan struct{}, error) {
 	return o.wait, nil
 }
 
-// flush writes until there is nothing left.
-func (o *outbox) flush() {
-	var b []byte
-	var ends []int
+// flush writes what there is, once, without waiting, and reports whether there is more by now. What the peer does not take at once is written on a goroutine of
+// its own.
+func (o *outbox) flush() (more bool) {
+	b := o.take()
+	if b == nil {
+		return false
+	}
+	rest, err := o.try(*b)
+	if err != nil {
+		o.fail(err)
+		return false
+	}
+	if len(rest) > 0 {
+		o.setWaiting()
+		go o.waitFor(b, rest)
+		return false
+	}
+	giveBuffer(b)
+	return o.goesOn()
+}
+
+// waitFor writes until there is nothing left, and waits for the peer. rest is the end of b.
+func (o *outbox) waitFor(b *[]byte, rest []byte) {
 	for {
-		var more bool
-		if b, ends, more = o.take(b, ends); !more {
+		if err := o.write(rest); err != nil {
+			o.fail(err)
 			return
 		}
-		if err := o.write(b, ends); err != nil {
-			o.broken(err)
-			o.fail()
+		giveBuffer(b)
+		if !o.goesOn() {
 			return
 		}
+		if b = o.take(); b == nil {
+			return
+		}
+		o.setWaiting()
+		rest = *b
 	}
 }
 
-// take swaps what is to be written for buffers that are done with. When there is nothing the flusher has ended.
-func (o *outbox) take(b []byte, ends []int) ([]byte, []int, bool) {
+func (o *outbox) setWaiting() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.waiting = true
+}
+
+// roomLocked wakes those that wait for room.
+func (o *outbox) roomLocked() {
 	if o.wait != nil {
 		close(o.wait)
 		o.wait = nil
 	}
-	outB, outEnds := o.b, o.ends
-	more := len(outEnds) > 0 && !o.ended
-	keep := outboxKept
-	if !more {
-		keep = outboxAtRest
-	}
-	o.b, o.ends, o.told = nil, nil, 0
-	if cap(b) <= keep && !o.ended {
-		o.b, o.ends = b[:0], ends[:0]
-	}
-	if !more {
+}
+
+// take takes what is to be written. When that is nothing, the flushing has ended.
+func (o *outbox) take() *[]byte {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.roomLocked()
+	if o.b == nil || o.ended {
 		o.flushing = false
 		o.settleLocked()
+		return nil
 	}
-	return outB, outEnds, more
+	b := o.b
+	o.sent(o.frames, len(*b)-o.heads)
+	o.b, o.frames, o.heads, o.told = nil, 0, 0, 0
+	return b
+}
+
+// goesOn reports whether there is more to write. When there is nothing, the flushing has ended.
+func (o *outbox) goesOn() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.waiting = false
+	o.roomLocked()
+	if o.b != nil && !o.ended {
+		return true
+	}
+	o.flushing = false
+	o.settleLocked()
+	return false
 }
 
 // fail ends the outbox from the flusher.
-func (o *outbox) fail() {
+func (o *outbox) fail(err error) {
+	o.broken(err)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.flushing = false
@@ -191,11 +260,8 @@ func (o *outbox) end() {
 }
 
 func (o *outbox) endLocked() {
-	o.ended, o.b, o.ends, o.calls = true, nil, nil, nil
-	if o.wait != nil {
-		close(o.wait)
-		o.wait = nil
-	}
+	o.ended, o.b, o.calls = true, nil, nil
+	o.roomLocked()
 	o.settleLocked()
 }
 
@@ -212,7 +278,7 @@ func (o *outbox) settled() <-chan struct{} {
 }
 
 func (o *outbox) settleLocked() {
-	if o.settle != nil && len(o.calls) == 0 && len(o.ends) == 0 && !o.flushing {
+	if o.settle != nil && len(o.calls) == 0 && o.b == nil && !o.flushing {
 		close(o.settle)
 		o.settle = nil
 	}

@@ -3,9 +3,11 @@ package rpc
 import (
 	"container/list"
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"sync"
+	"syscall"
 )
 
 // pending counts connections that have not shown a good token.
@@ -144,6 +146,15 @@ func (c *pendingConn) show() {
 func (c *pendingConn) Close() error {
 	c.shown()
 	return c.Conn.Close()
+}
+
+// SyscallConn lets sockets read and write without a detour.
+func (c *pendingConn) SyscallConn() (syscall.RawConn, error) {
+	below, ok := c.Conn.(syscall.Conn)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	return below.SyscallConn()
 }
 
 // NetConn gives the connection below.

@@ -58,7 +58,7 @@ func (s *Server) endPost(p *post) {
 
 // servePost serves one JSON-RPC request as the body of a POST.
 func (s *Server) servePost(w http.ResponseWriter, r *http.Request) {
-	refused := func(err error) answer { return s.refusal(nil, err) }
+	refused := func(err error) answer { return s.refusal("", err) }
 	s.exchange(w, r, refused, func(ctx context.Context, p *post) (answer, error) {
 		principal, body, err := s.receive(p, w, r)
 		if err != nil {
@@ -66,12 +66,12 @@ func (s *Server) servePost(w http.ResponseWriter, r *http.Request) {
 		}
 		req, err := wire.ReadRequest(body)
 		if err != nil {
-			return s.refusal(req.ID, err), nil
+			return s.refusal(string(req.ID), err), nil
 		}
-		c := &call{server: s, id: req.ID, params: req.Params, principal: principal, remote: s.address(r)}
+		c := &call{server: s, id: string(req.ID), params: req.Params, principal: principal, remote: s.address(r)}
 		var known bool
 		if c.handler, known = handlers[string(req.Method)]; !known || c.handler.socket {
-			return s.refusal(req.ID, postless(string(req.Method), known)), nil
+			return s.refusal(string(req.ID), postless(string(req.Method), known)), nil
 		}
 		return c.answered(ctx), nil
 	})

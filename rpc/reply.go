@@ -40,14 +40,14 @@ func statusOf(err error) int {
 	return parley.ErrorRowOf(err).HTTP
 }
 
-// refusal answers a JSON-RPC request that did not become a call; id is nil where it is not known.
-func (s *Server) refusal(id []byte, err error) answer {
+// refusal answers a JSON-RPC request that did not become a call; id is empty where it is not known.
+func (s *Server) refusal(id string, err error) answer {
 	s.counters.refused(err)
 	return failure(id, err)
 }
 
 // failure is what err looks like as JSON-RPC.
-func failure(id []byte, err error) answer {
+func failure(id string, err error) answer {
 	told := parley.ToWire(err)
 	return answer{status: statusOf(err), header: comeBack(nil, told.Data.RetryAfterMs), body: appendFailure(nil, id, told)}
 }
@@ -81,7 +81,7 @@ func comeBack(h http.Header, ms int64) http.Header {
 func hangUp() { panic(http.ErrAbortHandler) }
 
 // writeRefusal answers a JSON-RPC request that did not become a call.
-func (s *Server) writeRefusal(w http.ResponseWriter, err error) { writeReply(w, s.refusal(nil, err)) }
+func (s *Server) writeRefusal(w http.ResponseWriter, err error) { writeReply(w, s.refusal("", err)) }
 
 // writeProblem answers a request over plain HTTP that is refused.
 func (s *Server) writeProblem(w http.ResponseWriter, err error) { writeReply(w, s.problem(err)) }

@@ -33,6 +33,7 @@ type Server struct {
 	guard guard
 	mux   *http.ServeMux
 
+	flushers *flushers
 	counters counters
 	metrics  func() http.Handler // writes them and what the hub has counted
 
@@ -69,6 +70,7 @@ func NewServer(h *hub.Hub, o *Options) *Server {
 	if s.opts.Rates != nil {
 		s.logins = newLogins()
 	}
+	s.flushers = newFlushers()
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.mux = s.newMux()
 	s.wg.Go(s.sweep)
@@ -220,6 +222,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	closing.Wait()
 	s.cancel()
 	s.wg.Wait()
+	s.flushers.stop()
 	return ctx.Err()
 }
 

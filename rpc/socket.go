@@ -10,6 +10,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/internal/plant"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
@@ -50,10 +51,7 @@ type socket struct {
 func newSocket(s *Server, conn *wire.Conn, peer visitor) *socket {
 	remote := peer.from.String()
 	k := &socket{server: s, conn: conn, peer: peer, remote: remote, pages: make(chan struct{}, 1)}
-	k.out.write = func(b []byte, ends []int) error {
-		s.counters.sent.add(len(ends), len(b))
-		return conn.Write(b, ends)
-	}
+	k.out.flushers, k.out.try, k.out.write, k.out.sent = s.flushers, conn.TryWrite, conn.FinishWrite, s.counters.sent.add
 	k.out.broken = func(err error) {
 		if !k.closing.Load() { // else what was said after goodbye did not go out, and the peer shall still hear the goodbye
 			s.log.Debug("cannot write to a socket", "remote", remote, "error", err)
@@ -103,7 +101,7 @@ func (k *socket) read(ctx context.Context) error {
 			continue
 		}
 		k.handle(ctx, frame)
-		if err := k.out.room(ctx); err != nil { // a peer that reads nothing is not read from
+		if err := k.out.room(ctx, false); err != nil { // a peer that reads nothing is not read from
 			return err
 		}
 	}
@@ -117,7 +115,7 @@ func (k *socket) page(ctx context.Context) (release func(), err error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if err := k.out.room(ctx); err != nil {
+	if err := k.out.room(ctx, true); err != nil {
 		<-k.pages
 		return nil, err
 	}
@@ -126,39 +124,70 @@ func (k *socket) page(ctx context.Context) (release func(), err error) {
 
 // handle starts one call.
 func (k *socket) handle(ctx context.Context, frame []byte) {
-	req, err := wire.ReadRequest(frame)
-	if err != nil {
-		k.refuse(req.ID, err)
+	c := k.plainCall(frame)
+	if c == nil {
+		if c = k.anyCall(frame); c == nil {
+			return
+		}
+	}
+	if err := k.out.begin(c); err != nil {
+		k.refuse(c.id, err)
 		return
+	}
+	if !c.handler.waits {
+		c.run(ctx)
+		return
+	}
+	if c.decoded == nil {
+		c.params = bytes.Clone(c.params) // the frame is read into again
+	}
+	k.spawn(func() { c.run(ctx) })
+}
+
+// plainCall makes a call of a frame with which nothing is wrong and which is written plainly: its params are read once. It is nil for any other, of which anyCall
+// says what it is; both come to the same.
+func (k *socket) plainCall(frame []byte) *call {
+	req, ok := wire.ScanRequest(frame)
+	if !ok {
+		return nil
+	}
+	h, known := handlers[string(req.Method)]
+	p := k.principal.Load()
+	if !known || p == nil {
+		return nil
+	}
+	params, err := h.decode(req.Params)
+	if err != nil {
+		return nil
+	}
+	return &call{server: k.server, socket: k, handler: h, id: string(req.ID), principal: p, decoded: params, bytes: len(req.Params)}
+}
+
+// anyCall makes a call of a frame, or refuses it and gives nil.
+func (k *socket) anyCall(frame []byte) *call {
+	req, err := wire.ReadRequest(frame)
+	id := string(req.ID)
+	if err != nil {
+		k.refuse(id, err)
+		return nil
 	}
 	h, known := handlers[string(req.Method)]
 	p := k.principal.Load()
 	switch {
 	case p == nil && h.name != parley.MethodAuthenticate:
-		k.refuse(req.ID, errNoToken)
-		return
+		k.refuse(id, errNoToken)
+		return nil
 	case !known:
-		k.refuse(req.ID, noSuchMethod(string(req.Method)))
-		return
+		k.refuse(id, noSuchMethod(string(req.Method)))
+		return nil
 	}
-	c := &call{server: k.server, socket: k, handler: h, id: bytes.Clone(req.ID), principal: p}
-	if err := k.out.begin(c); err != nil {
-		k.refuse(req.ID, err)
-		return
-	}
-	if !h.waits {
-		c.params = req.Params
-		c.run(ctx)
-		return
-	}
-	c.params = bytes.Clone(req.Params)
-	k.spawn(func() { c.run(ctx) })
+	return &call{server: k.server, socket: k, handler: h, id: id, principal: p, params: req.Params}
 }
 
 var errNoToken = parley.Refuse(parley.ErrUnauthenticated, "the socket has not shown a token", "authenticate as the first call")
 
 // refuse answers a request that did not become a call.
-func (k *socket) refuse(id []byte, err error) {
+func (k *socket) refuse(id string, err error) {
 	k.server.log.Debug("request refused", "remote", k.remote, "error", err)
 	k.server.counters.refused(err)
 	k.out.add(appendFailure(nil, id, parley.ToWire(err)))
@@ -277,7 +306,7 @@ const lastAnswers = 500 * time.Millisecond
 
 // sweep pings a socket that was silent for a number of sweeps.
 func (k *socket) sweep(most int64) {
-	if k.active.Swap(false) {
+	if k.active.Swap(false) || plant.NoPings.Planted() {
 		k.silent = 0
 		return
 	}
@@ -304,6 +333,9 @@ func (k *socket) notifyClosing() {
 
 // retire closes the socket once everything is answered and written, or when ctx ends.
 func (k *socket) retire(ctx context.Context) {
+	if plant.ImpatientDrain.Planted() {
+		k.conn.Cut()
+	}
 	select {
 	case <-k.out.settled():
 	case <-ctx.Done():

@@ -8,12 +8,12 @@ import (
 
 // stats answers with what the hub knows of itself and what its doors have counted.
 func stats(ctx context.Context, c *call) {
-	var q parley.StatsParams
-	if err := c.decode(&q); err != nil {
+	q, err := paramsOf[parley.StatsParams](c)
+	if err != nil {
 		c.refuse(err)
 		return
 	}
-	n, err := c.server.hub.Stats(ctx, c.principal, &q)
+	n, err := c.server.hub.Stats(ctx, c.principal, q)
 	if err != nil {
 		c.fail(err)
 		return

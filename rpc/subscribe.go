@@ -92,8 +92,8 @@ func (k *socket) renew(p *hub.Principal) error {
 
 // subscribe replies and then pumps until the subscription ends.
 func subscribe(parent context.Context, c *call) {
-	var q parley.SubscribeParams
-	if err := c.decode(&q); err != nil {
+	q, err := paramsOf[parley.SubscribeParams](c)
+	if err != nil {
 		c.refuse(err)
 		return
 	}
@@ -110,7 +110,7 @@ func subscribe(parent context.Context, c *call) {
 	done, release := make(chan struct{}), sync.OnceFunc(counted)
 	defer close(done) // once its room is given back: unsubscribe answers then
 	defer release()
-	cursor, err := c.server.hub.Subscribe(parent, c.principal, &q)
+	cursor, err := c.server.hub.Subscribe(parent, c.principal, q)
 	if err != nil {
 		c.socket.unreserve()
 		release() // before the caller hears of it and may try another
@@ -204,8 +204,8 @@ func (k *socket) notify(id, conversationID string, item *hub.Item) {
 
 // unsubscribe replies when nothing comes any more.
 func unsubscribe(ctx context.Context, c *call) {
-	var q parley.UnsubscribeParams
-	if err := c.decode(&q); err != nil {
+	q, err := paramsOf[parley.UnsubscribeParams](c)
+	if err != nil {
 		c.refuse(err)
 		return
 	}

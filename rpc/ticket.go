@@ -104,8 +104,8 @@ func (t *tickets) forgetLocked(now time.Time) {
 
 // createTicket makes a stand-in for the caller's token.
 func createTicket(_ context.Context, c *call) {
-	var q parley.CreateTicketParams
-	if err := c.decode(&q); err != nil {
+	q, err := paramsOf[parley.CreateTicketParams](c)
+	if err != nil {
 		c.refuse(err)
 		return
 	}
@@ -114,7 +114,6 @@ func createTicket(_ context.Context, c *call) {
 		c.fail(parley.Refuse(parley.ErrForbidden, "the token of a command makes no tickets", ""))
 		return
 	}
-	var err error
 	if q.ConversationID != "" {
 		k.holder, err = c.server.hub.Narrow(c.principal, q.ConversationID)
 	}

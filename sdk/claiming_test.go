@@ -39,7 +39,7 @@ func scripted(t *testing.T, answer func(conn *wire.Conn, method string, params j
 			}
 			if result := answer(conn, q.Method, q.Params); result != "" {
 				reply := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, q.ID, result)
-				if conn.Write(reply, []int{len(reply)}) != nil {
+				if conn.Send(reply) != nil {
 					return
 				}
 			}

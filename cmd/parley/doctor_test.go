@@ -173,7 +173,7 @@ func answerFalsely(conn *wire.Conn, protocol string, off time.Duration) {
 			answer = fmt.Sprintf(`"result":{"nowMs":%d}`, now)
 		}
 		whole := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,%s}`, request.ID, answer)
-		if conn.Write(whole, []int{len(whole)}) != nil {
+		if conn.Send(whole) != nil {
 			return
 		}
 	}

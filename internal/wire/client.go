@@ -52,7 +52,7 @@ func DialStream(ctx context.Context, url string, o *DialOptions) (*Stream, error
 	if o == nil {
 		o = &DialOptions{}
 	}
-	conn, resp, err := websocket.Dial(ctx, url, &websocket.DialOptions{HTTPClient: o.HTTPClient, HTTPHeader: o.Header})
+	conn, resp, err := websocket.Dial(ctx, url, &websocket.DialOptions{HTTPClient: unended(o.HTTPClient), HTTPHeader: o.Header})
 	if err != nil {
 		return nil, dialError(url, resp, err)
 	}

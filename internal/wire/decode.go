@@ -93,8 +93,7 @@ func (d decoder) scalar(p *plan, v reflect.Value, raw jsontext.Value) *ParamErro
 	case p.shape == shapeRaw:
 		v.SetBytes(append([]byte(nil), raw...))
 	case p.shape == shapeText && kind == '"':
-		text, _ := jsontext.AppendUnquote(nil, raw)
-		v.SetString(string(text))
+		v.SetString(unquoted(raw))
 	case p.shape == shapeBytes && kind == '"':
 		text, _ := jsontext.AppendUnquote(nil, raw)
 		b, err := decodeBase64(text)
@@ -114,6 +113,15 @@ func (d decoder) scalar(p *plan, v reflect.Value, raw jsontext.Value) *ParamErro
 		return d.wrongType(p)
 	}
 	return nil
+}
+
+// unquoted gives the text of a string that was found valid.
+func unquoted(raw jsontext.Value) string {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1])
+	}
+	text, _ := jsontext.AppendUnquote(nil, raw)
+	return string(text)
 }
 
 var strictBase64 = base64.StdEncoding.Strict()

@@ -3,8 +3,8 @@
 //
 // # Guarantees
 //
-//   - A frame is read in one way only: text that is no UTF-8, no JSON, nests too deep, or names a member twice is refused,
-//     so that no two readers can understand it differently ([ReadRequest], [Decode]).
+//   - A frame means one thing only: text that is no UTF-8, no JSON, nests too deep, or names a member twice is refused,
+//     so that no two readers can understand it differently ([ReadRequest], [Decode]; [ScanRequest] says the same sooner, or nothing).
 //   - Bytes that stay JSON (payloads, ids) come out exactly as they came in.
 //   - Nothing is read without a bound on its size, and nothing is written without a bound on the time it takes.
 //

@@ -6,16 +6,16 @@ package wire
 var replyHead = []byte(`{"jsonrpc":"2.0","id":`)
 
 // AppendResultHead begins the reply to a call that succeeded; its result is to follow.
-func AppendResultHead(b, id []byte) []byte {
+func AppendResultHead(b []byte, id string) []byte {
 	b = append(b, replyHead...)
 	b = append(b, id...)
 	return append(b, `,"result":`...)
 }
 
 // AppendErrorHead begins the reply to a call that was refused; its error is to follow. Without id it is null.
-func AppendErrorHead(b, id []byte) []byte {
-	if id == nil {
-		id = []byte("null")
+func AppendErrorHead(b []byte, id string) []byte {
+	if id == "" {
+		id = "null"
 	}
 	b = append(b, replyHead...)
 	b = append(b, id...)

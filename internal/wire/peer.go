@@ -166,7 +166,7 @@ func (f *frames) read(v any) error {
 			return err
 		}
 		f.buf = frame
-		if cap(frame) > uncorkAbove {
+		if cap(frame) > keptBytes {
 			f.buf = nil // one large page is no reason to hold on to its buffer
 		}
 		f.peer.heard.Store(int64(time.Since(f.peer.born)))

@@ -43,17 +43,15 @@ func TestPeer(t *testing.T) {
 			t.Fatalf("the hub got %s, %v", frame, err)
 		}
 		var b []byte
-		var ends []int
 		for _, f := range []string{
 			`{"jsonrpc":"2.0","method":"event","params":` + event + `}`,
 			`{"jsonrpc":"2.0","id":1,"result":` + result + `}`,
 			`{"jsonrpc":"2.0","method":"event","params":{}}`,
 			`{"jsonrpc":"2.0","id":99,"result":{}}`, // nobody asked: it is ignored
 		} {
-			b = append(b, f...)
-			ends = append(ends, len(b))
+			b = addFrame(b, []byte(f))
 		}
-		if err := server.Write(b, ends); err != nil {
+		if err := write(server, b); err != nil {
 			t.Fatal(err)
 		}
 		raw, err := answer.Wait(t.Context())
@@ -93,7 +91,7 @@ func TestPeerErrors(t *testing.T) {
 			t.Errorf("given up: %v", err)
 		}
 		frame := []byte(`{"jsonrpc":"2.0","id":1,"error":{"code":4090,"message":"wait","data":{"reason":"not_your_turn","retryable":false,"expected":"patience"}}}`)
-		if err := server.Write(frame, []int{len(frame)}); err != nil {
+		if err := server.Send(frame); err != nil {
 			t.Fatal(err)
 		}
 		var e *parley.Error
@@ -101,7 +99,7 @@ func TestPeerErrors(t *testing.T) {
 			t.Errorf("refused: %v", err)
 		}
 		frame = []byte(`{"jsonrpc":"2.0","method":"bad","params":{}}`)
-		if err := server.Write(frame, []int{len(frame)}); err != nil {
+		if err := server.Send(frame); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := lost.Wait(t.Context()); !errors.Is(err, wire.ErrBroken) {

@@ -1,0 +1,199 @@
+package rpc
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/parleyhub/parley"
+)
+
+// taker is a peer that takes what it likes.
+type taker struct {
+	t    *testing.T
+	busy atomic.Bool // somebody writes, or owes a rest
+
+	got           []byte
+	frames, bytes int
+}
+
+func (p *taker) begin() {
+	if p.busy.Swap(true) {
+		p.t.Error("two write at once")
+	}
+}
+
+func (p *taker) take(b []byte) { p.got = append(p.got, b...) }
+
+func (p *taker) try(b []byte) ([]byte, error) {
+	p.begin()
+	n := len(b)
+	if rand.IntN(3) == 0 {
+		n = rand.IntN(len(b) + 1)
+	}
+	p.take(b[:n])
+	p.busy.Store(n < len(b))
+	return b[n:], nil
+}
+
+func (p *taker) write(b []byte) error {
+	if !p.busy.Load() {
+		p.begin()
+	}
+	runtime.Gosched()
+	p.take(b)
+	p.busy.Store(false)
+	return nil
+}
+
+func (p *taker) outbox(f *flushers) *outbox {
+	return &outbox{
+		flushers: f, try: p.try, write: p.write,
+		sent:   func(frames, bytes int) { p.frames, p.bytes = p.frames+frames, p.bytes+bytes },
+		broken: func(err error) { p.t.Errorf("broken: %v", err) },
+	}
+}
+
+// texts takes the frames that came apart.
+func (p *taker) texts() (texts []string) {
+	for b := p.got; len(b) > 0; {
+		head, size := 2, int(b[1])
+		switch size {
+		case 126:
+			head, size = 4, int(binary.BigEndian.Uint16(b[2:]))
+		case 127:
+			head, size = 10, int(binary.BigEndian.Uint64(b[2:]))
+		}
+		texts = append(texts, string(b[head:head+size]))
+		b = b[head+size:]
+	}
+	return texts
+}
+
+// TestOutboxOrder: whatever peers take at once, every frame goes out once and whole, those of an author in its order, and nobody writes beside another.
+func TestOutboxOrder(t *testing.T) {
+	const peers, authors, frames = 6, 3, 200
+	f := newFlushers()
+	defer f.stop()
+	var all sync.WaitGroup
+	for range peers {
+		all.Go(func() {
+			p := &taker{t: t}
+			o := p.outbox(f)
+			var group sync.WaitGroup
+			for a := range authors {
+				group.Go(func() {
+					for i := range frames {
+						if o.room(t.Context(), true) != nil {
+							t.Error("no room in an outbox that has not ended")
+						}
+						o.add(fmt.Appendf(nil, "%d %d ", a, i), bytes.Repeat([]byte("x"), rand.IntN(400))...)
+					}
+				})
+			}
+			group.Wait()
+			<-o.settled()
+			p.check(authors, frames)
+			o.end()
+		})
+	}
+	all.Wait()
+}
+
+func (p *taker) check(authors, frames int) {
+	next, size := make([]int, authors), 0
+	for _, text := range p.texts() {
+		var a, i int
+		if _, err := fmt.Sscanf(text, "%d %d ", &a, &i); err != nil || i != next[a] {
+			p.t.Fatalf("%.20q came where %d is next, %v", text, next[a], err)
+		}
+		next[a]++
+		size += len(text)
+	}
+	if p.frames != authors*frames || p.bytes != size {
+		p.t.Errorf("%d frames of %d bytes were counted, expected %d of %d", p.frames, p.bytes, authors*frames, size)
+	}
+}
+
+// TestOutboxFails: a write that fails, at once or after a wait, ends the outbox once, and nobody waits for it any more.
+func TestOutboxFails(t *testing.T) {
+	gone := errors.New("gone")
+	for _, late := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFlushers()
+			defer f.stop()
+			p, failed := &taker{t: t}, 0
+			o := p.outbox(f)
+			o.broken = func(error) { failed++ }
+			stuck := make(chan struct{})
+			o.try = func(b []byte) ([]byte, error) {
+				if late {
+					return b, nil
+				}
+				<-stuck
+				return nil, gone
+			}
+			o.write = func([]byte) error { <-stuck; return gone }
+			c := &call{id: "1"}
+			if err := o.begin(c); err != nil {
+				t.Fatal(err)
+			}
+			o.add([]byte("first"))
+			synctest.Wait()
+			o.add(make([]byte, outboxFull+1))
+			waited := make(chan error, 1)
+			go func() { waited <- o.room(t.Context(), true) }()
+			synctest.Wait()
+			close(stuck)
+			if err := <-waited; err != errSocketEnded {
+				t.Errorf("room gave %v, expected the end of the socket", err)
+			}
+			<-o.settled()
+			o.finish(c, []byte("late"))
+			o.add([]byte("later"))
+			o.end()
+			if o.b != nil || o.flushing || failed != 1 {
+				t.Errorf("held %v, flushing %v, failed %d times; expected nothing, and once", o.b != nil, o.flushing, failed)
+			}
+		})
+	}
+}
+
+// TestOutboxEnds: the end of a socket waits for who writes, and for nothing else.
+func TestOutboxEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFlushers()
+		defer f.stop()
+		p := &taker{t: t}
+		o := p.outbox(f)
+		stuck := make(chan struct{})
+		o.try = func(b []byte) ([]byte, error) { return b, nil }
+		o.write = func(b []byte) error { <-stuck; return p.write(b) }
+		if err := o.begin(&call{id: "1", handler: handlers[parley.MethodPing]}); err != nil {
+			t.Fatal(err)
+		}
+		o.add([]byte("one"))
+		synctest.Wait()
+		o.add([]byte("two"))
+		ended := make(chan struct{})
+		go func() { o.end(); close(ended) }()
+		synctest.Wait()
+		select {
+		case <-ended:
+			t.Error("the outbox ended while its frames were written")
+		default:
+		}
+		close(stuck)
+		<-ended
+		if texts := p.texts(); len(texts) != 1 || texts[0] != "one" {
+			t.Errorf("%q went out, expected the frame that was being written", texts)
+		}
+	})
+}

@@ -1,0 +1,105 @@
+package rpc
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/internal/wire"
+)
+
+// TestPlainCall: what the quick way of reading makes of a frame is what the thorough one makes of it, for every method, and it weighs as much.
+func TestPlainCall(t *testing.T) {
+	k := &socket{}
+	k.principal.Store(&hub.Principal{AgentID: "a"})
+	taken := 0
+	for name, h := range handlers {
+		for _, params := range []string{"", "{}", ` { } `, sample(h.params), strings.ReplaceAll(sample(h.params), `"x"`, `"\u0078\"}"`)} {
+			frame := fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q}`, name)
+			if params != "" {
+				frame = fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q,"params":%s}`, name, params)
+			}
+			quick := k.plainCall([]byte(frame))
+			thorough := k.anyCall([]byte(frame))
+			want := reflect.New(h.params).Interface()
+			if err := wire.Decode(thorough.params, want); err != nil {
+				if quick != nil {
+					t.Errorf("%s: taken quickly, and refused: %v", frame, err)
+				}
+				continue
+			}
+			if quick == nil {
+				t.Errorf("%s: not taken quickly", frame)
+				continue
+			}
+			taken++
+			if quick.id != thorough.id || quick.handler.name != name || thorough.handler.name != name || quick.carries() != thorough.carries() || quick.principal != thorough.principal {
+				t.Errorf("%s: %+v and %+v", frame, quick, thorough)
+			}
+			if !reflect.DeepEqual(quick.decoded, want) {
+				t.Errorf("%s: params %+v and %+v", frame, quick.decoded, want)
+			}
+		}
+	}
+	if taken < 2*len(handlers) {
+		t.Errorf("%d frames were taken quickly, expected at least two of each of %d methods", taken, len(handlers))
+	}
+}
+
+// TestPlainCallIsNone: frames of which the thorough way says what they are.
+func TestPlainCallIsNone(t *testing.T) {
+	k := &socket{}
+	ping := []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+	if k.plainCall(ping) != nil {
+		t.Error("a socket without a token has made a call")
+	}
+	k.principal.Store(&hub.Principal{AgentID: "a"})
+	if k.plainCall(ping) == nil {
+		t.Error("ping makes no call")
+	}
+	names := []string{"", "Ping", "none"}
+	for _, m := range parley.Methods {
+		if m.Later {
+			names = append(names, m.Name)
+		}
+	}
+	for _, name := range names {
+		if k.plainCall(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":%q}`, name)) != nil {
+			t.Errorf("the method %q, which is not served, has made a call", name)
+		}
+	}
+}
+
+// sample gives params of a type with every member that it must have.
+func sample(p reflect.Type) string {
+	var members []string
+	for f := range p.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if strings.HasPrefix(options, "omit") {
+			continue
+		}
+		value := `"x"`
+		switch f.Type.Kind() {
+		case reflect.Int, reflect.Int64:
+			value = "1"
+		case reflect.Bool:
+			value = "true"
+		case reflect.Struct:
+			value = sample(f.Type)
+		case reflect.Pointer:
+			value = sample(f.Type.Elem())
+		case reflect.Slice:
+			value = "[]"
+		case reflect.Map:
+			value = "{}"
+		}
+		if f.Type == reflect.TypeFor[[]byte]() {
+			value = `"AAAA"`
+		}
+		members = append(members, fmt.Sprintf("%q:%s", name, value))
+	}
+	return "{" + strings.Join(members, ",") + "}"
+}
