@@ -87,7 +87,7 @@ func listen(addresses ...string) (listeners []net.Listener, err error) {
 		if addr == "" {
 			continue
 		}
-		l, err := net.Listen("tcp", addr)
+		l, err := listenTCP(addr)
 		if err != nil {
 			for _, l := range listeners {
 				_ = l.Close() // nothing has come to it
