@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+
+	"github.com/parleyhub/parley/internal/plant"
 )
 
 // What this executable is started as: its only argument.
@@ -26,7 +28,7 @@ const (
 const self = "/proc/self/exe"
 
 // ownEnv are the variables of such a process. It has little to do at once.
-var ownEnv = []string{"GOMAXPROCS=2"}
+var ownEnv = append(plant.Env(), "GOMAXPROCS=2")
 
 var supervised atomic.Bool
 

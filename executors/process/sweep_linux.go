@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/parleyhub/parley/internal/plant"
 )
 
 // What a sweep may take.
@@ -31,7 +33,7 @@ func sweep() (left int, cpu time.Duration) {
 	for pause := minSweepPause; ; pause = min(2*pause, maxSweepPause) {
 		any, used := reap()
 		cpu += used
-		if !any {
+		if !any || plant.ChildrenStay.Planted() {
 			return 0, cpu
 		}
 		if now := time.Now(); now.After(look) {
