@@ -34,7 +34,7 @@ func Main(m *testing.M, use func(Program)) int {
 	}
 	defer os.RemoveAll(dir)
 	p := Program(filepath.Join(dir, "parley"))
-	build := exec.Command("go", "build", "-o", string(p), "github.com/parleyhub/parley/cmd/parley")
+	build := exec.Command("go", "build", "-tags", tags, "-o", string(p), "github.com/parleyhub/parley/cmd/parley")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build parley: %v\n%s", err, out)
 		return 1
@@ -105,6 +105,9 @@ func (p Program) Serve(t testing.TB, env []string, args ...string) *Hub {
 func (h *Hub) HTTP() string {
 	return "http" + strings.TrimSuffix(strings.TrimPrefix(h.URL, "ws"), "/rpc")
 }
+
+// Pid is the number of its process.
+func (h *Hub) Pid() int { return h.cmd.Process.Pid }
 
 // Stderr is what it printed there. It must have ended.
 func (h *Hub) Stderr() []byte { return h.stderr.Bytes() }

@@ -1,0 +1,28 @@
+package hubproc
+
+import (
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Terminate is SIGTERM, without waiting for the end.
+func (h *Hub) Terminate(t testing.TB) {
+	t.Helper()
+	if err := h.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Ended waits until the hub has ended by itself or after Terminate, which it must within a time, and gives its exit code.
+func (h *Hub) Ended(t testing.TB, within time.Duration) int {
+	t.Helper()
+	late := time.AfterFunc(within, func() { h.cmd.Process.Kill() })
+	defer late.Stop()
+	h.cmd.Wait()
+	if code := h.cmd.ProcessState.ExitCode(); code >= 0 {
+		return code
+	}
+	t.Fatalf("the hub has not ended within %s: %v\n%s", within, h.cmd.ProcessState, h.stderr.Bytes())
+	return -1
+}

@@ -1,0 +1,147 @@
+package power
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/torture/history"
+	"github.com/parleyhub/parley/torture/hubproc"
+)
+
+var cuts = flag.Int("power.cuts", 2, "how often TestPowerCuts cuts the power")
+
+// controls is how often the control is tried: a disk may have written by itself what it was not asked to.
+const controls = 5
+
+// cut cuts the power under the hub, which may notice, and ends it.
+func (d *disk) cutHub(w *world) {
+	d.t.Helper()
+	h := w.harm()
+	d.cut()
+	pause(20 * time.Millisecond) // what it answers now must be true as well
+	h.Cut()
+}
+
+// TestPowerCuts: the disk of a hub under load loses its power at any moment, and whatever was acknowledged is there when it is back.
+func TestPowerCuts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: power cuts left out")
+	}
+	d := newDisk(t, 1, 2, 3, 4, 5)
+	w := newWorld(t, func() *hubproc.Hub { return program.Start(t, d.data()) })
+	var r rounds
+	for range *cuts {
+		r.load(w)
+		d.cutHub(w)
+		d.restore()
+		w.restart()
+	}
+	w.settle()
+	j := w.judge()
+	w.now.hub.Stop(t)
+	t.Log(verify(t, d.data()))
+	w.tell(j, &r, fmt.Sprintf("%d power cuts", *cuts))
+	w.keptAll(j, *cuts)
+}
+
+// TestPowerCutsWithoutSync is the control: a hub that does not wait for the disk must lose something that it has acknowledged, or the cuts of TestPowerCuts
+// prove nothing.
+func TestPowerCutsWithoutSync(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: power cuts left out")
+	}
+	needDisks(t, 1)
+	planted := buildPlanted(t)
+	for n := range controls {
+		lost, acked := loseOne(t, planted)
+		t.Logf("control %d: %d of %d acknowledged appends are lost", n+1, lost, acked)
+		if lost > 0 {
+			return
+		}
+	}
+	t.Errorf("a hub that does not wait for the disk has lost nothing in %d power cuts: they prove nothing", controls)
+}
+
+// buildPlanted builds the program that can have a bug of package plant.
+func buildPlanted(t *testing.T) hubproc.Program {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "planted")
+	out, err := exec.Command("go", "build", "-tags", "planted", "-o", path, "github.com/parleyhub/parley/cmd/parley").CombinedOutput()
+	if err != nil {
+		t.Fatalf("build with the tag planted: %v\n%s", err, out)
+	}
+	return hubproc.Program(path)
+}
+
+// loseOne cuts the power once under a hub that does not wait for the disk, and counts what is lost.
+func loseOne(t *testing.T, planted hubproc.Program) (lost, acked int) {
+	t.Helper()
+	ok := t.Run("cut", func(t *testing.T) {
+		d := newDisk(t, 1)
+		env := []string{"PARLEY_DEV_TOKEN=" + hubproc.Token, "PARLEY_PLANT=no-sync"}
+		w := newWorld(t, func() *hubproc.Hub { return planted.Serve(t, env, "--dev", "--data", d.data()) })
+		d.sync() // so that there is a log to look into
+		var r rounds
+		r.load(w)
+		d.cutHub(w)
+		w.change(func(m *moment) { m.ended = true })
+		w.users.Wait()
+		d.restore()
+		there := exported(t, d.data())
+		for _, a := range w.writers {
+			for _, m := range a.said {
+				if m.seq == 0 {
+					continue
+				}
+				acked++
+				if there[m.params.ConversationID][history.Entry{From: a.id, Key: m.params.ClientRequestID}] != m.seq {
+					lost++
+				}
+			}
+		}
+	})
+	if !ok || acked == 0 {
+		t.Fatalf("the control could not be run: %d appends acknowledged", acked)
+	}
+	return lost, acked
+}
+
+// exported gives where each message stands in a log, as far as the log can be read.
+func exported(t *testing.T, dir string) map[string]map[history.Entry]int64 {
+	t.Helper()
+	cmd := exec.Command(string(program), "log", "export", "--data", dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	there := map[string]map[history.Entry]int64{}
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 4<<20)
+	for lines.Scan() {
+		var l struct {
+			ConversationID string       `json:"conversationId"`
+			Event          parley.Event `json:"event"`
+		}
+		if err := json.Unmarshal(lines.Bytes(), &l); err != nil || l.Event.Type != parley.TypeMessage {
+			continue // torn, or not of interest
+		}
+		if there[l.ConversationID] == nil {
+			there[l.ConversationID] = map[history.Entry]int64{}
+		}
+		there[l.ConversationID][entryOf(&l.Event)] = l.Event.Seq
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Logf("the log cannot be read to its end: %v", err)
+	}
+	return there
+}

@@ -1,0 +1,140 @@
+package power
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"github.com/parleyhub/parley/torture/promise"
+)
+
+const (
+	// diskSize is the size of an image in bytes. It takes the room of what is written to it.
+	diskSize = 1 << 30
+	// shutdown is FS_IOC_SHUTDOWN, and noLogFlush its argument that loses what is not on the disk: the file system's own journal too.
+	shutdown   = 0x8004587d
+	noLogFlush = 2
+)
+
+// disk is an ext4 file system in a file, mounted where only the thread of the test and the processes that it starts see it: so runs do not meet, and
+// one that is killed leaves nothing behind.
+type disk struct {
+	t       *testing.T
+	image   string
+	root    string // where it is mounted
+	mounted bool
+}
+
+// newDisk makes a disk for a test that is about some promises, or leaves the test out where that cannot be done.
+func newDisk(t *testing.T, ids ...promise.ID) *disk {
+	t.Helper()
+	needDisks(t, ids...)
+	dir := t.TempDir()
+	d := &disk{t: t, image: filepath.Join(dir, "image"), root: filepath.Join(dir, "disk")}
+	t.Cleanup(d.close)
+	if err := errors.Join(os.WriteFile(d.image, nil, 0o600), os.Truncate(d.image, diskSize), os.Mkdir(d.root, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	d.run("mkfs.ext4", "-q", "-F", d.image)
+	d.mount()
+	return d
+}
+
+// needDisks leaves a test out that cannot have disks, and else gives its thread mounts of its own, for good.
+func needDisks(t *testing.T, ids ...promise.ID) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		promise.Left(t, "needs root, to mount a disk", ids...)
+	}
+	if _, err := os.Stat("/dev/loop-control"); err != nil {
+		promise.Left(t, "needs loop devices: "+err.Error(), ids...)
+	}
+	for _, program := range []string{"mkfs.ext4", "mount", "umount"} {
+		_, err := exec.LookPath(program)
+		if err != nil && os.Getenv("CI") == "true" {
+			t.Fatalf("%s is missing, and CI leaves nothing out", program)
+		}
+		if err != nil {
+			promise.Left(t, "needs "+program, ids...)
+		}
+	}
+	runtime.LockOSThread() // never unlocked: the thread ends with the test
+	if err := syscall.Unshare(syscall.CLONE_NEWNS); err != nil {
+		promise.Left(t, "needs a mount namespace: "+err.Error(), ids...)
+	}
+	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+		promise.Left(t, "needs private mounts: "+err.Error(), ids...)
+	}
+}
+
+// data is the directory for a hub.
+func (d *disk) data() string { return filepath.Join(d.root, "data") }
+
+func (d *disk) run(program string, args ...string) {
+	d.t.Helper()
+	if out, err := exec.Command(program, args...).CombinedOutput(); err != nil {
+		d.t.Fatalf("%s: %v\n%s", program, err, out)
+	}
+}
+
+// mount mounts the image. Its loop device ends with the last mount of it.
+func (d *disk) mount() {
+	d.t.Helper()
+	d.run("mount", "-o", "loop", d.image, d.root)
+	d.mounted = true
+}
+
+func (d *disk) unmount() error {
+	if !d.mounted {
+		return nil
+	}
+	out, err := exec.Command("umount", d.root).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	d.mounted = false
+	return nil
+}
+
+// close takes the disk away, whatever has befallen it.
+func (d *disk) close() {
+	if err := d.unmount(); err != nil {
+		d.t.Errorf("unmount: %v", err)
+		_ = syscall.Unmount(d.root, syscall.MNT_DETACH) // better than a disk that stays
+	}
+}
+
+// cut is the end of the power: from now on nothing reaches the disk, and what only memory has is lost.
+func (d *disk) cut() {
+	d.t.Helper()
+	f, err := os.Open(d.root)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer f.Close()
+	how := uint32(noLogFlush)
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), shutdown, uintptr(unsafe.Pointer(&how))); errno != 0 {
+		d.t.Fatalf("cut: %v", errno)
+	}
+}
+
+// restore gives power again. Nobody may use the disk.
+func (d *disk) restore() {
+	d.t.Helper()
+	if err := d.unmount(); err != nil {
+		d.t.Fatal(err)
+	}
+	d.mount()
+}
+
+// sync writes all of the disk that is in memory.
+func (d *disk) sync() {
+	d.t.Helper()
+	d.run("sync", "-f", d.root)
+}

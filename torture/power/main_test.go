@@ -1,0 +1,14 @@
+package power
+
+import (
+	"os"
+	"testing"
+
+	"github.com/parleyhub/parley/torture/hubproc"
+)
+
+var program hubproc.Program
+
+func TestMain(m *testing.M) {
+	os.Exit(hubproc.Main(m, func(p hubproc.Program) { program = p }))
+}
