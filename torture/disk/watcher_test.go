@@ -1,0 +1,44 @@
+//go:build linux
+
+package disk
+
+import (
+	"testing"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/torture/hubproc"
+)
+
+// watcher is subscribed to the conversations until its hub ends or it is closed.
+type watcher struct {
+	caller *caller
+	ended  chan error
+}
+
+func watch(t *testing.T, h *hubproc.Hub) *watcher {
+	t.Helper()
+	c, err := dial(h, admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range conversations {
+		c.must(t, parley.MethodSubscribe, parley.SubscribeParams{ConversationID: id}, &parley.SubscribeResult{})
+	}
+	w := &watcher{caller: c, ended: make(chan error, 1)}
+	go func() {
+		for {
+			if _, err := c.next(); err != nil {
+				w.ended <- err
+				return
+			}
+		}
+	}()
+	return w
+}
+
+// told ends the watcher and gives what it was told.
+func (w *watcher) told() []shown {
+	w.caller.stream.Close()
+	<-w.ended
+	return w.caller.shown
+}

@@ -1,0 +1,143 @@
+//go:build linux
+
+package disk
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/torture/hubproc"
+)
+
+// outcome is what the caller of an append was told.
+type outcome int
+
+// The outcomes.
+const (
+	unsent  outcome = iota
+	acked           // it is in the log at seq
+	refused         // it is not in the log and never will be
+	unknown         // nobody knows
+)
+
+// utterance is a message, or a file where it has one.
+type utterance struct {
+	key  string // the idempotency key of a message, the name of a file
+	text string
+	file []byte
+
+	outcome outcome
+	seq     int64
+	err     error // of a refusal, or of one that is unknown
+}
+
+// writer makes its appends in one conversation, one after another.
+type writer struct {
+	id, conversation string
+	appends          []*utterance
+}
+
+// newWriter plans n appends.
+func newWriter(id, conversation string, n int) *writer {
+	w := &writer{id: id, conversation: conversation}
+	for i := range n {
+		w.appends = append(w.appends, newUtterance(id, i))
+	}
+	return w
+}
+
+// newUtterance gives the nth append of a writer: every tenth is a file, and every eighth is a message of several pages.
+func newUtterance(writer string, n int) *utterance {
+	a := &utterance{key: fmt.Sprintf("%s-%d", writer, n)}
+	switch {
+	case n%10 == 5:
+		a.file = []byte(strings.Repeat(a.key+" ", 500))
+	case n%8 == 4:
+		a.text = a.key + strings.Repeat(".", 40<<10)
+	default:
+		a.text = a.key + strings.Repeat(".", 200)
+	}
+	return a
+}
+
+// name is what the append is found by in the log.
+func (a *utterance) name() string {
+	if a.file == nil {
+		return a.key
+	}
+	sum := sha256.Sum256(a.file)
+	return hex.EncodeToString(sum[:])
+}
+
+// send makes the call of an append and gives its seq, and whether it was there before.
+func (w *writer) send(c *caller, a *utterance) (seq int64, duplicate bool, err error) {
+	if a.file != nil {
+		var r parley.PutAttachmentResult
+		err = c.call(parley.MethodPutAttachment, parley.PutAttachmentParams{ConversationID: w.conversation, Data: a.file, Name: a.key}, &r)
+		return r.Seq, r.Duplicate, err
+	}
+	payload, err := json.Marshal(parley.Message{Text: a.text})
+	if err != nil {
+		return 0, false, err
+	}
+	var r parley.SendResult
+	err = c.call(parley.MethodSendMessage, parley.SendMessageParams{
+		ConversationID: w.conversation, Payload: payload, Finality: parley.FinalityTurn, ClientRequestID: a.key,
+	}, &r)
+	return r.Seq, r.Duplicate, err
+}
+
+// do makes an append and keeps what was told of it.
+func (w *writer) do(c *caller, a *utterance) outcome {
+	a.seq, _, a.err = w.send(c, a)
+	switch {
+	case a.err == nil:
+		a.outcome = acked
+	case errors.Is(a.err, errGone), errors.Is(a.err, parley.ErrOutcomeUnknown):
+		a.outcome = unknown
+	default:
+		a.outcome = refused
+	}
+	return a.outcome
+}
+
+// work makes the appends until next, which lets each be made, says no, or until the connection is gone. From the first unknown outcome on, which failed tells of
+// to all writers, the hub must acknowledge nothing that was sent after it.
+func (w *writer) work(h *hubproc.Hub, failed *atomic.Bool, next func(do func()) bool) error {
+	c, err := dial(h, w.id)
+	if err != nil {
+		if errors.Is(err, parley.ErrUnavailable) || errors.Is(err, errGone) {
+			return nil // ended before this writer came
+		}
+		return err
+	}
+	defer c.stream.Close()
+	for _, a := range w.appends {
+		var late bool
+		if !next(func() { late = failed.Load(); w.do(c, a) }) {
+			return nil
+		}
+		if late && a.outcome == acked {
+			return fmt.Errorf("%s was acknowledged after an outcome was unknown", a.key)
+		}
+		if a.outcome == unknown {
+			failed.Store(true)
+		}
+		if errors.Is(a.err, errGone) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// always lets every append be made.
+func always(do func()) bool {
+	do()
+	return true
+}

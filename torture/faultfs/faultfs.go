@@ -1,0 +1,148 @@
+//go:build linux
+
+package faultfs
+
+import (
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+)
+
+// Missing says what this machine lacks for a Mount; empty if nothing.
+func Missing() string {
+	if os.Geteuid() != 0 {
+		return "root"
+	}
+	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if err != nil {
+		return "/dev/fuse"
+	}
+	f.Close()
+	return ""
+}
+
+// FS is a mounted file system. Its methods may be called from any goroutine.
+type FS struct {
+	// Dir is where it is mounted, and Under the directory that it shows.
+	Dir, Under string
+
+	mu    sync.Mutex // guards the fields below
+	ops   []Op
+	fault *Fault
+	left  int // operations until the fault
+	hit   bool
+	delay func() time.Duration
+	hold  *Hold
+}
+
+// Mount shows the directory under in a directory of its own until the end of the test.
+func Mount(t testing.TB, under string) *FS {
+	t.Helper()
+	f := &FS{Dir: t.TempDir(), Under: under}
+	var st syscall.Stat_t
+	if err := syscall.Stat(under, &st); err != nil {
+		t.Fatal(err)
+	}
+	data := &fs.LoopbackRoot{Path: under, Dev: st.Dev}
+	root := &node{LoopbackNode: &fs.LoopbackNode{RootData: data}, fs: f}
+	data.RootNode = root
+	o := &fs.Options{MountOptions: fuse.MountOptions{DirectMountStrict: true, FsName: "faultfs", Name: "faultfs"}}
+	server, err := fs.Mount(f.Dir, root, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		f.Heal()
+		if err := server.Unmount(); err == nil {
+			return
+		}
+		if err := syscall.Unmount(f.Dir, syscall.MNT_DETACH); err != nil { // somebody still has a file open
+			t.Errorf("unmount %s: %v", f.Dir, err)
+		}
+	})
+	return f
+}
+
+// Fail counts anew, and lets one operation fail. It takes the place of a fault that was not met.
+func (f *FS) Fail(fault Fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ops, f.hit = nil, false
+	f.fault, f.left = &fault, max(fault.Nth, 1)
+}
+
+// Slow lets every sync take so long more; nil takes it back.
+func (f *FS) Slow(delay func() time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.delay = delay
+}
+
+// Heal takes back what Fail, Slow and Hold have told it, and counts anew.
+func (f *FS) Heal() {
+	f.mu.Lock()
+	hold := f.hold
+	f.ops, f.fault, f.hit, f.delay, f.hold = nil, nil, false, nil, nil
+	f.mu.Unlock()
+	if hold != nil {
+		hold.release()
+	}
+}
+
+// Ops gives the operations since Mount, Fail or Heal, in their order.
+func (f *FS) Ops() []Op {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.ops)
+}
+
+// Counts says how many operations there were since Mount, Fail or Heal.
+func (f *FS) Counts() Counts {
+	var c Counts
+	for _, op := range f.Ops() {
+		c[op.Kind]++
+	}
+	return c
+}
+
+// Hit reports whether the fault that Fail has told was met.
+func (f *FS) Hit() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.hit
+}
+
+// meet counts an operation and gives the fault that it meets, or nil.
+func (f *FS) meet(op Op) *Fault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ops = append(f.ops, op)
+	if f.fault == nil || f.fault.Kind != op.Kind || f.fault.Of != nil && !f.fault.Of(op) {
+		return nil
+	}
+	if f.left--; f.left > 0 {
+		return nil
+	}
+	fault := f.fault
+	f.fault, f.hit = nil, true
+	return fault
+}
+
+// pause lets a sync wait as Slow and Hold have told.
+func (f *FS) pause(name string) {
+	f.mu.Lock()
+	delay, hold := f.delay, f.hold
+	f.mu.Unlock()
+	if hold != nil {
+		hold.wait(name)
+	}
+	if delay != nil {
+		time.Sleep(delay())
+	}
+}
