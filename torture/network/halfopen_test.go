@@ -1,0 +1,202 @@
+package network
+
+import (
+	"cmp"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/torture/promise"
+)
+
+var (
+	halfOpenClients = flag.Int("halfopen.clients", 10, "peers behind a link that goes down")
+	halfOpenWithin  = flag.Duration("halfopen.within", 45*time.Second, "how long the hub may take to find that they are gone; the promise is 30s")
+)
+
+const (
+	// nearAddress is the hub's in its namespace, farAddress that of the peers in theirs.
+	nearAddress, farAddress = "10.213.77.1", "10.213.77.2"
+	halfOpenPort            = "7447"
+
+	deadQuiet, deadBusy, deadTurns = "quiet", "busy", "turns"
+	deadAgent, deadAsker           = "clinic", "ann"
+	// deadGraceMs is how long the claim of a lost executor stands, and deadTurn how long its turn may be offered to another after that.
+	deadGraceMs = 1000
+	deadTurn    = 10 * time.Second
+	// halfOpenHung are peers whose process is stopped while nothing is to be sent: their system still answers, and only they do not.
+	halfOpenHung = 2
+	// strayGoroutines are those that a hub may have more than before, of the neighbour's.
+	strayGoroutines = 8
+)
+
+// TestHalfOpen takes the link away under peers of every kind, and stops others: no byte and no end comes from them any more. The hub finds out, gives back what they have
+// held, and offers the turn of an executor among them to another. It runs with the settings that it has by itself.
+func TestHalfOpen(t *testing.T) {
+	t.Parallel()
+	link := newLink(t)
+	h, admin := startNear(t, link)
+	near := spawn(t, "neighbour", neighbourConfig{URL: h.URL, HTTP: h.HTTP(), Token: admin}, link.in(link.near)...)
+	base := hearState(near, func(s neighbourState) bool { return s.Writes > 0 })
+	baseSockets := sockets(t, h.Pid())
+
+	far := spawn(t, "far side", farConfig{URL: h.URL, HTTP: h.HTTP(), Token: admin, N: *halfOpenClients}, link.in(link.far)...)
+	hung := spawn(t, "far side", farConfig{URL: h.URL, HTTP: h.HTTP(), Token: admin, N: halfOpenHung, Silent: true}, link.in(link.near)...)
+	peers := 1 // the executor
+	for _, p := range []*process{far, hung} {
+		var there farReport
+		p.hear(time.Minute, &there)
+		peers += there.Peers
+	}
+	near.tell("register") // now that the far executor has the turn
+	full := hearState(near, func(s neighbourState) bool { return s.Registered && s.Executors > base.Executors+1 })
+	enough(t, "sockets of peers", sockets(t, h.Pid())-baseSockets, peers)
+
+	link.down(t)
+	hung.signal(syscall.SIGSTOP)
+	start := time.Now()
+	found := link.awaitGone(t, h, baseSockets)
+	near.forget()
+	after := hearState(near, func(s neighbourState) bool { return s.isAs(base) || time.Since(start) > found+deadTurn })
+	violations := judgeGone(t, base, after)
+	t.Logf("%d peers are gone: found after %s (half after %s), sockets %d -> %d -> %d, goroutines %.0f -> %.0f -> %.0f, the turn was taken by another: %v",
+		peers, found.Round(100*time.Millisecond), link.half.Round(100*time.Millisecond), baseSockets, peers+1+baseSockets, sockets(t, h.Pid()),
+		base.Goroutines, full.Goroutines, after.Goroutines, after.Took)
+	if found > *halfOpenWithin {
+		violations++
+		t.Errorf("the last was found after %s, expected %s at most", found, *halfOpenWithin)
+	}
+	h.Stop(t)
+	promise.ID(12).Kept(t, promise.Tried{
+		Faults: peers, Operations: peers, Violations: violations, Figure: fmt.Sprintf("last of %d found after %.1f s", peers, found.Seconds()),
+	})
+}
+
+// judgeGone says what is left of the peers, and of the executor's claim.
+func judgeGone(t *testing.T, base, after neighbourState) (violations int) {
+	t.Helper()
+	if !after.isAs(base) {
+		violations++
+		t.Errorf("with the peers gone the hub has %+v; before they came %+v, and there is one executor and its socket more", after, base)
+	}
+	if !after.Took {
+		violations++
+		t.Errorf("the turn of the executor that is gone was not taken by the other one")
+	}
+	return violations
+}
+
+// isAs reports whether the hub has what it had at base, with the neighbour's executor besides, which has the turn.
+func (s *neighbourState) isAs(base neighbourState) bool {
+	return s.Sockets <= base.Sockets+1 && s.Executors <= base.Executors+1 && s.Streams <= base.Streams && s.Requests <= base.Requests &&
+		s.Pending <= base.Pending && s.Goroutines <= base.Goroutines+strayGoroutines && s.Took
+}
+
+// hearState gives the next state of the neighbour that is as wished.
+func hearState(near *process, wished func(neighbourState) bool) (s neighbourState) {
+	near.t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); {
+		s = neighbourState{}
+		near.hear(time.Minute, &s)
+		if wished(s) {
+			return s
+		}
+	}
+	near.t.Fatalf("the neighbour's hub does not come to what was expected; it has %+v", s)
+	return s
+}
+
+// link is a pair of network namespaces with a wire between them.
+type link struct {
+	near, far string
+	half      time.Duration // when half of the peers were found
+}
+
+// newLink makes them; they go with the test.
+func newLink(t *testing.T) *link {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		promise.Left(t, "needs root: network namespaces", 12)
+	}
+	if _, err := exec.LookPath("ip"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("the program ip is missing, and CI leaves nothing out")
+		}
+		promise.Left(t, "needs the program ip: network namespaces", 12)
+	}
+	l := &link{near: fmt.Sprintf("parley-near-%d", os.Getpid()), far: fmt.Sprintf("parley-far-%d", os.Getpid())}
+	if out, err := exec.Command("ip", "netns", "add", l.near).CombinedOutput(); err != nil {
+		promise.Left(t, fmt.Sprintf("needs network namespaces: %v: %.200s", err, out), 12)
+	}
+	t.Cleanup(func() { exec.Command("ip", "netns", "del", l.near).Run() })
+	ip(t, "netns", "add", l.far)
+	t.Cleanup(func() { exec.Command("ip", "netns", "del", l.far).Run() })
+	ip(t, "-n", l.near, "link", "add", "near", "type", "veth", "peer", "name", "far", "netns", l.far)
+	for _, side := range []struct{ namespace, device, address string }{{l.near, "near", nearAddress}, {l.far, "far", farAddress}} {
+		ip(t, "-n", side.namespace, "link", "set", "lo", "up")
+		ip(t, "-n", side.namespace, "address", "add", side.address+"/24", "dev", side.device)
+		ip(t, "-n", side.namespace, "link", "set", side.device, "up")
+	}
+	return l
+}
+
+func ip(t *testing.T, args ...string) {
+	t.Helper()
+	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
+		t.Fatalf("ip %v: %v\n%s", args, err, out)
+	}
+}
+
+// in are the words before a command that is to run in a namespace.
+func (l *link) in(namespace string) []string { return []string{"ip", "netns", "exec", namespace} }
+
+// down takes the link away on the far side: what the hub sends is lost, and nothing says so.
+func (l *link) down(t *testing.T) {
+	t.Helper()
+	ip(t, "-n", l.far, "link", "set", "far", "down")
+}
+
+// awaitGone waits until the hub has no more sockets than so many and the neighbour's executor, and gives how long that took; twice as long as it may at most.
+func (l *link) awaitGone(t *testing.T, h *hubproc.Hub, base int) time.Duration {
+	t.Helper()
+	start := time.Now()
+	all := sockets(t, h.Pid()) - base
+	for ; time.Since(start) < 2**halfOpenWithin; time.Sleep(50 * time.Millisecond) {
+		left := sockets(t, h.Pid()) - base - 1
+		if l.half == 0 && left <= all/2 {
+			l.half = time.Since(start)
+		}
+		if left <= 0 {
+			return time.Since(start)
+		}
+	}
+	t.Errorf("%s after the link went down the hub has %d sockets of peers that are gone", time.Since(start).Round(time.Second), sockets(t, h.Pid())-base-1)
+	return time.Since(start)
+}
+
+// startNear starts a hub in the near namespace as anybody would run it, but for TLS, and gives its admin token.
+func startNear(t *testing.T, l *link) (*hubproc.Hub, string) {
+	t.Helper()
+	dir := t.TempDir()
+	data := filepath.Join(dir, "data")
+	var made struct {
+		Token string `json:"token"`
+	}
+	if err := json.Unmarshal([]byte(program.Run(t, "token", "create", "--admin", "--data", data, "-o", "json")), &made); err != nil {
+		t.Fatal(err)
+	}
+	inside := filepath.Join(dir, "parley-near")
+	script := fmt.Sprintf("#!/bin/sh\nexec ip netns exec %s %s \"$@\"\n", l.near, program)
+	if err := os.WriteFile(inside, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h := hubproc.Program(inside).Serve(t, nil, "--listen", nearAddress+":"+halfOpenPort, "--insecure-public", "--allow-host", nearAddress, "--data", data)
+	return h, cmp.Or(made.Token, hubproc.Token)
+}

@@ -1,0 +1,41 @@
+package network
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/parleyhub/parley/torture/hubproc"
+)
+
+// The environment of a process in a role.
+const (
+	envRole   = "PARLEY_TORTURE_ROLE"   // which; set, this program is no test
+	envConfig = "PARLEY_TORTURE_CONFIG" // what it is told, as JSON
+)
+
+var program hubproc.Program
+
+// role is what a process does. It is told more on stdin and says what it finds on stdout, a line of JSON each.
+type role func(config []byte, told *bufio.Scanner, say *json.Encoder) error
+
+var roles = map[string]role{
+	"laggards":  runLaggards,
+	"crowd":     runCrowd,
+	"far side":  runFarSide,
+	"neighbour": runNeighbour,
+}
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(envRole); name != "" {
+		told := bufio.NewScanner(os.Stdin)
+		if err := roles[name]([]byte(os.Getenv(envConfig)), told, json.NewEncoder(os.Stdout)); err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(hubproc.Main(m, func(p hubproc.Program) { program = p }))
+}
