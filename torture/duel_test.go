@@ -18,6 +18,7 @@ import (
 	"github.com/parleyhub/parley/internal/turnmodel"
 	"github.com/parleyhub/parley/sdk"
 	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/torture/promise"
 )
 
 // The duel's size. 'make duel' asks for more than the defaults, which 'make test' runs.
@@ -172,7 +173,7 @@ func (d *duel) judge() {
 	for _, o := range missing(history, files) {
 		t.Errorf("acknowledged, and not in the log: %s", o)
 	}
-	d.judgeLapses(lapses)
+	worst := d.judgeLapses(lapses)
 	begun := time.Now()
 	if err := turnmodel.Check(history, 2*time.Minute); err != nil {
 		t.Error(err)
@@ -185,6 +186,12 @@ func (d *duel) judge() {
 	if int64(turns) < *duelTurns || takeovers < *duelTakeovers {
 		t.Errorf("%d turns and %d takeovers: expected %d and %d", turns, takeovers, *duelTurns, *duelTakeovers)
 	}
+	blows := d.chaos.stops + d.chaos.kills + d.chaos.hubKills
+	tried := promise.Tried{Faults: blows, Operations: turns, Violations: promise.Broken(t)}
+	promise.ID(6).Kept(t, tried)
+	promise.ID(7).Kept(t, tried)
+	tried.Operations, tried.Figure = len(lapses), fmt.Sprintf("slowest takeover %s after the pause", worst.Round(time.Millisecond))
+	promise.ID(8).Kept(t, tried)
 }
 
 // history reads what all processes have written, and notes when replicas were registered.
@@ -206,15 +213,14 @@ func (d *duel) history() []turnmodel.Op {
 	return all
 }
 
-// judgeLapses tells how soon turns were claimed again.
-func (d *duel) judgeLapses(lapses []lapse) {
+// judgeLapses tells how soon turns were claimed again, and gives the slowest beyond the pause after failures.
+func (d *duel) judgeLapses(lapses []lapse) (worst time.Duration) {
 	d.t.Helper()
 	p := presenceOf(d.chaos.moments)
 	if there := p.sum(); there < d.took/2 {
 		d.t.Errorf("a replica was there for %s of %s: too little to prove anything", there, d.took)
 	}
 	reasons := map[string]int{}
-	var worst time.Duration
 	for _, l := range lapses {
 		reasons[l.reason]++
 		waited, pause := p.waited(l), backoffOf(l.attempt-1)
@@ -228,4 +234,5 @@ func (d *duel) judgeLapses(lapses []lapse) {
 	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
 		d.t.Logf("  %d claims ended: %s", reasons[reason], reason)
 	}
+	return worst
 }

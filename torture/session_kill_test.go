@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/torture/promise"
 )
 
 // How many kills of a hub 'make test' does; more are asked for by hand.
@@ -61,6 +62,7 @@ func TestCallbacksUnderKills(t *testing.T) {
 	}
 	t.Logf("%d kills (%d while sessions were started, %d while they ran, %d while they ended, %d at the callbacks), %d sessions, in %d messages, in %.0f s",
 		kills, fell[starting], fell[running], fell[finishing], fell[calling], len(ran), messages, took.Seconds())
+	promise.ID(13).Kept(t, promise.Tried{Faults: kills, Operations: len(ran), Violations: promise.Broken(t)})
 }
 
 // playAndKill plays a round and kills the hub some time after a phase has begun.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/torture/promise"
 )
 
 const (
@@ -59,6 +60,12 @@ func TestRunnerKilled(t *testing.T) {
 			}
 			f.end()
 			r.judgeInterrupted(exported(t, f.dir), first, f.ran())
+			tried := promise.Tried{Faults: 1, Operations: len(f.ran()), Violations: promise.Broken(t)}
+			promise.ID(13).Kept(t, tried)
+			if !processesSeen() {
+				promise.Left(t, "needs /proc", 14)
+			}
+			promise.ID(14).Kept(t, tried)
 		})
 	}
 }
@@ -67,7 +74,7 @@ func TestRunnerKilled(t *testing.T) {
 func (f *family) killRunner() {
 	f.t.Helper()
 	below := descendants(f.runner.Pid())
-	if len(below) < atOnce && len(processTable()) > 0 {
+	if len(below) < atOnce && processesSeen() {
 		f.t.Fatalf("the runner has %d processes below it, expected at least the %d commands", len(below), atOnce)
 	}
 	f.runner.Kill(f.t)
