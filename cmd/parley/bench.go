@@ -2,85 +2,124 @@ package main
 
 import (
 	"context"
-	"time"
+	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
-	"github.com/parleyhub/parley/cmd/parley/internal/bench"
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/bench"
 )
 
 func (a *app) benchCommand() *cobra.Command {
-	return group(&cobra.Command{Use: "bench", Short: "measure a hub on this machine"}, a.benchAppendCommand(), a.benchTurnCommand(), a.benchSessionCommand())
+	c := &cobra.Command{Use: "bench", Short: "measure a hub on this machine, beside what the machine can do"}
+	return group(c, a.benchAppendCommand(), a.benchFanoutCommand(), a.benchReplayCommand(), a.benchIdleCommand(), a.benchWakeCommand(), a.benchColdstartCommand(), a.benchGrowthCommand(), a.benchTurnCommand(), a.benchSessionCommand())
 }
 
-func (a *app) benchAppendCommand() *cobra.Command {
-	var o bench.Options
-	var journal string
-	c := &cobra.Command{
-		Use:   "append",
-		Short: "durable appends per second, beside a bare WebSocket echo",
-		Long: `append starts a hub and a WebSocket server that only echoes, each as a process of its own, and gives both the same number of
-connections with one call in flight on each, in turns. An append counts when its acknowledgement was read, and that means durable.
-The client runs on the same machine and takes its share of the CPU.`,
-		Args: cobra.NoArgs,
-	}
-	c.Flags().IntVar(&o.Conns, "conns", 256, "connections, each with one call in flight")
-	c.Flags().DurationVar(&o.Duration, "duration", 3*time.Second, "how long appends are measured; the echo gets the same")
-	c.Flags().IntVar(&o.Size, "size", 500, "bytes of text in a message")
-	c.Flags().IntVar(&o.Conversations, "conversations", 1000, "conversations that the appends are spread over")
-	c.Flags().StringVar(&journal, "journal", "bolt", "bolt (durable) or memory")
-	c.Flags().StringVar(&o.Dir, "dir", "", "where the log is put for the run (default: the directory for temporary files)")
-	return a.does(c, func(ctx context.Context, _ []string) error {
-		return runBench(a, journal, func(memory bool) (*bench.Report, error) {
-			o.Memory = memory
-			return bench.Append(ctx, o, a.err.line)
-		}, a.showBench)
-	})
+// benchPlace is where a benchmark runs, as flags.
+type benchPlace struct {
+	bench.Place
+	journal string
+	url     string
+	pid     int
 }
 
-// runBench runs a benchmark on the journal that was asked for, and shows what came of it.
-func runBench[R any](a *app, journal string, run func(memory bool) (R, error), show func(R)) error {
-	if err := checkJournal(journal); err != nil {
-		return err
+func (p *benchPlace) add(c *cobra.Command) {
+	c.Flags().StringVar(&p.journal, "journal", "bolt", "bolt (durable) or memory")
+	c.Flags().StringVar(&p.Dir, "dir", "", "where the log is put for the run (default: the directory for temporary files)")
+}
+
+// addURL adds what is needed for a hub that runs already.
+func (p *benchPlace) addURL(c *cobra.Command) {
+	c.Flags().StringVar(&p.url, "url", "", "measure the hub that runs here, with the token of $"+envToken+", instead of one that is started for the run")
+	c.Flags().IntVar(&p.pid, "pid", 0, "process of that hub, so that its CPU time can be told")
+}
+
+// resolve checks the flags and finds the hub.
+func (p *benchPlace) resolve(c *cobra.Command) error {
+	if p.journal != "bolt" && p.journal != "memory" {
+		return usagef("--journal %s: expected bolt or memory", p.journal)
 	}
-	r, err := run(journal == "memory")
+	p.Memory = p.journal == "memory"
+	if p.url == "" {
+		if p.pid != 0 {
+			return usagef("--pid is for --url")
+		}
+		return nil
+	}
+	if c.Flags().Changed("journal") || c.Flags().Changed("dir") {
+		return usagef("--url measures a hub as it is: leave out --journal and --dir")
+	}
+	token := os.Getenv(envToken)
+	if token == "" {
+		return parley.Refuse(parley.ErrUnauthenticated, envToken+" is not set", "an admin's token, for --url")
+	}
+	config, err := clientTLS()
 	if err != nil {
 		return err
 	}
-	if a.format == formatJSON {
-		return a.out.json(r)
-	}
-	show(r)
+	p.Hub = &bench.Target{URL: p.url, Token: token, TLS: config, PID: p.pid}
 	return nil
+}
+
+// benchDoes makes a command of a benchmark, which is shown as text or as it is.
+func benchDoes[R any](a *app, c *cobra.Command, p *benchPlace, run func(context.Context) (R, error), show func(R)) *cobra.Command {
+	c.Args = cobra.NoArgs
+	return a.does(c, func(ctx context.Context, _ []string) error {
+		if err := p.resolve(c); err != nil {
+			return err
+		}
+		r, err := run(ctx)
+		if err != nil {
+			return err
+		}
+		if a.format == formatJSON {
+			return a.out.json(r)
+		}
+		show(r)
+		return nil
+	})
 }
 
 // showMachine shows what the disk and the processors did beside a benchmark.
-func (a *app) showMachine(fsyncBefore, fsyncAfter float64, loadBefore, loadAfter string) {
-	a.out.linef("fsync       %9.0f /s before, %.0f /s after (4 KiB appends in the same directory)", fsyncBefore, fsyncAfter)
-	a.out.linef("load        %9s before, %s after", loadBefore, loadAfter)
-}
-
-func checkJournal(journal string) error {
-	if journal != "bolt" && journal != "memory" {
-		return usagef("--journal %s: expected bolt or memory", journal)
+func (a *app) showMachine(m *bench.Machine) {
+	if m.FsyncBefore != nil && m.FsyncAfter != nil {
+		a.out.linef("fsync       %9.0f /s before, %.0f /s after (4 KiB appends in the same directory)", m.FsyncBefore.PerSecond, m.FsyncAfter.PerSecond)
 	}
-	return nil
+	a.out.linef("load        %9s before, %s after", m.LoadBefore, m.LoadAfter)
 }
 
-func (a *app) showBench(r *bench.Report) {
-	a.out.linef("append      %9.0f /s   p50 %6.2f ms   p99 %6.2f ms   %d connections, %d B of text, %d conversations, %s (%s)",
-		r.Append.PerSecond, r.Append.P50Ms, r.Append.P99Ms, r.Conns, r.Size, r.Conversations, r.Journal, durability(r.Journal))
-	a.out.linef("bare echo   %9.0f /s   p50 %6.2f ms   p99 %6.2f ms   the same frames of %d B both ways",
-		r.Echo.PerSecond, r.Echo.P50Ms, r.Echo.P99Ms, r.FrameBytes)
-	a.out.linef("ratio       %9.2f", r.Ratio)
-	a.out.linef("server CPU  %9.1f us an append, %.1f us an echo", r.Append.ServerCPUus, r.Echo.ServerCPUus)
-	a.showMachine(r.FsyncBefore, r.FsyncAfter, r.LoadBefore, r.LoadAfter)
+// durability says where the log is, and what an acknowledgement means.
+func durability(journal string) string {
+	switch journal {
+	case "memory":
+		return "memory (not durable)"
+	case "bolt":
+		return "bolt (durable)"
+	}
+	return journal
 }
 
-// benchEchoCommand is the other server of bench, run by it.
-func (a *app) benchEchoCommand() *cobra.Command {
-	c := &cobra.Command{Use: "bench-echo", Hidden: true, Args: cobra.NoArgs}
+// cpuOf says what an operation took of the processors.
+func cpuOf(r *bench.Rate) string {
+	if r.ServerCPUus == 0 {
+		return fmt.Sprintf("client CPU %.1f us", r.ClientCPUus)
+	}
+	return fmt.Sprintf("server CPU %.1f us, client %.1f us", r.ServerCPUus, r.ClientCPUus)
+}
+
+// benchBareCommand is the other server of bench, run by it.
+func (a *app) benchBareCommand() *cobra.Command {
+	c := &cobra.Command{Use: "bench-bare", Hidden: true, Args: cobra.NoArgs}
 	return a.does(c, func(ctx context.Context, _ []string) error {
-		return bench.ServeEcho(ctx, func(url string) error { return a.out.json(listening{URL: url}) })
+		return bench.ServeBare(ctx, func(url string) error { return a.out.json(listening{URL: url}) })
+	})
+}
+
+// benchFanCommand is the readers of bench fanout, run by it.
+func (a *app) benchFanCommand() *cobra.Command {
+	c := &cobra.Command{Use: "bench-fan", Hidden: true, Args: cobra.NoArgs}
+	return a.does(c, func(ctx context.Context, _ []string) error {
+		return bench.RunFan(ctx, a.in, func(answer any) error { return a.out.json(answer) })
 	})
 }

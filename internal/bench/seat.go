@@ -30,13 +30,13 @@ type seat struct {
 }
 
 // takeSeats connects as many executors of both agents as n conversations need. Those that it gives are connected also when there is an error.
-func takeSeats(ctx context.Context, hub *child, t *table) ([]*seat, error) {
+func takeSeats(ctx context.Context, hub *Child, t *table) ([]*seat, error) {
 	var seats []*seat
 	each := (len(t.finals) + seatCapacity - 1) / seatCapacity
 	for i := range 2 * each {
 		s := &seat{agent: turnAgents[i%2], table: t, turns: map[int]*parley.RequestTurn{}}
 		var err error
-		if s.stream, err = wire.DialStream(ctx, hub.url, nil); err != nil {
+		if s.stream, err = wire.DialStream(ctx, hub.URL, nil); err != nil {
 			return seats, err
 		}
 		seats = append(seats, s)
@@ -86,8 +86,8 @@ func (s *seat) register(token, executor string) error {
 }
 
 // begin makes the conversations: each begins with a turn of the first agent.
-func begin(ctx context.Context, hub *child, n int) error {
-	s, err := hub.dial(ctx)
+func begin(ctx context.Context, hub *Child, n int) error {
+	s, err := dialStream(ctx, hub)
 	if err != nil {
 		return err
 	}

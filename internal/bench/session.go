@@ -46,10 +46,7 @@ type SessionReport struct {
 	// Sessions has one row for each number at once.
 	Sessions []SessionRate `json:"sessions"`
 
-	FsyncBefore float64 `json:"fsyncPerSecondBefore,omitempty"`
-	FsyncAfter  float64 `json:"fsyncPerSecondAfter,omitempty"`
-	LoadBefore  string  `json:"loadBefore,omitempty"`
-	LoadAfter   string  `json:"loadAfter,omitempty"`
+	Machine
 }
 
 // SessionRate is one row: sessions, from startSession to its answer with the result, beside bare processes of the same program. The server's CPU is that of the
@@ -59,7 +56,7 @@ type SessionRate struct {
 	Session Rate `json:"session"`
 	Bare    Rate `json:"bare"`
 	// Ratio is sessions per second over bare processes per second, and ExtraMs how much longer a session takes by the median.
-	Ratio   float64 `json:"ratio"`
+	Ratio   Spread  `json:"ratio"`
 	ExtraMs float64 `json:"extraMs"`
 }
 
@@ -81,11 +78,8 @@ func Session(ctx context.Context, o SessionOptions, progress func(string)) (repo
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	r := &SessionReport{Journal: "bolt", LoadBefore: loadAverage()}
-	if o.Memory {
-		r.Journal = "memory"
-	}
-	if r.FsyncBefore, err = fsyncRate(dir); err != nil {
+	r := &SessionReport{Journal: Place{Memory: o.Memory}.journal()}
+	if err := r.before(dir); err != nil {
 		return nil, err
 	}
 	for i, n := range o.AtOnce {
@@ -96,25 +90,21 @@ func Session(ctx context.Context, o SessionOptions, progress func(string)) (repo
 		}
 		r.Sessions = append(r.Sessions, row)
 	}
-	if r.FsyncAfter, err = fsyncRate(dir); err != nil {
-		return nil, err
-	}
-	r.LoadAfter = loadAverage()
-	return r, nil
+	return r, r.after(dir)
 }
 
 // measureSessions runs a hub and a runner of their own.
 func measureSessions(ctx context.Context, o SessionOptions, dir, nothing string, n int) (SessionRate, error) {
-	hub, err := startHub(ctx, Options{Memory: o.Memory}, filepath.Join(dir, "data"))
+	hub, err := StartHub(ctx, HubOptions{Memory: o.Memory, Dir: filepath.Join(dir, "data")})
 	if err != nil {
 		return SessionRate{}, err
 	}
-	defer hub.stop()
+	defer hub.Stop()
 	runner, err := startRunner(ctx, hub, filepath.Join(dir, "blueprints"), nothing)
 	if err != nil {
 		return SessionRate{}, err
 	}
-	defer runner.stop()
+	defer runner.Stop()
 	starters, err := takeStarters(ctx, hub, n)
 	defer closeStarters(starters)
 	if err != nil {
@@ -123,40 +113,44 @@ func measureSessions(ctx context.Context, o SessionOptions, dir, nothing string,
 	if err := starters[0].awaitAgent(ctx); err != nil {
 		return SessionRate{}, fmt.Errorf("%w\n%s", err, runner.stderr.Bytes())
 	}
-	sessions := &side{servers: []*child{hub, runner}}
+	sessions := &side{target: hub.Target()}
+	sessions.target.CPU = func() time.Duration { return hub.CPU() + runner.CPU() }
 	for _, s := range starters {
 		sessions.workers = append(sessions.workers, s)
 	}
 	bare := &side{}
 	for range n {
-		bare.workers = append(bare.workers, &forker{path: nothing})
+		bare.workers = append(bare.workers, &forker{ctx: ctx, path: nothing})
 	}
-	if err := alternate(ctx, sessions, bare, o.Duration); err != nil {
+	rates, err := alternate(ctx, o.Duration, sessions.slice, bare.slice)
+	if err != nil {
 		return SessionRate{}, err
 	}
-	row := SessionRate{AtOnce: n, Session: sessions.rate(), Bare: bare.rate()}
-	row.Ratio = row.Session.PerSecond / row.Bare.PerSecond
+	row := SessionRate{AtOnce: n, Session: Middle(rates[0]), Bare: Middle(rates[1]), Ratio: Ratios(rates[0], rates[1])}
 	row.ExtraMs = row.Session.P50Ms - row.Bare.P50Ms
 	return row, nil
 }
 
 // forker starts a program and waits for its end, again and again.
 type forker struct {
+	ctx  context.Context // of the run
 	path string
 	took []time.Duration
 }
 
-func (f *forker) work(ctx context.Context, end time.Time) error {
+func (f *forker) work(end time.Time) error {
 	for {
 		start := time.Now()
 		if !start.Before(end) {
-			return ctx.Err()
+			return nil
 		}
-		if err := exec.CommandContext(ctx, f.path).Run(); err != nil {
+		if err := exec.CommandContext(f.ctx, f.path).Run(); err != nil {
 			return fmt.Errorf("%s: %w", f.path, err)
 		}
 		f.took = append(f.took, time.Since(start))
 	}
 }
 
-func (f *forker) taken() []time.Duration { return take(&f.took) }
+func (f *forker) taken() (int, []time.Duration) { return take(&f.took) }
+
+func (f *forker) close() {} // ctx ends the program

@@ -14,7 +14,7 @@ import (
 )
 
 // startRunner starts this program as the runner of one agent, whose command is a program without arguments.
-func startRunner(ctx context.Context, hub *child, dir, program string) (*child, error) {
+func startRunner(ctx context.Context, hub *Child, dir, program string) (*Child, error) {
 	blueprint, err := json.Marshal(map[string]any{
 		"name": sessionAgent, "argv": []string{program}, "parameters_schema": map[string]string{"type": "object"}, "timeout": "1m",
 	})
@@ -31,9 +31,10 @@ func startRunner(ctx context.Context, hub *child, dir, program string) (*child, 
 	if err != nil {
 		return nil, err
 	}
-	c := &child{cmd: exec.CommandContext(ctx, self, "run", "--blueprints", dir, "--capacity", fmt.Sprint(maxAtOnce), "-o", "json")}
-	c.cmd.Env = append(os.Environ(), "PARLEY_URL="+hub.url, "PARLEY_TOKEN="+hub.token, "PARLEY_AGENT=runner")
+	c := &Child{cmd: exec.CommandContext(ctx, self, "run", "--blueprints", dir, "--capacity", fmt.Sprint(maxAtOnce), "-o", "json")}
+	c.cmd.Env = append(os.Environ(), "PARLEY_URL="+hub.URL, "PARLEY_TOKEN="+hub.token, "PARLEY_AGENT=runner")
 	c.cmd.Stderr = &c.stderr
+	endWithParent(c.cmd)
 	return c, c.cmd.Start()
 }
 
@@ -49,10 +50,10 @@ type starter struct {
 }
 
 // takeStarters connects n of them. Those that it gives are connected also when there is an error.
-func takeStarters(ctx context.Context, hub *child, n int) ([]*starter, error) {
+func takeStarters(ctx context.Context, hub *Child, n int) ([]*starter, error) {
 	var all []*starter
 	for i := range n {
-		s, err := hub.dial(ctx)
+		s, err := dialStream(ctx, hub)
 		if err != nil {
 			return all, fmt.Errorf("connection %d: %w", i, err)
 		}
@@ -101,11 +102,11 @@ func (s *starter) awaitAgent(ctx context.Context) error {
 var completed = []byte(`"status":"completed"`)
 
 // work starts sessions until end.
-func (s *starter) work(ctx context.Context, end time.Time) error {
+func (s *starter) work(end time.Time) error {
 	for {
 		start := time.Now()
 		if !start.Before(end) {
-			return ctx.Err()
+			return nil
 		}
 		if err := s.call("startSession", `{"agentName":"%s","clientRequestId":"s%d-%d"}`, sessionAgent, s.index, s.n); err != nil {
 			return err
@@ -117,4 +118,6 @@ func (s *starter) work(ctx context.Context, end time.Time) error {
 	}
 }
 
-func (s *starter) taken() []time.Duration { return take(&s.took) }
+func (s *starter) taken() (int, []time.Duration) { return take(&s.took) }
+
+func (s *starter) close() { s.stream.Close() }

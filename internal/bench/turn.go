@@ -44,10 +44,7 @@ type TurnReport struct {
 	// Turns has one row for each number of conversations. Its times are from the acknowledgement of the predecessor's final message to that of the turn's own.
 	Turns []TurnRate `json:"turns"`
 
-	FsyncBefore float64 `json:"fsyncPerSecondBefore,omitempty"`
-	FsyncAfter  float64 `json:"fsyncPerSecondAfter,omitempty"`
-	LoadBefore  string  `json:"loadBefore,omitempty"`
-	LoadAfter   string  `json:"loadAfter,omitempty"`
+	Machine
 }
 
 // TurnRate is one row.
@@ -67,11 +64,8 @@ func Turn(ctx context.Context, o TurnOptions, progress func(string)) (report *Tu
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	r := &TurnReport{Journal: "bolt", LoadBefore: loadAverage()}
-	if o.Memory {
-		r.Journal = "memory"
-	}
-	if r.FsyncBefore, err = fsyncRate(dir); err != nil {
+	r := &TurnReport{Journal: Place{Memory: o.Memory}.journal()}
+	if err := r.before(dir); err != nil {
 		return nil, err
 	}
 	for i, n := range o.Conversations {
@@ -82,11 +76,7 @@ func Turn(ctx context.Context, o TurnOptions, progress func(string)) (report *Tu
 		}
 		r.Turns = append(r.Turns, TurnRate{Conversations: n, Rate: rate})
 	}
-	if r.FsyncAfter, err = fsyncRate(dir); err != nil {
-		return nil, err
-	}
-	r.LoadAfter = loadAverage()
-	return r, nil
+	return r, r.after(dir)
 }
 
 // The phases of a measurement.
@@ -105,11 +95,11 @@ type table struct {
 
 // measureTurns runs a hub of its own, with n conversations.
 func measureTurns(ctx context.Context, o TurnOptions, dir string, n int) (Rate, error) {
-	hub, err := startHub(ctx, Options{Memory: o.Memory}, dir)
+	hub, err := StartHub(ctx, HubOptions{Memory: o.Memory, Dir: dir})
 	if err != nil {
 		return Rate{}, err
 	}
-	defer hub.stop()
+	defer hub.Stop()
 	t := &table{finals: make([]atomic.Int64, n), start: time.Now()}
 	seats, err := takeSeats(ctx, hub, t)
 	defer closeSeats(seats)
@@ -120,45 +110,35 @@ func measureTurns(ctx context.Context, o TurnOptions, dir string, n int) (Rate, 
 	for _, s := range seats {
 		g.Go(s.work)
 	}
-	elapsed, cpu, err := t.play(working, hub, n, o.Duration)
+	use, err := t.play(working, hub, n, o.Duration)
 	t.phase.Store(ending)
 	closeSeats(seats) // work ends
 	if err := errors.Join(g.Wait(), err, ctx.Err()); err != nil {
 		return Rate{}, err
 	}
-	all := &side{elapsed: elapsed, cpu: cpu}
+	var took []time.Duration
 	for _, s := range seats {
-		all.ops += len(s.took)
-		all.took = append(all.took, s.took...)
+		took = append(took, s.took...)
 	}
-	if all.ops == 0 {
+	if len(took) == 0 {
 		return Rate{}, fmt.Errorf("no turn came to its end within %s", o.Duration)
 	}
-	return all.rate(), nil
+	return use.rate(len(took), took), nil
 }
 
 // play begins n conversations, warms up, and then lets turns count for d.
-func (t *table) play(ctx context.Context, hub *child, n int, d time.Duration) (elapsed, cpu time.Duration, err error) {
+func (t *table) play(ctx context.Context, hub *Child, n int, d time.Duration) (*usage, error) {
 	if err := begin(ctx, hub, n); err != nil {
-		return 0, 0, err
+		return nil, err
 	}
 	if err := sleep(ctx, min(d/2, time.Second)); err != nil {
-		return 0, 0, err
+		return nil, err
 	}
-	before, start := hub.cpu(), time.Now()
+	target := hub.Target()
+	use := startUsage(&target)
 	t.phase.Store(measuring)
-	err = sleep(ctx, d)
+	err := sleep(ctx, d)
 	t.phase.Store(ending)
-	return time.Since(start), hub.cpu() - before, err
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	use.stop()
+	return use, err
 }
