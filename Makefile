@@ -9,7 +9,12 @@ RACE  := . ./hub/... ./internal/... ./rpc/... ./sdk/... ./executors/...
 # How long 'make fuzz' spends on each target.
 FUZZTIME ?= 10s
 
-.PHONY: help build demo test check bench duel sessions simulation fuzz conformance clean
+# One line for each promise from the output of tests.
+SUMMARY := $(GO) run ./torture/summary
+# Attacks are run one package after another: each wants the machine for itself.
+ATTACK := $(GO) test -count=1 -p 1 -v
+
+.PHONY: help build demo test check torture plants bench bench-compare duel sessions simulation fuzz conformance clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,10 +26,23 @@ build: ## build bin/parley
 demo: build ## a payer inside a hub and a clinic in a process of its own settle a case
 	@$(BIN) demo
 
-test: ## all tests, kill -9 and scripts included
-	$(GO) test -timeout 10m $$($(GO) list ./... | grep -v -e /torture$$ -e /conformance$$)
-	@echo "kill -9, 20 rounds, a short duel, and sessions under 5 kills:"
-	$(GO) test -timeout 5m -count=1 -v ./torture
+test: ## all tests, and a short form of the attacks on every promise
+	$(GO) test -timeout 10m -skip '^TestWaitRaces$$' $$($(GO) list ./... | grep -v -e /torture$$ -e /torture/ -e /conformance$$)
+	@echo "the attacks of docs/guarantees.md, short:"
+	@{ $(ATTACK) -timeout 10m ./torture/... ; $(ATTACK) -timeout 5m -run '^TestWaitRaces$$' ./hub ; } 2>&1 | $(SUMMARY)
+
+torture: ## every promise attacked for about an hour, and every planted bug (as root for all of it); writes the figures into docs/guarantees.md
+	@{ $(ATTACK) -timeout 60m ./torture -duel.turns 3000 -duel.takeovers 60 -sessions.kills 50 ; \
+	  $(ATTACK) -timeout 60m ./torture/power -power.kills 50 -power.cuts 10 -power.replies 10 ; \
+	  $(ATTACK) -timeout 90m ./torture/disk -disk.points 0 -disk.flips 1000 -disk.slow 10 -disk.rounds 20 ; \
+	  $(ATTACK) -timeout 60m ./torture/network -cut.subscribers 200 -cut.seconds 60 -slow.fast 1000 -slow.stopped 50 -slow.trickle 50 -slow.pairs 5 -slow.window 10s -slow.within 20 \
+	    -halfopen.clients 100 -halfopen.within 30s -storm.clients 5000 -storm.within 20s ; \
+	  $(ATTACK) -timeout 30m ./torture/simulation -simulation.seeds 1000 ; \
+	  $(ATTACK) -timeout 30m -run '^TestWaitRaces$$' ./hub -simulation.races 1000000 ; } 2>&1 | $(SUMMARY) -record docs/guarantees.md
+	$(MAKE) plants
+
+plants: ## every bug of internal/plant is planted, and the test that must find it goes red
+	$(ATTACK) -timeout 60m ./torture/plants -plants.all
 
 check: ## formatting, vet, staticcheck, import directions, race detector
 	@echo "gofmt";       out=$$(gofmt -l .); test -z "$$out" || { echo "not formatted:"; echo "$$out"; exit 1; }
@@ -33,10 +51,17 @@ check: ## formatting, vet, staticcheck, import directions, race detector
 	@echo "imports point one way"; $(GO) test -count=1 -run Imports .
 	@echo "race";        $(GO) test -race -short -timeout 10m $(RACE)
 
-bench: build ## durable appends per second beside a bare WebSocket echo, turns per second of two agents, and sessions of a command beside the bare one
+bench: build ## what a hub carries on this machine, beside the bare limit of it in the same run
 	$(BIN) bench append
+	$(BIN) bench fanout
+	$(BIN) bench replay
+	$(BIN) bench wake
+	$(BIN) bench idle
 	$(BIN) bench turn
 	$(BIN) bench session
+
+bench-compare: ## the same work with NATS JetStream, Redis and PostgreSQL, where they are installed
+	cd bench/compare && $(GO) run . all
 
 duel: ## eight replicas of an agent and their hub, stopped and killed for some minutes: each turn said once
 	$(GO) test -timeout 20m -count=1 -v -run '^TestDuel$$' ./torture -duel.turns 6000 -duel.takeovers 100
@@ -55,8 +80,9 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 	  done; \
 	done
 
-conformance: ## strangers speak the protocol: clients that share no code with Parley (needs node, python3, curl, chromium, nginx, openssl, systemd)
+conformance: ## strangers speak the protocol: clients that share no code with Parley (needs node, python3, curl, chromium, nginx, openssl, systemd); and the peers of bench/compare (redis, postgresql)
 	$(GO) test -count=1 -v ./conformance
+	cd bench/compare && $(GO) vet ./... && $(GO) test -count=1 ./...
 
 clean: ## remove what was built
 	rm -rf bin

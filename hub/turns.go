@@ -31,6 +31,7 @@ type place struct {
 	turn  int64
 	wants []wanted // for which it is in waiting
 	asked []*executor
+	rests desk.Time // a command of the hub's own could not be written: no other is tried before
 }
 
 func newTurns(h *Hub) *turns {
@@ -144,6 +145,11 @@ func (t *turns) fire(id string) {
 		t.mu.Unlock()
 		return
 	}
+	if p.rests > t.now() { // the state that was read again has set the alarm to now
+		t.alarm.set(id, parley.Timestamp(p.rests))
+		t.mu.Unlock()
+		return
+	}
 	t.tireLocked(id, p)
 	commands := t.stepLocked(id, p, false)
 	t.mu.Unlock()
@@ -171,6 +177,7 @@ func (t *turns) again(id string, ms int64) {
 	defer t.mu.Unlock()
 	if p := t.desks[id]; p != nil {
 		p.Again()
+		p.rests = t.now() + desk.Time(min(ms, tickAgain.Milliseconds()))
 		t.alarm.set(id, parley.Timestamp(t.now())+parley.Timestamp(ms))
 	}
 }
