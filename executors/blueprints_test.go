@@ -251,7 +251,7 @@ func TestLeavesInTheEnd(t *testing.T) {
 			}
 			return client.Client.RegisterBlueprints(ctx, p)
 		}
-		r := w.run(client, answers("well"), &executors.Options{Blueprints: blueprints("sum")})
+		r := w.run(client, answers("well"), &executors.Options{Blueprints: blueprints("sum"), MinBackoff: 100 * time.Millisecond}) // three pauses are within the time that it has
 		synctest.Wait()
 		if got := listed(w.T, w.admin); len(got) != 1 {
 			w.Errorf("there are %q", got)
