@@ -72,8 +72,3 @@ func (p Place) set(ctx context.Context, m *Machine, do func(s *stage) error) (er
 	}
 	return m.after(s.dir)
 }
-
-// StartBare starts ServeBare as a process of its own. program is the file of parley; empty means the one that runs.
-func StartBare(ctx context.Context, program string) (*Child, error) {
-	return startChild(ctx, program, nil, "bench-bare")
-}
