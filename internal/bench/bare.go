@@ -13,6 +13,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/wire"
 )
 
 // The routes of a bare server besides its echo.
@@ -66,7 +67,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return
 		}
-		if buf, err = readInto(buf[:0], in); err != nil {
+		if buf, err = wire.ReadAll(in, buf[:0]); err != nil {
 			return
 		}
 		t.conn.gathering = t.reader.Buffered() > 0
@@ -186,23 +187,6 @@ func (p *prepared) writeAll(conns []net.Conn) {
 	for piece := range p.pieces {
 		for _, c := range conns {
 			c.Write(piece) // one that is gone is missed by who counts
-		}
-	}
-}
-
-// readInto appends everything of r to buf.
-func readInto(buf []byte, r io.Reader) ([]byte, error) {
-	for {
-		if len(buf) == cap(buf) {
-			buf = append(buf, 0)[:len(buf)]
-		}
-		n, err := r.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		if err == io.EOF {
-			return buf, nil
-		}
-		if err != nil {
-			return buf, err
 		}
 	}
 }

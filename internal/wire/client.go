@@ -99,7 +99,7 @@ func (s *Stream) ReadFrame(buf []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	buf, err = readAll(r, buf[:0])
+	buf, err = ReadAll(r, buf[:0])
 	if err == nil && kind != websocket.MessageText {
 		err = errors.New("the hub sent a binary frame")
 	}
@@ -127,8 +127,8 @@ func (s *Stream) Close() error {
 // CloseCode finds the close code in an error of a read; -1 when the connection ended without one.
 func CloseCode(err error) int { return int(websocket.CloseStatus(err)) }
 
-// readAll appends everything of r to buf.
-func readAll(r io.Reader, buf []byte) ([]byte, error) {
+// ReadAll appends everything of r to buf.
+func ReadAll(r io.Reader, buf []byte) ([]byte, error) {
 	for {
 		if len(buf) == cap(buf) {
 			buf = append(buf, 0)[:len(buf)]

@@ -51,10 +51,8 @@ func (s *scan) ended() bool {
 
 // text takes a string of ASCII without escapes, and gives it with its quotes.
 func (s *scan) text() ([]byte, bool) {
+	s.space()
 	start := s.i
-	if s.space(); s.i < len(s.b) {
-		start = s.i
-	}
 	if !s.token('"') {
 		return nil, false
 	}

@@ -63,7 +63,7 @@ func (c *Conn) Read() ([]byte, error) {
 		return nil, &CloseError{CloseUnsupported, "frames are text"}
 	}
 	c.reading = readBuffers.Get().(*[]byte)
-	*c.reading, err = readAll(r, (*c.reading)[:0])
+	*c.reading, err = ReadAll(r, (*c.reading)[:0])
 	if errors.Is(err, websocket.ErrMessageTooBig) {
 		return nil, &CloseError{CloseTooBig, "the frame is too large"}
 	}
