@@ -36,14 +36,16 @@ func (o AppendOptions) loads() (all []LoadOptions, err error) {
 	for _, conns := range o.Conns {
 		for _, inFlight := range o.InFlight {
 			l := LoadOptions{Conns: conns, InFlight: inFlight, Size: o.Size, Conversations: o.Conversations}
-			err = errors.Join(err, l.check())
+			if err := l.check(); err != nil {
+				return nil, err // the others of that number say the same
+			}
 			all = append(all, l)
 		}
 	}
 	if len(all) == 0 {
-		err = errors.New("there are no numbers of connections, or none of calls in flight")
+		return nil, errors.New("there are no numbers of connections, or none of calls in flight")
 	}
-	return all, errors.Join(err, checkDuration(o.Duration))
+	return all, checkDuration(o.Duration)
 }
 
 func checkDuration(d time.Duration) error {
