@@ -57,7 +57,7 @@ type conversation struct {
 	deltas     []delta
 	deltaCount int64 // deltas ever passed; deltas holds the last of them
 	deltaBytes int   // of the text of deltas
-	listeners  int   // subscriptions
+	audience   []*Subscription
 	savedSeq   int64
 }
 

@@ -58,7 +58,7 @@ func checkDelta(q *parley.SendDeltaParams) error {
 func (c *conversation) pass(d parley.Delta) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.listeners == 0 || c.durable.Closed() || d.Turn != c.durable.CurrentTurn() {
+	if len(c.audience) == 0 || c.durable.Closed() || d.Turn != c.durable.CurrentTurn() {
 		return
 	}
 	c.deltas = append(c.deltas, delta{d, c.durable.Seq})
@@ -72,13 +72,4 @@ func (c *conversation) pass(d parley.Delta) {
 	clear(c.deltas[:drop])
 	c.deltas = c.deltas[drop:]
 	c.wakeLocked()
-}
-
-// listen counts who is subscribed. Deltas are kept for them only.
-func (c *conversation) listen(n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.listeners += n; c.listeners == 0 {
-		c.deltas, c.deltaBytes = nil, 0
-	}
 }

@@ -153,4 +153,9 @@ func (c *conversation) wakeLocked() {
 		close(c.changed)
 		c.changed = nil
 	}
+	for _, s := range c.audience {
+		if s.wake != nil {
+			s.wake()
+		}
+	}
 }

@@ -25,10 +25,13 @@ type Item struct {
 	Delta       *parley.Delta
 }
 
-// Subscription is a cursor and a wake-up. It is for one goroutine, but for Close.
+// Subscription is a cursor and a wake-up. It is for one goroutine at a time, but for Close.
 type Subscription struct {
 	c      *conversation
 	caller atomic.Pointer[Principal]
+	place  int    // in c.audience; guarded by c.mu, as is the next
+	wake   func() // what OnChange has set, or nil
+	number int    // in hub.subscribers.open; guarded by its mutex
 	types  []parley.EventType
 	latest int64
 
@@ -37,6 +40,7 @@ type Subscription struct {
 	cursor   int64
 	deltas   int64  // deltas of the conversation that were looked at
 	rest     []Item // found, but more than Next was asked for
+	behind   bool   // the last Poll has left something
 	caughtUp bool
 	stand    fold.Stand
 	guidance parley.Guidance // that was told last
@@ -62,13 +66,18 @@ func (h *Hub) Subscribe(_ context.Context, p *Principal, q *parley.SubscribePara
 	if plant.LateCursor.Planted() {
 		s.cursor++
 	}
-	c.mu.Lock()
-	s.latest, s.deltas = c.durable.Seq, c.deltaCount
-	c.mu.Unlock()
 	s.examined.Store(s.cursor)
-	c.listen(+1)
+	c.join(s)
 	h.subscribers.add(s)
 	return s, nil
+}
+
+// OnChange has wake called after each change of the conversation, until Close: for who does not Wait. It is called with a lock held: it must not block,
+// and not use the subscription. What has changed before OnChange it is not called for.
+func (s *Subscription) OnChange(wake func()) {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	s.wake = wake
 }
 
 func checkTypes(types []parley.EventType) error {
@@ -116,7 +125,7 @@ func (s *Subscription) Close() {
 	s.closeOnce.Do(func() {
 		close(s.closed)
 		s.c.hub.subscribers.remove(s)
-		s.c.listen(-1)
+		s.c.leave(s)
 		s.c.hub.unpin(s.c)
 	})
 }
@@ -151,6 +160,21 @@ func (s *Subscription) Wait(ctx context.Context) error {
 	}
 }
 
+// Ready reports whether Poll may have something, and whether it would find that without reading the journal. It fails as Next does.
+func (s *Subscription) Ready(ctx context.Context) (pending, near bool, err error) {
+	if err := s.over(ctx); err != nil {
+		return false, false, err
+	}
+	s.c.mu.Lock()
+	broken, pending := s.c.broken, s.pendingLocked()
+	near = s.cursor >= s.c.durable.Seq || len(s.c.frames) > 0 && s.cursor+1 >= s.c.frames[0].seq
+	s.c.mu.Unlock()
+	return pending, near, s.c.stillServes(s.caller.Load(), broken)
+}
+
+// More reports whether the last Poll has not given all that there was then.
+func (s *Subscription) More() bool { return s.behind }
+
 // Next waits until there is something and gives at most max items, at least 1. It fails when ctx ends, the hub drains, the
 // caller's token has ended (ErrUnauthenticated), or the log cannot be read.
 func (s *Subscription) Next(ctx context.Context, max int) ([]Item, error) {
@@ -176,14 +200,16 @@ func (s *Subscription) Poll(ctx context.Context, max int) ([]Item, error) {
 	if err := s.c.stillServes(caller, broken); err != nil {
 		return nil, err
 	}
-	if len(s.rest) > 0 {
-		return s.give(s.rest, max), nil
+	items := s.rest
+	if len(items) == 0 {
+		var err error
+		if items, err = s.collect(caller, now, max); err != nil {
+			return nil, err
+		}
 	}
-	items, err := s.collect(caller, now, max)
-	if err != nil {
-		return nil, err
-	}
-	return s.give(items, max), nil
+	items = s.give(items, max)
+	s.behind = len(s.rest) > 0 || s.cursor < now.state.Seq || s.deltas < now.count
+	return items, nil
 }
 
 // over says why the subscription has ended, or nil.
