@@ -203,7 +203,7 @@ func (c *call) deliver(a answer) {
 // room is given back when the answer has gone out.
 func (c *call) page(ctx context.Context) (release func(), err error) {
 	if c.socket != nil {
-		return c.socket.page(ctx)
+		return c.socket.pageDone, c.socket.page(ctx)
 	}
 	waiting, cancel := context.WithTimeout(ctx, c.server.opts.WriteTimeout)
 	defer cancel()

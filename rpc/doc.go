@@ -18,7 +18,7 @@
 //
 //	frame -> socket.handle -> write: hub.SendMessage(..., done) --> done: reply -> out-buffer
 //	                       \-> read: goroutine -> hub.Tail(ctx) --> reply ------> |
-//	                           subscription: pump -> Subscription.Poll --> event ->|
+//	  change -> pumpers: subscription.pump -> Subscription.Poll --> event ------> |
 //	                                                                               v
 //	                                        flushers: one write for all that is there
 //
@@ -32,8 +32,9 @@
 // # Goroutines
 //
 //   - socket.serve reads one socket. It starts, and waits for, everything else of that socket: one goroutine for each read
-//     under way, one pump for each subscription, one that writes while the peer takes its time, and for a moment those that
-//     ping and close.
+//     under way, one for each subscription that waits for the peer or for the disk, one that writes while the peer takes its time, and for a moment those that
+//     ping and close. A subscription at rest has none.
+//   - The pumpers, one for each processor, move all subscriptions on as long as nothing has to be waited for.
 //   - The flushers, one for each processor, write the out-buffers of all sockets as long as nothing has to wait for a peer.
 //   - A request over HTTP, a stream too, runs on the goroutine that net/http has for it.
 //   - Server.sweep pings sockets at rest.

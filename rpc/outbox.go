@@ -15,6 +15,8 @@ import (
 const (
 	// outboxFull is the number of bytes above which whoever can wait does.
 	outboxFull = 256 << 10
+	// outboxAhead is the number of bytes above which no page is added: so a peer that stops taking holds little more than one.
+	outboxAhead = 48 << 10
 	// outboxKept is the largest buffer that is used again.
 	outboxKept = 64 << 10
 	// outboxTold is the number of bytes of notifications to an executor that wait to be written.
@@ -39,18 +41,20 @@ var errSocketEnded = errors.New("the socket has ended")
 // outbox holds what goes out on a socket, and knows the calls that are not answered. Adding never blocks. While there is something to write, one goroutine at a
 // time takes everything that is there at once: one of the server's flushers, as long as nothing has to wait for the peer, else one of its own.
 type outbox struct {
-	flushers *flushers
+	flushers *crew[*outbox]
 	try      func(b []byte) (rest []byte, err error) // writes what goes without waiting
 	write    func(b []byte) error                    // waits until the peer takes the rest
 	sent     func(frames, bytes int)
 	broken   func(err error) // called once, when a write has failed
 
-	mu       sync.Mutex // guards the fields below
-	calls    map[string]*call
-	b        *[]byte // frames, one behind the other; nil: none
-	frames   int     // in b
-	heads    int     // bytes in b that are heads of frames
-	told     int     // bytes in b that tell added
+	mu       sync.Mutex       // guards the fields below
+	call     *call            // one that is not answered
+	calls    map[string]*call // the others, by their ids; nil while there are none
+	b        *[]byte          // frames, one behind the other; nil: none
+	frames   int              // in b
+	heads    int              // bytes in b that are heads of frames
+	told     int              // bytes in b that tell added
+	taken    int              // bytes out of b that are being written
 	flushing bool
 	waiting  bool // what was taken out of b waits for the peer
 	ended    bool
@@ -62,29 +66,46 @@ type outbox struct {
 func (o *outbox) begin(c *call) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if _, busy := o.calls[c.id]; busy {
+	if o.call == nil && o.calls == nil {
+		o.call = c
+		return nil
+	}
+	if _, busy := o.calls[c.id]; busy || o.call != nil && o.call.id == c.id {
 		return parley.Refuse(parley.ErrInvalidRequest, "a call with this id is still under way", "an id that is not in use")
 	}
-	if len(o.calls) >= parley.MaxInFlight {
+	if o.underWayLocked() >= parley.MaxInFlight {
 		return &parley.Error{
 			Err: parley.ErrRateLimited, Message: fmt.Sprintf("%d calls are under way on this socket", parley.MaxInFlight), RetryAfterMs: 100,
 		}
 	}
 	if o.calls == nil {
-		o.calls = make(map[string]*call, 1)
+		o.calls = make(map[string]*call)
 	}
 	o.calls[c.id] = c
 	return nil
+}
+
+func (o *outbox) underWayLocked() int {
+	if o.call != nil {
+		return 1 + len(o.calls)
+	}
+	return len(o.calls)
 }
 
 // finish adds the reply of a call that begin registered; the first reply counts.
 func (o *outbox) finish(c *call, frame []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.calls[c.id] != c {
+	switch {
+	case o.call == c:
+		o.call = nil
+	case o.calls[c.id] == c:
+		if delete(o.calls, c.id); len(o.calls) == 0 {
+			o.calls = nil
+		}
+	default:
 		return
 	}
-	delete(o.calls, c.id)
 	o.addLocked(frame, nil)
 	o.settleLocked()
 }
@@ -126,7 +147,7 @@ func (o *outbox) addLocked(frame, more []byte) {
 	}
 }
 
-// room waits while the out-buffer is full, and, with taken, while anything waits for the peer.
+// room waits while the out-buffer is full, and, with taken, while anything waits for the peer or there is a page on its way.
 func (o *outbox) room(ctx context.Context, taken bool) error {
 	for {
 		wait, err := o.fullness(taken)
@@ -148,14 +169,29 @@ func (o *outbox) fullness(taken bool) (<-chan struct{}, error) {
 	if o.ended {
 		return nil, errSocketEnded
 	}
-	full := o.b != nil && len(*o.b) > outboxFull || taken && o.waiting
-	if !full || plant.EndlessOutbox.Planted() {
+	if !o.fullLocked(taken) {
 		return nil, nil
 	}
 	if o.wait == nil {
 		o.wait = make(chan struct{})
 	}
 	return o.wait, nil
+}
+
+func (o *outbox) fullLocked(taken bool) bool {
+	bytes := 0
+	if o.b != nil {
+		bytes = len(*o.b)
+	}
+	full := bytes > outboxFull || taken && (o.waiting || bytes+o.taken > outboxAhead)
+	return full && !plant.EndlessOutbox.Planted()
+}
+
+// roomNow reports whether room would not wait for what is taken.
+func (o *outbox) roomNow() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return !o.ended && !o.fullLocked(true)
 }
 
 // flush writes what there is, once, without waiting, and reports whether there is more by now. What the peer does not take at once is written on a goroutine of
@@ -224,6 +260,7 @@ func (o *outbox) take() *[]byte {
 	}
 	b := o.b
 	o.sent(o.frames, len(*b)-o.heads)
+	o.taken = len(*b)
 	o.b, o.frames, o.heads, o.told = nil, 0, 0, 0
 	return b
 }
@@ -232,7 +269,7 @@ func (o *outbox) take() *[]byte {
 func (o *outbox) goesOn() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.waiting = false
+	o.waiting, o.taken = false, 0
 	o.roomLocked()
 	if o.b != nil && !o.ended {
 		return true
@@ -260,7 +297,7 @@ func (o *outbox) end() {
 }
 
 func (o *outbox) endLocked() {
-	o.ended, o.b, o.calls = true, nil, nil
+	o.ended, o.b, o.call, o.calls = true, nil, nil, nil
 	o.roomLocked()
 	o.settleLocked()
 }
@@ -278,7 +315,7 @@ func (o *outbox) settled() <-chan struct{} {
 }
 
 func (o *outbox) settleLocked() {
-	if o.settle != nil && len(o.calls) == 0 && o.b == nil && !o.flushing {
+	if o.settle != nil && o.underWayLocked() == 0 && o.b == nil && !o.flushing {
 		close(o.settle)
 		o.settle = nil
 	}

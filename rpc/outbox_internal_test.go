@@ -53,7 +53,7 @@ func (p *taker) write(b []byte) error {
 	return nil
 }
 
-func (p *taker) outbox(f *flushers) *outbox {
+func (p *taker) outbox(f *crew[*outbox]) *outbox {
 	return &outbox{
 		flushers: f, try: p.try, write: p.write,
 		sent:   func(frames, bytes int) { p.frames, p.bytes = p.frames+frames, p.bytes+bytes },
@@ -80,7 +80,7 @@ func (p *taker) texts() (texts []string) {
 // TestOutboxOrder: whatever peers take at once, every frame goes out once and whole, those of an author in its order, and nobody writes beside another.
 func TestOutboxOrder(t *testing.T) {
 	const peers, authors, frames = 6, 3, 200
-	f := newFlushers()
+	f := newCrew((*outbox).flush)
 	defer f.stop()
 	var all sync.WaitGroup
 	for range peers {
@@ -127,7 +127,7 @@ func TestOutboxFails(t *testing.T) {
 	gone := errors.New("gone")
 	for _, late := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			f := newFlushers()
+			f := newCrew((*outbox).flush)
 			defer f.stop()
 			p, failed := &taker{t: t}, 0
 			o := p.outbox(f)
@@ -169,7 +169,7 @@ func TestOutboxFails(t *testing.T) {
 // TestOutboxEnds: the end of a socket waits for who writes, and for nothing else.
 func TestOutboxEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFlushers()
+		f := newCrew((*outbox).flush)
 		defer f.stop()
 		p := &taker{t: t}
 		o := p.outbox(f)

@@ -33,7 +33,8 @@ type Server struct {
 	guard guard
 	mux   *http.ServeMux
 
-	flushers *flushers
+	flushers *crew[*outbox]       // write, as long as nothing has to wait for a peer
+	pumpers  *crew[*subscription] // move subscriptions on, as long as nothing has to be waited for
 	counters counters
 	metrics  func() http.Handler // writes them and what the hub has counted
 
@@ -70,7 +71,7 @@ func NewServer(h *hub.Hub, o *Options) *Server {
 	if s.opts.Rates != nil {
 		s.logins = newLogins()
 	}
-	s.flushers = newFlushers()
+	s.flushers, s.pumpers = newCrew((*outbox).flush), newCrew((*subscription).pump)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.mux = s.newMux()
 	s.wg.Go(s.sweep)
@@ -222,6 +223,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	closing.Wait()
 	s.cancel()
 	s.wg.Wait()
+	s.pumpers.stop()
 	s.flushers.stop()
 	return ctx.Err()
 }

@@ -25,6 +25,7 @@ type socket struct {
 	remote string         // of peer, for the log
 	wg     sync.WaitGroup // everything but serve and the flusher
 
+	ctx       context.Context               // ends with it
 	principal atomic.Pointer[hub.Principal] // nil before authenticate
 	active    atomic.Bool                   // a frame came since the last sweep
 	silent    int64                         // sweeps without a frame; of the sweeper
@@ -65,6 +66,7 @@ func newSocket(s *Server, conn *wire.Conn, peer visitor) *socket {
 func (k *socket) serve(parent context.Context, p *hub.Principal) {
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
+	k.ctx = ctx
 	var err error
 	defer k.server.remove(k)
 	defer k.notPending()
@@ -86,6 +88,7 @@ func (k *socket) serve(parent context.Context, p *hub.Principal) {
 	}
 	k.out.end()
 	k.wg.Wait()
+	k.endSubscriptions()
 }
 
 // read handles frame after frame.
@@ -108,19 +111,35 @@ func (k *socket) read(ctx context.Context) error {
 }
 
 // page waits for the right to read a page of events for the peer: one at a time, and only while the out-buffer is not full. So
-// what a peer that reads nothing makes the hub hold is bounded by a page, whatever it asks for.
-func (k *socket) page(ctx context.Context) (release func(), err error) {
+// what a peer that reads nothing makes the hub hold is bounded by a page, whatever it asks for. The caller owes a pageDone.
+func (k *socket) page(ctx context.Context) error {
 	select {
 	case k.pages <- struct{}{}:
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
 	if err := k.out.room(ctx, true); err != nil {
-		<-k.pages
-		return nil, err
+		k.pageDone()
+		return err
 	}
-	return func() { <-k.pages }, nil
+	return nil
 }
+
+// pageNow is page that does not wait: it reports whether the right was to be had.
+func (k *socket) pageNow() bool {
+	select {
+	case k.pages <- struct{}{}:
+	default:
+		return false
+	}
+	if !k.out.roomNow() {
+		k.pageDone()
+		return false
+	}
+	return true
+}
+
+func (k *socket) pageDone() { <-k.pages }
 
 // handle starts one call.
 func (k *socket) handle(ctx context.Context, frame []byte) {
@@ -193,13 +212,14 @@ func (k *socket) refuse(id string, err error) {
 	k.out.add(appendFailure(nil, id, parley.ToWire(err)))
 }
 
-// spawn runs f on a goroutine that serve waits for, unless the socket has ended.
-func (k *socket) spawn(f func()) {
+// spawn runs f on a goroutine that serve waits for. It reports false, and does not, when the socket has ended.
+func (k *socket) spawn(f func()) bool {
 	k.ending.Lock()
 	defer k.ending.Unlock()
 	if !k.ended {
 		k.wg.Go(f)
 	}
+	return !k.ended
 }
 
 func (k *socket) hasEnded() bool {

@@ -2,28 +2,14 @@ package rpc
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"runtime/debug"
+	"maps"
+	"slices"
 	"strconv"
-	"sync"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
-	"github.com/parleyhub/parley/internal/wire"
 )
-
-// pumpBatch is how many items a pump takes at once.
-const pumpBatch = 64
-
-// subscription is one cursor of a socket, pumped by the goroutine of the call that opened it.
-type subscription struct {
-	id           string
-	conversation string
-	cursor       *hub.Subscription
-	cancel       context.CancelFunc
-	done         chan struct{} // closed when nothing comes any more
-}
 
 // reserve makes room for a subscription that is about to be opened. The caller owes a stand or an unreserve.
 func (k *socket) reserve() error {
@@ -90,97 +76,46 @@ func (k *socket) renew(p *hub.Principal) error {
 	return nil
 }
 
-// subscribe replies and then pumps until the subscription ends.
-func subscribe(parent context.Context, c *call) {
+// subscribe replies, and gives the subscription to the pumpers.
+func subscribe(ctx context.Context, c *call) {
 	q, err := paramsOf[parley.SubscribeParams](c)
 	if err != nil {
 		c.refuse(err)
 		return
 	}
-	if err := c.socket.reserve(); err != nil {
-		c.refuse(err)
-		return
-	}
-	counted, err := c.server.rates.stream(c.principal)
+	s, err := c.socket.subscribe(ctx, c.principal, q)
 	if err != nil {
-		c.socket.unreserve()
-		c.refuse(err)
-		return
-	}
-	done, release := make(chan struct{}), sync.OnceFunc(counted)
-	defer close(done) // once its room is given back: unsubscribe answers then
-	defer release()
-	cursor, err := c.server.hub.Subscribe(parent, c.principal, q)
-	if err != nil {
-		c.socket.unreserve()
-		release() // before the caller hears of it and may try another
 		c.fail(err)
 		return
 	}
-	defer cursor.Close()
-	ctx, cancel := context.WithCancel(parent)
-	defer cancel()
-	s := &subscription{conversation: q.ConversationID, cursor: cursor, cancel: cancel, done: done}
-	if err := c.socket.stand(s, c.principal); err != nil {
-		release()
-		c.fail(err)
-		return
-	}
-	result := parley.SubscribeResult{SubscriptionID: s.id, LatestSeq: cursor.LatestSeq()}
+	result := parley.SubscribeResult{SubscriptionID: s.id, LatestSeq: s.cursor.LatestSeq()}
 	c.succeed(func(b []byte) ([]byte, error) { return appendJSON(b, result) })
-	c.socket.pump(ctx, s)
+	s.cursor.OnChange(s.wake)
+	c.server.pumpers.add(s)
 }
 
-// pump writes what a subscription tells into the out-buffer. It cannot leave something out, so whatever ends it, but for
-// unsubscribe and the end of the hub, ends the socket, and the peer goes on from its cursor on another.
-func (k *socket) pump(ctx context.Context, s *subscription) {
-	defer func() {
-		if r := recover(); r != nil {
-			k.server.log.Error("a subscription panicked", "conversation", s.conversation, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
-			k.close(closeInternal, brokenSubscription)
-		}
-	}()
-	for {
-		if err := k.pumpOnce(ctx, s); err != nil {
-			k.pumpFailed(ctx, s, err)
-			return
-		}
+// subscribe makes a subscription, which nobody moves yet.
+func (k *socket) subscribe(ctx context.Context, p *hub.Principal, q *parley.SubscribeParams) (*subscription, error) {
+	if err := k.reserve(); err != nil {
+		return nil, err
 	}
-}
-
-// pumpOnce waits until there is something, and reads it only when the peer takes it: a peer that reads nothing costs one page,
-// however many subscriptions it has.
-func (k *socket) pumpOnce(ctx context.Context, s *subscription) error {
-	if err := s.cursor.Wait(ctx); err != nil {
-		return err
-	}
-	release, err := k.page(ctx)
+	release, err := k.server.rates.stream(p)
 	if err != nil {
-		return err
+		k.unreserve()
+		return nil, err
 	}
-	defer release()
-	items, err := s.cursor.Poll(ctx, pumpBatch) // not Next: nothing waits while it holds the slot
-	for i := range items {
-		k.notify(s.id, s.conversation, &items[i])
+	cursor, err := k.server.hub.Subscribe(ctx, p, q)
+	if err != nil {
+		k.unreserve()
+		release()
+		return nil, err
 	}
-	return err
-}
-
-// brokenSubscription is why a socket ends whose subscription cannot go on.
-const brokenSubscription = "a subscription cannot go on: subscribe again from its cursor"
-
-// pumpFailed ends the socket unless its end, or that of the subscription or the hub, is what err says.
-func (k *socket) pumpFailed(ctx context.Context, s *subscription, err error) {
-	switch {
-	case ctx.Err() != nil, errors.Is(err, errSocketEnded), k.server.draining(): // Shutdown closes the socket
-	case errors.Is(err, parley.ErrUnauthenticated) && s.cursor.Revoked():
-		k.checkRevoked()
-	case errors.Is(err, parley.ErrUnauthenticated):
-		k.close(wire.CloseUnauthenticated, parley.ToWire(err).Message)
-	default:
-		k.server.log.Error("a subscription failed", "conversation", s.conversation, "error", err)
-		k.close(closeInternal, brokenSubscription)
+	s := &subscription{socket: k, conversation: q.ConversationID, cursor: cursor, release: release, done: make(chan struct{})}
+	if err := k.stand(s, p); err != nil {
+		s.finish()
+		return nil, err
 	}
+	return s, nil
 }
 
 // notify adds one item to the out-buffer.
@@ -214,11 +149,22 @@ func unsubscribe(ctx context.Context, c *call) {
 		c.refuse(parley.Refuse(parley.ErrNotFound, "the socket has no such subscription", ""))
 		return
 	}
-	s.cancel()
+	s.end()
 	select {
 	case <-s.done:
 	case <-ctx.Done():
 		return
 	}
 	c.succeed(func(b []byte) ([]byte, error) { return appendJSON(b, parley.EmptyResult{}) })
+}
+
+// endSubscriptions ends all, and waits until they are over. There come no more.
+func (k *socket) endSubscriptions() {
+	k.mu.Lock()
+	all := slices.Collect(maps.Values(k.subscriptions))
+	k.mu.Unlock()
+	for _, s := range all {
+		s.end()
+		<-s.done
+	}
 }

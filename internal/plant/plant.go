@@ -25,6 +25,7 @@ const (
 	EarlyCursor     Bug = "early-cursor"     // a tail begins one event too early
 	LateListener    Bug = "late-listener"    // who waits looks first, and is to be woken only after that
 	FirstChange     Bug = "first-change"     // a wait does not end with the first change
+	LostWake        Bug = "lost-wake"        // a change while a subscription is about to rest does not wake it
 	EndlessOutbox   Bug = "endless-outbox"   // what a peer does not take is kept without bound
 	PatientWrites   Bug = "patient-writes"   // a peer that takes nothing is waited for
 	NoPings         Bug = "no-pings"         // silent peers are not asked whether they live

@@ -37,6 +37,7 @@ var rows = []row{
 	{bug: plant.EarlyCursor, pkg: "hub", run: "^TestSparsePages$", says: `"seq":1,.* after 1, next`, short: true},
 	{bug: plant.LateListener, pkg: "hub", run: "^TestWaitRaces$", says: `wait \d+.*(deadline exceeded|overslept)`},
 	{bug: plant.FirstChange, pkg: "hub", run: "^TestWaitRaces$", says: `has overslept`},
+	{bug: plant.LostWake, pkg: "rpc", run: "^TestPumpsMissNothing$", says: `told the last event \d times`},
 	{bug: plant.EndlessOutbox, pkg: "rpc", run: "^TestUnreadPagesAreBounded$", says: `MiB are held for a peer that reads nothing`},
 	{bug: plant.PatientWrites, pkg: "rpc", run: "^(TestSlowReader|TestDeafPeer)$", says: `the slow one should be gone`},
 	{bug: plant.NoPings, pkg: "rpc", run: "^TestDeadPeer$", says: `sockets after 30 s`},
