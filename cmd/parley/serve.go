@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"runtime"
-	"runtime/debug"
 
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
@@ -118,22 +116,4 @@ func verifierOf(ctx context.Context, c *config.Loaded) (hub.Verifier, error) {
 		return nil, nil
 	}
 	return oidc.New(ctx, oidc.Options{Issuer: c.OIDC.Issuer, Audience: c.OIDC.Audience, AgentClaim: c.OIDC.Claim, AllowAdmin: c.OIDC.AllowAdmin})
-}
-
-// hubGCPercent trades memory for time: a hub keeps little and throws much away, so collecting at twice the live heap, Go's default, is
-// done many times a second under load.
-const hubGCPercent = 400
-
-// syncProcs are processors beyond the machine's. The committer is nearly always inside a system call that waits for the disk, and Go takes the
-// processor away from such a goroutine late; with few processors the others stand idle meanwhile.
-const syncProcs = 2
-
-// tuneRuntime sets Go's runtime for a hub, but for what the user has set.
-func tuneRuntime() {
-	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetGCPercent(hubGCPercent)
-	}
-	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + syncProcs)
-	}
 }
