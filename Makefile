@@ -32,11 +32,11 @@ test: ## all tests, and a short form of the attacks on every promise
 	@{ $(ATTACK) -timeout 10m ./torture/... ; $(ATTACK) -timeout 5m -run '^TestWaitRaces$$' ./hub ; } 2>&1 | $(SUMMARY)
 
 torture: ## every promise attacked for about an hour, and every planted bug (as root for all of it); writes the figures into docs/guarantees.md
-	@{ $(ATTACK) -timeout 60m ./torture -duel.turns 3000 -duel.takeovers 60 -sessions.kills 50 ; \
+	@{ $(ATTACK) -parallel 1 -timeout 60m ./torture/network -cut.subscribers 200 -cut.seconds 60 -slow.fast 1000 -slow.stopped 50 -slow.trickle 50 -slow.pairs 5 -slow.window 10s -slow.within 20 \
+	    -halfopen.clients 100 -halfopen.within 30s -storm.clients 5000 -storm.within 20s ; \
+	  $(ATTACK) -timeout 60m ./torture -duel.turns 3000 -duel.takeovers 60 -sessions.kills 50 ; \
 	  $(ATTACK) -timeout 60m ./torture/power -power.kills 50 -power.cuts 10 -power.replies 10 ; \
 	  $(ATTACK) -timeout 90m ./torture/disk -disk.points 0 -disk.flips 1000 -disk.slow 10 -disk.rounds 20 ; \
-	  $(ATTACK) -timeout 60m ./torture/network -cut.subscribers 200 -cut.seconds 60 -slow.fast 1000 -slow.stopped 50 -slow.trickle 50 -slow.pairs 5 -slow.window 10s -slow.within 20 \
-	    -halfopen.clients 100 -halfopen.within 30s -storm.clients 5000 -storm.within 20s ; \
 	  $(ATTACK) -timeout 30m ./torture/simulation -simulation.seeds 1000 ; \
 	  $(ATTACK) -timeout 30m -run '^TestWaitRaces$$' ./hub -simulation.races 1000000 ; } 2>&1 | $(SUMMARY) -record docs/guarantees.md
 	$(MAKE) plants
