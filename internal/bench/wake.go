@@ -16,7 +16,7 @@ type WakeOptions struct {
 	// PerSecond is how many events go out in a second, on Drivers connections.
 	PerSecond int
 	Drivers   int
-	// Duration is how long events go out to conversations with waiters; those without, and a bare echo, get the same.
+	// Duration is how long events go out to conversations with waiters; those without, those beside which the waiters call, and a bare echo get the same.
 	Duration time.Duration
 }
 
@@ -46,13 +46,20 @@ type WakeReport struct {
 	// conversations without; its times are from when one was sent until its acknowledgement.
 	Wake   Rate `json:"wake"`
 	Append Rate `json:"append"`
-	// Echo is of bare echoes of frames of about the same length: what a call that waits costs the transport alone.
+	// Call is of events at the same pace to conversations without waiters, behind each of which as many waiters as an event wakes call waitForChange on their sockets,
+	// with an answer at once, while they go on waiting; its times are from when these calls were sent until the answer to one was read.
+	Call Rate `json:"call"`
+	// Echo is of bare echoes of frames of about the same length, on a few busy sockets: what the transport alone can do.
 	Echo Rate `json:"echo"`
 	// ExtraCPUus is what an event with waiters takes of the server's processors beyond one without, and PerWaiterCPUus that for each waiter: it is woken, answered, and calls
-	// again. BeyondEchoCPUus is what is left of it without the echo.
+	// again. PerCallCPUus is what a call takes that is answered at once: it is read, decoded, answered, and the answer written. BeyondCallCPUus is what waiting
+	// and being woken take beyond that.
 	ExtraCPUus      Spread `json:"extraCpuUs"`
 	PerWaiterCPUus  Spread `json:"perWaiterCpuUs"`
-	BeyondEchoCPUus Spread `json:"beyondEchoCpuUs"`
+	PerCallCPUus    Spread `json:"perCallCpuUs"`
+	BeyondCallCPUus Spread `json:"beyondCallCpuUs"`
+	// BeyondCallMeanCPUus is that over all of the run: it has its share of what is in a few pieces only, as the hub's collections of garbage are.
+	BeyondCallMeanCPUus float64 `json:"beyondCallMeanCpuUs"`
 	// KiBPerWaiter is resident memory of the hub for each waiter with its socket.
 	KiBPerWaiter float64 `json:"kibPerWaiter,omitempty"`
 	Machine
@@ -61,19 +68,23 @@ type WakeReport struct {
 // Wake runs the benchmark.
 func Wake(ctx context.Context, o WakeOptions, progress func(string)) (*WakeReport, error) {
 	if err := o.check(); err != nil {
-		return nil, err
+		return nil, &OptionsError{err}
 	}
 	r := &WakeReport{Waiters: o.Waiters, Conversations: o.Conversations, Each: o.Waiters / o.Conversations, Journal: o.journal()}
 	return r, o.set(ctx, &r.Machine, func(s *stage) error { return s.measureWake(ctx, &o, r, progress) })
 }
 
 func (s *stage) measureWake(ctx context.Context, o *WakeOptions, r *WakeReport, progress func(string)) error {
-	progress(fmt.Sprintf("making 2 x %d conversations, and %d waiters", o.Conversations, o.Waiters))
+	progress(fmt.Sprintf("making 3 x %d conversations, and %d waiters", o.Conversations, o.Waiters))
 	awaited, err := makeConversations(ctx, &s.hub, o.Conversations)
 	if err != nil {
 		return err
 	}
 	alone, err := makeConversations(ctx, &s.hub, o.Conversations)
+	if err != nil {
+		return err
+	}
+	beside, err := makeConversations(ctx, &s.hub, o.Conversations)
 	if err != nil {
 		return err
 	}
@@ -83,7 +94,7 @@ func (s *stage) measureWake(ctx context.Context, o *WakeOptions, r *WakeReport, 
 		return err
 	}
 	defer w.close()
-	drivers, err := dialAll(ctx, &s.hub, "", 2*o.Drivers)
+	drivers, err := dialAll(ctx, &s.hub, "", 3*o.Drivers)
 	if err != nil {
 		return err
 	}
@@ -93,11 +104,12 @@ func (s *stage) measureWake(ctx context.Context, o *WakeOptions, r *WakeReport, 
 		return err
 	}
 	defer echoes.Close()
-	progress(fmt.Sprintf("%d events a second for %s to conversations with %d waiters each, then to ones without, and echoes, in turns", o.PerSecond, o.Duration, r.Each))
+	progress(fmt.Sprintf("%d events a second for %s to conversations with %d waiters each, then to ones without, then the same beside %[3]d calls each, and echoes, in turns", o.PerSecond, o.Duration, r.Each))
 	pause := time.Duration(o.Drivers) * time.Second / time.Duration(o.PerSecond)
 	with := w.driven(drivers[:o.Drivers], pause)
-	without := alonely(s.hub, drivers[o.Drivers:], alone, pause)
-	rates, err := alternate(ctx, o.Duration, with.slice, without.slice, echoes.slice)
+	without := alonely(s.hub, drivers[o.Drivers:2*o.Drivers], alone, pause)
+	calls := w.called(drivers[2*o.Drivers:], beside, pause)
+	rates, err := alternate(ctx, o.Duration, with.slice, without.slice, calls.slice, echoes.slice)
 	if err != nil {
 		return errors.Join(err, w.failure())
 	}
@@ -106,14 +118,30 @@ func (s *stage) measureWake(ctx context.Context, o *WakeOptions, r *WakeReport, 
 	return nil
 }
 
+// fill takes what was measured in turns: events with waiters, events without, these with calls beside, and echoes.
 func (r *WakeReport) fill(rates [][]Rate) {
-	r.Wake, r.Append, r.Echo = Middle(rates[0]), Middle(rates[1]), Middle(rates[2])
-	var extra, each, beyond []float64
-	for i := range rates[0] {
-		e := rates[0][i].ServerCPUus - rates[1][i].ServerCPUus
+	wake, alone, call := rates[0], rates[1], rates[2]
+	r.Wake, r.Append, r.Call, r.Echo = Middle(wake), Middle(alone), Middle(call), Middle(rates[3])
+	var extra, waiter, called, beyond []float64
+	each := float64(r.Each)
+	for i := range wake {
+		e := wake[i].ServerCPUus - alone[i].ServerCPUus
 		extra = append(extra, e)
-		each = append(each, e/float64(r.Each))
-		beyond = append(beyond, e/float64(r.Each)-rates[2][i].ServerCPUus)
+		waiter = append(waiter, e/each)
+		called = append(called, (call[i].ServerCPUus-alone[i].ServerCPUus)/each)
+		beyond = append(beyond, (wake[i].ServerCPUus-call[i].ServerCPUus)/each)
 	}
-	r.ExtraCPUus, r.PerWaiterCPUus, r.BeyondEchoCPUus = SpreadOf(extra), SpreadOf(each), SpreadOf(beyond)
+	r.ExtraCPUus, r.PerWaiterCPUus, r.PerCallCPUus, r.BeyondCallCPUus = SpreadOf(extra), SpreadOf(waiter), SpreadOf(called), SpreadOf(beyond)
+	r.BeyondCallMeanCPUus = (meanCPU(wake) - meanCPU(call)) / each
+}
+
+// meanCPU is the server's CPU of one operation over all of some rates.
+func meanCPU(rates []Rate) float64 {
+	var us float64
+	ops := 0
+	for i := range rates {
+		us += rates[i].ServerCPUus * float64(rates[i].Ops)
+		ops += rates[i].Ops
+	}
+	return us / float64(max(1, ops))
 }
