@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -62,14 +63,25 @@ func (p *benchPlace) resolve(c *cobra.Command) error {
 	return nil
 }
 
-// benchDoes makes a command of a benchmark, which is shown as text or as it is.
+// benchDoes makes a command of a benchmark that runs in a place.
 func benchDoes[R any](a *app, c *cobra.Command, p *benchPlace, run func(context.Context) (R, error), show func(R)) *cobra.Command {
+	return benchShows(a, c, func(ctx context.Context) (r R, err error) {
+		if err := p.resolve(c); err != nil {
+			return r, err
+		}
+		return run(ctx)
+	}, show)
+}
+
+// benchShows makes a command of a benchmark, which is shown as text or as it is. Options that make no sense are wrong usage.
+func benchShows[R any](a *app, c *cobra.Command, run func(context.Context) (R, error), show func(R)) *cobra.Command {
 	c.Args = cobra.NoArgs
 	return a.does(c, func(ctx context.Context, _ []string) error {
-		if err := p.resolve(c); err != nil {
-			return err
-		}
 		r, err := run(ctx)
+		var options *bench.OptionsError
+		if errors.As(err, &options) {
+			return &usageError{err}
+		}
 		if err != nil {
 			return err
 		}

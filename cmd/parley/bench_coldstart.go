@@ -18,7 +18,6 @@ func (a *app) benchColdstartCommand() *cobra.Command {
 Each start is timed from exec until the hub takes calls, and until the first append is durable and acknowledged. The kill comes shortly before the journal would bring its index up
 to date. Files are in the page cache. 5,000,000 events take about 5 GB of disk and some time: with --dir the log stays there for the next run, and grows by what is appended before
 each kill.`,
-		Args: cobra.NoArgs,
 	}
 	f := c.Flags()
 	f.IntVar(&o.Events, "events", 5_000_000, "events that the log has at least")
@@ -28,17 +27,9 @@ each kill.`,
 	f.IntVar(&o.Unindexed, "unindexed", bench.MaxUnindexed, "new events at the kill, if the journal does not index them before")
 	f.DurationVar(&o.Settle, "settle", 2*time.Second, "how long memory must stand still before it is read")
 	f.StringVar(&o.Keep, "dir", "", "where the log is made and left (default: it is made anew, and thrown away)")
-	return a.does(c, func(ctx context.Context, _ []string) error {
-		r, err := bench.Coldstart(ctx, o, a.err.line)
-		if err != nil {
-			return err
-		}
-		if a.format == formatJSON {
-			return a.out.json(r)
-		}
-		a.showColdstart(r)
-		return nil
-	})
+	return benchShows(a, c, func(ctx context.Context) (*bench.ColdstartReport, error) {
+		return bench.Coldstart(ctx, o, a.err.line)
+	}, a.showColdstart)
 }
 
 func (a *app) showColdstart(r *bench.ColdstartReport) {

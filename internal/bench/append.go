@@ -83,7 +83,7 @@ type AppendRow struct {
 func Append(ctx context.Context, o AppendOptions, progress func(string)) (*AppendReport, error) {
 	loads, err := o.loads()
 	if err != nil {
-		return nil, err
+		return nil, &OptionsError{err}
 	}
 	r := &AppendReport{Size: o.Size, Conversations: o.Conversations, Journal: o.journal()}
 	return r, o.set(ctx, &r.Machine, func(s *stage) error {

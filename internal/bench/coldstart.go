@@ -93,7 +93,7 @@ type cold struct {
 // Coldstart runs the benchmark. The log is made by appends over sockets, so that it is as a hub makes it.
 func Coldstart(ctx context.Context, o ColdstartOptions, progress func(string)) (r *ColdstartReport, err error) {
 	if err := o.check(); err != nil {
-		return nil, err
+		return nil, &OptionsError{err}
 	}
 	c := &cold{options: &o, dir: o.Keep, report: &ColdstartReport{}, progress: progress}
 	if c.dir == "" {

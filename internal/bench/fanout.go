@@ -87,7 +87,7 @@ type FanoutRow struct {
 // Fanout runs the benchmark: one conversation with many subscribers, each on a socket of its own.
 func Fanout(ctx context.Context, o FanoutOptions, progress func(string)) (*FanoutReport, error) {
 	if err := o.check(); err != nil {
-		return nil, err
+		return nil, &OptionsError{err}
 	}
 	r := &FanoutReport{Size: o.Size, Journal: o.journal()}
 	return r, o.set(ctx, &r.Machine, func(s *stage) error {

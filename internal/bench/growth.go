@@ -67,7 +67,7 @@ type GrowthRow struct {
 // Growth runs the benchmark: how appending changes while the log grows. The log is filled as it is measured, by appends over sockets.
 func Growth(ctx context.Context, o GrowthOptions, progress func(string)) (*GrowthReport, error) {
 	if err := o.check(); err != nil {
-		return nil, err
+		return nil, &OptionsError{err}
 	}
 	r := &GrowthReport{Conns: o.Conns, InFlight: o.InFlight, Size: o.Size, Conversations: o.Conversations, Journal: o.journal()}
 	return r, o.set(ctx, &r.Machine, func(s *stage) error {

@@ -58,7 +58,7 @@ type IdleReport struct {
 // Idle runs the benchmark: what a socket costs that is authenticated and subscribed, and on which nothing happens.
 func Idle(ctx context.Context, o IdleOptions, progress func(string)) (*IdleReport, error) {
 	if err := o.check(); err != nil {
-		return nil, err
+		return nil, &OptionsError{err}
 	}
 	r := &IdleReport{Sockets: o.Sockets, Conversations: o.Conversations, Journal: o.journal(), GOGC: o.GOGC}
 	place := o.Place

@@ -61,7 +61,7 @@ type ReplayRow struct {
 // ReplayRun runs the benchmark: one client reads a whole conversation.
 func ReplayRun(ctx context.Context, o ReplayRunOptions, progress func(string)) (*ReplayReport, error) {
 	if err := o.check(); err != nil {
-		return nil, err
+		return nil, &OptionsError{err}
 	}
 	r := &ReplayReport{Events: o.Events, Size: o.Size, Journal: o.journal()}
 	return r, o.set(ctx, &r.Machine, func(s *stage) error {

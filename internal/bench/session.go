@@ -67,7 +67,7 @@ const sessionAgent = "nothing"
 // the runner, as parley run starts one, are a process each. progress is told what is being done.
 func Session(ctx context.Context, o SessionOptions, progress func(string)) (report *SessionReport, err error) {
 	if err := o.check(); err != nil {
-		return nil, err
+		return nil, &OptionsError{err}
 	}
 	nothing, err := exec.LookPath("true")
 	if err != nil {

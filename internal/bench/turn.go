@@ -57,7 +57,7 @@ type TurnRate struct {
 // reply, durable too. progress is told what is being done.
 func Turn(ctx context.Context, o TurnOptions, progress func(string)) (report *TurnReport, err error) {
 	if err := o.check(); err != nil {
-		return nil, err
+		return nil, &OptionsError{err}
 	}
 	dir, err := os.MkdirTemp(o.Dir, "parley-bench-")
 	if err != nil {
