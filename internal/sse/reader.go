@@ -21,7 +21,8 @@ type Reader struct {
 	cr    bool // the last line ended with a carriage return: a line feed that follows belongs to it
 	line  []byte
 
-	id, name string
+	id, name string // id is that of the message to come
+	last     string // id of the last message that was whole
 	data     []byte
 	some     bool // data has a line, perhaps an empty one
 	retry    time.Duration
@@ -47,6 +48,7 @@ func (r *Reader) Next() (Message, error) {
 			}
 			continue
 		}
+		r.last = r.id
 		if r.some {
 			return Message{ID: r.id, Name: r.name, Data: r.data}, nil
 		}
@@ -54,8 +56,9 @@ func (r *Reader) Next() (Message, error) {
 	}
 }
 
-// LastID is the last id that the stream named: what Last-Event-ID is to be when one comes back.
-func (r *Reader) LastID() string { return r.id }
+// LastID is the id as of the last message that was whole, with data or without: what Last-Event-ID is to be when one comes back. That of a message which was
+// cut off is not taken.
+func (r *Reader) LastID() string { return r.last }
 
 // Retry is how long the stream asks to wait before one comes back; 0 when it has not said.
 func (r *Reader) Retry() time.Duration { return r.retry }
