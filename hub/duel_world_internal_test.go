@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/parleyhub/parley"
@@ -180,7 +181,8 @@ func (d *duel) open(i int) {
 	d.mu.Unlock()
 }
 
-// crash ends a hub as kill -9 would: what it had not answered it never answers.
+// crash ends a hub as kill -9 would: what it had not answered it never answers. Its goroutines are waited for. Close would wait for every call before them, and some of those
+// never come back now; so here all that is under way comes to where it waits first, and begins none afterwards.
 func (d *duel) crash(i int) {
 	d.mu.Lock()
 	n := d.nodes[i]
@@ -190,6 +192,7 @@ func (d *duel) crash(i int) {
 	close(n.dead)
 	n.link.end()
 	n.hub.Drain()
+	synctest.Wait()
 	n.hub.cancel()
 	n.hub.wg.Wait()
 }
