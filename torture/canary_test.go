@@ -236,7 +236,10 @@ func (c *canaries) cliWith(token string, args ...string) {
 	c.n++
 	cmd := exec.Command(string(program), args...)
 	cmd.Env = append(os.Environ(), "PARLEY_URL="+c.hub.URL, "PARLEY_TOKEN="+token)
-	out, _ := cmd.CombinedOutput() // it may be refused
+	var printed bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &printed, &printed
+	_ = hubproc.Run(cmd) // it may be refused
+	out := printed.Bytes()
 	if len(out) == 0 {
 		c.t.Errorf("parley %s printed nothing", strings.Join(args, " "))
 	}

@@ -85,7 +85,7 @@ func (c *chaos) start(r *replica) {
 	r.cmd.Env = append(os.Environ(), envReplica+"="+r.id, envRecords+"="+file, envURL+"="+c.hub.URL, envToken+"="+c.token)
 	r.out.Reset()
 	r.cmd.Stdout, r.cmd.Stderr = &r.out, &r.out
-	if err := r.cmd.Start(); err != nil {
+	if err := hubproc.Start(r.cmd); err != nil {
 		c.t.Fatal(err)
 	}
 }

@@ -29,7 +29,7 @@ func createSeats(t *testing.T, h *hubproc.Hub) ([]string, []*writer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.stream.Close()
+	defer c.Close()
 	var ids []string
 	var ws []*writer
 	for i := range conversations {
@@ -44,7 +44,7 @@ func createSeats(t *testing.T, h *hubproc.Hub) ([]string, []*writer) {
 			ws = append(ws, w)
 		}
 		var snap parley.Snapshot
-		if err := c.call(parley.MethodCreateConversation, p, &snap); err != nil {
+		if err := c.Call(parley.MethodCreateConversation, p, &snap); err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, p.ConversationID)

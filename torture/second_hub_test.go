@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/torture/hubproc"
 	"github.com/parleyhub/parley/torture/promise"
 )
 
@@ -24,7 +25,7 @@ func TestSecondHub(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.stream.Close()
+	defer c.Close()
 	refused := make(chan string, secondHubs)
 	begun := time.Now()
 	for range secondHubs {
@@ -60,7 +61,7 @@ func secondHub(ctx context.Context, dir string) string {
 	var stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, string(program), "serve", "--dev", "--listen", "127.0.0.1:0", "--data", dir)
 	cmd.Stderr = &stderr
-	if err := cmd.Run(); err == nil || ctx.Err() != nil {
+	if err := hubproc.Run(cmd); err == nil || ctx.Err() != nil {
 		return "a second hub on the same directory has not been refused: " + stderr.String()
 	}
 	if !strings.Contains(stderr.String(), "in use") {
@@ -70,9 +71,9 @@ func secondHub(ctx context.Context, dir string) string {
 }
 
 // sayOne appends one message.
-func sayOne(c *caller, w *writer) error {
+func sayOne(c *hubproc.Caller[struct{}], w *writer) error {
 	var r parley.SendResult
-	err := c.call(parley.MethodSendMessage, parley.SendMessageParams{
+	err := c.Call(parley.MethodSendMessage, parley.SendMessageParams{
 		ConversationID: w.conversation, Payload: []byte(`{"text":"here"}`), Finality: parley.FinalityTurn, ClientRequestID: w.key(len(w.acked)),
 	}, &r)
 	w.acked = append(w.acked, r.Seq)

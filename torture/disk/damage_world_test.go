@@ -38,8 +38,8 @@ func talk(t *testing.T, h *hubproc.Hub, i int) {
 	t.Helper()
 	id := fmt.Sprint("talk-", i)
 	person, bot := mustDialAs(t, h, "person"), mustDialAs(t, h, "bot")
-	defer person.stream.Close()
-	defer bot.stream.Close()
+	defer person.Close()
+	defer bot.Close()
 	person.must(t, parley.MethodCreateConversation, parley.CreateConversationParams{
 		ConversationID: id, Title: "talk", Policy: &parley.Policy{Kind: parley.PolicyRoundRobin},
 		Participants: []parley.Participant{{ID: "person", Kind: parley.KindHuman}, {ID: "bot", Kind: parley.KindAgent}},

@@ -131,7 +131,7 @@ func (f *fullDisk) look() {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	defer c.stream.Close()
+	defer c.Close()
 	var ws []*writer
 	for _, w := range f.ws {
 		ws = append(ws, w.writer)
@@ -187,7 +187,7 @@ func (w *filler) fill(h *hubproc.Hub, n int) error {
 	if err != nil {
 		return err
 	}
-	defer c.stream.Close()
+	defer c.Close()
 	for range n {
 		if a := w.plan(); w.do(c, a) != acked {
 			return fmt.Errorf("with room: %s: %w", a.key, a.err)
@@ -202,7 +202,7 @@ func (w *filler) refusals(h *hubproc.Hub) error {
 	if err != nil {
 		return err
 	}
-	defer c.stream.Close()
+	defer c.Close()
 	refusals, files := 0, 0
 	for range fullTries {
 		a := w.plan()
@@ -232,7 +232,7 @@ func (w *filler) again(h *hubproc.Hub) error {
 	if err != nil {
 		return err
 	}
-	defer c.stream.Close()
+	defer c.Close()
 	for _, a := range w.appends {
 		if a.outcome != refused {
 			continue

@@ -137,7 +137,7 @@ func (j *judge) retry(h *hubproc.Hub, w *writer, l *log) {
 	if err != nil {
 		j.t.Fatal(err)
 	}
-	defer c.stream.Close()
+	defer c.Close()
 	for _, a := range w.appends {
 		if a.outcome == unsent {
 			continue
@@ -161,7 +161,7 @@ func (j *judge) files(c *caller, w *writer, l *log) {
 			continue
 		}
 		var r parley.GetAttachmentResult
-		err := c.call(parley.MethodGetAttachment, parley.GetAttachmentParams{ConversationID: w.conversation, SHA256: a.name()}, &r)
+		err := c.Call(parley.MethodGetAttachment, parley.GetAttachmentParams{ConversationID: w.conversation, SHA256: a.name()}, &r)
 		if err != nil || string(r.Data) != string(a.file) {
 			j.wrong("the file %s is in the log and reads as %d bytes, %v", a.key, len(r.Data), err)
 		}
@@ -175,7 +175,7 @@ func (j *judge) all(h *hubproc.Hub, ws []*writer, told []shown) {
 	if err != nil {
 		j.t.Fatal(err)
 	}
-	defer c.stream.Close()
+	defer c.Close()
 	logs := make(map[string]*log)
 	for _, id := range conversations {
 		logs[id] = j.read(c, id, ws)

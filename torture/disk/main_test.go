@@ -43,7 +43,7 @@ func prepare(t *testing.T, writers ...string) string {
 func create(t *testing.T, h *hubproc.Hub, writers ...string) {
 	t.Helper()
 	c := mustDial(t, h)
-	defer c.stream.Close()
+	defer c.Close()
 	for _, id := range conversations {
 		p := parley.CreateConversationParams{
 			ConversationID: id, Policy: &parley.Policy{Kind: parley.PolicyOpen},

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley/torture/faultfs"
+	"github.com/parleyhub/parley/torture/hubproc"
 	"github.com/parleyhub/parley/torture/promise"
 )
 
@@ -24,7 +25,7 @@ func TestDirectoryOfFile(t *testing.T) {
 	w := newWriter("a", conversations[0], 20)
 	w.appends = slices.DeleteFunc(w.appends, func(a *utterance) bool { return a.file == nil })
 	c := mustDialAs(t, h, w.id)
-	defer func() { c.stream.Close() }()
+	defer func() { c.Close() }()
 	violations := 0
 	again := func(a *utterance) {
 		t.Helper()
@@ -59,11 +60,11 @@ func TestDirectoryOfFile(t *testing.T) {
 	m.Heal() // who waits for a file system is not dead before its answer
 	h.Kill(t)
 	<-done
-	if !errors.Is(second.err, errGone) {
+	if !errors.Is(second.err, hubproc.ErrGone) {
 		t.Fatalf("%s, whose hub was killed: %v", second.key, second.err)
 	}
 	h = program.Start(t, filepath.Join(m.Dir, "data"))
-	c.stream.Close()
+	c.Close()
 	c = mustDialAs(t, h, w.id)
 	again(second)
 	promise.ID(1).Kept(t, promise.Tried{Faults: 2, Operations: 2, Violations: violations})

@@ -43,14 +43,14 @@ func TestNothingBeforeSync(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer author.stream.Close()
+	defer author.Close()
 	for n := range heldAppends {
 		r.committed = int64(len(r.caller.tail(t, conversations[0], 0)))
 		hold := m.Hold(t)
 		answered := make(chan error, 1)
 		var result parley.SendResult
 		go func() {
-			answered <- author.call(parley.MethodSendMessage, parley.SendMessageParams{
+			answered <- author.Call(parley.MethodSendMessage, parley.SendMessageParams{
 				ConversationID: conversations[0], Finality: parley.FinalityTurn, ClientRequestID: fmt.Sprint("held-", n),
 				Payload: json.RawMessage(fmt.Sprintf(`{"text":"held %d"}`, n)),
 			}, &result)
@@ -68,8 +68,8 @@ func TestNothingBeforeSync(t *testing.T) {
 			t.Fatalf("after the sync: %+v, expected %d", w, result.Seq)
 		}
 	}
-	author.stream.Close()
-	r.caller.stream.Close()
+	author.Close()
+	r.caller.Close()
 	h.Stop(t)
 	t.Logf("%d looks while %d appends were held at their syncs", r.looks, heldAppends)
 	promise.ID(1).Kept(t, promise.Tried{Faults: heldAppends, Operations: r.looks, Violations: r.violations})
@@ -217,7 +217,7 @@ func stopInTheMiddle(t *testing.T, h *hubproc.Hub, ws []*writer) (reads int64) {
 		}
 		break
 	}
-	reader.stream.Close()
+	reader.Close()
 	h.Terminate(t)
 	if code := h.Ended(t, endTimeout); code != 0 {
 		t.Errorf("after SIGTERM the hub has ended with code %d, expected 0\n%s", code, h.Stderr())

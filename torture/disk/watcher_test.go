@@ -27,7 +27,7 @@ func watch(t *testing.T, h *hubproc.Hub) *watcher {
 	w := &watcher{caller: c, ended: make(chan error, 1)}
 	go func() {
 		for {
-			if _, err := c.next(); err != nil {
+			if err := c.next(); err != nil {
 				w.ended <- err
 				return
 			}
@@ -38,7 +38,7 @@ func watch(t *testing.T, h *hubproc.Hub) *watcher {
 
 // told ends the watcher and gives what it was told.
 func (w *watcher) told() []shown {
-	w.caller.stream.Close()
+	w.caller.Close()
 	<-w.ended
 	return w.caller.shown
 }

@@ -79,7 +79,7 @@ func (a *utterance) name() string {
 func (w *writer) send(c *caller, a *utterance) (seq int64, duplicate bool, err error) {
 	if a.file != nil {
 		var r parley.PutAttachmentResult
-		err = c.call(parley.MethodPutAttachment, parley.PutAttachmentParams{ConversationID: w.conversation, Data: a.file, Name: a.key}, &r)
+		err = c.Call(parley.MethodPutAttachment, parley.PutAttachmentParams{ConversationID: w.conversation, Data: a.file, Name: a.key}, &r)
 		return r.Seq, r.Duplicate, err
 	}
 	payload, err := json.Marshal(parley.Message{Text: a.text})
@@ -87,7 +87,7 @@ func (w *writer) send(c *caller, a *utterance) (seq int64, duplicate bool, err e
 		return 0, false, err
 	}
 	var r parley.SendResult
-	err = c.call(parley.MethodSendMessage, parley.SendMessageParams{
+	err = c.Call(parley.MethodSendMessage, parley.SendMessageParams{
 		ConversationID: w.conversation, Payload: payload, Finality: parley.FinalityTurn, ClientRequestID: a.key,
 	}, &r)
 	return r.Seq, r.Duplicate, err
@@ -99,7 +99,7 @@ func (w *writer) do(c *caller, a *utterance) outcome {
 	switch {
 	case a.err == nil:
 		a.outcome = acked
-	case errors.Is(a.err, errGone), errors.Is(a.err, parley.ErrOutcomeUnknown):
+	case errors.Is(a.err, hubproc.ErrGone), errors.Is(a.err, parley.ErrOutcomeUnknown):
 		a.outcome = unknown
 	default:
 		a.outcome = refused
@@ -112,12 +112,12 @@ func (w *writer) do(c *caller, a *utterance) outcome {
 func (w *writer) work(h *hubproc.Hub, failed *atomic.Bool, next func(do func()) bool) error {
 	c, err := dial(h, w.id)
 	if err != nil {
-		if errors.Is(err, parley.ErrUnavailable) || errors.Is(err, errGone) {
+		if errors.Is(err, parley.ErrUnavailable) || errors.Is(err, hubproc.ErrGone) {
 			return nil // ended before this writer came
 		}
 		return err
 	}
-	defer c.stream.Close()
+	defer c.Close()
 	for _, a := range w.appends {
 		var late bool
 		if !next(func() { late = failed.Load(); w.do(c, a) }) {
@@ -129,7 +129,7 @@ func (w *writer) work(h *hubproc.Hub, failed *atomic.Bool, next func(do func()) 
 		if a.outcome == unknown {
 			failed.Store(true)
 		}
-		if errors.Is(a.err, errGone) {
+		if errors.Is(a.err, hubproc.ErrGone) {
 			return nil
 		}
 	}

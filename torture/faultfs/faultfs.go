@@ -44,6 +44,7 @@ type FS struct {
 // Mount shows the directory under in a directory of its own until the end of the test.
 func Mount(t testing.TB, under string) *FS {
 	t.Helper()
+	forgetOnce()
 	f := &FS{Dir: t.TempDir(), Under: under}
 	var st syscall.Stat_t
 	if err := syscall.Stat(under, &st); err != nil {
@@ -52,7 +53,7 @@ func Mount(t testing.TB, under string) *FS {
 	data := &fs.LoopbackRoot{Path: under, Dev: st.Dev}
 	root := &node{LoopbackNode: &fs.LoopbackNode{RootData: data}, fs: f}
 	data.RootNode = root
-	o := &fs.Options{MountOptions: fuse.MountOptions{DirectMountStrict: true, FsName: "faultfs", Name: "faultfs"}}
+	o := &fs.Options{MountOptions: fuse.MountOptions{DirectMountStrict: true, FsName: sourceOf(os.Getpid()), Name: "faultfs"}}
 	server, err := fs.Mount(f.Dir, root, o)
 	if err != nil {
 		t.Fatal(err)

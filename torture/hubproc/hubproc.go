@@ -49,10 +49,18 @@ func (p Program) Run(t testing.TB, args ...string) string {
 	var out, errs bytes.Buffer
 	cmd := exec.Command(string(p), args...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil {
+	if err := Run(cmd); err != nil {
 		t.Fatalf("parley %s: %v\n%s", strings.Join(args, " "), err, errs.Bytes())
 	}
 	return out.String()
+}
+
+// Run is Start, and waits for the end.
+func Run(cmd *exec.Cmd) error {
+	if err := Start(cmd); err != nil {
+		return err
+	}
+	return cmd.Wait()
 }
 
 // Hub is a running hub. It is killed at the end of the test if it still runs.
@@ -80,7 +88,7 @@ func (p Program) Serve(t testing.TB, env []string, args ...string) *Hub {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.cmd.Start(); err != nil {
+	if err := Start(h.cmd); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -25,7 +25,7 @@ func (p Program) Runner(t testing.TB, h *Hub, token string, args ...string) *Run
 	r := &Runner{cmd: exec.Command(string(p), append([]string{"run"}, args...)...)}
 	r.cmd.Env = append(os.Environ(), "PARLEY_URL="+h.URL, "PARLEY_TOKEN="+token)
 	r.cmd.Stdout, r.cmd.Stderr = &r.out, &r.out
-	if err := r.cmd.Start(); err != nil {
+	if err := Start(r.cmd); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

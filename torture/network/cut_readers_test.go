@@ -78,10 +78,10 @@ func overConnections(ctx context.Context, r *reader, f func(p *peer) error) erro
 	for ctx.Err() == nil {
 		p, err := dial(r.url(), "reader", nil)
 		if err == nil {
-			stop := context.AfterFunc(ctx, p.close)
+			stop := context.AfterFunc(ctx, p.Close)
 			err = f(p)
 			stop()
-			p.close()
+			p.Close()
 		}
 		if !passes(err) {
 			return err
@@ -127,7 +127,7 @@ func readByWaiting(ctx context.Context, r *reader) error {
 func (r *reader) waitAndRead(p *peer) error {
 	since := r.history.last()
 	var woken parley.WaitForChangeResult
-	err := p.call(parley.MethodWaitForChange, parley.WaitForChangeParams{ConversationID: r.conversation, SinceSeq: since, TimeoutMs: parley.MaxWaitMs}, &woken)
+	err := p.Call(parley.MethodWaitForChange, parley.WaitForChangeParams{ConversationID: r.conversation, SinceSeq: since, TimeoutMs: parley.MaxWaitMs}, &woken)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (r *reader) waitAndRead(p *peer) error {
 	r.waits.Add(1)
 	for r.history.last() < woken.LatestSeq {
 		var page parley.TailResult
-		if err := p.call(parley.MethodTail, parley.TailParams{ConversationID: r.conversation, SinceSeq: r.history.last()}, &page); err != nil {
+		if err := p.Call(parley.MethodTail, parley.TailParams{ConversationID: r.conversation, SinceSeq: r.history.last()}, &page); err != nil {
 			return err
 		}
 		if len(page.Events) == 0 {

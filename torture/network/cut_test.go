@@ -220,7 +220,7 @@ func (rs *readers) loneWords(t *testing.T, url string, ids []string) (words int)
 		rs.catchUp(t, said)
 	}
 	for _, p := range peers {
-		p.close()
+		p.Close()
 	}
 	return words
 }

@@ -121,7 +121,7 @@ func farWaiter(c *farConfig) error {
 	if err != nil {
 		return err
 	}
-	err = p.ask(parley.MethodWaitForChange, parley.WaitForChangeParams{ConversationID: deadQuiet, SinceSeq: 1, TimeoutMs: parley.MaxWaitMs})
+	err = p.Ask(parley.MethodWaitForChange, parley.WaitForChangeParams{ConversationID: deadQuiet, SinceSeq: 1, TimeoutMs: parley.MaxWaitMs})
 	go drain(p)
 	return err
 }
@@ -183,7 +183,7 @@ func farExecutor(c *farConfig) error {
 
 // takeTurn registers an executor and claims the first turn that it is offered.
 func takeTurn(p *peer, id string) error {
-	err := p.call(parley.MethodRegisterExecutor, parley.RegisterExecutorParams{
+	err := p.Call(parley.MethodRegisterExecutor, parley.RegisterExecutorParams{
 		ExecutorID: id, Agents: []string{deadAgent}, Mode: parley.ModePush, Capacity: 1, GraceMs: deadGraceMs,
 	}, nil)
 	if err != nil {
@@ -195,7 +195,7 @@ func takeTurn(p *peer, id string) error {
 			return err
 		}
 		if n.Method == parley.NotifyRequestTurn {
-			return p.call(parley.MethodClaimTurn, parley.ClaimTurnParams{ConversationID: deadTurns, ClaimID: n.Params.ClaimID}, nil)
+			return p.Call(parley.MethodClaimTurn, parley.ClaimTurnParams{ConversationID: deadTurns, ClaimID: n.Params.ClaimID}, nil)
 		}
 	}
 }

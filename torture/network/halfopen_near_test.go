@@ -81,7 +81,7 @@ func prepare(c *neighbourConfig) error {
 	if err != nil {
 		return err
 	}
-	defer p.close()
+	defer p.Close()
 	asker := parley.Participant{ID: deadAsker, Kind: parley.KindHuman}
 	for _, q := range []parley.CreateConversationParams{
 		{ConversationID: deadQuiet, Participants: []parley.Participant{asker}},
@@ -94,11 +94,11 @@ func prepare(c *neighbourConfig) error {
 			Limits: &parley.Limits{TurnTimeoutMs: deadTurnMs},
 		},
 	} {
-		if err := p.call(parley.MethodCreateConversation, q, nil); err != nil {
+		if err := p.Call(parley.MethodCreateConversation, q, nil); err != nil {
 			return fmt.Errorf("%s: %w", q.ConversationID, err)
 		}
 	}
-	return p.call(parley.MethodSendMessage, parley.SendMessageParams{
+	return p.Call(parley.MethodSendMessage, parley.SendMessageParams{
 		ConversationID: deadTurns, Payload: json.RawMessage(`{"text":"Is it approved?"}`), Finality: parley.FinalityTurn,
 	}, nil)
 }
@@ -114,5 +114,5 @@ func neighbourExecutor(c *neighbourConfig, took *atomic.Bool) error {
 	}
 	took.Store(true)
 	drain(p)
-	return p.ended
+	return p.Ended
 }

@@ -131,7 +131,8 @@ func newLink(t *testing.T) *link {
 		}
 		promise.Left(t, "needs the program ip: network namespaces", 12)
 	}
-	l := &link{near: fmt.Sprintf("parley-near-%d", os.Getpid()), far: fmt.Sprintf("parley-far-%d", os.Getpid())}
+	forgetNamespaces(t)
+	l := &link{near: namespaceOf("near", os.Getpid()), far: namespaceOf("far", os.Getpid())}
 	if out, err := exec.Command("ip", "netns", "add", l.near).CombinedOutput(); err != nil {
 		promise.Left(t, fmt.Sprintf("needs network namespaces: %v: %.200s", err, out), 12)
 	}

@@ -89,11 +89,11 @@ func readLog(url, conversation string) (*record, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer p.close()
+	defer p.Close()
 	l, h := &record{conversation: conversation}, newHistory(conversation)
 	for {
 		var page parley.TailResult
-		if err := p.call(parley.MethodTail, parley.TailParams{ConversationID: conversation, SinceSeq: h.last(), Limit: parley.MaxPage}, &page); err != nil {
+		if err := p.Call(parley.MethodTail, parley.TailParams{ConversationID: conversation, SinceSeq: h.last(), Limit: parley.MaxPage}, &page); err != nil {
 			return nil, err
 		}
 		for _, e := range page.Events {
@@ -108,7 +108,7 @@ func readLog(url, conversation string) (*record, error) {
 		return nil, fmt.Errorf("%s: the log itself has %v", conversation, h.wrong)
 	}
 	var snap parley.Snapshot
-	if err := p.call(parley.MethodGetConversation, parley.GetConversationParams{ConversationID: conversation, SinceSeq: h.last()}, &snap); err != nil {
+	if err := p.Call(parley.MethodGetConversation, parley.GetConversationParams{ConversationID: conversation, SinceSeq: h.last()}, &snap); err != nil {
 		return nil, err
 	}
 	if want := l.hashes[len(l.hashes)-1]; snap.LatestSeq == l.last() && snap.HeadHash != want {

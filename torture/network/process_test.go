@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/parleyhub/parley/torture/hubproc"
 )
 
 // process is this program in a role.
@@ -45,7 +47,7 @@ func spawn(t *testing.T, role string, config any, before ...string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.cmd.Start(); err != nil {
+	if err := hubproc.Start(p.cmd); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan struct{})

@@ -64,7 +64,7 @@ func (w *slowWorld) compareFast(l *record) (delivered int) {
 		}
 	}
 	for _, f := range w.fast {
-		f.peer.close()
+		f.peer.Close()
 	}
 	w.wg.Wait()
 	for i, f := range w.fast {

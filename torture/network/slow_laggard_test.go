@@ -14,6 +14,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/wire"
+	"github.com/parleyhub/parley/torture/hubproc"
 )
 
 // laggardConfig is what a process of bad subscribers is told. It says how many are ready, waits for a laggardGoal, and says a laggardFate of each.
@@ -98,7 +99,7 @@ func (l *laggard) begin(url string, trickle bool) error {
 		caughtUp = n.Method == parley.NotifyCaughtUp
 	}
 	l.trickle.Store(trickle)
-	if err := l.peer.ask(parley.MethodSubscribe, parley.SubscribeParams{ConversationID: slowBacklog}); err != nil {
+	if err := l.peer.Ask(parley.MethodSubscribe, parley.SubscribeParams{ConversationID: slowBacklog}); err != nil {
 		return err
 	}
 	if trickle {
@@ -134,13 +135,13 @@ func (l *laggard) recover(url string, goals map[string]int64) (f laggardFate) {
 	} else {
 		err = l.read()
 	}
-	f.Dropped, f.CloseCode, f.Then = errors.Is(err, errGone), wire.CloseCode(l.peer.ended), l.seen()
-	l.peer.close()
+	f.Dropped, f.CloseCode, f.Then = errors.Is(err, hubproc.ErrGone), wire.CloseCode(l.peer.Ended), l.seen()
+	l.peer.Close()
 	if err := l.connect(url, nil, slowLive, slowBacklog); err != nil {
 		f.Failed = err.Error()
 		return f
 	}
-	defer l.peer.close()
+	defer l.peer.Close()
 	for l.histories[slowLive].last() < goals[slowLive] || l.histories[slowBacklog].last() < goals[slowBacklog] {
 		n, err := l.peer.next()
 		if err == nil {
@@ -172,7 +173,7 @@ func (l *laggard) read() error {
 	}
 }
 
-func (l *laggard) take(n note) error {
+func (l *laggard) take(n *note) error {
 	if n.Method != parley.NotifyEvent {
 		return nil
 	}

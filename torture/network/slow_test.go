@@ -111,7 +111,7 @@ func newSlowWorld(t *testing.T, h *hubproc.Hub) *slowWorld {
 	}
 	t.Cleanup(func() {
 		for _, f := range w.fast {
-			f.peer.close()
+			f.peer.Close()
 		}
 		w.wg.Wait()
 	})
@@ -257,8 +257,8 @@ func lastWords(t *testing.T, url string, ids []string, newcomer string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = p.call("addParticipant", map[string]any{"conversationId": id, "participant": map[string]any{"id": newcomer, "kind": "human"}}, nil)
-		p.close()
+		err = p.Call("addParticipant", map[string]any{"conversationId": id, "participant": map[string]any{"id": newcomer, "kind": "human"}}, nil)
+		p.Close()
 		if err != nil {
 			t.Fatal(err)
 		}

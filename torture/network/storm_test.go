@@ -126,13 +126,13 @@ func callUp(t *testing.T, url string, ids []string, round int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.close()
+	defer p.Close()
 	for _, id := range ids {
 		payload, err := json.Marshal(parley.Message{Text: cry(round)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = p.call(parley.MethodSendMessage, parley.SendMessageParams{ConversationID: id, Payload: payload, Finality: parley.FinalityTurn, ClientRequestID: fmt.Sprintf("%s-%d", crier, round-1)}, nil)
+		err = p.Call(parley.MethodSendMessage, parley.SendMessageParams{ConversationID: id, Payload: payload, Finality: parley.FinalityTurn, ClientRequestID: fmt.Sprintf("%s-%d", crier, round-1)}, nil)
 		if err != nil {
 			t.Fatalf("%s, round %d: %v", id, round, err)
 		}
@@ -222,32 +222,32 @@ func witness(url, room string, ready func()) error {
 	if err != nil {
 		return err
 	}
-	defer p.close()
-	late := time.AfterFunc(stormBack, p.close)
+	defer p.Close()
+	late := time.AfterFunc(stormBack, p.Close)
 	defer late.Stop()
 	var snap parley.Snapshot
-	if err := p.call(parley.MethodGetConversation, parley.GetConversationParams{ConversationID: room, Limit: 1}, &snap); err != nil {
+	if err := p.Call(parley.MethodGetConversation, parley.GetConversationParams{ConversationID: room, Limit: 1}, &snap); err != nil {
 		return err
 	}
-	err = p.ask(parley.MethodGetUpdates, parley.GetUpdatesParams{ConversationID: room, SinceSeq: snap.LatestSeq, TimeoutMs: parley.MaxWaitMs, Until: parley.UntilClosed})
+	err = p.Ask(parley.MethodGetUpdates, parley.GetUpdatesParams{ConversationID: room, SinceSeq: snap.LatestSeq, TimeoutMs: parley.MaxWaitMs, Until: parley.UntilClosed})
 	if err != nil {
 		return err
 	}
-	if err := p.call(parley.MethodPing, struct{}{}, nil); err != nil { // what was asked before it is under way
+	if err := p.Call(parley.MethodPing, struct{}{}, nil); err != nil { // what was asked before it is under way
 		return err
 	}
 	ready()
 	answered, told := false, false
 	for {
-		r, err := p.read()
+		r, err := p.Read()
 		if err != nil {
 			break
 		}
 		told = told || r.Method == parley.NotifyClosing
 		answered = answered || r.Error != nil && errors.Is(parley.FromWire(*r.Error), parley.ErrUnavailable)
 	}
-	if code := wire.CloseCode(p.ended); !answered || !told || code != wire.CloseGoingAway {
-		return fmt.Errorf("the wait was answered %v, closing came %v, close code %d (%w)", answered, told, code, p.ended)
+	if code := wire.CloseCode(p.Ended); !answered || !told || code != wire.CloseGoingAway {
+		return fmt.Errorf("the wait was answered %v, closing came %v, close code %d (%w)", answered, told, code, p.Ended)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/torture/hubproc"
 )
 
 // stubborn is how long one message is tried, and a connection looked for, over restarts of the hub.
@@ -48,7 +49,7 @@ func (w *writer) work(url string, stop <-chan struct{}, most int) error {
 	var p *peer
 	defer func() {
 		if p != nil {
-			p.close()
+			p.Close()
 		}
 	}()
 	tick := time.NewTicker(max(w.pace, time.Nanosecond))
@@ -100,8 +101,8 @@ func (w *writer) try(url string, p **peer, params *parley.SendMessageParams) (r 
 			return r, err
 		}
 	}
-	if err = (*p).call(parley.MethodSendMessage, params, &r); errors.Is(err, errGone) {
-		(*p).close()
+	if err = (*p).Call(parley.MethodSendMessage, params, &r); errors.Is(err, hubproc.ErrGone) {
+		(*p).Close()
 		*p = nil
 		w.unknown++
 	} else if errors.Is(err, parley.ErrOutcomeUnknown) {
@@ -117,7 +118,7 @@ func create(t *testing.T, url, id string, speakers ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.close()
+	defer p.Close()
 	params := parley.CreateConversationParams{
 		ConversationID: id,
 		Policy:         &parley.Policy{Kind: parley.PolicyOpen},
@@ -126,7 +127,7 @@ func create(t *testing.T, url, id string, speakers ...string) {
 	for _, s := range speakers {
 		params.Participants = append(params.Participants, parley.Participant{ID: s, Kind: parley.KindAgent})
 	}
-	if err := p.call(parley.MethodCreateConversation, params, nil); err != nil {
+	if err := p.Call(parley.MethodCreateConversation, params, nil); err != nil {
 		t.Fatal(err)
 	}
 }

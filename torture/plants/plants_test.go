@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/parleyhub/parley/torture/hubproc"
 )
 
 var all = flag.Bool("plants.all", false, "plant every bug, and see first that each test is green without it; else some that are found fast")
@@ -138,5 +140,8 @@ func (b *bench) run(binary string, r row, env ...string) ([]byte, error) {
 	cmd := exec.Command(binary, append([]string{"-test.run", r.run, "-test.v", "-test.timeout", testTimeout}, r.args...)...)
 	cmd.Dir = filepath.Join(b.root, filepath.FromSlash(r.pkg))
 	cmd.Env = append(os.Environ(), env...)
-	return cmd.CombinedOutput()
+	var printed bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &printed, &printed
+	err := hubproc.Run(cmd)
+	return printed.Bytes(), err
 }

@@ -121,7 +121,7 @@ func exported(t *testing.T, dir string) map[string]map[history.Entry]int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := hubproc.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	there := map[string]map[history.Entry]int64{}

@@ -49,7 +49,7 @@ func (w *world) judge() *judge {
 	w.t.Helper()
 	j := &judge{t: w.t, logs: map[string][]parley.Event{}, place: map[string]map[history.Entry]int64{}, broken: map[promise.ID][]string{}}
 	c := w.audit()
-	defer c.close()
+	defer c.Close()
 	for _, id := range w.ids {
 		j.read(c, id)
 	}
@@ -92,7 +92,7 @@ func (j *judge) read(c *caller, id string) {
 	var log []parley.Event
 	for {
 		var page parley.TailResult
-		err := c.call(parley.MethodTail, parley.TailParams{ConversationID: id, SinceSeq: int64(len(log)), Limit: parley.MaxPage}, &page)
+		err := c.Call(parley.MethodTail, parley.TailParams{ConversationID: id, SinceSeq: int64(len(log)), Limit: parley.MaxPage}, &page)
 		if err != nil {
 			j.t.Fatalf("%s since %d: %v", id, len(log), err)
 		}

@@ -60,7 +60,7 @@ func (r *reader) step(c *caller) (done bool, err error) {
 func (w *world) wait(c *caller, by, id string, since int64) (int64, error) {
 	var r parley.WaitForChangeResult
 	call := w.recorder.Begin(history.Op{Conversation: id, Client: by, Kind: history.Latest})
-	err := c.call(parley.MethodWaitForChange, parley.WaitForChangeParams{ConversationID: id, SinceSeq: since, TimeoutMs: readWait}, &r)
+	err := c.Call(parley.MethodWaitForChange, parley.WaitForChangeParams{ConversationID: id, SinceSeq: since, TimeoutMs: readWait}, &r)
 	if err == nil {
 		call.Done(r.LatestSeq)
 		w.reads.Add(1)
@@ -76,7 +76,7 @@ func (r *reader) tail(c *caller, id string) (latest int64, err error) {
 	}
 	var page parley.TailResult
 	call := r.world.recorder.Begin(history.Op{Conversation: id, Client: r.id, Kind: history.Tail, Since: since})
-	err = c.call(parley.MethodTail, parley.TailParams{ConversationID: id, SinceSeq: since, Limit: readPage}, &page)
+	err = c.Call(parley.MethodTail, parley.TailParams{ConversationID: id, SinceSeq: since, Limit: readPage}, &page)
 	if err != nil {
 		return 0, err
 	}
@@ -118,7 +118,7 @@ func (r *reader) take(id string, e *parley.Event) error {
 func (r *reader) stands(c *caller, id string) (over bool, err error) {
 	var snap parley.Snapshot
 	call := r.world.recorder.Begin(history.Op{Conversation: id, Client: r.id, Kind: history.Latest})
-	err = c.call(parley.MethodGetConversation, parley.GetConversationParams{ConversationID: id, SinceSeq: r.cursor, Limit: 1}, &snap)
+	err = c.Call(parley.MethodGetConversation, parley.GetConversationParams{ConversationID: id, SinceSeq: r.cursor, Limit: 1}, &snap)
 	if err != nil {
 		return false, err
 	}

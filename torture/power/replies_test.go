@@ -98,7 +98,7 @@ func newAskers(t *testing.T, h *hubproc.Hub, round int) []*asker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.close()
+	defer c.Close()
 	var all []*asker
 	for i := range askers {
 		a := &asker{id: fmt.Sprintf("a%d", i), conversation: fmt.Sprintf("lost%d-%d", round, i/4), thief: newThief(t)}
@@ -110,7 +110,7 @@ func newAskers(t *testing.T, h *hubproc.Hub, round int) []*asker {
 		for _, a := range all[i : i+4] {
 			p.Participants = append(p.Participants, parley.Participant{ID: a.id, Kind: parley.KindAgent})
 		}
-		if err := c.call(parley.MethodCreateConversation, p, &parley.Snapshot{}); err != nil {
+		if err := c.Call(parley.MethodCreateConversation, p, &parley.Snapshot{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -199,15 +199,15 @@ func (a *asker) lose(h *hubproc.Hub, m *asked) error {
 	if err != nil {
 		return err
 	}
-	defer c.close()
+	defer c.Close()
 	a.thief.rob(false)
-	return a.lost(m, c.call(m.method, m.params, &firstAnswer{}))
+	return a.lost(m, c.Call(m.method, m.params, &firstAnswer{}))
 }
 
 // lost holds that there was no answer.
 func (a *asker) lost(m *asked, err error) error {
 	m.sent++
-	if !errors.Is(err, errGone) {
+	if !errors.Is(err, hubproc.ErrGone) {
 		return fmt.Errorf("call %d of %v was answered (%v), and the answer should have been lost", m.sent, m, err)
 	}
 	return nil
@@ -244,8 +244,8 @@ func knock(url, agent string, m *asked, result any) error {
 	if err != nil {
 		return err
 	}
-	defer c.close()
-	return c.call(m.method, m.params, result)
+	defer c.Close()
+	return c.Call(m.method, m.params, result)
 }
 
 // post makes a call by plain HTTP.
@@ -262,14 +262,14 @@ func post(url, agent string, m *asked, result any) error {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: stuck}
 	resp, err := client.Do(req)
 	if err != nil {
-		return errGone
+		return hubproc.ErrGone
 	}
 	defer resp.Body.Close()
-	var r answer
+	var r hubproc.Frame[struct{}]
 	if err := json.NewDecoder(resp.Body).Decode(&r); err != nil {
-		return errGone
+		return hubproc.ErrGone
 	}
-	return r.into(1, result)
+	return r.Into(1, result)
 }
 
 // askOtherwise asks for something else under each key: that is refused. Then the conversation is closed, which changes nothing of it.
@@ -335,7 +335,7 @@ func (s *lostReplies) check(t *testing.T, h *hubproc.Hub, all []*asker) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.close()
+	defer c.Close()
 	for _, a := range all {
 		counts, seqs := keysOf(t, c, a)
 		for _, m := range a.asked {
@@ -372,7 +372,7 @@ func (m *asked) seq() int64 {
 func keysOf(t *testing.T, c *caller, a *asker) (counts map[string]int, seqs map[string]int64) {
 	t.Helper()
 	var page parley.TailResult
-	if err := c.call(parley.MethodTail, parley.TailParams{ConversationID: a.conversation, Limit: parley.MaxPage}, &page); err != nil {
+	if err := c.Call(parley.MethodTail, parley.TailParams{ConversationID: a.conversation, Limit: parley.MaxPage}, &page); err != nil {
 		t.Fatal(err)
 	}
 	counts, seqs = map[string]int{}, map[string]int64{}

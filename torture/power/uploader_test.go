@@ -86,7 +86,7 @@ func (u *uploader) step(c *caller) (done bool, err error) {
 func (u *uploader) put(c *caller) error {
 	var r parley.PutAttachmentResult
 	f := u.open
-	err := c.call(parley.MethodPutAttachment, parley.PutAttachmentParams{ConversationID: f.conversation, Data: f.data(), Name: "file"}, &r)
+	err := c.Call(parley.MethodPutAttachment, parley.PutAttachmentParams{ConversationID: f.conversation, Data: f.data(), Name: "file"}, &r)
 	switch {
 	case err != nil:
 		return away(err)
@@ -105,7 +105,7 @@ func (f *file) whole(c *caller) error {
 	var all []byte
 	for {
 		var r parley.GetAttachmentResult
-		err := c.call(parley.MethodGetAttachment, parley.GetAttachmentParams{ConversationID: f.conversation, SHA256: f.sha256, Offset: int64(len(all))}, &r)
+		err := c.Call(parley.MethodGetAttachment, parley.GetAttachmentParams{ConversationID: f.conversation, SHA256: f.sha256, Offset: int64(len(all))}, &r)
 		if err != nil {
 			return err
 		}

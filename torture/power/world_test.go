@@ -130,7 +130,7 @@ func (w *world) fail(err error) {
 	}
 }
 
-// user does one thing after another over a connection. errGone means that the connection is, and that it goes on with the next hub.
+// user does one thing after another over a connection. hubproc.ErrGone means that the connection is, and that it goes on with the next hub.
 type user interface {
 	name() string
 	step(c *caller) (done bool, err error)
@@ -157,10 +157,10 @@ func (w *world) use(u user) error {
 		now, _ := w.look()
 		harmed := now.life > life || now.harmed || now.ended
 		switch {
-		case errors.Is(err, errGone) && !harmed:
+		case errors.Is(err, hubproc.ErrGone) && !harmed:
 			return errors.New("the connection ended, and nobody had harmed the hub")
 		case errors.Is(err, parley.ErrInternal) && harmed: // it has lost its disk, and says so
-		case err != nil && !errors.Is(err, errGone):
+		case err != nil && !errors.Is(err, hubproc.ErrGone):
 			return err
 		case done:
 			return nil
@@ -185,11 +185,11 @@ func (w *world) visit(u user, m moment) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer c.close()
+	defer c.Close()
 	c.life = m.life
 	for !done && err == nil {
 		if m, _ := w.look(); m.ended {
-			return false, errGone
+			return false, hubproc.ErrGone
 		}
 		done, err = u.step(c)
 	}
@@ -256,7 +256,7 @@ func (w *world) restart() {
 func (w *world) newSeason() {
 	w.t.Helper()
 	c := w.audit()
-	defer c.close()
+	defer c.Close()
 	season := w.now.season + 1
 	for g := range groups {
 		for n := range conversationsOf(g) {
@@ -311,7 +311,7 @@ func (w *world) create(c *caller, id string, seats []string) {
 	for _, s := range seats {
 		p.Participants = append(p.Participants, parley.Participant{ID: s, Kind: parley.KindAgent})
 	}
-	if err := c.call(parley.MethodCreateConversation, p, &parley.Snapshot{}); err != nil {
+	if err := c.Call(parley.MethodCreateConversation, p, &parley.Snapshot{}); err != nil {
 		w.t.Fatalf("create %s: %v", id, err)
 	}
 	w.ids = append(w.ids, id)

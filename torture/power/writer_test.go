@@ -9,6 +9,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/torture/history"
+	"github.com/parleyhub/parley/torture/hubproc"
 )
 
 // said is a message under a key, and what its author was told of it.
@@ -114,11 +115,11 @@ func (w *world) season() int {
 	return m.season
 }
 
-// say sends a message and notes what was answered. Its error is nil, errGone, conversation_closed, internal, or what was not expected.
+// say sends a message and notes what was answered. Its error is nil, hubproc.ErrGone, conversation_closed, internal, or what was not expected.
 func (w *world) say(c *caller, by string, m *said) error {
 	var r parley.SendResult
 	call := w.begin(by, m)
-	err := c.call(parley.MethodSendMessage, m.params, &r)
+	err := c.Call(parley.MethodSendMessage, m.params, &r)
 	switch {
 	case err == nil:
 		call.Done(r.Seq)
@@ -130,7 +131,7 @@ func (w *world) say(c *caller, by string, m *said) error {
 		}
 		m.seq, m.turn, m.life = r.Seq, r.Turn, c.life
 		w.acked()
-	case errors.Is(err, errGone):
+	case errors.Is(err, hubproc.ErrGone):
 		m.lost++
 		m.lostBy = c.life
 		if w.wasStopped(c.life) {
@@ -138,7 +139,7 @@ func (w *world) say(c *caller, by string, m *said) error {
 		}
 	case errors.Is(err, parley.ErrOutcomeUnknown):
 		m.lost++
-		return errGone
+		return hubproc.ErrGone
 	case errors.Is(err, parley.ErrConversationClosed):
 		call.Closed()
 		w.shut.Add(1)
@@ -172,7 +173,7 @@ func (w *writer) again(c *caller) error {
 	}
 	var r parley.SendResult
 	call := w.world.begin(w.id, m)
-	err := c.call(parley.MethodSendMessage, m.params, &r)
+	err := c.Call(parley.MethodSendMessage, m.params, &r)
 	switch {
 	case err == nil && (!r.Duplicate || r.Seq != m.seq || r.Turn != m.turn):
 		return fmt.Errorf("%s has seq %d, turn %d; said again it was answered %+v", m.params.ClientRequestID, m.seq, m.turn, r)
@@ -194,7 +195,7 @@ func (w *writer) other(c *caller) error {
 	}
 	params := m.params
 	params.Payload = json.RawMessage(`{"text":"something else"}`)
-	err := c.call(parley.MethodSendMessage, params, &parley.SendResult{})
+	err := c.Call(parley.MethodSendMessage, params, &parley.SendResult{})
 	switch {
 	case errors.Is(err, parley.ErrIdempotencyConflict):
 		w.conflicts++
@@ -214,7 +215,7 @@ func (w *writer) late(c *caller) error {
 	m := w.compose(turn)
 	m.never = true // whatever is answered: the turn has ended
 	call := w.world.begin(w.id, m)
-	err := c.call(parley.MethodSendMessage, m.params, &parley.SendResult{})
+	err := c.Call(parley.MethodSendMessage, m.params, &parley.SendResult{})
 	switch {
 	case errors.Is(err, parley.ErrTurnClosed):
 		call.Refused()
@@ -231,10 +232,10 @@ func (w *writer) late(c *caller) error {
 	return away(err)
 }
 
-// away gives errGone for the answers of a hub that is about to end.
+// away gives hubproc.ErrGone for the answers of a hub that is about to end.
 func away(err error) error {
 	if errors.Is(err, parley.ErrUnavailable) || errors.Is(err, parley.ErrOutcomeUnknown) {
-		return errGone
+		return hubproc.ErrGone
 	}
 	return err
 }
