@@ -25,9 +25,16 @@
 // In log.db the bucket "log" has the key position (8 bytes, big-endian) and a record as value (record.go). Keys only grow, so a commit
 // rewrites one leaf and its path. The bucket's sequence is the last position: a lost end shows.
 //
+// # What Open reads
+//
+// Of log.db the branches, the last leaf and the free list, and the records that index.db does not have. Of index.db everything but the
+// values of saved states: an entry that is damaged is found before it is asked for. A record, a blob and a saved state are checked
+// whenever they are read. So Open takes the time of reading a few bytes per record, however long the records and the states are.
+//
 // # Goroutines
 //
 // The committer drains the queue into one transaction after another. The caller (package submit) calls Done, so that the next commit
 // starts at once. The flusher brings index.db up to date, every CheckpointRecords records or CheckpointInterval; what is not in there
-// yet is in memory and found again by Open from the end of log.db. Close waits for all of them.
+// yet is in memory and found again by Open from the end of log.db. Close waits for all of them. Open reads both files at once, and hashes
+// on all processors; it waits for what it has started.
 package bolt

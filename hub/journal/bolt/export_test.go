@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"errors"
+	"path/filepath"
 
 	"go.etcd.io/bbolt"
 )
@@ -45,4 +46,25 @@ func OpenUnderLock(dir string, then func()) error {
 		err = j.openLog()
 	}
 	return errors.Join(err, j.release())
+}
+
+// OpenHooked opens a journal and closes it. It calls hook with index.db before the end of the log is read.
+func OpenHooked(dir string, every int, hook func(index *bbolt.DB)) (err error) {
+	j := &Journal{dir: dir}
+	defer func() { err = errors.Join(err, j.release()) }()
+	if err := errors.Join(j.openDir(), j.openLog()); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, indexFile)
+	at, err := readIndex(path)
+	if err != nil {
+		return err
+	}
+	db, err := openDB(path, 0, indexMmap)
+	if err != nil {
+		return err
+	}
+	hook(db)
+	j.index = newIndex(db, at, every)
+	return j.catchUp()
 }

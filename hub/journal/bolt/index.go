@@ -457,6 +457,15 @@ func (x *index) write(o *overlay, end tail) error {
 	return nil
 }
 
+// forget drops what index.db does not have: nothing of it will be written.
+func (x *index) forget() {
+	x.flushMu.Lock()
+	defer x.flushMu.Unlock()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.now, x.old = newOverlay(), nil
+}
+
 // close flushes and closes index.db. All others are done with it, but for readers.
 func (x *index) close() error {
 	err := x.flush()

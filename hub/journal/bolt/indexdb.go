@@ -274,39 +274,59 @@ func (c *changes) conversation(tx *bbolt.Tx, id string, r *recent) error {
 	return nil
 }
 
-// checkIndex reads all of index.db and gives its checkpoint.
-func checkIndex(db *bbolt.DB) (c checkpoint, err error) {
-	err = view(db, &journal.DamageError{File: indexFile}, func(tx *bbolt.Tx) error {
-		b, err := lookup(tx, metaBucket, checkpointKey)
+// indexFound is what readIndex has seen of index.db.
+type indexFound struct {
+	checkpoint *checkpoint
+	counts     map[string]uint64 // entries of the buckets that are there
+}
+
+// readIndex reads index.db before it is opened, all but the values of the saved states, which are checked when they are asked for. It gives the
+// checkpoint.
+func readIndex(path string) (checkpoint, error) {
+	found := &indexFound{counts: make(map[string]uint64)}
+	if err := checkPages(path, found.bucket); err != nil {
+		return checkpoint{}, err
+	}
+	if found.checkpoint == nil {
+		return checkpoint{}, fmt.Errorf("%w: no checkpoint", errIndex)
+	}
+	for i, name := range tableNames {
+		n, ok := found.counts[name]
+		if !ok {
+			return checkpoint{}, fmt.Errorf("%w: no bucket %s", errIndex, name)
+		}
+		if want := found.checkpoint.counts[i]; n != want {
+			return checkpoint{}, fmt.Errorf("%w: %d %s, expected %d", errIndex, n, name, want)
+		}
+	}
+	if _, ok := found.counts[string(statesBucket)]; !ok {
+		return checkpoint{}, fmt.Errorf("%w: no bucket %s", errIndex, statesBucket)
+	}
+	return *found.checkpoint, nil
+}
+
+// bucket is entries for checkPages.
+func (f *indexFound) bucket(bucket []byte) func(key, value []byte) error {
+	name := string(bucket)
+	f.counts[name] = 0
+	if name == string(statesBucket) {
+		return nil
+	}
+	n := uint64(0)
+	return func(key, sealed []byte) error {
+		value, err := unseal(key, sealed)
 		if err != nil {
 			return err
 		}
-		if c, err = decodeCheckpoint(b); err != nil {
-			return err
+		n++
+		f.counts[name] = n
+		if name != string(metaBucket) || !bytes.Equal(key, checkpointKey) {
+			return nil
 		}
-		for i, name := range tableNames {
-			bucket := tx.Bucket([]byte(name))
-			if bucket == nil {
-				return fmt.Errorf("%w: no bucket %s", errIndex, name)
-			}
-			var n uint64
-			cursor := bucket.Cursor()
-			for k, v := cursor.First(); k != nil; k, v = cursor.Next() {
-				if _, err := unseal(k, v); err != nil {
-					return err
-				}
-				n++
-			}
-			if n != c.counts[i] {
-				return fmt.Errorf("%w: %d %s, expected %d", errIndex, n, name, c.counts[i])
-			}
-		}
-		if tx.Bucket(statesBucket) == nil {
-			return fmt.Errorf("%w: no bucket %s", errIndex, statesBucket)
-		}
-		return nil
-	})
-	return c, err
+		c, err := decodeCheckpoint(value)
+		f.checkpoint = &c
+		return err
+	}
 }
 
 // initIndex makes the buckets of a new index.db.

@@ -100,10 +100,7 @@ func Open(dir string, o *Options) (_ *Journal, err error) {
 	if err := j.openDir(); err != nil {
 		return nil, err
 	}
-	if err := j.openLog(); err != nil {
-		return nil, err
-	}
-	if err := j.openIndex(opts.CheckpointRecords); err != nil {
+	if err := j.openFiles(opts.CheckpointRecords); err != nil {
 		return nil, err
 	}
 	if err := j.sizeBlobs(); err != nil {
@@ -116,7 +113,7 @@ func Open(dir string, o *Options) (_ *Journal, err error) {
 }
 
 // openDir makes the directory if need be, and locks it. One that is something else, or of another version, is left as it is; openLog looks at
-// the version again, under the lock.
+// the version again, under the lock. Its name may not be durable yet.
 func (j *Journal) openDir() error {
 	if err := os.MkdirAll(j.dir, 0o700); err != nil {
 		return err
@@ -143,7 +140,7 @@ func (j *Journal) openDir() error {
 		lock.Unlock()
 	}
 	j.lock = lock
-	return syncDir(filepath.Dir(filepath.Clean(j.dir)))
+	return nil
 }
 
 // Dir is the directory of the journal.

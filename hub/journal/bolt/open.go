@@ -3,7 +3,6 @@ package bolt
 import (
 	"bytes"
 	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -18,11 +17,10 @@ import (
 )
 
 const (
-	tempPrefix   = ".tmp-"
-	logPageSize  = 16 << 10
-	logMmapSize  = 8 << 30 // of address space: a larger mapping is a pause for readers
-	indexMmap    = 1 << 30
-	recoverBytes = 4 << 20
+	tempPrefix  = ".tmp-"
+	logPageSize = 16 << 10
+	logMmapSize = 8 << 30 // of address space: a larger mapping is a pause for readers
+	indexMmap   = 1 << 30
 )
 
 var idKey = []byte("id")
@@ -84,7 +82,7 @@ func (j *Journal) openLog() error {
 			return err
 		}
 	}
-	if err := checkPages(path, false); err != nil {
+	if err := checkPages(path, nil); err != nil {
 		return err
 	}
 	if j.log, err = openDB(path, logPageSize, logMmapSize); err != nil {
@@ -169,160 +167,4 @@ func (j *Journal) findEnd() error {
 		}
 		return nil
 	})
-}
-
-// openIndex opens index.db and reads what it does not have from the end of the log. If either fails it is made from nothing, once.
-func (j *Journal) openIndex(every int) error {
-	path := filepath.Join(j.dir, indexFile)
-	db, at, err := openIndexFile(path)
-	if err == nil {
-		err = j.fits(at)
-		if lost := (*journal.DamageError)(nil); errors.As(err, &lost) && lost.File == logFile {
-			return errors.Join(err, db.Close())
-		}
-	}
-	if err == nil {
-		j.index = newIndex(db, at, every)
-		if err = j.catchUp(); err == nil {
-			return nil
-		}
-		j.index = nil
-	}
-	if db != nil {
-		db.Close()
-	}
-	if errors.Is(err, journal.ErrInUse) || isFull(err) {
-		return err
-	}
-	if j.last > 0 {
-		j.recovery.Rebuilt = err
-	}
-	return j.rebuildIndex(path, every)
-}
-
-func openIndexFile(path string) (*bbolt.DB, checkpoint, error) {
-	if err := checkPages(path, true); err != nil {
-		return nil, checkpoint{}, err
-	}
-	db, err := openDB(path, 0, indexMmap)
-	if err != nil {
-		return nil, checkpoint{}, err
-	}
-	at, err := checkIndex(db)
-	return db, at, err
-}
-
-// fits checks that a checkpoint is of this log. One that is beyond its end says that the log has lost something.
-func (j *Journal) fits(at checkpoint) error {
-	if at.log != j.id {
-		return fmt.Errorf("%w: belongs to another log", errIndex)
-	}
-	if at.position > j.last {
-		return &journal.DamageError{
-			File: logFile, Position: j.last,
-			What: fmt.Sprintf("end of the log lost (%s knows position %d; if the log was put back on purpose, remove it)", indexFile, at.position),
-		}
-	}
-	if at.position == 0 {
-		return nil
-	}
-	sum, err := j.sumAt(at.position)
-	if err == nil && sum != at.sum {
-		err = fmt.Errorf("%w: checkpoint is of another record", errIndex)
-	}
-	return err
-}
-
-func (j *Journal) rebuildIndex(path string, every int) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	db, err := openDB(path, 0, indexMmap)
-	if err != nil {
-		return err
-	}
-	if err := initIndex(db, j.id); err != nil {
-		return errors.Join(err, db.Close())
-	}
-	if err := syncDir(j.dir); err != nil {
-		return errors.Join(err, db.Close())
-	}
-	at := checkpoint{log: j.id}
-	j.index = newIndex(db, at, every)
-	j.recovery.Records = 0
-	return j.catchUp()
-}
-
-// catchUp publishes the records after the index's checkpoint, each checked against the head that it follows.
-func (j *Journal) catchUp() error {
-	x := j.index
-	for x.end.position < j.last {
-		n := min(j.last-x.end.position, viewRecords)
-		positions := make([]journal.Position, n)
-		for i := range positions {
-			positions[i] = x.end.position + journal.Position(i) + 1
-		}
-		size := 0
-		page, _, err := j.get(positions, "", recoverBytes, &size, false)
-		if err != nil {
-			return err
-		}
-		if err := x.follows(page); err != nil {
-			return err
-		}
-		listed, err := x.listedBefore(page)
-		if err != nil {
-			return err
-		}
-		end := page[len(page)-1].Position
-		sum, err := j.sumAt(end)
-		if err != nil {
-			return err
-		}
-		x.publish(page, listed, tail{end, sum})
-		j.recovery.Records += len(page)
-		if x.now.records < x.every {
-			continue
-		}
-		if err := x.flush(); err != nil && x.now.records >= lagFactor*x.every {
-			return err
-		}
-	}
-	return nil
-}
-
-// follows checks that each of records follows the head before it.
-func (x *index) follows(records []journal.Record) error {
-	heads := make(map[string]journal.Head)
-	for _, r := range records {
-		h, ok := heads[r.Conversation]
-		if !ok {
-			var err error
-			if h, err = x.head(r.Conversation); err != nil {
-				return err
-			}
-		}
-		h, err := next(h, &r)
-		if err != nil {
-			return err
-		}
-		heads[r.Conversation] = h
-	}
-	return nil
-}
-
-// sumAt gives the stored checksum of a record; 0 if there is none.
-func (j *Journal) sumAt(p journal.Position) (sum uint32, err error) {
-	err = view(j.log, &journal.DamageError{File: logFile, Position: p}, func(tx *bbolt.Tx) error {
-		b, err := bucketOf(tx)
-		if err != nil {
-			return err
-		}
-		key := keyOf(p)
-		if v := b.Get(key[:]); len(v) > recordTrailer {
-			sum = binary.BigEndian.Uint32(v[len(v)-recordTrailer:])
-		}
-		return nil
-	})
-	return sum, err
 }

@@ -1,22 +1,22 @@
 package bolt
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/parleyhub/parley/hub/journal"
 )
 
 // bbolt trusts every page but its meta pages. A damaged one can send it round in circles, which no recover stops, or make it write
 // over pages in use. So before bbolt opens a file, checkPages walks it: the meta pages, every tree down to its last branch, the leaf
-// that the next commit extends, and the free list against what is in use. With deep it reads all leaves as well.
+// that the next commit extends, and the free list against what is in use. If it is asked for entries it reads all leaves as well.
+//
+// A key stands in a branch as the first key of the page below. Where it does not, bbolt does not find what is there, and a commit leaves a
+// page in the tree that is free: checkPages compares them wherever it reads both.
 //
 // The layout, in the machine's byte order: a page begins with id u64, flags u16, count u16, overflow u32 (further pages that belong
 // to it); then count elements: branch {pos u32, ksize u32, child u64}, leaf {flags u32, pos u32, ksize u32, vsize u32}, pos counting
@@ -41,17 +41,22 @@ const (
 	maxNodeBytes  = 1 << 30
 )
 
+// entries gives what is called with each key and value of a bucket, which it does not keep; nil: the values are not read.
+type entries func(bucket []byte) func(key, value []byte) error
+
 type pageFile struct {
 	f        io.ReaderAt
 	name     string
 	pageSize int64
 	high     uint64 // pages below are in the file
-	deep     bool
-	spans    []span
-}
+	deep     bool   // all leaves are read
+	entries  entries
 
-// span is a page in use and those that belong to it; n 0: not read, so n is not known.
-type span struct{ id, n uint64 }
+	used    bitmap   // pages in use
+	unread  bitmap   // those of them that are leaves which were not read: how many belong to each is not known
+	depth   int      // of the page that is being walked, from the root of all
+	buffers [][]byte // of the pages down to there
+}
 
 type meta struct {
 	pageSize             uint32
@@ -59,14 +64,8 @@ type meta struct {
 	freelist, high, txid uint64
 }
 
-type element struct {
-	flags      uint32
-	child      uint64
-	key, value []byte
-}
-
-// checkPages gives a *journal.DamageError if the bbolt file is not fit to be opened.
-func checkPages(path string, deep bool) error {
+// checkPages gives a *journal.DamageError if the bbolt file is not fit to be opened. With entries, it reads what they ask for.
+func checkPages(path string, of entries) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -76,7 +75,7 @@ func checkPages(path string, deep bool) error {
 	if err != nil {
 		return err
 	}
-	p := &pageFile{f: f, name: filepath.Base(path), deep: deep}
+	p := &pageFile{f: f, name: filepath.Base(path), deep: of != nil, entries: of}
 	m, err := p.metas()
 	if err != nil {
 		return err
@@ -88,7 +87,8 @@ func checkPages(path string, deep bool) error {
 	if m.freelist == noFreelist {
 		p.deep = true // bbolt will walk everything to make one
 	}
-	if err := p.tree(m.root, p.bucket); err != nil {
+	p.used, p.unread = newBitmap(m.high), newBitmap(m.high)
+	if err := p.tree(m.root, &tree{isRoot: true, each: p.bucket}); err != nil {
 		return err
 	}
 	return p.freelist(m.freelist)
@@ -127,78 +127,6 @@ func (p *pageFile) metas() (meta, error) {
 	return m[0], nil
 }
 
-// bucket checks the tree of a bucket that stands in the root tree.
-func (p *pageFile) bucket(e element) error {
-	if e.flags&leafIsBucket == 0 || len(e.value) < bucketSize {
-		return p.damage("bucket %q: header", e.key)
-	}
-	if root := binary.NativeEndian.Uint64(e.value); root != 0 {
-		return p.tree(root, nil)
-	}
-	page := e.value[bucketSize:]
-	if len(page) < pageHeader || binary.NativeEndian.Uint16(page[8:]) != pageLeaf {
-		return p.damage("bucket %q: page in its header", e.key)
-	}
-	_, err := p.elements(page)
-	return err
-}
-
-// tree walks a tree and calls leaf, if given, with each element of the leaves that are read.
-func (p *pageFile) tree(root uint64, leaf func(element) error) error {
-	height := 0
-	for id := root; ; height++ {
-		page, err := p.read(id)
-		if err != nil {
-			return err
-		}
-		if binary.NativeEndian.Uint16(page[8:]) == pageLeaf {
-			break
-		}
-		children, err := p.elements(page)
-		if err != nil {
-			return err
-		}
-		if len(children) == 0 || height == maxTreeHeight {
-			return p.damage("page %d: tree", id)
-		}
-		id = children[len(children)-1].child
-	}
-	return p.walk(root, height, true, leaf)
-}
-
-func (p *pageFile) walk(id uint64, height int, last bool, leaf func(element) error) error {
-	if uint64(len(p.spans)) > p.high {
-		return p.damage("page %d: more pages in use than there are", id)
-	}
-	if height == 0 && !last && !p.deep {
-		p.spans = append(p.spans, span{id: id})
-		return p.inFile(id, 1)
-	}
-	page, err := p.read(id)
-	if err != nil {
-		return err
-	}
-	p.spans = append(p.spans, span{id, uint64(len(page)) / uint64(p.pageSize)})
-	if isLeaf := binary.NativeEndian.Uint16(page[8:]) == pageLeaf; isLeaf != (height == 0) {
-		return p.damage("page %d: leaf or branch", id)
-	}
-	elements, err := p.elements(page)
-	if err != nil {
-		return err
-	}
-	for i, e := range elements {
-		if height > 0 {
-			err = p.walk(e.child, height-1, last && i == len(elements)-1, leaf)
-		} else if leaf != nil {
-			err = leaf(e)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (p *pageFile) inFile(id, n uint64) error {
 	if id < 2 || id >= p.high || n > p.high-id {
 		return p.damage("page %d (%d long) of %d", id, n, p.high)
@@ -206,129 +134,77 @@ func (p *pageFile) inFile(id, n uint64) error {
 	return nil
 }
 
-// read gives a page of a tree or the free list, with those that belong to it.
-func (p *pageFile) read(id uint64) ([]byte, error) {
-	n, err := p.length(id)
-	if err != nil {
-		return nil, err
-	}
-	page := make([]byte, int64(n)*p.pageSize)
-	if _, err := p.f.ReadAt(page, int64(id)*p.pageSize); err != nil {
-		return nil, err
-	}
-	if f := binary.NativeEndian.Uint16(page[8:]); f != pageBranch && f != pageLeaf && f != pageFreelist {
-		return nil, p.damage("page %d: flags %#x", id, f)
-	}
-	return page, nil
-}
-
-// length reads a page's header and gives how many pages belong to it, with itself.
-func (p *pageFile) length(id uint64) (uint64, error) {
-	if err := p.inFile(id, 1); err != nil {
-		return 0, err
-	}
-	var header [pageHeader]byte
-	if _, err := p.f.ReadAt(header[:], int64(id)*p.pageSize); err != nil {
-		return 0, err
-	}
-	if got := binary.NativeEndian.Uint64(header[:]); got != id {
-		return 0, p.damage("page %d: says that it is %d", id, got)
-	}
-	n := uint64(binary.NativeEndian.Uint32(header[12:])) + 1
-	if n*uint64(p.pageSize) > maxNodeBytes {
-		return 0, p.damage("page %d: %d long", id, n)
-	}
-	return n, p.inFile(id, n)
-}
-
-// elements gives the elements of a branch or leaf, whose keys must rise.
-func (p *pageFile) elements(page []byte) ([]element, error) {
-	ne := binary.NativeEndian
-	id, leaf, count := ne.Uint64(page), ne.Uint16(page[8:]) == pageLeaf, int(ne.Uint16(page[10:]))
-	if pageHeader+count*elementSize > len(page) || ne.Uint16(page[8:]) == pageFreelist {
-		return nil, p.damage("page %d: %d elements", id, count)
-	}
-	elements := make([]element, count)
-	for i := range elements {
-		at := pageHeader + i*elementSize
-		b := page[at : at+elementSize]
-		e := element{child: ne.Uint64(b[8:])}
-		pos, ksize, vsize := uint64(ne.Uint32(b)), uint64(ne.Uint32(b[4:])), uint64(0)
-		if leaf {
-			e = element{flags: ne.Uint32(b)}
-			pos, ksize, vsize = uint64(ne.Uint32(b[4:])), uint64(ne.Uint32(b[8:])), uint64(ne.Uint32(b[12:]))
+// use notes that a page and those that belong to it, which are in the file, are in use.
+func (p *pageFile) use(id, n uint64) error {
+	for at := id; at < id+n; at++ {
+		if p.used.has(at) {
+			return p.damage("page %d: used twice", at)
 		}
-		from := uint64(at) + pos
-		if ksize == 0 || pos < elementSize || from+ksize+vsize > uint64(len(page)) {
-			return nil, p.damage("page %d: element %d", id, i)
-		}
-		e.key, e.value = page[from:from+ksize], page[from+ksize:from+ksize+vsize]
-		if i > 0 && bytes.Compare(elements[i-1].key, e.key) >= 0 {
-			return nil, p.damage("page %d: order of keys", id)
-		}
-		elements[i] = e
-	}
-	return elements, nil
-}
-
-// freelist checks that no page is used twice or both used and free.
-func (p *pageFile) freelist(id uint64) error {
-	var free []uint64
-	if id != noFreelist {
-		page, err := p.read(id)
-		if err != nil {
-			return err
-		}
-		if free, err = p.freeIDs(id, page); err != nil {
-			return err
-		}
-		p.spans = append(p.spans, span{id, uint64(len(page)) / uint64(p.pageSize)})
-	}
-	slices.SortFunc(p.spans, func(a, b span) int { return cmp.Compare(a.id, b.id) })
-	for i := 1; i < len(p.spans); i++ {
-		if a, b := p.spans[i-1], p.spans[i]; a.id == b.id || a.id+a.n > b.id {
-			return p.damage("page %d: used twice", b.id)
-		}
-	}
-	for _, f := range free {
-		i, exact := slices.BinarySearchFunc(p.spans, f, func(s span, f uint64) int { return cmp.Compare(s.id, f) })
-		if exact {
-			return p.damage("page %d: used and free", f)
-		}
-		if i == 0 {
-			continue
-		}
-		s := &p.spans[i-1]
-		if s.n == 0 {
-			var err error
-			if s.n, err = p.length(s.id); err != nil {
-				return err
-			}
-		}
-		if s.id+s.n > f {
-			return p.damage("page %d: used and free", f)
-		}
+		p.used.set(at)
 	}
 	return nil
 }
 
-func (p *pageFile) freeIDs(id uint64, page []byte) ([]uint64, error) {
-	ne := binary.NativeEndian
-	if ne.Uint16(page[8:]) != pageFreelist {
-		return nil, p.damage("page %d: not a free list", id)
+// freelist checks that no page is used twice or both used and free.
+func (p *pageFile) freelist(id uint64) error {
+	if id == noFreelist {
+		return nil
 	}
-	count, rest := uint64(ne.Uint16(page[10:])), page[pageHeader:]
+	page, err := p.read(id, true)
+	if err != nil {
+		return err
+	}
+	if err := p.use(id, page.n); err != nil {
+		return err
+	}
+	free, err := p.freeIDs(page)
+	if err != nil {
+		return err
+	}
+	var last uint64 // free page
+	for _, f := range free {
+		if p.used.has(f) {
+			return p.damage("page %d: used and free", f)
+		}
+		if used, ok := p.used.last(last+1, f); ok {
+			if err := p.ends(used, f); err != nil {
+				return err
+			}
+		}
+		last = f
+	}
+	return nil
+}
+
+// ends checks that what begins in page id, if that is not known, ends before f.
+func (p *pageFile) ends(id, f uint64) error {
+	if !p.unread.has(id) {
+		return nil
+	}
+	n, err := p.length(id)
+	if err == nil && id+n > f {
+		err = p.damage("page %d: used and free", f)
+	}
+	return err
+}
+
+func (p *pageFile) freeIDs(g page) ([]uint64, error) {
+	ne := binary.NativeEndian
+	if g.flags != pageFreelist {
+		return nil, p.damage("page %d: not a free list", g.id)
+	}
+	count, rest := uint64(g.count), g.data[pageHeader:]
 	if count == 0xFFFF {
 		count, rest = ne.Uint64(rest), rest[8:]
 	}
 	if count > uint64(len(rest)/8) {
-		return nil, p.damage("page %d: %d free pages", id, count)
+		return nil, p.damage("page %d: %d free pages", g.id, count)
 	}
 	free := make([]uint64, count)
 	for i := range free {
 		free[i] = ne.Uint64(rest[8*i:])
 		if free[i] < 2 || free[i] >= p.high || i > 0 && free[i] <= free[i-1] {
-			return nil, p.damage("page %d: free page %d", id, free[i])
+			return nil, p.damage("page %d: free page %d", g.id, free[i])
 		}
 	}
 	return free, nil

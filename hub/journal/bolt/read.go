@@ -198,22 +198,40 @@ func (j *Journal) link(r *journal.Record, known *headCache) error {
 
 // next checks that r follows a head and gives the head that it makes.
 func next(h journal.Head, r *journal.Record) (journal.Head, error) {
+	after, err := inOrder(h, r)
+	if err == nil {
+		err = chained(h, r)
+	}
+	if err != nil {
+		return h, err
+	}
+	return after, nil
+}
+
+// inOrder is next without the hash.
+func inOrder(h journal.Head, r *journal.Record) (journal.Head, error) {
+	switch {
+	case h.Final:
+		return h, misplaced(r, "record after the final one")
+	case r.Seq != h.Seq+1:
+		return h, misplaced(r, fmt.Sprintf("seq after %d", h.Seq))
+	}
+	return journal.Head{Seq: r.Seq, Hash: r.Hash, Final: r.Final}, nil
+}
+
+// chained checks the hash of r, which follows h.
+func chained(h journal.Head, r *journal.Record) error {
 	if h.Seq == 0 {
 		h.Hash = journal.Genesis(r.Conversation)
 	}
-	what := ""
-	switch {
-	case h.Final:
-		what = "record after the final one"
-	case r.Seq != h.Seq+1:
-		what = fmt.Sprintf("seq after %d", h.Seq)
-	case h.Hash.Next(r.Data) != r.Hash && !plant.NoChain.Planted():
-		what = "hash chain"
+	if h.Hash.Next(r.Data) != r.Hash && !plant.NoChain.Planted() {
+		return misplaced(r, "hash chain")
 	}
-	if what != "" {
-		return h, &journal.DamageError{File: logFile, Position: r.Position, Conversation: r.Conversation, Seq: r.Seq, What: what}
-	}
-	return journal.Head{Seq: r.Seq, Hash: r.Hash, Final: r.Final}, nil
+	return nil
+}
+
+func misplaced(r *journal.Record, what string) error {
+	return &journal.DamageError{File: logFile, Position: r.Position, Conversation: r.Conversation, Seq: r.Seq, What: what}
 }
 
 // before gives the head that r follows.
