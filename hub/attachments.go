@@ -184,7 +184,7 @@ func (h *Hub) AttachmentInfo(_ context.Context, p *Principal, q *parley.GetAttac
 	if err != nil {
 		return parley.System{}, err
 	}
-	frames, err := c.after(nil, a.Seq-1, 1, false)
+	frames, err := c.after(nil, a.Seq-1, 1)
 	if err != nil {
 		return parley.System{}, err
 	}

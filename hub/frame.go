@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 
@@ -60,37 +61,53 @@ func (c *conversation) pushLocked(f frame) {
 // maxTailBytes is about how much a subscription reads at once, which a peer that takes nothing makes the hub hold.
 const maxTailBytes = 64 << 10
 
-// after adds committed events after a seq, at most n and a page, to out; none at the head. With tails, those that come from the journal have one too, and there are no
-// more than maxTailBytes of them, or one.
-func (c *conversation) after(out []frame, seq int64, n int, tails bool) ([]frame, error) {
-	c.mu.Lock()
-	latest := c.durable.Seq
-	if seq >= latest {
-		c.mu.Unlock()
+// after adds committed events after a seq, at most n and a page, to out; none at the head. Those that come from the journal have no tail.
+func (c *conversation) after(out []frame, seq int64, n int) ([]frame, error) {
+	out, latest, far := c.recent(out, seq, n, math.MaxInt)
+	if !far {
 		return out, nil
 	}
-	if len(c.frames) > 0 && seq+1 >= c.frames[0].seq {
-		from := int(seq + 1 - c.frames[0].seq)
-		recent := c.frames[from:min(len(c.frames), from+n)]
-		if tails {
-			recent = firstOf(recent, maxTailBytes)
-		}
-		out = append(out, recent...)
-		c.mu.Unlock()
-		return out, nil
-	}
-	c.mu.Unlock()
+	return c.past(out, seq, int(min(int64(n), latest-seq)), parley.MaxPageBytes)
+}
 
-	most := parley.MaxPageBytes
-	if tails {
-		most = maxTailBytes
+// tails is after with tails: no more than maxTailBytes of them, or one. With near it fails with ErrFar before it reads the journal.
+func (c *conversation) tails(out []frame, seq int64, n int, near bool) ([]frame, error) {
+	out, latest, far := c.recent(out, seq, n, maxTailBytes)
+	switch {
+	case !far:
+		return out, nil
+	case near:
+		return nil, ErrFar
 	}
-	records, err := c.hub.journal.Read(c.id, seq, int(min(int64(n), latest-seq)), most)
+	out, err := c.past(out, seq, int(min(int64(n), latest-seq)), maxTailBytes)
+	for i, f := range out {
+		out[i] = newFrame(c.id, f.data, f.seq, f.meta)
+	}
+	return out, err
+}
+
+// recent adds what memory has after a seq: at most n events and so many bytes. far says that the journal has to be asked.
+func (c *conversation) recent(out []frame, seq int64, n, bytes int) (_ []frame, latest int64, far bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch latest = c.durable.Seq; {
+	case seq >= latest:
+		return out, latest, false
+	case len(c.frames) == 0 || seq+1 < c.frames[0].seq:
+		return out, latest, true
+	}
+	from := int(seq + 1 - c.frames[0].seq)
+	return append(out, firstOf(c.frames[from:min(len(c.frames), from+n)], bytes)...), latest, false
+}
+
+// past adds what the journal has after a seq, where there is something: at most n events and so many bytes, or one.
+func (c *conversation) past(out []frame, seq int64, n, bytes int) ([]frame, error) {
+	records, err := c.hub.journal.Read(c.id, seq, n, bytes)
 	if err != nil {
 		return nil, fmt.Errorf("read %s after %d: %w", c.id, seq, err)
 	}
 	if len(records) == 0 {
-		return nil, fmt.Errorf("read %s after %d: nothing there, where %d is the head", c.id, seq, latest)
+		return nil, fmt.Errorf("read %s after %d: nothing there, before the head", c.id, seq)
 	}
 	out = slices.Grow(out, len(records))
 	for _, r := range records {
@@ -98,11 +115,7 @@ func (c *conversation) after(out []frame, seq int64, n int, tails bool) ([]frame
 		if err != nil {
 			return nil, fmt.Errorf("event %d of %s: %w", r.Seq, c.id, err)
 		}
-		f := frame{seq: r.Seq, data: r.Data, meta: meta}
-		if tails {
-			f = newFrame(c.id, r.Data, r.Seq, meta)
-		}
-		out = append(out, f)
+		out = append(out, frame{seq: r.Seq, data: r.Data, meta: meta})
 	}
 	return out, nil
 }

@@ -34,7 +34,7 @@ func (c *conversation) page(seq, latest int64, limit int, match func(seq int64, 
 	end := min(latest, seq+maxExamined)
 	size := 0
 	for p.NextSeq < end {
-		frames, err := c.after(nil, p.NextSeq, min(max(limit, 50), 500), false)
+		frames, err := c.after(nil, p.NextSeq, min(max(limit, 50), 500))
 		if err != nil {
 			return Page{}, err
 		}

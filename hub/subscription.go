@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -160,16 +161,15 @@ func (s *Subscription) Wait(ctx context.Context) error {
 	}
 }
 
-// Ready reports whether Poll may have something, and whether it would find that without reading the journal. It fails as Next does.
-func (s *Subscription) Ready(ctx context.Context) (pending, near bool, err error) {
+// Ready reports whether Poll may have something. It fails as Next does.
+func (s *Subscription) Ready(ctx context.Context) (bool, error) {
 	if err := s.over(ctx); err != nil {
-		return false, false, err
+		return false, err
 	}
 	s.c.mu.Lock()
 	broken, pending := s.c.broken, s.pendingLocked()
-	near = s.cursor >= s.c.durable.Seq || len(s.c.frames) > 0 && s.cursor+1 >= s.c.frames[0].seq
 	s.c.mu.Unlock()
-	return pending, near, s.c.stillServes(s.caller.Load(), broken)
+	return pending, s.c.stillServes(s.caller.Load(), broken)
 }
 
 // More reports whether the last Poll has not given all that there was then.
@@ -188,8 +188,20 @@ func (s *Subscription) Next(ctx context.Context, max int) ([]Item, error) {
 	}
 }
 
+// ErrFar: what comes next is no longer in memory.
+var ErrFar = errors.New("hub: the next events are in the journal")
+
+// PollNear is Poll that does not read the journal: it fails with ErrFar instead, and nothing has changed.
+func (s *Subscription) PollNear(ctx context.Context, max int) ([]Item, error) {
+	return s.poll(ctx, max, true)
+}
+
 // Poll is Next that does not wait: what there was to examine may all be for others, and then it gives nothing.
 func (s *Subscription) Poll(ctx context.Context, max int) ([]Item, error) {
+	return s.poll(ctx, max, false)
+}
+
+func (s *Subscription) poll(ctx context.Context, max int, near bool) ([]Item, error) {
 	if err := s.over(ctx); err != nil {
 		return nil, err
 	}
@@ -203,7 +215,7 @@ func (s *Subscription) Poll(ctx context.Context, max int) ([]Item, error) {
 	items := s.rest
 	if len(items) == 0 {
 		var err error
-		if items, err = s.collect(caller, now, max); err != nil {
+		if items, err = s.collect(caller, now, max, near); err != nil {
 			return nil, err
 		}
 	}
@@ -269,12 +281,12 @@ func (s *Subscription) lookLocked() look {
 }
 
 // collect gives the events up to the state looked at and the deltas between them; then, at the head, caught_up and guidance.
-func (s *Subscription) collect(caller *Principal, now look, max int) ([]Item, error) {
+func (s *Subscription) collect(caller *Principal, now look, max int, near bool) ([]Item, error) {
 	var items []Item
 	viewer := caller.viewer()
 	if s.cursor < now.state.Seq {
 		var few [4]frame // most often it is one
-		frames, err := s.c.after(few[:0], s.cursor, max, true)
+		frames, err := s.c.tails(few[:0], s.cursor, max, near)
 		if err != nil {
 			return nil, err
 		}

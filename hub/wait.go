@@ -152,7 +152,7 @@ func (u *updates) holds(s *fold.State) (bool, error) {
 		return false, nil
 	}
 	for !u.found && u.seen < s.Seq {
-		frames, err := u.c.after(nil, u.seen, 500, false)
+		frames, err := u.c.after(nil, u.seen, 500)
 		if err != nil {
 			return false, err
 		}

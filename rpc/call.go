@@ -203,7 +203,10 @@ func (c *call) deliver(a answer) {
 // room is given back when the answer has gone out.
 func (c *call) page(ctx context.Context) (release func(), err error) {
 	if c.socket != nil {
-		return c.socket.pageDone, c.socket.page(ctx)
+		if err := c.socket.page(ctx); err != nil {
+			return nil, err
+		}
+		return c.socket.pageDone, nil
 	}
 	waiting, cancel := context.WithTimeout(ctx, c.server.opts.WriteTimeout)
 	defer cancel()

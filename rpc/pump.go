@@ -102,24 +102,30 @@ func (s *subscription) pump() (more bool) {
 		}
 	}()
 	k := s.socket
-	pending, near, err := s.ready(k.ctx)
-	switch {
-	case err != nil:
-		s.fail(k.ctx, err)
-		return false
-	case !pending:
-		return !s.rest()
-	case !near || !k.pageNow():
-		if !k.spawn(s.pumpAlone) {
-			s.finish() // the socket has ended
+	pending, err := s.ready(k.ctx)
+	if err == nil && pending {
+		if !k.pageNow() {
+			s.alone()
+			return false
 		}
-		return false
+		more, err = s.take(k.ctx, true)
 	}
-	if more, err = s.take(k.ctx); err != nil {
+	switch {
+	case errors.Is(err, hub.ErrFar):
+		s.alone()
+		return false
+	case err != nil:
 		s.fail(k.ctx, err)
 		return false
 	}
 	return more || !s.rest()
+}
+
+// alone gives it a goroutine of its own.
+func (s *subscription) alone() {
+	if !s.socket.spawn(s.pumpAlone) {
+		s.finish() // the socket has ended
+	}
 }
 
 // pumpAlone moves it on until it rests or ends.
@@ -133,7 +139,7 @@ func (s *subscription) pumpAlone() {
 	}()
 	s.endsWith(cancel)
 	for {
-		pending, _, err := s.ready(ctx)
+		pending, err := s.ready(ctx)
 		if err == nil && pending {
 			pending, err = s.takeNext(ctx)
 		}
@@ -156,10 +162,10 @@ func (s *subscription) endsWith(cancel context.CancelFunc) {
 	}
 }
 
-// ready reports whether there may be something to tell, and whether that can be told without the disk.
-func (s *subscription) ready(ctx context.Context) (pending, near bool, err error) {
+// ready reports whether there may be something to tell.
+func (s *subscription) ready(ctx context.Context) (pending bool, err error) {
 	if !s.look() {
-		return false, false, errUnsubscribed
+		return false, errUnsubscribed
 	}
 	return s.cursor.Ready(ctx)
 }
@@ -179,13 +185,18 @@ func (s *subscription) takeNext(ctx context.Context) (more bool, err error) {
 	if err := s.socket.page(ctx); err != nil {
 		return false, err
 	}
-	return s.take(ctx)
+	return s.take(ctx, false)
 }
 
-// take puts the next batch into the out-buffer, and reports whether that was not all. The caller has the right to a page; nothing waits while somebody has it.
-func (s *subscription) take(ctx context.Context) (more bool, err error) {
+// take puts the next batch into the out-buffer, and reports whether that was not all. The caller has the right to a page, which is given back. With near it fails with
+// hub.ErrFar before it reads the disk.
+func (s *subscription) take(ctx context.Context, near bool) (more bool, err error) {
 	defer s.socket.pageDone()
-	items, err := s.cursor.Poll(ctx, pumpBatch)
+	poll := s.cursor.Poll
+	if near {
+		poll = s.cursor.PollNear
+	}
+	items, err := poll(ctx, pumpBatch)
 	for i := range items {
 		s.socket.notify(s.id, s.conversation, &items[i])
 	}

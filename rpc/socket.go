@@ -78,6 +78,7 @@ func (k *socket) serve(parent context.Context, p *hub.Principal) {
 	}
 	cancel()
 	k.end()
+	k.endSubscriptions()
 	var rule *wire.CloseError
 	if errors.As(err, &rule) {
 		k.closing.Store(true)
@@ -88,7 +89,9 @@ func (k *socket) serve(parent context.Context, p *hub.Principal) {
 	}
 	k.out.end()
 	k.wg.Wait()
-	k.endSubscriptions()
+	for _, s := range k.endSubscriptions() { // and those that were about to stand
+		<-s.done
+	}
 }
 
 // read handles frame after frame.
@@ -324,8 +327,9 @@ func (k *socket) depart(code int, reason string) {
 // lastAnswers is how long a socket that is told to leave still gets the answers to what is under way; to revokeToken itself, for one.
 const lastAnswers = 500 * time.Millisecond
 
-// sweep pings a socket that was silent for a number of sweeps.
+// sweep pings a socket that was silent for a number of sweeps, and closes one whose token was revoked by who does not say so.
 func (k *socket) sweep(most int64) {
+	k.checkRevoked()
 	if k.active.Swap(false) || plant.NoPings.Planted() {
 		k.silent = 0
 		return

@@ -88,10 +88,10 @@ func subscribe(ctx context.Context, c *call) {
 		c.fail(err)
 		return
 	}
+	defer c.server.pumpers.add(s) // whatever happens: only they end it
+	s.cursor.OnChange(s.wake)
 	result := parley.SubscribeResult{SubscriptionID: s.id, LatestSeq: s.cursor.LatestSeq()}
 	c.succeed(func(b []byte) ([]byte, error) { return appendJSON(b, result) })
-	s.cursor.OnChange(s.wake)
-	c.server.pumpers.add(s)
 }
 
 // subscribe makes a subscription, which nobody moves yet.
@@ -158,13 +158,13 @@ func unsubscribe(ctx context.Context, c *call) {
 	c.succeed(func(b []byte) ([]byte, error) { return appendJSON(b, parley.EmptyResult{}) })
 }
 
-// endSubscriptions ends all, and waits until they are over. There come no more.
-func (k *socket) endSubscriptions() {
+// endSubscriptions ends all. They are over when they are done.
+func (k *socket) endSubscriptions() []*subscription {
 	k.mu.Lock()
 	all := slices.Collect(maps.Values(k.subscriptions))
 	k.mu.Unlock()
 	for _, s := range all {
 		s.end()
-		<-s.done
 	}
+	return all
 }

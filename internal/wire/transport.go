@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// connBuffer is the size of the buffers that coder/websocket gets: enough for any control frame, of at most 129 bytes, and for the header of
+	// connBuffer is the size of the buffers that coder/websocket gets: enough for any control frame, of at most 131 bytes, and for the header of
 	// a data frame. An idle connection keeps two of them.
 	connBuffer = 256
 	// aheadBytes is how much is read at once. A waiting connection holds no such buffer.
