@@ -39,21 +39,24 @@ func collectInTime() {
 	type sentinel struct{ _ *byte } // with a pointer, so that it is collected on its own
 	var watch func(struct{})
 	watch = func(struct{}) {
-		debug.SetGCPercent(garbageFor(liveBytes()))
+		debug.SetGCPercent(garbageFor(inUse()))
 		runtime.AddCleanup(&sentinel{}, watch, struct{}{})
 	}
 	runtime.AddCleanup(&sentinel{}, watch, struct{}{})
 }
 
-// garbageFor gives the garbage for a live heap, in hundredths of it.
-func garbageFor(live uint64) int {
-	percent := math.Round(100 * enoughGarbage / float64(max(live, 1)))
+// garbageFor gives the garbage for so many bytes in use, in hundredths of them.
+func garbageFor(inUse uint64) int {
+	percent := math.Round(100 * enoughGarbage / float64(max(inUse, 1)))
 	return int(min(max(percent, leastGarbage), mostGarbage))
 }
 
-// liveBytes is what the last collection has found in use.
-func liveBytes() uint64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64()
+// inUse is what the collector's percentage is of: what the last collection has found in use, stacks and globals.
+func inUse() (bytes uint64) {
+	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}
+	metrics.Read(samples)
+	for _, s := range samples {
+		bytes += s.Value.Uint64()
+	}
+	return bytes
 }

@@ -76,6 +76,7 @@ func (a *app) serve(ctx context.Context, f *hubFlags) error {
 	if f.dev {
 		o.rootToken = cmp.Or(os.Getenv(envDevToken), randomToken())
 	}
+	tuneRuntime() // before anything is made for each processor
 	s, err := startServer(o)
 	if err != nil {
 		return errors.Join(err, j.Close())
@@ -90,7 +91,6 @@ func (a *app) serve(ctx context.Context, f *hubFlags) error {
 		return errors.Join(err, s.close())
 	}
 	tellManager(log, daemon.SdNotifyReady)
-	tuneRuntime()
 	return s.run(ctx)
 }
 
