@@ -7,7 +7,7 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// chains checks the hashes of records on all processors, while others are read.
+// chains checks the hashes of records on several processors, while others are read.
 type chains struct {
 	blocks  chan block
 	pending sync.WaitGroup // blocks that were put
@@ -24,10 +24,12 @@ type block struct {
 	records []journal.Record
 }
 
+// maxChainWorkers bounds the blocks that are in memory at once.
+const maxChainWorkers = 8
+
 func newChains() *chains {
-	n := runtime.GOMAXPROCS(0)
-	c := &chains{blocks: make(chan block, n)}
-	for range n {
+	c := &chains{blocks: make(chan block)}
+	for range min(runtime.GOMAXPROCS(0), maxChainWorkers) {
 		c.workers.Go(c.run)
 	}
 	return c

@@ -51,14 +51,15 @@ func (j *Journal) openIndex(at checkpoint, err error, every int) error {
 			return errors.Join(err, db.Close())
 		}
 	}
+	stuck := false
 	if err == nil {
 		j.index = newIndex(db, at, every)
 		if err = j.catchUp(); err == nil {
 			return nil
 		}
-		j.index = nil
+		stuck, j.index = j.index.stuck != nil, nil
 	}
-	if db != nil {
+	if db != nil && !stuck {
 		db.Close()
 	}
 	if errors.Is(err, journal.ErrInUse) || isFull(err) {
@@ -133,13 +134,10 @@ func (j *Journal) readEnd(c *chains) error {
 			positions[i] = x.end.position + journal.Position(i) + 1
 		}
 		size := 0
-		page, _, err := j.get(positions, "", recoverBytes, &size, false)
-		if err != nil {
-			return err
-		}
-		heads, err := x.follows(page)
+		page, _, unread := j.get(positions, "", recoverBytes, &size, false)
+		heads, err := x.follows(page) // what comes before the one that cannot be read
 		c.put(block{heads, page})
-		if err != nil {
+		if err = cmp.Or(err, unread); err != nil {
 			return err
 		}
 		listed, err := x.listedBefore(page)

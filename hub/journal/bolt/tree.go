@@ -57,7 +57,9 @@ func (p *pageFile) bucket(e element) error {
 		return p.damage("bucket %q: page in its header", e.key)
 	}
 	g := pageOf(data)
-	if g.size = uint64(len(data)); g.flags != pageLeaf {
+	g.size = uint64(len(data))
+	elsewhere := g.id != 0 || binary.NativeEndian.Uint32(data[12:]) != 0 // bbolt would free that page when the bucket grows
+	if g.flags != pageLeaf || elsewhere {
 		return p.damage("bucket %q: page in its header", e.key)
 	}
 	if err := p.check(&g, t, spot{}); err != nil {
@@ -110,7 +112,7 @@ func (p *pageFile) walk(id uint64, t *tree, at spot) error {
 	switch {
 	case at.height == 0:
 		return p.entriesOf(&g, t)
-	case at.height == 1 && !p.deep:
+	case at.height == 1 && !p.deep && !t.isRoot:
 		return p.skipLeaves(&g, t, at)
 	}
 	for i := range g.count {
