@@ -24,7 +24,8 @@ type executor struct {
 	capacity int
 	graceMs  int64
 
-	load    int                  // claims that its connection holds; guarded by turns.mu, as is the next
+	load    int                  // claims that its connection holds; guarded by turns.mu, as are the next
+	missed  bool                 // something may wait that it was not asked for
 	pending map[string]desk.Time // conversations whose turn it was just asked to take, and until when that counts
 	tires   desk.Time            // when the first of pending counts no more, or before
 }
@@ -202,7 +203,7 @@ func (t *turns) renew(c *Connection, p *Principal) {
 		t.loseLocked(c)
 		return
 	}
-	x.by = p
+	x.by, x.missed = p, true // it may reach more than before
 }
 
 // serve lets x be asked from now on.
@@ -215,6 +216,7 @@ func (t *turns) serve(x *executor) {
 	for _, name := range x.serves {
 		t.serving[name] = append(t.serving[name], x)
 	}
+	x.missed = true
 	t.feedLocked(x)
 	t.mu.Unlock()
 }
@@ -253,7 +255,9 @@ func (x *executor) view(now desk.Time) desk.Executor {
 		})
 	}
 	load := x.load + len(x.pending)
-	return desk.Executor{Key: x.key, ID: x.id, Internal: x.conn.internal, Holds: x.load, Load: load, Full: load >= x.capacity || len(x.pending) >= maxOffered}
+	full := load >= x.capacity || len(x.pending) >= maxOffered
+	x.missed = x.missed || full
+	return desk.Executor{Key: x.key, ID: x.id, Internal: x.conn.internal, Holds: x.load, Load: load, Full: full}
 }
 
 // runners gives, for each agent that is run by executors, who has registered one of them; empty for the hub's own process.

@@ -43,15 +43,17 @@ func (t *turns) wantLocked(id string, p *place, w wanted) {
 	p.wants = append(p.wants, w)
 }
 
-// feedLocked asks x for what waits, while it has room; what has taken its place, where it was registered anew.
+// feedLocked asks x for what waits, while it has room; what has taken its place, where it was registered anew. One that was never without room has missed
+// nothing, and then nothing is looked through.
 func (t *turns) feedLocked(x *executor) {
 	if x = t.executors[x.key]; x == nil || !x.push {
 		return
 	}
 	now := t.now()
-	if x.view(now).Full || t.hub.Valid(x.by) != nil {
+	if !x.missed || x.view(now).Full || t.hub.Valid(x.by) != nil {
 		return
 	}
+	x.missed = false
 	for _, name := range x.serves {
 		for id := range t.waiting[wanted{name, x.conn.internal}] {
 			p := t.desks[id]
