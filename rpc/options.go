@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"log/slog"
+	"net/http"
 	"net/netip"
 	"time"
 )
@@ -39,6 +40,10 @@ type Options struct {
 	TrustedProxies []netip.Prefix
 	// Rates bound what one token may do; nil: nothing is bounded, and bad logins are not slowed.
 	Rates *Rates
+	// Guests are handlers of other protocols, by path.
+	Guests map[string]*Guest
+	// Pages are documents that anybody may read, by path: they are served behind Host and Origin, and without a token.
+	Pages map[string]http.Handler
 	// Audit gets a line for every grant, refusal and revocation, never with a secret; nil: Logger, at level debug.
 	Audit *slog.Logger
 }

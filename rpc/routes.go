@@ -40,6 +40,12 @@ func (s *Server) paths() map[string]verbs {
 		}
 		maps.Copy(paths[rt.path], rt.verbs(s))
 	}
+	for path, g := range s.opts.Guests {
+		paths[path] = g.verbs(s)
+	}
+	for path, page := range s.opts.Pages {
+		paths[path] = get(page.ServeHTTP)
+	}
 	return paths
 }
 

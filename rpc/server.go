@@ -40,7 +40,7 @@ type Server struct {
 
 	ctx    context.Context // ends with Shutdown
 	cancel context.CancelFunc
-	wg     sync.WaitGroup // sockets, posts, feeds, the sweeper, the watcher of revocations
+	wg     sync.WaitGroup // sockets, posts, feeds, visits, the sweeper, the watcher of revocations
 
 	silent  *silent  // sockets without a token
 	unknown *pending // connections without one
@@ -56,13 +56,14 @@ type Server struct {
 	sockets map[*socket]struct{}
 	posts   map[*post]struct{}
 	feeds   map[*feed]struct{}
+	visits  map[*visit]struct{}
 }
 
 var _ http.Handler = (*Server)(nil)
 
 // NewServer makes a server. End it with Shutdown.
 func NewServer(h *hub.Hub, o *Options) *Server {
-	s := &Server{hub: h, opts: o.withDefaults(), sockets: map[*socket]struct{}{}, posts: map[*post]struct{}{}, feeds: map[*feed]struct{}{}, counters: newCounters()}
+	s := &Server{hub: h, opts: o.withDefaults(), sockets: map[*socket]struct{}{}, posts: map[*post]struct{}{}, feeds: map[*feed]struct{}{}, visits: map[*visit]struct{}{}, counters: newCounters()}
 	s.log = s.opts.Logger
 	s.guard = newGuard(s.opts.AllowHosts, s.opts.AllowOrigins)
 	s.metrics = sync.OnceValue(func() http.Handler { return newMetrics(s) })
@@ -208,6 +209,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		p.hurry()
 	}
 	s.mu.Unlock()
+	s.endVisits((*visit).stopping)
 
 	sockets := s.all()
 	for _, k := range sockets {
@@ -238,6 +240,9 @@ func (s *Server) cut() {
 	for f := range s.feeds {
 		f.cut()
 	}
+	for v := range s.visits {
+		v.cut()
+	}
 	s.mu.Unlock()
 	for _, k := range s.all() {
 		k.conn.Cut()
@@ -251,6 +256,7 @@ func (s *Server) watchRevocations() {
 		for _, k := range s.all() {
 			k.checkRevoked()
 		}
+		s.endVisits((*visit).revoked)
 		select {
 		case <-next:
 		case <-s.ctx.Done():

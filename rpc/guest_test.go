@@ -1,0 +1,341 @@
+package rpc_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/rpc"
+)
+
+// guestPath is where the guests of these tests are.
+const guestPath = "/guest"
+
+// newGuestWorld is newWorld with a guest.
+func newGuestWorld(t testing.TB, o *rpc.Options, g *rpc.Guest) *world {
+	t.Helper()
+	if o == nil {
+		o = &rpc.Options{}
+	}
+	o.Guests = map[string]*rpc.Guest{guestPath: g}
+	return newWorld(t, o)
+}
+
+// echo answers with who calls and what came.
+func echo(w http.ResponseWriter, r *http.Request) {
+	c, ok := rpc.CallerOf(r.Context())
+	body, err := io.ReadAll(r.Body)
+	fmt.Fprintf(w, "%s %t %d %v", c.AgentID, ok, len(body), err)
+}
+
+// untilEnd writes, if begun, the beginning of a stream, and returns when its request ends.
+func untilEnd(begun bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		if begun {
+			fmt.Fprint(w, ": ok\n\n")
+			_ = http.NewResponseController(w).Flush()
+		}
+		<-r.Context().Done()
+	}
+}
+
+// guestHead is the head of a request to a guest with a body of n bytes.
+func guestHead(n int) string {
+	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", guestPath, devToken, n)
+}
+
+// TestGuestDoor: what may not pass does not reach the handler, and is told why.
+func TestGuestDoor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reached atomic.Int64
+		w := newGuestWorld(t, nil, &rpc.Guest{
+			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				reached.Add(1)
+				echo(w, r)
+			}),
+			MaxBody: 100, Challenge: func(*http.Request) string { return `more="here"` },
+		})
+		for _, c := range []struct {
+			name   string
+			header http.Header
+			verb   string
+			host   string
+			size   int
+			status int
+			want   string
+		}{
+			{"good", speaks("bob"), "POST", "", 100, 200, "bob true 100 <nil>"},
+			{"no token", http.Header{}, "POST", "", 1, 401, `"unauthenticated"`},
+			{"bad token", bearer("plt_wrong"), "POST", "", 1, 401, `"unauthenticated"`},
+			{"another host", bearer(devToken), "POST", "evil.example", 1, 403, `"forbidden"`},
+			{"another origin", speaks("bob", "Origin", "https://evil.example"), "POST", "", 1, 403, `"forbidden"`},
+			{"another verb", bearer(devToken), "GET", "", 0, 405, `"method_not_found"`},
+			{"too large", bearer(devToken), "POST", "", 101, 413, `at most 100 bytes`},
+		} {
+			before := reached.Load()
+			r, err := http.NewRequestWithContext(t.Context(), c.verb, "http://"+w.addr+guestPath, strings.NewReader(strings.Repeat("x", c.size)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header, r.Host = c.header, c.host
+			resp, err := w.client().Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if err != nil || resp.StatusCode != c.status || !strings.Contains(string(body), c.want) {
+				t.Errorf("%s: HTTP %d %s, %v", c.name, resp.StatusCode, body, err)
+			}
+			if got := reached.Load() > before; got != (c.status == 200) {
+				t.Errorf("%s: reached the handler: %t", c.name, got)
+			}
+			if got := resp.Header.Get("WWW-Authenticate"); (c.status == 401) != strings.Contains(got, `more="here"`) {
+				t.Errorf("%s: WWW-Authenticate is %q", c.name, got)
+			}
+		}
+	})
+}
+
+// TestGuestBodyWithoutLength: a body that does not say how large it is is cut off where it is too large.
+func TestGuestBodyWithoutLength(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newGuestWorld(t, nil, &rpc.Guest{Handler: http.HandlerFunc(echo), MaxBody: 1000})
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+w.addr+guestPath, io.MultiReader(bytes.NewReader(make([]byte, 1001))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = bearer(devToken)
+		resp, err := w.client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if body, err := io.ReadAll(resp.Body); resp.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(string(body), `"too_large"`) {
+			t.Errorf("HTTP %d %s, %v", resp.StatusCode, body, err)
+		}
+	})
+}
+
+// TestGuestBodyThatDoesNotCome is given up after 10 s, and at once when the server stops.
+func TestGuestBodyThatDoesNotCome(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		stop   bool
+		status int
+		after  time.Duration
+	}{
+		{"in time", false, http.StatusRequestTimeout, 10 * time.Second},
+		{"the server stops", true, http.StatusServiceUnavailable, time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newGuestWorld(t, nil, &rpc.Guest{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("half a body has reached the handler") })})
+				conn := w.dialRaw()
+				fmt.Fprint(conn, guestHead(100)+"half")
+				begin := time.Now()
+				if c.stop {
+					time.Sleep(time.Second)
+					if err := w.server.Shutdown(t.Context()); err != nil || time.Since(begin) != time.Second {
+						t.Errorf("shut down after %v: %v", time.Since(begin), err)
+					}
+				}
+				resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				if took := time.Since(begin); resp.StatusCode != c.status || took != c.after {
+					t.Errorf("HTTP %d after %v", resp.StatusCode, took)
+				}
+			})
+		})
+	}
+}
+
+// TestGuestEndsWithItsToken: a request is ended when its token expires or is revoked, and told so if nothing was written yet.
+func TestGuestEndsWithItsToken(t *testing.T) {
+	for _, begun := range []bool{false, true} {
+		t.Run(fmt.Sprintf("begun=%t", begun), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newGuestWorld(t, nil, &rpc.Guest{Handler: untilEnd(begun)})
+				admin := w.as("admin")
+				begin := time.Now()
+				check := func(a told, what string, after time.Duration) {
+					t.Helper()
+					if took := time.Since(begin); took != after {
+						t.Errorf("%s: it ended after %v", what, took)
+					}
+					if begun && (a.status != 200 || a.body != ": ok\n\n" || a.header.Get("X-Accel-Buffering") != "no") || !begun && (a.status != 401 || a.reason() != "unauthenticated" || !strings.Contains(a.body, what)) {
+						t.Errorf("%s: %v", what, a)
+					}
+				}
+				check(w.plain(bearer(admin.token(`{"agentId":"bob","expiresInMs":20000}`)), "POST", guestPath, "{}"), "expired", 20*time.Second)
+				var made parley.CreateTokenResult
+				unmarshal(t, string(admin.must(parley.MethodCreateToken, `{"agentId":"bob"}`)), &made)
+				begin = time.Now()
+				time.AfterFunc(5*time.Second, func() { admin.start(parley.MethodRevokeToken, fmt.Sprintf(`{"tokenId":%q}`, made.TokenID)) })
+				check(w.plain(bearer(made.Token), "POST", guestPath, "{}"), "revoked", 5*time.Second)
+				if a := w.plain(bearer(made.Token), "POST", guestPath, "{}"); a.status != 401 {
+					t.Errorf("after that: %v", a)
+				}
+			})
+		})
+	}
+}
+
+// TestGuestEndsWithTheHub: visits under way hold up no drain, and are told.
+func TestGuestEndsWithTheHub(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newGuestWorld(t, nil, &rpc.Guest{Handler: untilEnd(false)})
+		const visits = 50
+		answers := make(chan told, visits)
+		for range visits {
+			go func() { answers <- w.plain(bearer(devToken), "POST", guestPath, "{}") }()
+		}
+		synctest.Wait()
+		begin := time.Now()
+		if err := w.server.Shutdown(t.Context()); err != nil || time.Since(begin) != 0 {
+			t.Errorf("shut down after %v: %v", time.Since(begin), err)
+		}
+		for range visits {
+			if a := <-answers; a.status != 503 || a.reason() != "unavailable" || a.header.Get("Retry-After") != "1" {
+				t.Errorf("a visit: %v", a)
+			}
+		}
+		if a := w.plain(bearer(devToken), "POST", guestPath, "{}"); a.status != 503 {
+			t.Errorf("one more: %v", a)
+		}
+	})
+}
+
+// flood writes more than any buffer holds, and then waits for the end of its request.
+func flood(ended chan<- time.Time) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		piece := bytes.Repeat([]byte("x"), 1<<20)
+		for range 64 {
+			if _, err := w.Write(piece); err != nil {
+				break
+			}
+		}
+		<-r.Context().Done()
+		ended <- time.Now()
+	}
+}
+
+// TestGuestWhosePeerTakesNothing is ended after WriteTimeout, and delays a drain no longer than that allows.
+func TestGuestWhosePeerTakesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := make(chan time.Time, 2)
+		w := newGuestWorld(t, &rpc.Options{WriteTimeout: 7 * time.Second}, &rpc.Guest{Handler: flood(ended)})
+		begin := time.Now()
+		fmt.Fprint(w.dialRaw(), guestHead(2)+"{}")
+		if took := (<-ended).Sub(begin); took != 7*time.Second {
+			t.Errorf("it ended after %v", took)
+		}
+		fmt.Fprint(w.dialRaw(), guestHead(2)+"{}")
+		synctest.Wait()
+		begin = time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		if err := w.server.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != 3*time.Second {
+			t.Errorf("shut down after %v: %v", time.Since(begin), err)
+		}
+	})
+}
+
+// TestGuestThatIsSilentForLong is answered all the same, also where nothing but a status is written, on a connection that goes on.
+func TestGuestThatIsSilentForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newGuestWorld(t, nil, &rpc.Guest{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case <-time.After(5 * time.Minute):
+				w.WriteHeader(http.StatusAccepted)
+			case <-r.Context().Done():
+			}
+		})})
+		for range 2 {
+			if a := w.plain(bearer(devToken), "POST", guestPath, "{}"); a.status != http.StatusAccepted {
+				t.Errorf("%v", a)
+			}
+		}
+	})
+}
+
+// TestGuestWhosePeerGoes ends.
+func TestGuestWhosePeerGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := make(chan struct{})
+		w := newGuestWorld(t, nil, &rpc.Guest{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			<-r.Context().Done()
+			close(ended)
+		})})
+		conn := w.dialRaw()
+		fmt.Fprint(conn, guestHead(2)+"{}")
+		synctest.Wait()
+		conn.Close()
+		<-ended
+	})
+}
+
+// TestGuestsAreBounded: all of them, and those of one account, which cannot keep the others out.
+func TestGuestsAreBounded(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		most, room    int
+		alice, others int // what one more is answered
+	}{
+		{"all", 3, 3, 503, 503},
+		{"of one account", 0, 256, 503, 200},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newGuestWorld(t, &rpc.Options{MaxPosts: c.most}, &rpc.Guest{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if caller, _ := rpc.CallerOf(r.Context()); caller.AgentID == "alice" {
+						<-r.Context().Done()
+					}
+				})})
+				admin := w.as("admin")
+				token := admin.token(`{"agentId":"alice"}`)
+				for range c.room {
+					fmt.Fprint(w.dialRaw(), strings.ReplaceAll(guestHead(2), devToken, token)+"{}")
+				}
+				synctest.Wait()
+				for who, want := range map[string]int{token: c.alice, devToken: c.others} {
+					a := w.plain(bearer(who), "POST", guestPath, "{}")
+					if a.status != want || want == 503 && (a.reason() != "unavailable" || !strings.Contains(a.body, "under way")) {
+						t.Errorf("one more: %v, expected %d", a, want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestGuestThatPanics is logged as a fault, and the peer is told.
+func TestGuestThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		w := newGuestWorld(t, &rpc.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, &rpc.Guest{
+			Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("oh") }),
+		})
+		if a := w.plain(bearer(devToken), "POST", guestPath, "{}"); a.status != 500 || a.reason() != "internal" {
+			t.Errorf("%v", a)
+		}
+		if text := log.String(); !strings.Contains(text, "a guest panicked") || !strings.Contains(text, "oh") {
+			t.Errorf("the log says %q", text)
+		}
+	})
+}
