@@ -1,0 +1,162 @@
+package mcp_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/adapters/mcp"
+	"github.com/parleyhub/parley/sdk/sdktest"
+)
+
+// TestConversation: an IDE and another participant take turns to the end, over restarts of the hub.
+func TestConversation(t *testing.T) {
+	h := sdktest.NewHub(t)
+	alice := newIDE(t, h, "alice", nil)
+	bob := h.Client(t, "bob")
+	var made struct {
+		ConversationID string `json:"conversation_id"`
+		SinceSeq       int64  `json:"since_seq"`
+		Guidance       struct{ Kind string }
+	}
+	alice.must("create_conversation", map[string]any{"title": "lunch", "participants": []any{
+		map[string]any{"id": "alice", "kind": "human"}, map[string]any{"id": "bob", "kind": "peer"},
+	}}, &made)
+	id := made.ConversationID
+	if made.Guidance.Kind != "may_speak" {
+		t.Fatalf("guidance %q", made.Guidance.Kind)
+	}
+	var p posted
+	alice.must("post_message", map[string]any{"conversation_id": id, "since_seq": made.SinceSeq, "text": "noodles?"}, &p)
+	first := p
+	alice.must("post_message", map[string]any{"conversation_id": id, "since_seq": made.SinceSeq, "text": "noodles?"}, &p)
+	if !p.Duplicate || p.Seq != first.Seq {
+		t.Errorf("the same call again: %+v, expected a duplicate of %+v", p, first)
+	}
+	var u updates
+	text := alice.must("wait_for_updates", map[string]any{"conversation_id": id, "since_seq": p.SinceSeq, "wait_seconds": 0}, &u)
+	if u.MaySpeak || len(u.Messages) > 0 || len(text) > 400 {
+		t.Errorf("nothing new: %+v, in %d characters: %s", u, len(text), text)
+	}
+	h.Restart(t)
+	says(t, bob, id, "rice", parley.FinalityTurn)
+	alice.must("wait_for_updates", map[string]any{"conversation_id": id, "since_seq": p.SinceSeq}, &u)
+	if !u.MaySpeak || len(u.Messages) != 1 || u.Messages[0].Text != "rice" {
+		t.Fatalf("after bob has spoken: %+v", u)
+	}
+	alice.refused("post_message", map[string]any{"conversation_id": id, "since_seq": p.SinceSeq, "text": "late"}, "turn_conflict", "Next: wait_for_updates")
+	alice.must("close_conversation", map[string]any{"conversation_id": id, "since_seq": u.SinceSeq, "text": "rice it is", "reason": "agreed"}, nil)
+	text = alice.must("read_conversation", map[string]any{"conversation_id": id}, nil)
+	for _, want := range []string{"noodles?", "rice it is", "closed", "agreed"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the conversation does not have %q: %s", want, text)
+		}
+	}
+	alice.refused("post_message", map[string]any{"conversation_id": id, "since_seq": 0, "text": "more"}, "conversation_closed", "read_conversation")
+}
+
+// TestRefusals: each names the reason, what was wrong and what to do next.
+func TestRefusals(t *testing.T) {
+	h := sdktest.NewHub(t)
+	alice := newIDE(t, h, "alice", nil)
+	id := h.Create(t, "bob", "alice")
+	foreign := h.Create(t, "bob", "carol")
+	for _, c := range []struct {
+		tool  string
+		args  map[string]any
+		words []string
+	}{
+		{"post_message", map[string]any{"conversation_id": id, "since_seq": 0, "text": "hello"}, []string{"not_your_turn", "bob has the floor", "Next: wait_for_updates"}},
+		{"post_message", map[string]any{"conversation_id": id, "since_seq": 99, "text": "hello"}, []string{"not_your_turn"}},
+		{"wait_for_updates", map[string]any{"conversation_id": id, "since_seq": 99}, []string{"cursor_ahead", "99"}},
+		{"wait_for_updates", map[string]any{"conversation_id": foreign}, []string{"not_found", "list_conversations"}},
+		{"wait_for_updates", map[string]any{"conversation_id": "nowhere"}, []string{"not_found"}},
+		{"wait_for_updates", map[string]any{"conversation_id": id, "until": "noon"}, []string{"until", "noon"}},
+		{"wait_for_updates", map[string]any{"conversation_id": id, "wait_seconds": -1}, []string{"wait_seconds"}},
+		{"wait_for_updates", map[string]any{"conversation": id}, []string{"conversation"}},
+		{"read_conversation", map[string]any{"conversation_id": foreign}, []string{"not_found"}},
+		{"post_message", map[string]any{"conversation_id": id, "since_seq": 0, "text": strings.Repeat("x", 1<<20)}, []string{"text"}},
+		{"start_agent_session", map[string]any{"agent_name": "nobody"}, []string{"not_found", "list_agent_blueprints"}},
+		{"get_agent_session", map[string]any{"session_id": "ses_none"}, []string{"not_found"}},
+		{"list_agent_blueprints", map[string]any{"agent_name": "nobody"}, []string{"not_found"}},
+		{"close_conversation", map[string]any{"conversation_id": id, "outcome": "won"}, []string{"outcome"}},
+	} {
+		if text := alice.refused(c.tool, c.args, c.words...); len(text) > 9000 {
+			t.Errorf("%s: a refusal of %d characters", c.tool, len(text))
+		}
+	}
+}
+
+// TestBounds: a page is short enough for a model, and says how to read the rest.
+func TestBounds(t *testing.T) {
+	h := sdktest.NewHub(t)
+	alice := newIDE(t, h, "alice", nil)
+	id := h.Create(t, "bob", "alice")
+	bob := h.Client(t, "bob")
+	long := strings.Repeat("word ", 10_000)
+	says(t, bob, id, long, parley.FinalityNone)
+	for range 60 {
+		says(t, bob, id, "short", parley.FinalityNone)
+	}
+	seen, chars, since := 0, "", int64(0)
+	for page := 0; ; page++ {
+		var u updates
+		text := alice.must("wait_for_updates", map[string]any{"conversation_id": id, "since_seq": since, "wait_seconds": 0, "until": "any"}, &u)
+		if len(text) > mcp.MaxChars+4000 || len(u.Messages) > mcp.MaxEvents {
+			t.Errorf("page %d: %d characters, %d messages", page, len(text), len(u.Messages))
+		}
+		for _, m := range u.Messages {
+			if seen++; m.Seq == u.Messages[0].Seq && page == 0 {
+				chars = m.Text
+			}
+		}
+		if since = u.SinceSeq; !u.More {
+			break
+		}
+		if page > 5 {
+			t.Fatal("it does not end")
+		}
+	}
+	if seen != 61 {
+		t.Errorf("%d messages, expected 61", seen)
+	}
+	for len(chars) < len(long) {
+		var v struct {
+			Events []struct{ Text string }
+		}
+		alice.must("read_conversation", map[string]any{"conversation_id": id, "limit": 1, "text_offset": len(chars)}, &v)
+		if len(v.Events) != 1 || v.Events[0].Text == "" {
+			t.Fatalf("no rest after %d characters", len(chars))
+		}
+		chars += v.Events[0].Text
+	}
+	if chars != long {
+		t.Error("the rest of a message that was cut is another text")
+	}
+}
+
+// TestReadOnly: what writes is not there, nor what is in no toolset.
+func TestReadOnly(t *testing.T) {
+	h := sdktest.NewHub(t)
+	for _, c := range []struct {
+		change func(*mcp.Options)
+		want   string
+	}{
+		{nil, "close_conversation create_conversation get_agent_session list_agent_blueprints list_conversations post_message read_conversation start_agent_session stop_agent_session wait_for_updates"},
+		{func(o *mcp.Options) { o.ReadOnly = true }, "get_agent_session list_agent_blueprints list_conversations read_conversation wait_for_updates"},
+		{func(o *mcp.Options) { o.Toolsets = []mcp.Toolset{mcp.Agents} }, "get_agent_session list_agent_blueprints start_agent_session stop_agent_session"},
+	} {
+		alice := newIDE(t, h, "alice", c.change)
+		r, err := alice.session.ListTools(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, tool := range r.Tools {
+			names = append(names, tool.Name)
+		}
+		if got := strings.Join(names, " "); got != c.want {
+			t.Errorf("tools %s, expected %s", got, c.want)
+		}
+	}
+}

@@ -1,0 +1,381 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	protocol "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/adapters/mcp"
+	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/hub/journal/memory"
+	"github.com/parleyhub/parley/sdk"
+	"github.com/parleyhub/parley/sdk/sdktest"
+)
+
+// lender gives one client to all callers, and counts those that were not given back.
+type lender struct {
+	client parley.Client
+
+	mu   sync.Mutex // guards the fields below
+	lent int
+	most int
+}
+
+func (l *lender) connect(context.Context, *protocol.RequestExtra) (parley.Client, func(), error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lent++
+	l.most = max(l.most, l.lent)
+	return l.client, sync.OnceFunc(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.lent--
+	}), nil
+}
+
+func (l *lender) out() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lent
+}
+
+// back waits until so many clients are lent.
+func (l *lender) back(t *testing.T, want int) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); l.out() != want; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d clients are lent, expected %d", l.out(), want)
+		}
+	}
+}
+
+// TestSubscriptions: who has subscribed is told that a conversation has changed, over a restart of the hub, until it unsubscribes; a client of the hub is held so
+// long, one for all subscriptions to a conversation.
+func TestSubscriptions(t *testing.T) {
+	t.Parallel()
+	for _, era := range eras {
+		t.Run(era, func(t *testing.T) {
+			h := sdktest.NewHub(t)
+			id, other := h.Create(t, "bob", "alice"), h.Create(t, "bob", "alice")
+			bob := h.Client(t, "bob")
+			l := &lender{client: h.Client(t, "alice")}
+			s := mcp.NewServer(&mcp.Options{Connect: l.connect})
+			defer s.Close()
+			w := newWire(t, s, era, map[string]any{})
+			end, e := w.subscribe(conversations+id, conversations+id+"/events")
+			if e != nil {
+				t.Fatal(e)
+			}
+			l.back(t, 1)
+			told := func() {
+				t.Helper()
+				got := map[string]bool{w.updated(): true, w.updated(): true}
+				if !got[conversations+id] || !got[conversations+id+"/events"] {
+					t.Fatalf("%v", got)
+				}
+			}
+			says(t, bob, other, "elsewhere", parley.FinalityTurn)
+			says(t, bob, id, "hello", parley.FinalityTurn)
+			told()
+			h.Restart(t)
+			says(t, h.Client(t, "alice"), id, "hello bob", parley.FinalityTurn)
+			told()
+			end()
+			l.back(t, 0)
+			if again, e := w.subscribe(conversations + id); e != nil {
+				t.Errorf("again: %v", e)
+			} else {
+				again()
+			}
+			l.back(t, 0)
+		})
+	}
+}
+
+// TestForeignSubscription: nobody subscribes to what it may not read.
+func TestForeignSubscription(t *testing.T) {
+	h := sdktest.NewHub(t)
+	id, foreign := h.Create(t, "bob", "alice"), h.Create(t, "bob")
+	l := &lender{client: h.Client(t, "alice")}
+	s := mcp.NewServer(&mcp.Options{Connect: l.connect})
+	defer s.Close()
+	for _, era := range eras {
+		w := newWire(t, s, era, map[string]any{})
+		if _, e := w.subscribe(conversations+id, conversations+foreign); e == nil {
+			t.Errorf("%s: alice has subscribed to a conversation of bob", era)
+		}
+		w.close()
+		l.back(t, 0)
+	}
+}
+
+// TestSessionEnd: what a session or a listen has subscribed to ends with it.
+func TestSessionEnd(t *testing.T) {
+	h := sdktest.NewHub(t)
+	id := h.Create(t, "bob", "alice")
+	l := &lender{client: h.Client(t, "alice")}
+	s := mcp.NewServer(&mcp.Options{Connect: l.connect})
+	for _, era := range eras {
+		w := newWire(t, s, era, map[string]any{})
+		if _, e := w.subscribe(conversations + id); e != nil {
+			t.Fatal(e)
+		}
+		l.back(t, 1)
+		w.close()
+		l.back(t, 0)
+	}
+	w := newWire(t, s, legacy, map[string]any{})
+	if _, e := w.subscribe(conversations + id); e != nil {
+		t.Fatal(e)
+	}
+	s.Close()
+	if l.out() != 0 {
+		t.Error("a client is held after Close")
+	}
+	if _, e := w.subscribe(conversations + id + "/events"); e == nil {
+		t.Error("a subscription after Close")
+	}
+}
+
+// TestTooManySubscriptions: a session has only so many, and a caller over all its sessions.
+func TestTooManySubscriptions(t *testing.T) {
+	t.Parallel()
+	const ofSession, ofCaller = 64, 256
+	h := sdktest.NewHub(t)
+	alice := h.Client(t, "alice")
+	var ids []string
+	for range ofSession + 1 {
+		ids = append(ids, conversations+h.Create(t, "alice"))
+	}
+	for _, era := range eras {
+		s := mcp.NewServer(&mcp.Options{Connect: mcp.Client(alice)})
+		var ends []func()
+		for n := range ofCaller / ofSession {
+			w := newWire(t, s, era, map[string]any{})
+			if _, e := w.subscribe(ids...); e == nil || e.Code != -32000 {
+				t.Errorf("%s, session %d: one more: %v", era, n, e)
+			}
+			if era < modern { // there the first ones stay
+				continue
+			}
+			end, e := w.subscribe(ids[:ofSession]...)
+			if e != nil {
+				t.Fatal(e)
+			}
+			ends = append(ends, end)
+		}
+		w := newWire(t, s, era, map[string]any{})
+		if _, e := w.subscribe(ids[0]); e == nil || e.Code != -32000 {
+			t.Errorf("%s: one more of the same caller: %v", era, e)
+		}
+		for _, end := range ends {
+			end()
+		}
+		if era >= modern {
+			if _, e := w.subscribe(ids[0]); e != nil {
+				t.Errorf("there is room again: %v", e)
+			}
+		}
+		s.Close()
+	}
+}
+
+// TestManyListens: listens of one connection to the same resource do not disturb each other; each notification names its own.
+func TestManyListens(t *testing.T) {
+	h := sdktest.NewHub(t)
+	id := h.Create(t, "bob", "alice")
+	w := newWire(t, serverOf(t, h, "alice"), modern, map[string]any{})
+	endFirst, e := w.subscribe(conversations + id)
+	if e != nil {
+		t.Fatal(e)
+	}
+	if _, e = w.subscribe(conversations + id); e != nil {
+		t.Fatal(e)
+	}
+	bob := h.Client(t, "bob")
+	ids := func(n int) map[any]bool {
+		t.Helper()
+		got := map[any]bool{}
+		for range n {
+			var p struct {
+				Meta map[string]any `json:"_meta"`
+			}
+			if err := json.Unmarshal((<-w.notes).Params, &p); err != nil {
+				t.Fatal(err)
+			}
+			got[p.Meta["io.modelcontextprotocol/subscriptionId"]] = true
+		}
+		return got
+	}
+	says(t, bob, id, "hello", parley.FinalityNone)
+	if got := ids(2); len(got) != 2 || got[nil] {
+		t.Errorf("%v", got)
+	}
+	endFirst()
+	says(t, bob, id, "hello again", parley.FinalityNone)
+	ids(1)
+}
+
+// TestTokenOfSubscription: when the token of a subscriber has ended, it is told nothing more, and its listen ends; another caller's subscription goes on.
+func TestTokenOfSubscription(t *testing.T) {
+	t.Parallel()
+	for _, era := range eras {
+		t.Run(era, func(t *testing.T) {
+			h := sdktest.NewHub(t)
+			id := h.Create(t, "bob", "alice", "carol")
+			made, err := h.Admin(t).CreateToken(t.Context(), &parley.CreateTokenParams{AgentID: "alice"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			callers := map[string]parley.Client{"alice": h.Dial(t, &sdk.Options{Token: made.Token}), "carol": h.Client(t, "carol")}
+			var l lender
+			var wires []*wire
+			var next parley.Client
+			s := mcp.NewServer(&mcp.Options{Connect: func(ctx context.Context, e *protocol.RequestExtra) (parley.Client, func(), error) {
+				_, release, err := l.connect(ctx, e)
+				return next, release, err
+			}})
+			for _, name := range []string{"alice", "carol"} {
+				next = callers[name]
+				w := newWire(t, s, era, map[string]any{})
+				if _, e := w.subscribe(conversations + id); e != nil {
+					t.Fatal(e)
+				}
+				wires = append(wires, w)
+			}
+			bob := h.Client(t, "bob")
+			says(t, bob, id, "hello both", parley.FinalityNone)
+			wires[0].updated()
+			wires[1].updated()
+			l.back(t, 2)
+			if _, err := h.Admin(t).RevokeToken(t.Context(), &parley.RevokeTokenParams{TokenID: made.TokenID}); err != nil {
+				t.Fatal(err)
+			}
+			l.back(t, 1)
+			if era >= modern {
+				<-wires[0].listened
+			}
+			for n := range 3 {
+				says(t, bob, id, fmt.Sprintf("hello carol %d", n), parley.FinalityNone)
+				wires[1].updated()
+			}
+			if n := len(wires[0].notes); n > 0 {
+				t.Errorf("alice was told of %d changes with a token that has ended", n)
+			}
+			s.Close()
+		})
+	}
+}
+
+// lab is a hub and an adapter in a bubble, where time is the test's.
+type lab struct {
+	t          *testing.T
+	alice, bob parley.Client
+	id         string
+	s          *mcp.Server
+	// connecting is called before alice is given her client.
+	connecting func()
+}
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	journal := memory.New()
+	hb, err := hub.Open(journal, &hub.Options{RootToken: "plt_test", Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	as := func(id string) parley.Client { return hb.Client(hb.LocalPrincipal(id, parley.DefaultScopes...)) }
+	l := &lab{t: t, alice: as("alice"), bob: as("bob"), connecting: func() {}}
+	l.s = mcp.NewServer(&mcp.Options{Connect: func(context.Context, *protocol.RequestExtra) (parley.Client, func(), error) {
+		l.connecting()
+		return l.alice, func() {}, nil
+	}})
+	t.Cleanup(func() { // the wires have ended
+		l.s.Close()
+		if err := errors.Join(l.alice.Close(), l.bob.Close(), hb.Close(), journal.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	made, err := l.bob.CreateConversation(t.Context(), &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "bob", Kind: parley.KindAgent}, {ID: "alice", Kind: parley.KindAgent}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.id = made.ConversationID
+	return l
+}
+
+// TestNotificationsAreFew: between two notifications there is half a second, the last change is told, and nothing when nothing has changed.
+func TestNotificationsAreFew(t *testing.T) {
+	for _, era := range eras {
+		t.Run(era, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { fewNotifications(t, era) })
+		})
+	}
+}
+
+func fewNotifications(t *testing.T, era string) {
+	l := newLab(t)
+	w := newWire(t, l.s, era, map[string]any{})
+	if _, e := w.subscribe(conversations + l.id); e != nil {
+		t.Fatal(e)
+	}
+	var told []time.Time
+	pass := func(d time.Duration) {
+		time.Sleep(d) // in the bubble
+		synctest.Wait()
+		for range len(w.notes) {
+			<-w.notes
+			told = append(told, time.Now())
+		}
+	}
+	if pass(time.Minute); len(told) > 0 {
+		t.Errorf("%d notifications, and nothing has changed", len(told))
+	}
+	told = nil
+	var last time.Time
+	for range 40 {
+		says(t, l.bob, l.id, "word", parley.FinalityNone)
+		last = time.Now()
+		pass(30 * time.Millisecond)
+	}
+	for range 100 {
+		pass(20 * time.Millisecond)
+	}
+	if n := len(told); n < 3 || n > 4 {
+		t.Errorf("%d notifications of 1.2 s of changes", n)
+	}
+	if n := len(told); n > 0 && told[n-1].Before(last) {
+		t.Error("the last change was not told")
+	}
+}
+
+// TestAcknowledgementIsFirst: what changes while a listen is still taken up is told after its acknowledgement.
+func TestAcknowledgementIsFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		calls := 0
+		l.connecting = func() {
+			if calls++; calls == 2 { // for the second resource: the first is followed already
+				synctest.Wait()
+				says(t, l.bob, l.id, "word", parley.FinalityNone)
+				time.Sleep(time.Second) // in the bubble
+				synctest.Wait()
+			}
+		}
+		w := newWire(t, l.s, modern, map[string]any{})
+		if _, e := w.subscribe(conversations+l.id, conversations+l.id+"/events"); e != nil {
+			t.Fatal(e)
+		}
+		if uri := w.updated(); uri != conversations+l.id {
+			t.Errorf("told of %s", uri)
+		}
+	})
+}

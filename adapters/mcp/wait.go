@@ -1,0 +1,171 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	protocol "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parleyhub/parley"
+)
+
+// How long one call waits. Many clients give a call up after 60 s, whatever progress they are told.
+const (
+	defaultWait = 20 * time.Second
+	// DefaultMaxWait is the most for clients that are not known.
+	DefaultMaxWait = 50 * time.Second
+	// heartbeat is the time between two signs of life.
+	heartbeat = 10 * time.Second
+)
+
+// patient are clients that are known to wait longer when they are told of progress.
+var patient = map[string]time.Duration{"claude-code": 170 * time.Second}
+
+// maxWait is how long a call of this client may wait.
+func (c *call) maxWait() time.Duration {
+	most := c.server.opts.MaxWait
+	if info := c.req.ClientInfo(); info != nil && c.req.Params.GetProgressToken() != nil {
+		most = max(most, patient[info.Name])
+	}
+	return most
+}
+
+// wait is how long a call that asks for so many seconds waits.
+func (c *call) wait(seconds float64) time.Duration {
+	return min(time.Duration(seconds*float64(time.Second)), c.maxWait())
+}
+
+type waitArgs struct {
+	ConversationID string  `json:"conversation_id" jsonschema:"which conversation, as list_conversations gives it"`
+	SinceSeq       int64   `json:"since_seq,omitempty" jsonschema:"the since_seq of the last result that you have read; 0 for all from the beginning"`
+	Until          string  `json:"until,omitempty" jsonschema:"what to wait for: my_turn, that you may speak; message, a message after since_seq; any, any event after it; closed, the end. Each also ends when the conversation is closed"`
+	WaitSeconds    float64 `json:"wait_seconds,omitempty" jsonschema:"how long to wait; 0 answers at once. What is too long for your client is cut, and the result says so"`
+}
+
+func refineWait(a *arguments) {
+	a.length(1, 64, "conversation_id")
+	a.since("since_seq")
+	a.oneOf("until", "my_turn", "message", "any", "closed")
+	a.bounded("wait_seconds", 0, 3600, defaultWait.Seconds())
+}
+
+type updates struct {
+	ConversationID string       `json:"conversation_id"`
+	Messages       []eventView  `json:"messages"`
+	Guidance       guidanceView `json:"guidance"`
+	MaySpeak       bool         `json:"may_speak"`
+	Status         string       `json:"status" jsonschema:"active or closed"`
+	SinceSeq       int64        `json:"since_seq" jsonschema:"give this to the next call"`
+	LatestSeq      int64        `json:"latest_seq"`
+	More           bool         `json:"more" jsonschema:"there are more messages already: call again at once"`
+	TimedOut       bool         `json:"timed_out"`
+	WaitedMs       int64        `json:"waited_ms"`
+	CapMs          int64        `json:"cap_ms" jsonschema:"the longest that a call of your client waits"`
+	Withdrawn      []turnRange  `json:"withdrawn,omitempty" jsonschema:"messages that count no more: forget them"`
+	Next           string       `json:"next" jsonschema:"what to do now"`
+}
+
+type turnRange struct {
+	Turn    int64 `json:"turn"`
+	FromSeq int64 `json:"from_seq"`
+	ToSeq   int64 `json:"to_seq"`
+}
+
+func waitForUpdates(ctx context.Context, c *call, in *waitArgs) (*updates, error) {
+	start := time.Now()
+	stop := c.beat(ctx, "waiting for "+in.Until+" in "+in.ConversationID)
+	got, err := c.getUpdates(ctx, in, start.Add(c.wait(in.WaitSeconds)))
+	stop()
+	if err != nil {
+		return nil, explained(err, hints{conversation: in.ConversationID, since: in.SinceSeq})
+	}
+	p := fit(got.Messages, got.NextSeq, got.NextSeq < got.LatestSeq)
+	u := &updates{
+		ConversationID: in.ConversationID, Messages: p.events, Guidance: viewGuidance(&got.Guidance), MaySpeak: got.Guidance.Kind == parley.MaySpeak,
+		Status: string(got.Status), SinceSeq: p.next, LatestSeq: got.LatestSeq, More: p.more, TimedOut: got.TimedOut,
+		WaitedMs: time.Since(start).Milliseconds(), CapMs: c.maxWait().Milliseconds(),
+	}
+	for _, w := range got.Withdrawn {
+		u.Withdrawn = append(u.Withdrawn, turnRange(w))
+	}
+	u.Next = u.next()
+	return u, nil
+}
+
+// getUpdates waits as long as is left, in as many calls as that takes.
+func (c *call) getUpdates(ctx context.Context, in *waitArgs, until time.Time) (*parley.GetUpdatesResult, error) {
+	for {
+		left := time.Until(until).Milliseconds()
+		got, err := c.client.GetUpdates(ctx, &parley.GetUpdatesParams{
+			ConversationID: in.ConversationID, SinceSeq: in.SinceSeq, Limit: MaxEvents, Until: parley.Until(in.Until), TimeoutMs: max(0, min(left, parley.MaxWaitMs)),
+		})
+		if err != nil || !got.TimedOut || left <= parley.MaxWaitMs {
+			return got, err
+		}
+	}
+}
+
+// next says what to do now.
+func (u *updates) next() string {
+	again := fmt.Sprintf("wait_for_updates {conversation_id: %q, since_seq: %d}", u.ConversationID, u.SinceSeq)
+	switch {
+	case u.More:
+		return "There is more already: " + again + "."
+	case u.Status == string(parley.StatusClosed):
+		return "The conversation is closed: nothing more to do."
+	case u.MaySpeak:
+		return fmt.Sprintf("You may speak: post_message {conversation_id: %q, since_seq: %d, text: ...}.", u.ConversationID, u.SinceSeq)
+	case u.TimedOut:
+		return "Nothing for you yet: " + again + ", or end your turn; nothing is lost."
+	}
+	return "Not your turn: " + again + "."
+}
+
+func (u *updates) text() string {
+	p := page{events: u.Messages}
+	s := p.lines(u.ConversationID)
+	for _, w := range u.Withdrawn {
+		s += fmt.Sprintf("Forget #%d to #%d (turn %d): that attempt has failed and counts no more.\n", w.FromSeq, w.ToSeq, w.Turn)
+	}
+	if u.TimedOut && s == "" {
+		return u.Next
+	}
+	return s + u.Guidance.line() + "\n" + u.Next
+}
+
+// beat tells who waits, and has asked for it, that the call goes on, until stop is called.
+func (c *call) beat(ctx context.Context, what string) (stop func()) {
+	token := c.req.Params.GetProgressToken()
+	if token == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(heartbeat)
+		defer ticker.Stop()
+		for n := 1.0; ; n++ {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				c.progress(ctx, n*heartbeat.Seconds(), what)
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// progress tells of progress, to who has asked for it; n grows from call to call.
+func (c *call) progress(ctx context.Context, n float64, text string) {
+	token := c.req.Params.GetProgressToken()
+	if token == nil {
+		return
+	}
+	_ = c.req.Session.NotifyProgress(ctx, &protocol.ProgressNotificationParams{ProgressToken: token, Progress: n, Message: text}) // a client that is gone needs none
+}
