@@ -35,6 +35,9 @@ type serverOptions struct {
 	verifier hub.Verifier
 	// tls is nil for a hub that speaks in clear.
 	tls *tls.Config
+	// mcp serves the Model Context Protocol besides, with tokens of issuer too, if that is set.
+	mcp    bool
+	issuer string
 }
 
 // server is a hub behind its doors on TCP addresses. It owns the journal that it was given.
@@ -46,6 +49,7 @@ type server struct {
 	hub     *hub.Hub
 	door    *rpc.Server
 	agents  *localAgents // nil: there are none
+	mcp     *mcpDoor     // nil: there is none
 	http    []*http.Server
 	log     zerolog.Logger
 	drain   time.Duration // drainTimeout, but for tests
@@ -69,9 +73,14 @@ func startServer(o serverOptions) (*server, error) {
 		return nil, errors.Join(err, h.Close())
 	}
 	o.door.Logger = logger
-	s := &server{
-		journal: o.journal, hub: h, door: rpc.NewServer(h, &o.door), log: o.log, drain: drainTimeout,
-		ended: make(chan error, len(listeners)),
+	s := &server{journal: o.journal, hub: h, log: o.log, drain: drainTimeout, ended: make(chan error, len(listeners))}
+	if o.mcp {
+		s.mcp = newMCPDoor(logger, o.issuer)
+		o.door.Guests, o.door.Pages = s.mcp.guests()
+	}
+	s.door = rpc.NewServer(h, &o.door)
+	if s.mcp != nil {
+		s.mcp.open(s.door, logger)
 	}
 	s.open(listeners[0], o.tls, logger)
 	if len(listeners) > 1 {
@@ -176,6 +185,9 @@ func (s *server) close() error {
 	s.agents.close()
 	s.hub.Drain()
 	err := s.door.Shutdown(ctx)
+	if s.mcp != nil {
+		err = errors.Join(err, s.mcp.close())
+	}
 	for _, h := range s.http {
 		if late := h.Shutdown(ctx); late != nil {
 			_ = h.Close() // connections that did not end by themselves

@@ -21,6 +21,7 @@ type Config struct {
 	InsecurePublic bool
 	ReadyFile      string
 	Blueprints     string
+	MCP            bool
 
 	TLS    TLS
 	OIDC   OIDC

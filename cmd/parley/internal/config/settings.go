@@ -25,6 +25,7 @@ var Settings = []Setting{
 	row("insecurePublic", "listen beyond loopback although there is no TLS", rule{}, func(c *Config) any { return &c.InsecurePublic }),
 	row("readyFile", "file that gets the first line of stdout when the hub takes calls", path, func(c *Config) any { return &c.ReadyFile }),
 	row("blueprints", "directory of blueprints: commands that the hub runs as agents", path, func(c *Config) any { return &c.Blueprints }),
+	row("mcp", "serve the Model Context Protocol at /mcp", rule{}, func(c *Config) any { return &c.MCP }),
 	row("tls.cert", "PEM file with the hub's certificate and those between it and the root", path, func(c *Config) any { return &c.TLS.Cert }),
 	row("tls.key", "PEM file with the certificate's key", path, func(c *Config) any { return &c.TLS.Key }),
 	row("tls.clientCA", "PEM file with the roots of clients' certificates; with it every client must show one", path, func(c *Config) any { return &c.TLS.ClientCA }),

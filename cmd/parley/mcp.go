@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	protocol "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/adapters/mcp"
+)
+
+type mcpFlags struct {
+	as       string
+	readOnly bool
+	toolsets []string
+	maxWait  time.Duration
+}
+
+func (a *app) mcpCommand() *cobra.Command {
+	var f mcpFlags
+	c := &cobra.Command{
+		Use:   "mcp",
+		Short: "give an IDE a seat: serve the Model Context Protocol on stdin and stdout",
+		Long: `mcp is started by a program that speaks the Model Context Protocol, such as an IDE, and serves it on stdin and stdout until stdin ends. What it says of itself goes to
+stderr. It calls the hub of $PARLEY_URL with $PARLEY_TOKEN: the program may do what the token may do. The hub may be started later, and restarted: nothing is lost.
+
+  parley mcp install --client claude-code    prints what the program's configuration needs
+
+A hub with --mcp (parley serve --mcp) serves the same at /mcp over HTTP.`,
+		Args: cobra.NoArgs,
+	}
+	asFlag(c, &f.as)
+	c.Flags().BoolVar(&f.readOnly, "read-only", false, "only the tools that change nothing")
+	c.Flags().StringSliceVar(&f.toolsets, "toolsets", nil, "only these: conversations, agents (default: all)")
+	c.Flags().DurationVar(&f.maxWait, "max-wait", mcp.DefaultMaxWait, "how long one call may wait, for clients that are not known to wait longer")
+	a.does(c, func(ctx context.Context, _ []string) error { return a.mcp(ctx, &f) })
+	c.AddCommand(a.mcpInstallCommand())
+	return c
+}
+
+func (a *app) mcp(ctx context.Context, f *mcpFlags) error {
+	sets, err := toolsetsOf(f.toolsets)
+	if err != nil {
+		return err
+	}
+	if f.maxWait < time.Second || f.maxWait > time.Hour {
+		return usagef("--max-wait %s: expected 1s to 1h", f.maxWait)
+	}
+	n := &notices{}
+	n.to(func(text string) { a.err.line("-- " + text) })
+	d := &mcpDialer{dial: func(ctx context.Context) (parley.Client, error) { return a.dialTelling(ctx, f.as, n) }, turn: make(chan struct{}, 1)}
+	defer d.close()
+	if _, _, err := d.connect(ctx, nil); err != nil {
+		if !errors.Is(err, parley.ErrUnavailable) {
+			return err
+		}
+		a.err.line("-- " + clean(err.Error()) + "; it is tried again with each call")
+	}
+	if in, ok := a.in.(*os.File); ok && term.IsTerminal(int(in.Fd())) {
+		a.err.line("-- this waits for a program that speaks the Model Context Protocol; 'parley mcp install' shows how one is told to start it")
+	}
+	s := mcp.NewServer(&mcp.Options{
+		Connect: d.connect, Version: version(), ReadOnly: f.readOnly, Toolsets: sets, MaxWait: f.maxWait, Logger: slog.New(slog.DiscardHandler),
+	})
+	defer s.Close()
+	err = s.Run(ctx, patientTransport{&protocol.IOTransport{Reader: io.NopCloser(a.in), Writer: unclosed{a.out}}})
+	if err == nil || ctx.Err() != nil || errors.Is(err, io.EOF) {
+		return nil // a signal or the end of stdin is how it ends
+	}
+	return withHint(fmt.Errorf("stdin: %w", err), "mcp takes messages of the Model Context Protocol, one a line; 'parley mcp install' shows how a program is told to start it")
+}
+
+// mcpDialer gives the one client of a program. A hub that was not there when the program started is dialed again with each call.
+type mcpDialer struct {
+	dial func(context.Context) (parley.Client, error)
+	turn chan struct{} // held while client is looked at
+
+	client parley.Client // nil: there is none yet
+}
+
+func (d *mcpDialer) connect(ctx context.Context, _ *protocol.RequestExtra) (parley.Client, func(), error) {
+	select {
+	case d.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
+	defer func() { <-d.turn }()
+	if d.client == nil {
+		client, err := d.dial(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		d.client = client
+	}
+	return d.client, func() {}, nil
+}
+
+// close ends the client. No call is under way.
+func (d *mcpDialer) close() {
+	d.turn <- struct{}{}
+	defer func() { <-d.turn }()
+	if d.client != nil {
+		_ = d.client.Close() // nothing is under way
+	}
+}
+
+func toolsetsOf(names []string) ([]mcp.Toolset, error) {
+	var sets []mcp.Toolset
+	for _, name := range names {
+		set := mcp.Toolset(strings.TrimSpace(name))
+		if !slices.Contains(mcp.Toolsets, set) {
+			return nil, usagef("--toolsets %s: expected conversations or agents", clean(name))
+		}
+		sets = append(sets, set)
+	}
+	return sets, nil
+}
+
+// unclosed is a writer that nobody closes.
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }

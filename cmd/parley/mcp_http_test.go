@@ -1,0 +1,251 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	protocol "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/rs/zerolog"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/journal/memory"
+	"github.com/parleyhub/parley/sdk"
+)
+
+// mcpTestHub is a hub with its door for the Model Context Protocol.
+type mcpTestHub struct {
+	t    *testing.T
+	s    *server
+	http string
+}
+
+func newMCPTestHub(t *testing.T) *mcpTestHub {
+	t.Helper()
+	s, err := startServer(serverOptions{journal: memory.New(), addr: "127.0.0.1:0", log: zerolog.Nop(), rootToken: "plt_root_of_this_test", mcp: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return &mcpTestHub{t, s, "http://" + s.addr}
+}
+
+// token makes a token.
+func (h *mcpTestHub) token(agent string, more func(*parley.CreateTokenParams)) (secret, id string) {
+	h.t.Helper()
+	admin := h.client("plt_root_of_this_test", "")
+	p := &parley.CreateTokenParams{AgentID: agent}
+	if more != nil {
+		more(p)
+	}
+	r, err := admin.CreateToken(h.t.Context(), p)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return r.Token, r.TokenID
+}
+
+func (h *mcpTestHub) client(token, agent string) parley.Client {
+	h.t.Helper()
+	c, err := sdk.Dial(h.t.Context(), h.s.url, &sdk.Options{Token: token, AgentID: agent})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// bearing adds a token to requests.
+type bearing struct{ token string }
+
+func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+b.token)
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// session connects a client of an era.
+func (h *mcpTestHub) session(token, version string) *protocol.ClientSession {
+	h.t.Helper()
+	c := protocol.NewClient(&protocol.Implementation{Name: "test-ide", Version: "1"}, nil)
+	s, err := c.Connect(h.t.Context(), &protocol.StreamableClientTransport{
+		Endpoint: h.http + mcpPath, HTTPClient: &http.Client{Transport: bearing{token}}, MaxRetries: -1,
+	}, &protocol.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		h.t.Fatalf("%s: %v", version, err)
+	}
+	h.t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func tool(ctx context.Context, s *protocol.ClientSession, name string, args map[string]any) (string, bool, error) {
+	r, err := s.CallTool(ctx, &protocol.CallToolParams{Name: name, Arguments: args})
+	if err != nil {
+		return "", false, err
+	}
+	var text strings.Builder
+	for _, c := range r.Content {
+		if c, ok := c.(*protocol.TextContent); ok {
+			text.WriteString(c.Text)
+		}
+	}
+	return text.String(), r.IsError, nil
+}
+
+// TestMCPOverHTTP: clients of both eras take part at one URL, each with what its token allows.
+func TestMCPOverHTTP(t *testing.T) {
+	for _, version := range []string{"2026-07-28", "2025-11-25", "2025-06-18"} {
+		t.Run(version, func(t *testing.T) {
+			h := newMCPTestHub(t)
+			secret, _ := h.token("alice", nil)
+			alice := h.session(secret, version)
+			bobs, _ := h.token("bob", nil)
+			bob := h.client(bobs, "")
+			made, err := bob.CreateConversation(t.Context(), &parley.CreateConversationParams{Participants: []parley.Participant{
+				{ID: "bob", Kind: parley.KindPeer}, {ID: "alice", Kind: parley.KindHuman},
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := made.ConversationID
+			waited := make(chan string, 1)
+			go func() {
+				text, _, err := tool(t.Context(), alice, "wait_for_updates", map[string]any{"conversation_id": id})
+				waited <- fmt.Sprint(text, err)
+			}()
+			if _, err = bob.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: id, Payload: json.RawMessage(`{"text":"hello alice"}`), Finality: parley.FinalityTurn}); err != nil {
+				t.Fatal(err)
+			}
+			if text := <-waited; !strings.Contains(text, "hello alice") || !strings.Contains(text, "You may speak") {
+				t.Errorf("wait_for_updates: %s", text)
+			}
+			text, refused, err := tool(t.Context(), alice, "post_message", map[string]any{"conversation_id": id, "since_seq": 2, "text": "hello bob"})
+			if err != nil || refused {
+				t.Fatalf("post_message: %s, %v", text, err)
+			}
+			others, err := bob.CreateConversation(t.Context(), &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "bob", Kind: parley.KindPeer}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text, refused, err := tool(t.Context(), alice, "read_conversation", map[string]any{"conversation_id": others.ConversationID}); err != nil || !refused || !strings.Contains(text, "not_found") {
+				t.Errorf("a foreign conversation: %q, %v", text, err)
+			}
+		})
+	}
+}
+
+// TestMCPTokens: without a good token there is nothing, and what a token has begun ends with it.
+func TestMCPTokens(t *testing.T) {
+	h := newMCPTestHub(t)
+	post := func(token, host string) *http.Response {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.http+mcpPath, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		if host != "" {
+			r.Host = host
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		_, _ = io.Copy(io.Discard, resp.Body)
+		return resp
+	}
+	short, _ := h.token("alice", func(p *parley.CreateTokenParams) { p.ExpiresInMs = 1000 })
+	secret, tokenID := h.token("alice", nil)
+	for _, token := range []string{"", "plt_wrong"} {
+		resp := post(token, "")
+		if got := resp.Header.Get("WWW-Authenticate"); resp.StatusCode != http.StatusUnauthorized || !strings.Contains(got, `resource_metadata="`+h.http+mcpMetadata+`"`) {
+			t.Errorf("token %q: %s, WWW-Authenticate %q", token, resp.Status, got)
+		}
+	}
+	if resp := post(secret, "evil.example"); resp.StatusCode != http.StatusForbidden {
+		t.Errorf("a foreign host: %s", resp.Status)
+	}
+	resp, err := http.Get(h.http + mcpMetadata)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var doc struct{ Resource string }
+	if err := json.NewDecoder(resp.Body).Decode(&doc); err != nil || doc.Resource != h.http+mcpPath {
+		t.Errorf("metadata: %+v, %v", doc, err)
+	}
+	bob := h.client("plt_root_of_this_test", "bob")
+	made, err := bob.CreateConversation(t.Context(), &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "bob", Kind: parley.KindPeer}, {ID: "alice", Kind: parley.KindHuman}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits := func(token string) chan error {
+		s := h.session(token, "2026-07-28")
+		ended := make(chan error, 1)
+		go func() {
+			_, refused, err := tool(t.Context(), s, "wait_for_updates", map[string]any{"conversation_id": made.ConversationID, "wait_seconds": 50})
+			if err == nil && !refused {
+				err = fmt.Errorf("answered")
+			}
+			ended <- err
+		}()
+		return ended
+	}
+	expiring, revoked := waits(short), waits(secret)
+	time.Sleep(200 * time.Millisecond) // so that it is under way
+	admin := h.client("plt_root_of_this_test", "")
+	if _, err := admin.RevokeToken(t.Context(), &parley.RevokeTokenParams{TokenID: tokenID}); err != nil {
+		t.Fatal(err)
+	}
+	for name, ended := range map[string]chan error{"expired": expiring, "revoked": revoked} {
+		select {
+		case err := <-ended:
+			if err != nil && err.Error() == "answered" {
+				t.Errorf("a wait with a token that has %s was answered", name)
+			}
+		case <-time.After(5 * time.Second):
+			t.Errorf("a wait goes on with a token that has %s", name)
+		}
+	}
+	if resp := post(secret, ""); resp.StatusCode != http.StatusUnauthorized {
+		t.Errorf("a revoked token: %s", resp.Status)
+	}
+}
+
+// TestMCPSessionsAreOwned: a session of the earlier era is of who has begun it.
+func TestMCPSessionsAreOwned(t *testing.T) {
+	h := newMCPTestHub(t)
+	alices, _ := h.token("alice", nil)
+	bobs, _ := h.token("bob", nil)
+	alice := h.session(alices, "2025-11-25")
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.http+mcpPath, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	r.Header.Set("Mcp-Session-Id", alice.ID())
+	r.Header.Set("Authorization", "Bearer "+bobs)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusForbidden {
+		t.Errorf("bob in alice's session: %s", resp.Status)
+	}
+}
