@@ -5,7 +5,7 @@ GO    ?= go
 BIN   := bin/parley
 TOOL  := $(GO) tool -modfile=tools/go.mod
 # What 'make check' runs under the race detector: the parts that share memory.
-RACE  := . ./hub/... ./internal/... ./rpc/... ./sdk/... ./executors/...
+RACE  := . ./hub/... ./internal/... ./rpc/... ./sdk/... ./executors/... ./adapters/...
 # How long 'make fuzz' spends on each target.
 FUZZTIME ?= 10s
 
@@ -59,6 +59,7 @@ bench: build ## what a hub carries on this machine, beside the bare limit of it 
 	$(BIN) bench idle
 	$(BIN) bench turn
 	$(BIN) bench session
+	$(BIN) bench mcp
 
 bench-compare: ## the same work with NATS JetStream, Redis and PostgreSQL, where they are installed
 	cd bench/compare && $(GO) run . all
@@ -80,7 +81,7 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 	  done; \
 	done
 
-conformance: ## strangers speak the protocol: clients that share no code with Parley (needs node, python3, curl, chromium, nginx, openssl, systemd); and the peers of bench/compare (redis, postgresql)
+conformance: ## strangers speak the protocol: clients that share no code with Parley (needs node, npm and its registry, python3, curl, chromium, nginx, openssl, systemd); and the peers of bench/compare (redis, postgresql)
 	$(GO) test -count=1 -v ./conformance
 	cd bench/compare && $(GO) vet ./... && $(GO) test -count=1 ./...
 

@@ -1,0 +1,57 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/adapters/mcp"
+	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/hub/journal/memory"
+	"github.com/parleyhub/parley/rpc"
+	"github.com/parleyhub/parley/torture/hubproc"
+)
+
+// fixtureHub starts a hub in this process that serves what the program serves at /mcp, through the same door, and the fixtures of the suite besides. It takes
+// hubproc.Token, and gives where its plain HTTP begins. It must drain when the test ends.
+func fixtureHub(t *testing.T) string {
+	t.Helper()
+	h, err := hub.Open(memory.New(), &hub.Options{RootToken: hubproc.Token, Version: "fixtures"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dismiss := employ(t, h)
+	alice := h.Client(h.LocalPrincipal("alice", parley.DefaultScopes...))
+	s := mcp.NewServer(&mcp.Options{Version: "fixtures", Connect: mcp.Client(alice)})
+	addFixtures(s.Server)
+	door := rpc.NewServer(h, &rpc.Options{Guests: map[string]*rpc.Guest{
+		"/mcp": {Handler: mcp.NewHandler(s, accountOf), Verbs: mcp.Verbs, MaxBody: mcp.MaxBodyBytes},
+	}})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	web := &http.Server{Handler: door, ConnContext: door.ConnContext, ReadHeaderTimeout: 5 * time.Second}
+	go func() { served <- web.Serve(l) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		dismiss()
+		if err := errors.Join(door.Shutdown(ctx), web.Close(), alice.Close(), h.Close()); err != nil {
+			t.Errorf("the hub with fixtures: %v", err)
+		}
+		<-served
+	})
+	return "http://" + l.Addr().String()
+}
+
+// accountOf names who calls, as the program does.
+func accountOf(r *http.Request) string {
+	c, _ := rpc.CallerOf(r.Context())
+	return c.Account + " " + c.AgentID
+}
