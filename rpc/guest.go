@@ -57,7 +57,8 @@ type visit struct {
 	cancel context.CancelCauseFunc
 	http   *http.ResponseController
 
-	principal *hub.Principal // nil until the token and the body have been taken in; guarded by the mu of the server
+	principal *hub.Principal // nil until the token has been looked at; guarded by the mu of the server, as is the next
+	settled   bool           // the body has come
 
 	mu     sync.Mutex // guards the fields below
 	wrote  bool       // something of the answer
@@ -142,6 +143,9 @@ func (g *Guest) receive(v *visit, w http.ResponseWriter, r *http.Request) (*hub.
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := v.server.nameVisit(v, p); err != nil { // before its body takes room
+		return nil, nil, err
+	}
 	body, err := g.body(w, r)
 	return p, body, v.server.settleVisit(v, p, err)
 }
@@ -183,7 +187,18 @@ func (s *Server) enterVisit(v *visit) error {
 	return nil
 }
 
-// settleVisit says whose a visit is, now that its body has come, or has not for a reason; it refuses who may not go on.
+// nameVisit says whose a visit is. One account has only so many.
+func (s *Server) nameVisit(v *visit, p *hub.Principal) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.visitsOfLocked(p.Account) >= maxVisitsOfOne {
+		return tooMany("requests of this token under way")
+	}
+	v.principal = p
+	return nil
+}
+
+// settleVisit lets a visit go on, now that its body has come, or has not for a reason; it refuses who may not.
 func (s *Server) settleVisit(v *visit, p *hub.Principal, failed error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,10 +211,8 @@ func (s *Server) settleVisit(v *visit, p *hub.Principal, failed error) error {
 		return errRevoked
 	case !p.ExpiresAt.IsZero() && !s.hub.Now().Before(p.ExpiresAt):
 		return errExpired
-	case s.visitsOfLocked(p.Account) >= maxVisitsOfOne:
-		return tooMany("requests of this token under way")
 	}
-	v.principal = p
+	v.settled = true
 	_ = v.http.SetReadDeadline(time.Time{}) // the connection is watched while the handler runs; fails where there are no deadlines
 	return nil
 }
@@ -251,7 +264,7 @@ func (v *visit) revoked() error {
 // endLocked ends v, and waits for no more of its body.
 func (v *visit) endLocked(err error) {
 	v.cancel(err)
-	if v.principal == nil {
+	if !v.settled {
 		_ = v.http.SetReadDeadline(past) // fails where there are no deadlines
 	}
 }
