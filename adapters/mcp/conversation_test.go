@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -120,15 +121,21 @@ func TestBounds(t *testing.T) {
 	if seen != 61 {
 		t.Errorf("%d messages, expected 61", seen)
 	}
-	for len(chars) < len(long) {
+	for next := len(chars); next > 0; {
 		var v struct {
-			Events []struct{ Text string }
+			Events []struct {
+				Text string
+				Next int `json:"next_text_offset"`
+			}
 		}
-		alice.must("read_conversation", map[string]any{"conversation_id": id, "limit": 1, "text_offset": len(chars)}, &v)
-		if len(v.Events) != 1 || v.Events[0].Text == "" {
+		text := alice.must("read_conversation", map[string]any{"conversation_id": id, "limit": 1, "text_offset": next}, &v)
+		if len(v.Events) != 1 || v.Events[0].Text == "" || len(chars) > len(long) {
 			t.Fatalf("no rest after %d characters", len(chars))
 		}
-		chars += v.Events[0].Text
+		chars, next = chars+v.Events[0].Text, v.Events[0].Next
+		if next > 0 && !strings.Contains(text, fmt.Sprintf("text_offset: %d}", next)) {
+			t.Errorf("the text does not say that it goes on at %d", next)
+		}
 	}
 	if chars != long {
 		t.Error("the rest of a message that was cut is another text")
@@ -158,5 +165,29 @@ func TestReadOnly(t *testing.T) {
 		if got := strings.Join(names, " "); got != c.want {
 			t.Errorf("tools %s, expected %s", got, c.want)
 		}
+	}
+}
+
+// TestAgentSeat: one that works under claims says its turn in one message; and a conversation that is met again is read from its beginning.
+func TestAgentSeat(t *testing.T) {
+	h := sdktest.NewHub(t)
+	alice := newIDE(t, h, "alice", nil)
+	bob := h.Client(t, "bob")
+	args := map[string]any{"client_request_id": "once", "participants": []any{
+		map[string]any{"id": "alice", "kind": "agent"}, map[string]any{"id": "bob", "kind": "peer"},
+	}}
+	var made struct {
+		ConversationID string `json:"conversation_id"`
+		SinceSeq       int64  `json:"since_seq"`
+	}
+	alice.must("create_conversation", args, &made)
+	alice.refused("post_message", map[string]any{"conversation_id": made.ConversationID, "since_seq": made.SinceSeq, "text": "one", "finality": "none"}, "validation_failed", "finality turn")
+	alice.must("post_message", map[string]any{"conversation_id": made.ConversationID, "since_seq": made.SinceSeq, "text": "one"}, nil)
+	says(t, bob, made.ConversationID, "two", parley.FinalityTurn)
+	alice.must("create_conversation", args, &made)
+	var u updates
+	alice.must("wait_for_updates", map[string]any{"conversation_id": made.ConversationID, "since_seq": made.SinceSeq, "wait_seconds": 0}, &u)
+	if len(u.Messages) == 0 || u.Messages[len(u.Messages)-1].Text != "two" {
+		t.Errorf("after the same creation again: %+v", u)
 	}
 }

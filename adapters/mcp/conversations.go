@@ -109,7 +109,9 @@ func createConversation(ctx context.Context, c *call, in *createArgs) (*conversa
 		return nil, explained(err, hints{})
 	}
 	v := viewConversation(s, c.client.AgentID())
-	v.SinceSeq = s.LatestSeq
+	if !s.Duplicate { // else others may have spoken
+		v.SinceSeq = s.LatestSeq
+	}
 	return v, nil
 }
 

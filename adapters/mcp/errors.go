@@ -14,6 +14,7 @@ type hints struct {
 	conversation string
 	since        int64
 	session      string
+	starts       bool // an agent was to be started
 }
 
 // failure is a call that was refused, in words for a model. It is the text of a result with isError.
@@ -36,7 +37,7 @@ func explained(err error, h hints) error {
 		if e.Message != "" {
 			b.WriteString(": " + e.Message)
 		}
-		if e.Expected != "" {
+		if e.Expected != "" && row.Err != parley.ErrTurnConflict { // it would be a cursor beyond what was read
 			b.WriteString(". Expected: " + e.Expected)
 		}
 		if g := e.Guidance; g != nil {
@@ -89,6 +90,8 @@ func nextCall(reason error, e *parley.Error, h hints) string {
 		return "Next: the same call with a since_seq that an earlier result gave, or 0 for the beginning."
 	case parley.ErrNotFound:
 		switch {
+		case h.starts:
+			return "Next: list_agent_blueprints shows the agents there are, and list_conversations the conversations; names and ids are exact."
 		case h.session != "":
 			return "Next: check session_id; start_agent_session gave it. Sessions of others cannot be seen."
 		case h.conversation != "":

@@ -69,6 +69,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if sameTask(w, r) {
 			h.stateless.ServeHTTP(w, r)
 		}
+	case !single(w, r, r.Header.Get(sessionHeader) == ""):
 	case r.Header.Get(sessionHeader) != "":
 		h.session.ServeHTTP(w, r)
 	case !h.room(h.who(r)):
@@ -80,14 +81,40 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// maxInitializeBytes bounds the request that begins a session, which keeps what it says.
+const maxInitializeBytes = 64 << 10
+
+// single reports whether a request of the earlier era is one that is taken: no batch, which only one old revision has and which would be any number of calls at once,
+// and, where it begins a session, a small one. It answers when it is not.
+func single(w http.ResponseWriter, r *http.Request, begins bool) bool {
+	if r.Method != http.MethodPost {
+		return true
+	}
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBodyBytes))
+	if err != nil {
+		http.Error(w, "the body did not come, or is too large", http.StatusBadRequest)
+		return false
+	}
+	r.Body = io.NopCloser(bytes.NewReader(raw))
+	switch {
+	case bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("[")):
+		http.Error(w, "batches are not taken: one request in a body", http.StatusBadRequest)
+		return false
+	case begins && len(raw) > maxInitializeBytes:
+		http.Error(w, "a request without a session has at most 64 KiB", http.StatusRequestEntityTooLarge)
+		return false
+	}
+	return true
+}
+
 // room reports whether a caller may begin a session.
 func (h *handler) room(who string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	live := map[string]bool{}
 	for s := range h.server.Sessions() {
 		live[s.ID()] = true
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	mine := 0
 	for id, owner := range h.owner {
 		switch {

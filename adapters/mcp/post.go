@@ -55,6 +55,11 @@ func postMessage(ctx context.Context, c *call, in *postArgs) (*posted, error) {
 	if err != nil {
 		return nil, explained(err, h)
 	}
+	if in.Finality == string(parley.FinalityNone) {
+		if err := c.mayGoOn(ctx, in.ConversationID); err != nil {
+			return nil, explained(err, h)
+		}
+	}
 	p := &parley.SendMessageParams{
 		ConversationID: in.ConversationID, Payload: payload, Finality: parley.Finality(in.Finality), AfterSeq: &in.SinceSeq,
 		ClientRequestID: keyOf(in.ClientRequestID, in.ConversationID, in.SinceSeq, in.Finality, in.To, payload),
@@ -73,6 +78,20 @@ func postMessage(ctx context.Context, c *call, in *postArgs) (*posted, error) {
 		out.Next = fmt.Sprintf("Next: wait_for_updates {conversation_id: %q, since_seq: %d}.", in.ConversationID, r.Seq)
 	}
 	return out, nil
+}
+
+// mayGoOn refuses to leave a turn open for a seat that works under claims: nobody here would renew the claim, and with it what was said would be withdrawn.
+func (c *call) mayGoOn(ctx context.Context, id string) error {
+	s, err := c.client.GetConversation(ctx, &parley.GetConversationParams{ConversationID: id, Limit: 1})
+	if err != nil {
+		return err
+	}
+	for _, p := range s.Participants {
+		if p.ID == c.client.AgentID() && p.Kind.Claims() {
+			return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("your seat is of kind %s, and its turns over MCP are one message each", p.Kind), "finality turn, with all that you have to say")
+		}
+	}
+	return nil
 }
 
 // messageOf makes the payload of a message.

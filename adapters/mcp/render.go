@@ -31,7 +31,8 @@ type eventView struct {
 	Data any `json:"data,omitempty" jsonschema:"what the author gave beside the text"`
 	// Attachments name files.
 	Attachments []attachmentView `json:"attachments,omitempty"`
-	CutChars    int              `json:"cut_chars,omitempty" jsonschema:"characters of the text that are left out: read_conversation with text_offset gives them"`
+	CutChars    int              `json:"cut_chars,omitempty" jsonschema:"characters of the text that are left out"`
+	NextOffset  int              `json:"next_text_offset,omitempty" jsonschema:"the text_offset of read_conversation at which the rest begins"`
 }
 
 type attachmentView struct {
@@ -85,7 +86,9 @@ func viewEvent(e *parley.Event, offset, chars int) eventView {
 			v.Text = string(e.Payload)
 		}
 	}
-	v.Text, v.CutChars = window(v.Text, offset, chars)
+	if v.Text, v.CutChars = window(v.Text, offset, chars); v.CutChars > 0 {
+		v.NextOffset = offset + utf8.RuneCountInString(v.Text)
+	}
 	return v
 }
 
@@ -136,7 +139,7 @@ func (v *eventView) line(conversation string) string {
 	b.WriteString(": " + v.Text)
 	if v.CutChars > 0 {
 		fmt.Fprintf(&b, " [%d more characters: read_conversation {conversation_id: %q, since_seq: %d, limit: 1, text_offset: %d}]",
-			v.CutChars, conversation, v.Seq-1, utf8.RuneCountInString(v.Text))
+			v.CutChars, conversation, v.Seq-1, v.NextOffset)
 	}
 	if v.Data != nil {
 		raw, err := json.Marshal(v.Data)

@@ -3,7 +3,9 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"reflect"
+	"runtime/debug"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	protocol "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -79,20 +81,31 @@ func metaOf(p protocol.Params) map[string]any {
 func (s *Server) receive(next protocol.MethodHandler) protocol.MethodHandler {
 	s.read = next
 	return func(ctx context.Context, method string, req protocol.Request) (protocol.Result, error) {
-		o := newOrigin(req)
-		ctx = context.WithValue(ctx, originKey{}, o)
-		var r protocol.Result
-		var err error
-		if meet, ok := s.meets[method]; ok {
-			r, err = meet(ctx, o, req, next)
-		} else {
-			r, err = next(ctx, method, req)
-		}
-		if refused, ok := r.(*protocol.CallToolResult); ok && refused.IsError {
+		r, err := s.guarded(ctx, method, req, next)
+		if refused, ok := r.(*protocol.CallToolResult); ok && refused != nil && refused.IsError {
 			shorten(refused)
 		}
 		return r, err
 	}
+}
+
+// guarded answers a request. A panic is answered too: the library runs it on a goroutine on which it would end the process.
+func (s *Server) guarded(ctx context.Context, method string, req protocol.Request, next protocol.MethodHandler) (r protocol.Result, err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			s.opts.Logger.Error("an MCP handler panicked", "method", method, "panic", fmt.Sprint(fault), "stack", string(debug.Stack()))
+			r, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: parley.ErrInternal.Error()}
+		}
+	}()
+	if p, ok := req.GetParams().(*protocol.CallToolParamsRaw); ok && p != nil && string(p.Arguments) == "null" {
+		p.Arguments = nil // the library would panic
+	}
+	o := newOrigin(req)
+	ctx = context.WithValue(ctx, originKey{}, o)
+	if meet, ok := s.meets[method]; ok {
+		return meet(ctx, o, req, next)
+	}
+	return next(ctx, method, req)
 }
 
 // maxErrorChars bounds the text of an error: the library quotes arguments that are wrong as they are.

@@ -70,7 +70,7 @@ type sessionView struct {
 func (v *sessionView) failed() bool { return v.wanted && v.Status == string(parley.SessionFailed) }
 
 func startSession(ctx context.Context, c *call, in *startArgs) (*sessionView, error) {
-	h := hints{conversation: in.ParentConversationID}
+	h := hints{conversation: in.ParentConversationID, starts: true}
 	p := &parley.StartSessionParams{
 		AgentName: in.AgentName, Prompt: in.Prompt, Mode: parley.SessionMode(in.Mode), ParentConversationID: in.ParentConversationID, ClientRequestID: in.ClientRequestID,
 	}
@@ -98,12 +98,12 @@ func startSession(ctx context.Context, c *call, in *startArgs) (*sessionView, er
 		o.session = s // the answer is a task
 		return viewSession(s), nil
 	}
-	duplicate := s.Duplicate
-	if s, err = c.follow(ctx, s, until); err != nil {
-		return nil, explained(err, hints{session: p.AgentName})
+	ended, err := c.follow(ctx, s, until)
+	if err != nil {
+		return viewSession(s), nil // it goes on, and is found by its id
 	}
-	s.Duplicate = duplicate
-	v := viewSession(s)
+	ended.Duplicate = s.Duplicate
+	v := viewSession(ended)
 	v.wanted = true
 	return v, nil
 }
@@ -171,7 +171,7 @@ func viewSession(s *parley.Session) *sessionView {
 	case s.Status == parley.SessionInputRequired:
 		v.Next = fmt.Sprintf("It waits for your answer: post_message {conversation_id: %q, since_seq: %d, text: ...}.", s.SessionID, s.LatestSeq)
 	case s.Mode == parley.ModeAsyncCallback:
-		v.Next = fmt.Sprintf("Its result will come as a message: wait_for_updates {conversation_id: %q, until: \"message\"}.", s.ParentConversationID)
+		v.Next = fmt.Sprintf("Its result will come as a message: wait_for_updates {conversation_id: %q, until: \"message\"} with the since_seq that you have of it.", s.ParentConversationID)
 	default:
 		v.Next = "It goes on. Next: " + get + "."
 	}

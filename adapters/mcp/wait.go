@@ -114,6 +114,10 @@ func (u *updates) next() string {
 		return "There is more already: " + again + "."
 	case u.Status == string(parley.StatusClosed):
 		return "The conversation is closed: nothing more to do."
+	case u.MaySpeak && u.TimedOut:
+		return "Another program works on your turn at the moment: " + again + ", or end your turn; nothing is lost."
+	case u.MaySpeak && u.Guidance.Speaker == "" && len(u.Messages) == 0: // the floor is anyone's, also that of who has spoken last
+		return fmt.Sprintf("Anyone may speak, and there is nothing new. To hear others first: wait_for_updates {conversation_id: %q, since_seq: %d, until: \"message\"}.", u.ConversationID, u.SinceSeq)
 	case u.MaySpeak:
 		return fmt.Sprintf("You may speak: post_message {conversation_id: %q, since_seq: %d, text: ...}.", u.ConversationID, u.SinceSeq)
 	case u.TimedOut:
