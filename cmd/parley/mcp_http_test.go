@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,9 +21,10 @@ import (
 
 // mcpTestHub is a hub with its door for the Model Context Protocol.
 type mcpTestHub struct {
-	t    *testing.T
-	s    *server
-	http string
+	t     *testing.T
+	s     *server
+	http  string
+	close func() error
 }
 
 func newMCPTestHub(t *testing.T) *mcpTestHub {
@@ -31,12 +33,13 @@ func newMCPTestHub(t *testing.T) *mcpTestHub {
 	if err != nil {
 		t.Fatal(err)
 	}
+	h := &mcpTestHub{t: t, s: s, http: "http://" + s.addr, close: sync.OnceValue(s.close)}
 	t.Cleanup(func() {
-		if err := s.close(); err != nil {
+		if err := h.close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
 	})
-	return &mcpTestHub{t, s, "http://" + s.addr}
+	return h
 }
 
 // token makes a token.
@@ -247,5 +250,65 @@ func TestMCPSessionsAreOwned(t *testing.T) {
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusForbidden {
 		t.Errorf("bob in alice's session: %s", resp.Status)
+	}
+}
+
+// TestMCPBodies: of the earlier era a body is one request, and a small one where it begins a session.
+func TestMCPBodies(t *testing.T) {
+	h := newMCPTestHub(t)
+	secret, _ := h.token("alice", nil)
+	for body, want := range map[string]int{
+		` [{"jsonrpc":"2.0","id":1,"method":"ping"}]`:                                                         http.StatusBadRequest,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"x":"` + strings.Repeat("x", 70_000) + `"}}`: http.StatusRequestEntityTooLarge,
+	} {
+		if got := h.send(http.MethodPost, secret, "", body); got != want {
+			t.Errorf("%.40s...: HTTP %d, expected %d", body, got, want)
+		}
+	}
+}
+
+// send makes a request and gives the status of its answer; 0: there was none.
+func (h *mcpTestHub) send(verb, token, session, body string) int {
+	r, err := http.NewRequestWithContext(h.t.Context(), verb, h.http+mcpPath, strings.NewReader(body))
+	if err != nil {
+		h.t.Error(err)
+		return 0
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	r.Header.Set("Authorization", "Bearer "+token)
+	if session != "" {
+		r.Header.Set("Mcp-Session-Id", session)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, resp.Body)
+	return resp.StatusCode
+}
+
+// TestMCPStopsBesideADelete: a session that is being ended waits for its calls, and the hub does not wait for that.
+func TestMCPStopsBesideADelete(t *testing.T) {
+	h := newMCPTestHub(t)
+	secret, _ := h.token("alice", nil)
+	alice := h.session(secret, "2025-11-25")
+	bob := h.client("plt_root_of_this_test", "bob")
+	made, err := bob.CreateConversation(t.Context(), &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "bob", Kind: parley.KindPeer}, {ID: "alice", Kind: parley.KindHuman}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls sync.WaitGroup
+	defer calls.Wait()
+	calls.Go(func() {
+		_, _, _ = tool(t.Context(), alice, "wait_for_updates", map[string]any{"conversation_id": made.ConversationID, "wait_seconds": 50})
+	})
+	time.Sleep(200 * time.Millisecond) // so that it is under way
+	calls.Go(func() { h.send(http.MethodDelete, secret, alice.ID(), "") })
+	time.Sleep(200 * time.Millisecond)
+	start := time.Now()
+	if err := h.close(); err != nil || time.Since(start) > 5*time.Second {
+		t.Errorf("stopped after %s: %v", time.Since(start), err)
 	}
 }

@@ -63,6 +63,8 @@ type mcpClient struct {
 const (
 	mcpClientIdle = time.Minute
 	maxMCPClients = 1000
+	// maxMCPCalls bounds the calls and subscriptions of one client that are under way: those of sessions go on when their requests have gone.
+	maxMCPCalls = 256
 )
 
 func newMCPDoor(log *slog.Logger, issuer string) *mcpDoor {
@@ -114,15 +116,14 @@ func (d *mcpDoor) open(door http.Handler, log *slog.Logger) {
 	go func() { d.served <- d.http.Serve(d.listener) }()
 }
 
-// close ends all clients and connections. The door has shut down.
-func (d *mcpDoor) close() error {
+// stop ends all clients, and with them the calls that wait: it comes before the door shuts down, which waits for those.
+func (d *mcpDoor) stop() error {
 	d.mu.Lock()
 	d.closed = true
 	all := d.clients
 	d.clients = map[clientID]*mcpClient{}
 	d.mu.Unlock()
 	d.end()
-	d.server.Close()
 	var errs []error
 	for _, c := range all {
 		<-c.ready
@@ -130,11 +131,17 @@ func (d *mcpDoor) close() error {
 			errs = append(errs, c.client.Close())
 		}
 	}
-	errs = append(errs, d.http.Close())
-	if err := <-d.served; !errors.Is(err, http.ErrServerClosed) {
-		errs = append(errs, err)
-	}
 	return errors.Join(errs...)
+}
+
+// close ends the connections. The door has shut down.
+func (d *mcpDoor) close() error {
+	d.server.Close()
+	err := d.http.Close()
+	if ended := <-d.served; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
+	}
+	return err
 }
 
 // connect gives the client of who has made a request.
@@ -198,6 +205,9 @@ func (d *mcpDoor) use(id clientID) (c *mcpClient, mine bool, err error) {
 		}
 		c, mine = &mcpClient{ready: make(chan struct{})}, true
 		d.clients[id] = c
+	}
+	if c.users >= maxMCPCalls {
+		return nil, false, &parley.Error{Err: parley.ErrRateLimited, Message: "too many calls of this token are under way over MCP", RetryAfterMs: 1000}
 	}
 	c.users++
 	if c.idle != nil {

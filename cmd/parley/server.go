@@ -184,7 +184,11 @@ func (s *server) close() error {
 	defer cancel()
 	s.agents.close()
 	s.hub.Drain()
-	err := s.door.Shutdown(ctx)
+	var err error
+	if s.mcp != nil {
+		err = s.mcp.stop()
+	}
+	err = errors.Join(err, s.door.Shutdown(ctx))
 	if s.mcp != nil {
 		err = errors.Join(err, s.mcp.close())
 	}
