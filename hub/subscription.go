@@ -135,18 +135,9 @@ func (s *Subscription) Close() {
 // does.
 func (s *Subscription) Wait(ctx context.Context) error {
 	for {
-		if err := s.over(ctx); err != nil {
-			return err
-		}
 		var changed <-chan struct{}
-		s.c.mu.Lock()
-		broken, pending := s.c.broken, s.pendingLocked()
-		if !pending {
-			changed = s.c.changedLocked()
-		}
-		s.c.mu.Unlock()
-		caller := s.caller.Load()
-		if err := s.c.stillServes(caller, broken); err != nil || pending {
+		caller, pending, err := s.ready(ctx, &changed)
+		if err != nil || pending {
 			return err
 		}
 		select {
@@ -163,13 +154,23 @@ func (s *Subscription) Wait(ctx context.Context) error {
 
 // Ready reports whether Poll may have something. It fails as Next does.
 func (s *Subscription) Ready(ctx context.Context) (bool, error) {
+	_, pending, err := s.ready(ctx, nil)
+	return pending, err
+}
+
+// ready is Ready, and says for whom. Where there is nothing, it gives what the next change closes to who asks for that.
+func (s *Subscription) ready(ctx context.Context, changed *<-chan struct{}) (caller *Principal, pending bool, err error) {
 	if err := s.over(ctx); err != nil {
-		return false, err
+		return nil, false, err
 	}
 	s.c.mu.Lock()
 	broken, pending := s.c.broken, s.pendingLocked()
+	if !pending && changed != nil {
+		*changed = s.c.changedLocked()
+	}
 	s.c.mu.Unlock()
-	return pending, s.c.stillServes(s.caller.Load(), broken)
+	caller = s.caller.Load()
+	return caller, pending, s.c.stillServes(caller, broken)
 }
 
 // More reports whether the last Poll has not given all that there was then.
