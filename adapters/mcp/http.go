@@ -81,6 +81,17 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// peekBody gives the body of a request, which can still be read. It answers when there is none.
+func peekBody(w http.ResponseWriter, r *http.Request) (raw []byte, ok bool) {
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBodyBytes))
+	if err != nil {
+		http.Error(w, "the body did not come, or is too large", http.StatusBadRequest)
+		return nil, false
+	}
+	r.Body = io.NopCloser(bytes.NewReader(raw))
+	return raw, true
+}
+
 // maxInitializeBytes bounds the request that begins a session, which keeps what it says.
 const maxInitializeBytes = 64 << 10
 
@@ -90,12 +101,10 @@ func single(w http.ResponseWriter, r *http.Request, begins bool) bool {
 	if r.Method != http.MethodPost {
 		return true
 	}
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBodyBytes))
-	if err != nil {
-		http.Error(w, "the body did not come, or is too large", http.StatusBadRequest)
+	raw, ok := peekBody(w, r)
+	if !ok {
 		return false
 	}
-	r.Body = io.NopCloser(bytes.NewReader(raw))
 	switch {
 	case bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("[")):
 		http.Error(w, "batches are not taken: one request in a body", http.StatusBadRequest)
@@ -146,12 +155,10 @@ func sameTask(w http.ResponseWriter, r *http.Request) bool {
 	if !slices.Contains(taskMethods, r.Header.Get("Mcp-Method")) || r.Method != http.MethodPost {
 		return true
 	}
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBodyBytes))
-	if err != nil {
-		http.Error(w, "the body did not come, or is too large", http.StatusBadRequest)
+	raw, ok := peekBody(w, r)
+	if !ok {
 		return false
 	}
-	r.Body = io.NopCloser(bytes.NewReader(raw))
 	var body struct {
 		ID     json.RawMessage `json:"id"`
 		Params struct {
