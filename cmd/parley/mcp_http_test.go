@@ -42,6 +42,16 @@ func newMCPTestHub(t *testing.T) *mcpTestHub {
 	return h
 }
 
+// awaitCalls waits until so many calls are under way.
+func (h *mcpTestHub) awaitCalls(n int) {
+	h.t.Helper()
+	for end := time.Now().Add(10 * time.Second); h.s.mcp.inUse() < n; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			h.t.Fatalf("%d calls are under way, expected %d", h.s.mcp.inUse(), n)
+		}
+	}
+}
+
 // token makes a token.
 func (h *mcpTestHub) token(agent string, more func(*parley.CreateTokenParams)) (secret, id string) {
 	h.t.Helper()
@@ -209,7 +219,7 @@ func TestMCPTokens(t *testing.T) {
 		return ended
 	}
 	expiring, revoked := waits(short), waits(secret)
-	time.Sleep(200 * time.Millisecond) // so that it is under way
+	h.awaitCalls(2)
 	admin := h.client("plt_root_of_this_test", "")
 	if _, err := admin.RevokeToken(t.Context(), &parley.RevokeTokenParams{TokenID: tokenID}); err != nil {
 		t.Fatal(err)
@@ -304,9 +314,9 @@ func TestMCPStopsBesideADelete(t *testing.T) {
 	calls.Go(func() {
 		_, _, _ = tool(t.Context(), alice, "wait_for_updates", map[string]any{"conversation_id": made.ConversationID, "wait_seconds": 50})
 	})
-	time.Sleep(200 * time.Millisecond) // so that it is under way
+	h.awaitCalls(1)
 	calls.Go(func() { h.send(http.MethodDelete, secret, alice.ID(), "") })
-	time.Sleep(200 * time.Millisecond)
+	time.Sleep(200 * time.Millisecond) // nothing tells that the library has begun to end it
 	start := time.Now()
 	if err := h.close(); err != nil || time.Since(start) > 5*time.Second {
 		t.Errorf("stopped after %s: %v", time.Since(start), err)
