@@ -4,14 +4,29 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/parleyhub/parley/internal/sse"
 )
 
-// guestWriter gives the peer its time for each piece that is written. A peer that does not take it ends the visit.
+// guestWriter gives the peer its time for each piece that is written. A peer that does not take it ends the visit. To a stream it gives signs of life.
 type guestWriter struct {
 	http.ResponseWriter
 	visit *visit
+
+	mu    sync.Mutex  // held while something is written; guards the fields below
+	alive *time.Timer // of the next sign of life; nil where there are none
+	wrote time.Time   // when something was written last
+	tail  string      // the last two bytes of the stream
+	ended bool        // the handler has returned
 }
+
+// endOfMessage ends each message of a stream, and signOfLife is what readers of a stream pass over.
+const (
+	endOfMessage = "\n\n"
+	signOfLife   = ": keep-alive" + endOfMessage
+)
 
 // renew starts the clock for what is written next.
 func (v *visit) renew() error {
@@ -39,10 +54,21 @@ func (v *visit) begun() bool {
 	return v.wrote
 }
 
-// WriteHeader writes the head. A stream is not to be held back by a proxy.
+// WriteHeader writes the head.
 func (w *guestWriter) WriteHeader(status int) {
-	if strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream") {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.headLocked(status)
+}
+
+// headLocked writes the head. A stream is not to be held back by a proxy, nor cut for its silence.
+func (w *guestWriter) headLocked(status int) {
+	if strings.HasPrefix(w.Header().Get("Content-Type"), sse.MediaType) {
 		w.Header().Set("X-Accel-Buffering", "no")
+		w.wrote, w.tail = time.Now(), endOfMessage
+		if w.alive == nil && !w.ended {
+			w.alive = time.AfterFunc(w.visit.server.opts.KeepAlive, w.beat)
+		}
 	}
 	_ = w.visit.begin() // what is written next tells of it
 	w.ResponseWriter.WriteHeader(status)
@@ -50,8 +76,14 @@ func (w *guestWriter) WriteHeader(status int) {
 
 // Write writes in pieces.
 func (w *guestWriter) Write(b []byte) (n int, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.writeLocked(b)
+}
+
+func (w *guestWriter) writeLocked(b []byte) (n int, err error) {
 	if !w.visit.begun() {
-		w.WriteHeader(http.StatusOK)
+		w.headLocked(http.StatusOK)
 	}
 	for piece := range slices.Chunk(b, feedPiece) {
 		if err := w.visit.begin(); err != nil {
@@ -63,6 +95,11 @@ func (w *guestWriter) Write(b []byte) (n int, err error) {
 			return n, err
 		}
 	}
+	if len(b) > 0 {
+		w.wrote = time.Now()
+		w.tail += string(b[max(0, len(b)-len(endOfMessage)):])
+		w.tail = w.tail[max(0, len(w.tail)-len(endOfMessage)):]
+	}
 	return n, nil
 }
 
@@ -71,6 +108,12 @@ func (w *guestWriter) Flush() { _ = w.FlushError() }
 
 // FlushError is Flush that tells.
 func (w *guestWriter) FlushError() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.flushLocked()
+}
+
+func (w *guestWriter) flushLocked() error {
 	if err := w.visit.begin(); err != nil {
 		return err
 	}
@@ -79,4 +122,33 @@ func (w *guestWriter) FlushError() error {
 		w.visit.cancel(errPeerGone)
 	}
 	return err
+}
+
+// beat writes a sign of life to a stream that has been silent, between two messages.
+func (w *guestWriter) beat() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended {
+		return
+	}
+	next := w.visit.server.opts.KeepAlive - time.Since(w.wrote)
+	if next <= 0 && w.tail == endOfMessage {
+		if _, err := w.writeLocked([]byte(signOfLife)); err != nil || w.flushLocked() != nil {
+			return // the visit ends
+		}
+	}
+	if next <= 0 {
+		next = w.visit.server.opts.KeepAlive
+	}
+	w.alive.Reset(next)
+}
+
+// end says that the handler has returned: nothing is written any more.
+func (w *guestWriter) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	if w.alive != nil {
+		w.alive.Stop()
+	}
 }
