@@ -4,19 +4,28 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/parleyhub/parley"
 )
 
 type agentsArgs struct {
-	AgentName string `json:"agent_name,omitempty" jsonschema:"only this one"`
+	AgentName    string `json:"agent_name,omitempty" jsonschema:"only this one"`
+	Cursor       string `json:"cursor,omitempty" jsonschema:"next_cursor of the page before"`
+	SchemaOffset int    `json:"schema_offset,omitempty" jsonschema:"with agent_name: characters of the JSON text of its schemas to skip, for the rest of one that was cut"`
 }
 
-func refineAgents(a *arguments) { a.length(0, 256, "agent_name") }
+func refineAgents(a *arguments) {
+	a.length(0, 256, "agent_name", "cursor")
+	a.since("schema_offset")
+}
 
 type agentList struct {
-	Agents []agentView `json:"agents"`
+	Agents     []agentView `json:"agents"`
+	NextCursor string      `json:"next_cursor,omitempty" jsonschema:"there is another page"`
+	Next       string      `json:"next" jsonschema:"the call to make next"`
 }
 
 type agentView struct {
@@ -24,27 +33,100 @@ type agentView struct {
 	Type        string `json:"type"`
 	Description string `json:"description"`
 	// ParametersSchema is what parameters must match.
-	ParametersSchema any  `json:"parameters_schema,omitempty" jsonschema:"JSON Schema of parameters; without one the agent takes a prompt"`
-	OutputSchema     any  `json:"output_schema,omitempty" jsonschema:"JSON Schema of result_data"`
-	Online           bool `json:"online" jsonschema:"false: a session waits until its runner is back, or fails"`
+	ParametersSchema any    `json:"parameters_schema,omitempty" jsonschema:"JSON Schema of parameters; where an agent has none, and none is left out, it takes a prompt"`
+	OutputSchema     any    `json:"output_schema,omitempty" jsonschema:"JSON Schema of result_data"`
+	SchemasText      string `json:"schemas_text,omitempty" jsonschema:"a piece of the JSON text of an object with both schemas, where they are too long"`
+	CutChars         int    `json:"cut_chars,omitempty" jsonschema:"characters of both schemas that are left out"`
+	NextOffset       int    `json:"next_schema_offset,omitempty" jsonschema:"the schema_offset at which the rest begins"`
+	Rest             string `json:"rest,omitempty" jsonschema:"the call that gives the schemas that are left out"`
+	Online           bool   `json:"online" jsonschema:"false: a session waits until its runner is back, or fails"`
+
+	offset int
 }
 
 func listAgents(ctx context.Context, c *call, in *agentsArgs) (*agentList, error) {
+	if in.SchemaOffset > 0 && in.AgentName == "" {
+		return nil, explained(parley.Refuse(parley.ErrValidationFailed, "schema_offset is given without agent_name", "the agent whose schemas are read"), hints{})
+	}
 	r, err := c.client.ListAgents(ctx, &parley.ListAgentsParams{})
 	if err != nil {
 		return nil, explained(err, hints{})
 	}
-	out := &agentList{Agents: []agentView{}}
-	for _, a := range r.Agents {
-		if in.AgentName != "" && a.Name != in.AgentName {
-			continue
-		}
-		out.Agents = append(out.Agents, agentView{a.Name, string(a.Type), a.Description, given(a.ParametersSchema), given(a.OutputSchema), a.Online})
+	if in.AgentName == "" {
+		return agentPage(r.Agents, in.Cursor), nil
 	}
-	if in.AgentName != "" && len(out.Agents) == 0 {
+	i := slices.IndexFunc(r.Agents, func(a parley.AgentInfo) bool { return a.Name == in.AgentName })
+	if i < 0 {
 		return nil, explained(parley.Refuse(parley.ErrNotFound, fmt.Sprintf("there is no agent %.64q", in.AgentName), ""), hints{})
 	}
-	return out, nil
+	v := viewAgent(&r.Agents[i])
+	v.schemas(&r.Agents[i], in.SchemaOffset, MaxChars)
+	return &agentList{Agents: []agentView{v}, Next: "Next: start_agent_session with this name."}, nil
+}
+
+// agentPage gives the agents behind a name, as many as there is room for. Schemas that do not fit are left out, and no agent is.
+func agentPage(all []parley.AgentInfo, after string) *agentList {
+	l := &agentList{Agents: []agentView{}, Next: "Next: start_agent_session with one of the names."}
+	room := MaxChars
+	for i := range all {
+		a := &all[i]
+		if a.Name <= after {
+			continue
+		}
+		v := viewAgent(a)
+		if room -= v.size(); room < 0 && len(l.Agents) > 0 {
+			l.NextCursor = l.Agents[len(l.Agents)-1].Name
+			l.Next = fmt.Sprintf("There are more: list_agent_blueprints {cursor: %q}.", l.NextCursor)
+			break
+		}
+		if size := schemaChars(a); size <= min(room, maxTextChars) {
+			v.ParametersSchema, v.OutputSchema = given(a.ParametersSchema), given(a.OutputSchema)
+			room -= size
+		} else {
+			v.leaveOut(size, 0)
+		}
+		l.Agents = append(l.Agents, v)
+	}
+	return l
+}
+
+func viewAgent(a *parley.AgentInfo) agentView {
+	return agentView{Name: a.Name, Type: string(a.Type), Description: a.Description, Online: a.Online}
+}
+
+// size is about how many characters an agent takes without its schemas, be they left out.
+func (v *agentView) size() int {
+	return 2*utf8.RuneCountInString(v.Name) + utf8.RuneCountInString(v.Description) + 150
+}
+
+func schemaChars(a *parley.AgentInfo) int {
+	return utf8.RuneCount(a.ParametersSchema) + utf8.RuneCount(a.OutputSchema)
+}
+
+// schemas gives both schemas, or a piece of their text from an offset on.
+func (v *agentView) schemas(a *parley.AgentInfo, offset, chars int) {
+	if offset == 0 && schemaChars(a) <= chars {
+		v.ParametersSchema, v.OutputSchema = given(a.ParametersSchema), given(a.OutputSchema)
+		return
+	}
+	both := encoded(struct {
+		Parameters json.RawMessage `json:"parameters_schema,omitempty"`
+		Output     json.RawMessage `json:"output_schema,omitempty"`
+	}{a.ParametersSchema, a.OutputSchema})
+	var left int
+	v.offset = offset
+	if v.SchemasText, left = window(both, offset, chars); left > 0 {
+		v.leaveOut(left, offset+utf8.RuneCountInString(v.SchemasText))
+	}
+}
+
+// leaveOut says that so many characters of the schemas are not here, and where they begin.
+func (v *agentView) leaveOut(chars, offset int) {
+	v.CutChars, v.NextOffset = chars, offset
+	v.Rest = fmt.Sprintf("list_agent_blueprints {agent_name: %q}", v.Name)
+	if offset > 0 {
+		v.Rest = fmt.Sprintf("list_agent_blueprints {agent_name: %q, schema_offset: %d}", v.Name, offset)
+	}
 }
 
 // given is raw, or nothing.
@@ -57,27 +139,35 @@ func given(raw json.RawMessage) any {
 
 func (l *agentList) text() string {
 	if len(l.Agents) == 0 {
-		return "There is no agent at the moment."
+		return "There is no agent here at the moment."
 	}
 	var b strings.Builder
-	shown := 0
-	for _, a := range l.Agents {
-		fmt.Fprintf(&b, "%s (%s", a.Name, a.Type)
-		if !a.Online {
-			b.WriteString(", offline")
-		}
-		fmt.Fprintf(&b, "): %s\n", a.Description)
-		raw, ok := a.ParametersSchema.(json.RawMessage)
-		switch {
-		case !ok:
-			b.WriteString("  parameters: {prompt: text}\n")
-		case shown+len(raw) > MaxChars:
-			fmt.Fprintf(&b, "  parameters_schema: left out here; list_agent_blueprints {agent_name: %q} shows it\n", a.Name)
-		default:
-			shown += len(raw)
-			b.WriteString("  parameters_schema: " + string(raw) + "\n")
-		}
+	for i := range l.Agents {
+		b.WriteString(l.Agents[i].lines())
 	}
-	b.WriteString("Next: start_agent_session with one of the names.")
+	return b.String() + l.Next
+}
+
+func (v *agentView) lines() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s", v.Name, v.Type)
+	if !v.Online {
+		b.WriteString(", offline")
+	}
+	fmt.Fprintf(&b, "): %s\n", v.Description)
+	if raw, ok := v.ParametersSchema.(json.RawMessage); ok {
+		fmt.Fprintf(&b, "  parameters_schema: %s\n", raw)
+	} else if v.offset == 0 && v.SchemasText == "" && v.CutChars == 0 {
+		b.WriteString("  parameters: {prompt: text}\n")
+	}
+	if raw, ok := v.OutputSchema.(json.RawMessage); ok {
+		fmt.Fprintf(&b, "  output_schema: %s\n", raw)
+	}
+	if v.SchemasText != "" {
+		fmt.Fprintf(&b, "  both schemas, from character %d on: %s\n", v.offset, v.SchemasText)
+	}
+	if v.CutChars > 0 {
+		fmt.Fprintf(&b, "  [%d more characters of schemas: %s]\n", v.CutChars, v.Rest)
+	}
 	return b.String()
 }

@@ -149,8 +149,8 @@ func TestReadOnly(t *testing.T) {
 		change func(*mcp.Options)
 		want   string
 	}{
-		{nil, "close_conversation create_conversation get_agent_session list_agent_blueprints list_conversations post_message read_conversation start_agent_session stop_agent_session wait_for_updates"},
-		{func(o *mcp.Options) { o.ReadOnly = true }, "get_agent_session list_agent_blueprints list_conversations read_conversation wait_for_updates"},
+		{nil, "close_conversation create_conversation get_agent_session list_agent_blueprints list_conversations post_message read_attachment read_conversation start_agent_session stop_agent_session wait_for_updates"},
+		{func(o *mcp.Options) { o.ReadOnly = true }, "get_agent_session list_agent_blueprints list_conversations read_attachment read_conversation wait_for_updates"},
 		{func(o *mcp.Options) { o.Toolsets = []mcp.Toolset{mcp.Agents} }, "get_agent_session list_agent_blueprints start_agent_session stop_agent_session"},
 	} {
 		alice := newIDE(t, h, "alice", c.change)

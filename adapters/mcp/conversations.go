@@ -23,6 +23,7 @@ func refineList(a *arguments) {
 type conversationList struct {
 	Conversations []conversationRow `json:"conversations"`
 	NextCursor    string            `json:"next_cursor,omitempty" jsonschema:"there is another page"`
+	Next          string            `json:"next" jsonschema:"the call to make next"`
 }
 
 type conversationRow struct {
@@ -48,7 +49,27 @@ func listConversations(ctx context.Context, c *call, in *listArgs) (*conversatio
 		}
 		out.Conversations = append(out.Conversations, row)
 	}
+	switch {
+	case r.NextCursor != "":
+		out.Next = "There are more: " + in.on(r.NextCursor) + "."
+	case len(out.Conversations) > 0:
+		out.Next = "Next: wait_for_updates or read_conversation with one of the ids."
+	default:
+		out.Next = "That is all."
+	}
 	return out, nil
+}
+
+// on is the call that gives the next page as this one was asked for.
+func (in *listArgs) on(cursor string) string {
+	s := "list_conversations {"
+	if in.Status != "" {
+		s += fmt.Sprintf("status: %q, ", in.Status)
+	}
+	if in.Limit > 0 {
+		s += fmt.Sprintf("limit: %d, ", in.Limit)
+	}
+	return s + fmt.Sprintf("cursor: %q}", cursor)
 }
 
 func (l *conversationList) text() string {
@@ -56,15 +77,10 @@ func (l *conversationList) text() string {
 	for _, c := range l.Conversations {
 		fmt.Fprintf(&b, "%s %q: %s, turn %d, %d events, between %s\n", c.ConversationID, c.Title, c.Status, c.Turn, c.LatestSeq, strings.Join(c.Participants, ", "))
 	}
-	switch {
-	case len(l.Conversations) == 0:
-		b.WriteString("None here.")
-	case l.NextCursor != "":
-		fmt.Fprintf(&b, "There are more: list_conversations {cursor: %q}.", l.NextCursor)
-	default:
-		b.WriteString("Next: wait_for_updates or read_conversation with one of the ids.")
+	if len(l.Conversations) == 0 {
+		b.WriteString("None here. ")
 	}
-	return b.String()
+	return b.String() + l.Next
 }
 
 type createArgs struct {
@@ -73,7 +89,7 @@ type createArgs struct {
 	Policy          string     `json:"policy,omitempty" jsonschema:"who has the floor when a turn has ended: round_robin, the next in order; open, whoever speaks first; addressed, whom the last message names; moderator, whom the moderator names"`
 	Moderator       string     `json:"moderator,omitempty" jsonschema:"the participant who names the next, with policy moderator"`
 	StartsWith      string     `json:"starts_with,omitempty" jsonschema:"who has the floor first; without it the first participant"`
-	ClientRequestID string     `json:"client_request_id,omitempty" jsonschema:"a key of your choice: the same call with the same key creates one conversation. Without it every call creates one"`
+	ClientRequestID string     `json:"client_request_id,omitempty" jsonschema:"a key of your choice: the same call with the same key creates one conversation. Without it every call creates another, also one that is made again after an error"`
 }
 
 type seatArgs struct {
@@ -106,10 +122,10 @@ func createConversation(ctx context.Context, c *call, in *createArgs) (*conversa
 	}
 	s, err := c.client.CreateConversation(ctx, p)
 	if err != nil {
-		return nil, explained(err, hints{})
+		return nil, explained(err, hints{key: in.ClientRequestID, look: "list_conversations has it at the end of its last page, if it was created"})
 	}
 	v := viewConversation(s, c.client.AgentID())
-	if !s.Duplicate { // else others may have spoken
+	if v.Duplicate = s.Duplicate; !v.Duplicate { // else others may have spoken
 		v.SinceSeq = s.LatestSeq
 	}
 	return v, nil
@@ -144,7 +160,7 @@ func (c *closed) text() string {
 }
 
 func closeConversation(ctx context.Context, c *call, in *closeArgs) (*closed, error) {
-	h := hints{conversation: in.ConversationID, since: in.SinceSeq}
+	h := hints{conversation: in.ConversationID, since: in.SinceSeq, key: in.ClientRequestID, once: true}
 	outcome := &parley.Outcome{Status: parley.OutcomeStatus(in.Outcome), Reason: in.Reason}
 	if in.Text == "" {
 		r, err := c.client.CloseConversation(ctx, &parley.CloseConversationParams{ConversationID: in.ConversationID, Outcome: outcome})

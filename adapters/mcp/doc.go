@@ -5,7 +5,8 @@
 //
 //   - Nothing of a conversation is kept here: conversation_id, since_seq and client_request_id are arguments, so that a restart of the hub, of the adapter or of
 //     its client loses nothing. Reading does not consume.
-//   - A write carries a key: client_request_id, or one that is made of what is said and where. The same call again posts once.
+//   - A message carries a key: client_request_id, or one that is made of what is said and where. The same call again posts once. What is created or started is so
+//     once for each client_request_id, and anew without one.
 //   - A tool waits for a bounded time, tells its progress meanwhile to who asks for it, and says what to call next. A client that gives up a call stops the waiting,
 //     never the work.
 //   - A result is at most [MaxEvents] events and about [MaxChars] characters, says how to read the rest, and its text suffices without its structured content.

@@ -15,6 +15,13 @@ type hints struct {
 	since        int64
 	session      string
 	starts       bool // an agent was to be started
+	attachment   bool // a file was to be read
+	// key is the client_request_id that was given.
+	key string
+	// once: the very same call again does nothing twice, also without a key.
+	once bool
+	// look is the call that shows whether it was done, where without a key each call does it again.
+	look string
 }
 
 // failure is a call that was refused, in words for a model. It is the text of a result with isError.
@@ -29,15 +36,15 @@ func (f *failure) Unwrap() error { return f.err }
 
 // explained gives the reason of protocol.md, what was wrong, what is right, and the next call to make.
 func explained(err error, h hints) error {
-	row := parley.ErrorRowOf(err)
+	reason := reasonOf(err)
 	var b strings.Builder
-	b.WriteString(row.Err.Error())
+	b.WriteString(reason.Error())
 	var e *parley.Error
 	if errors.As(err, &e) {
 		if e.Message != "" {
 			b.WriteString(": " + e.Message)
 		}
-		if e.Expected != "" && row.Err != parley.ErrTurnConflict { // it would be a cursor beyond what was read
+		if e.Expected != "" && reason != parley.ErrTurnConflict { // it would be a cursor beyond what was read
 			b.WriteString(". Expected: " + e.Expected)
 		}
 		if g := e.Guidance; g != nil {
@@ -50,30 +57,57 @@ func explained(err error, h hints) error {
 	if e != nil && e.Validation != nil {
 		b.WriteString("\n" + validationText(e.Validation))
 	}
-	if next := nextCall(row.Err, e, h); next != "" {
+	if next := nextCall(reason, e, h); next != "" {
 		b.WriteString("\n" + next)
 	}
 	return &failure{err, b.String()}
 }
 
+// reasonOf is the sentinel of an error. Of what may have been done that is said first, whatever else is known.
+func reasonOf(err error) error {
+	if errors.Is(err, parley.ErrOutcomeUnknown) {
+		return parley.ErrOutcomeUnknown
+	}
+	return parley.ErrorRowOf(err).Err
+}
+
 // maxSchemaText bounds the schema in an error: clients cut long ones anyway.
 const maxSchemaText = 6000
 
+// maxFaultChars bounds the words of one fault of parameters or of a result.
+const maxFaultChars = 500
+
 // validationText lists what is wrong with parameters, and shows what is right.
 func validationText(v *parley.ValidationFailure) string {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return ""
-	}
-	if len(raw) <= maxSchemaText {
+	if raw, err := json.Marshal(v); err != nil || len(raw) <= maxSchemaText {
 		return string(raw)
 	}
 	short := *v
 	short.ParametersSchema = nil
-	if raw, err = json.Marshal(&short); err != nil {
+	var left int
+	short.ValidationErrors, left = fittingFaults(v.ValidationErrors, maxSchemaText)
+	raw, err := json.Marshal(&short)
+	if err != nil {
 		return ""
 	}
-	return cut(string(raw), maxSchemaText) + "\nThe schema is too long to stand here: list_agent_blueprints shows it."
+	s := string(raw)
+	if left > 0 {
+		s += fmt.Sprintf("\n%d more errors are left out: mend these, and the same call tells the next.", left)
+	}
+	return s + fmt.Sprintf("\nThe schema is too long to stand here: list_agent_blueprints {agent_name: %q} shows it.", v.AgentName)
+}
+
+// fittingFaults gives the first faults that stand in about so many bytes, at least one, and how many are left out.
+func fittingFaults(all []parley.ValidationError, most int) (some []parley.ValidationError, left int) {
+	for i, f := range all {
+		f = parley.ValidationError{Path: cut(f.Path, maxFaultChars), Message: cut(f.Message, maxFaultChars), SchemaPath: cut(f.SchemaPath, maxFaultChars)}
+		most -= len(encoded(f))
+		if most < 0 && i > 0 {
+			return some, len(all) - i
+		}
+		some = append(some, f)
+	}
+	return some, 0
 }
 
 // nextCall says what to do about a refusal.
@@ -90,6 +124,8 @@ func nextCall(reason error, e *parley.Error, h hints) string {
 		return "Next: the same call with a since_seq that an earlier result gave, or 0 for the beginning."
 	case parley.ErrNotFound:
 		switch {
+		case h.attachment:
+			return "Next: read_conversation names the attachments of each message, and get_agent_session that of a result; conversation_id and sha256 are exact."
 		case h.starts:
 			return "Next: list_agent_blueprints shows the agents there are, and list_conversations the conversations; names and ids are exact."
 		case h.session != "":
@@ -105,14 +141,31 @@ func nextCall(reason error, e *parley.Error, h hints) string {
 	case parley.ErrForbidden:
 		return "The token of this MCP server does not allow it; another call will not help."
 	case parley.ErrIdempotencyConflict:
-		return "client_request_id was used for another text: choose a new one for a new message."
+		return "client_request_id was used for another call: choose a new one for what is new."
 	case parley.ErrRateLimited, parley.ErrUnavailable:
+		again := "Next: the same call again"
 		if e != nil && e.RetryAfterMs > 0 {
-			return fmt.Sprintf("Next: the same call again in %d ms, with the same client_request_id.", e.RetryAfterMs)
+			again += fmt.Sprintf(" in %d ms", e.RetryAfterMs)
 		}
-		return "Next: the same call again, with the same client_request_id."
+		if h.key != "" {
+			again += ", with the same client_request_id"
+		}
+		return again + "."
 	case parley.ErrOutcomeUnknown:
-		return "It may or may not have been done. Next: the same call again with the same client_request_id, which never does it twice."
+		return "It may or may not have been done. " + h.afterUnknown()
 	}
 	return ""
+}
+
+// afterUnknown says what to do about a call that may have been done.
+func (h *hints) afterUnknown() string {
+	switch {
+	case h.key != "":
+		return fmt.Sprintf("Next: the same call again with client_request_id %q, which never does it twice.", h.key)
+	case h.once:
+		return "Next: the same call again, word for word, which never does it twice."
+	case h.look != "":
+		return "The same call again would do it once more. Before that: " + h.look + ". Where it was not done, call again with a client_request_id: calls with the same one do it once."
+	}
+	return "Before the same call again look whether it was done: list_conversations shows conversations and sessions, read_conversation what was said."
 }

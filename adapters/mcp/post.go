@@ -17,7 +17,7 @@ type postArgs struct {
 	Finality        string `json:"finality,omitempty" jsonschema:"turn ends your turn; none keeps it, for another message"`
 	To              string `json:"to,omitempty" jsonschema:"who shall be next, in conversations whose policy is addressed or moderator; only with finality turn"`
 	Data            any    `json:"data,omitempty" jsonschema:"JSON for programs, beside the text"`
-	ClientRequestID string `json:"client_request_id,omitempty" jsonschema:"a key of your choice for this message: the same call with the same key posts once. Without it, it is made of the conversation, since_seq and what is said"`
+	ClientRequestID string `json:"client_request_id,omitempty" jsonschema:"a key of your choice for this message: the same call with the same key posts once. Without it, it is made of the conversation, since_seq and what is said, so that the same words at the same since_seq are posted once: to say them twice give another"`
 }
 
 // maxPostChars bounds a text here; the hub counts bytes of the whole event.
@@ -44,13 +44,13 @@ type posted struct {
 func (p *posted) text() string {
 	s := fmt.Sprintf("Posted as #%d in turn %d.", p.Seq, p.Turn)
 	if p.Duplicate {
-		s = fmt.Sprintf("It was posted before, as #%d in turn %d; nothing was posted twice.", p.Seq, p.Turn)
+		s = fmt.Sprintf("It was posted before, as #%d in turn %d, by an earlier call with the same key; nothing was posted now.", p.Seq, p.Turn)
 	}
 	return s + "\n" + p.Next
 }
 
 func postMessage(ctx context.Context, c *call, in *postArgs) (*posted, error) {
-	h := hints{conversation: in.ConversationID, since: in.SinceSeq}
+	h := hints{conversation: in.ConversationID, since: in.SinceSeq, key: in.ClientRequestID, once: true}
 	payload, err := messageOf(in.Text, in.Data)
 	if err != nil {
 		return nil, explained(err, h)
@@ -72,9 +72,12 @@ func postMessage(ctx context.Context, c *call, in *postArgs) (*posted, error) {
 		return nil, explained(err, h)
 	}
 	out := &posted{ConversationID: in.ConversationID, Seq: r.Seq, Turn: r.Turn, Duplicate: r.Duplicate, SinceSeq: r.Seq}
-	if in.Finality == string(parley.FinalityNone) {
+	switch {
+	case r.Duplicate: // others may have spoken since
+		out.Next = fmt.Sprintf("To say it once more: the same call with another client_request_id. Else: wait_for_updates {conversation_id: %q, since_seq: %d}.", in.ConversationID, r.Seq)
+	case in.Finality == string(parley.FinalityNone):
 		out.Next = fmt.Sprintf("Your turn goes on: post_message {conversation_id: %q, since_seq: %d, ...}; end it with finality turn.", in.ConversationID, r.Seq)
-	} else {
+	default:
 		out.Next = fmt.Sprintf("Next: wait_for_updates {conversation_id: %q, since_seq: %d}.", in.ConversationID, r.Seq)
 	}
 	return out, nil

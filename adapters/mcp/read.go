@@ -12,14 +12,16 @@ type readArgs struct {
 	ConversationID string `json:"conversation_id" jsonschema:"which conversation"`
 	SinceSeq       int64  `json:"since_seq,omitempty" jsonschema:"read what comes after this; 0 for the beginning"`
 	Limit          int    `json:"limit,omitempty" jsonschema:"the most events"`
-	TextOffset     int    `json:"text_offset,omitempty" jsonschema:"characters of the first event's text to skip: for the rest of one that was cut"`
-	IncludeTraces  bool   `json:"include_traces,omitempty" jsonschema:"also traces and the hub's own events, which few need"`
+	TextOffset     int    `json:"text_offset,omitempty" jsonschema:"characters of the first event's text to skip: for the rest of one that was cut. That event alone is given then"`
+	DataOffset     int    `json:"data_offset,omitempty" jsonschema:"likewise of the JSON text of its data; not together with text_offset"`
+	IncludeTraces  bool   `json:"include_traces,omitempty" jsonschema:"also traces, the hub's own events and words that were withdrawn, which few need"`
 }
 
 func refineRead(a *arguments) {
 	a.length(1, 64, "conversation_id")
 	a.since("since_seq")
 	a.since("text_offset")
+	a.since("data_offset")
 	a.bounded("limit", 1, MaxEvents, MaxEvents)
 }
 
@@ -36,6 +38,9 @@ type conversationView struct {
 	SinceSeq       int64             `json:"since_seq" jsonschema:"give this to the next call"`
 	LatestSeq      int64             `json:"latest_seq"`
 	More           bool              `json:"more" jsonschema:"there is more: call again with the new since_seq"`
+	Withdrawn      []turnRange       `json:"withdrawn,omitempty" jsonschema:"messages that count no more: forget them"`
+	Duplicate      bool              `json:"duplicate,omitempty" jsonschema:"of create_conversation: it had been created before, by an earlier call with the same key"`
+	Next           string            `json:"next,omitempty" jsonschema:"the call to make next"`
 }
 
 type participantView struct {
@@ -45,36 +50,83 @@ type participantView struct {
 }
 
 func readConversation(ctx context.Context, c *call, in *readArgs) (*conversationView, error) {
+	h := hints{conversation: in.ConversationID, since: in.SinceSeq}
+	if in.TextOffset > 0 && in.DataOffset > 0 {
+		return nil, explained(parley.Refuse(parley.ErrValidationFailed, "text_offset and data_offset are both given", "one of them"), h)
+	}
 	s, err := c.client.GetConversation(ctx, &parley.GetConversationParams{ConversationID: in.ConversationID, SinceSeq: in.SinceSeq, Limit: readAtOnce})
 	if err != nil {
-		return nil, explained(err, hints{conversation: in.ConversationID, since: in.SinceSeq})
+		return nil, explained(err, h)
 	}
-	events, next := asked(s, in)
-	p := fit(events, next, next < s.LatestSeq)
-	if in.TextOffset > 0 && len(events) > 0 {
-		p.events[0] = viewEvent(&events[0], in.TextOffset, MaxChars)
+	stands, err := c.standing(ctx, in.ConversationID, in.SinceSeq)
+	if err != nil {
+		return nil, explained(err, h)
+	}
+	r := asked(s, in, stands)
+	p := fit(r.events, r.next, r.next < s.LatestSeq)
+	if r.at != (offsets{}) && len(r.events) > 0 {
+		p.events[0] = viewEvent(&r.events[0], r.at, MaxChars)
+	}
+	for i := range p.events {
+		if !stands.counts(&r.events[i]) {
+			p.events[i].withdraw()
+		}
 	}
 	v := viewConversation(s, c.client.AgentID())
-	v.Events, v.SinceSeq, v.More = p.events, p.next, p.more
+	v.Events, v.SinceSeq, v.More, v.Withdrawn = p.events, p.next, p.more, stands.before(p.next)
+	if v.More {
+		v.Next = in.on(v.SinceSeq)
+	}
 	return v, nil
+}
+
+// on is the call that reads the next page as this one was read.
+func (in *readArgs) on(since int64) string {
+	s := fmt.Sprintf("read_conversation {conversation_id: %q, since_seq: %d", in.ConversationID, since)
+	if in.Limit > 0 && in.Limit < MaxEvents && in.TextOffset == 0 && in.DataOffset == 0 {
+		s += fmt.Sprintf(", limit: %d", in.Limit)
+	}
+	if in.IncludeTraces {
+		s += ", include_traces: true"
+	}
+	return s + "}"
 }
 
 // readAtOnce is how many events are asked for: what is not for the caller is left out afterwards.
 const readAtOnce = 200
 
-// asked gives the first events of a snapshot that were asked for, and the cursor behind them.
-func asked(s *parley.Snapshot, in *readArgs) (events []parley.Event, next int64) {
-	next = s.NextSeq
-	for _, e := range s.Events {
-		if e.Type != parley.TypeMessage && !in.IncludeTraces {
+// reading is what of a snapshot was asked for.
+type reading struct {
+	events []parley.Event
+	next   int64 // the cursor behind them
+	at     offsets
+}
+
+// asked gives the first events of a snapshot that were asked for. Offsets are for the first of them: where that was withdrawn meanwhile they are for none.
+func asked(s *parley.Snapshot, in *readArgs, stands *standing) *reading {
+	r := &reading{next: s.NextSeq, at: offsets{in.TextOffset, in.DataOffset}}
+	limit := in.Limit
+	if r.at != (offsets{}) {
+		limit = 1
+	}
+	for i := range s.Events {
+		e := &s.Events[i]
+		if !in.IncludeTraces && e.Type != parley.TypeMessage && !isNote(e) {
 			continue
 		}
-		if len(events) == in.Limit {
-			return events, events[len(events)-1].Seq
+		if !in.IncludeTraces && !stands.counts(e) {
+			if len(r.events) == 0 {
+				r.at = offsets{}
+			}
+			continue
 		}
-		events = append(events, e)
+		if len(r.events) == limit {
+			r.next = r.events[limit-1].Seq
+			return r
+		}
+		r.events = append(r.events, *e)
 	}
-	return events, next
+	return r
 }
 
 func viewConversation(s *parley.Snapshot, you string) *conversationView {
@@ -102,11 +154,15 @@ func (v *conversationView) text() string {
 		fmt.Fprintf(&b, " %s (%s)", p.ID, p.Kind)
 	}
 	fmt.Fprintf(&b, ". You are %s.\n", v.You)
+	if v.Duplicate {
+		b.WriteString("It was created before, by an earlier call with the same client_request_id; nothing was created twice.\n")
+	}
 	p := page{events: v.Events}
 	b.WriteString(p.lines(v.ConversationID))
+	b.WriteString(forget(v.Withdrawn))
 	b.WriteString(v.Guidance.line())
 	if v.More {
-		fmt.Fprintf(&b, "\nThere is more: read_conversation {conversation_id: %q, since_seq: %d}.", v.ConversationID, v.SinceSeq)
+		fmt.Fprintf(&b, "\nThere is more: %s.", v.Next)
 	} else {
 		fmt.Fprintf(&b, "\nNext since_seq: %d.", v.SinceSeq)
 	}

@@ -13,33 +13,11 @@ import (
 const (
 	// MaxEvents is the most events.
 	MaxEvents = 50
-	// MaxChars is about the most characters of what was said; more than that models are not shown by some clients.
+	// MaxChars is about the most characters of what was said, data and names of attachments included; more than that models are not shown by some clients.
 	MaxChars = 20_000
-	// maxTextChars is the most of one message, where there are others.
+	// maxTextChars is the most of one event, where there are others.
 	maxTextChars = 8000
 )
-
-// eventView is an event as a model reads it.
-type eventView struct {
-	Seq      int64  `json:"seq"`
-	Turn     int64  `json:"turn,omitempty"`
-	Type     string `json:"type"`
-	From     string `json:"from"`
-	Finality string `json:"finality,omitempty" jsonschema:"of a message: none (the turn goes on), turn (it has ended) or conversation (closed)"`
-	Text     string `json:"text"`
-	// Data is what came beside the text.
-	Data any `json:"data,omitempty" jsonschema:"what the author gave beside the text"`
-	// Attachments name files.
-	Attachments []attachmentView `json:"attachments,omitempty"`
-	CutChars    int              `json:"cut_chars,omitempty" jsonschema:"characters of the text that are left out"`
-	NextOffset  int              `json:"next_text_offset,omitempty" jsonschema:"the text_offset of read_conversation at which the rest begins"`
-}
-
-type attachmentView struct {
-	SHA256    string `json:"sha256"`
-	Name      string `json:"name,omitempty"`
-	MediaType string `json:"media_type,omitempty"`
-}
 
 // guidanceView is guidance as a model reads it.
 type guidanceView struct {
@@ -70,36 +48,58 @@ func (g *guidanceView) line() string {
 	return fmt.Sprintf("%s, turn %d: %s", s, g.Turn, g.Reason)
 }
 
-// viewEvent gives an event with at most so many characters of its text, from an offset on.
-func viewEvent(e *parley.Event, offset, chars int) eventView {
-	v := eventView{Seq: e.Seq, Turn: e.Turn, Type: string(e.Type), From: e.From, Finality: string(e.Finality)}
-	m, err := e.Message()
+// offsets are how many characters of a text, or of the JSON text of the data beside it, a reader has read already.
+type offsets struct{ text, data int }
+
+// label says where what is shown begins.
+func (o offsets) label() string {
 	switch {
-	case e.Type != parley.TypeMessage || err != nil:
-		v.Text = string(e.Payload)
-	default:
-		v.Text, v.Data = m.Text, viewData(m.Data)
-		for _, a := range m.Attachments {
-			v.Attachments = append(v.Attachments, attachmentView(a))
-		}
-		if m.Text == "" && (m.Parameters != nil || m.Result != nil) {
-			v.Text = string(e.Payload)
-		}
+	case o.data > 0:
+		return fmt.Sprintf("(data from character %d on)", o.data)
+	case o.text > 0:
+		return fmt.Sprintf("(text from character %d on) ", o.text)
 	}
-	if v.Text, v.CutChars = window(v.Text, offset, chars); v.CutChars > 0 {
-		v.NextOffset = offset + utf8.RuneCountInString(v.Text)
-	}
-	return v
+	return ""
 }
 
-func viewData(raw json.RawMessage) any {
-	if raw == nil {
-		return nil
+// shares are what of a text and its data fits into a result. Data is all of it, or dataText is a piece of its JSON text.
+type shares struct {
+	text              string
+	cut, next         int
+	data              any
+	dataText          string
+	cutData, nextData int
+}
+
+// share divides so many characters between a text and its data. Who reads on in one of them is not given the other again. Each that there is gets a piece, so that
+// what is left out of it begins at an offset other than 0.
+func share(text string, data json.RawMessage, at offsets, chars int) (s shares) {
+	size := utf8.RuneCount(data)
+	if at.data > 0 {
+		s.piece(string(data), at.data, chars)
+		return s
 	}
-	if len(raw) > maxTextChars {
-		return fmt.Sprintf("(%d bytes of data are left out)", len(raw))
+	if at.text > 0 {
+		size = 0
 	}
-	return raw
+	s.text, s.cut = window(text, at.text, chars-min(size, chars/4))
+	if s.cut > 0 {
+		s.next = at.text + utf8.RuneCountInString(s.text)
+	}
+	switch left := chars - utf8.RuneCountInString(s.text); {
+	case size == 0:
+	case size <= left:
+		s.data = data
+	default:
+		s.piece(string(data), 0, left)
+	}
+	return s
+}
+
+func (s *shares) piece(data string, offset, chars int) {
+	if s.dataText, s.cutData = window(data, offset, chars); s.cutData > 0 {
+		s.nextData = offset + utf8.RuneCountInString(s.dataText)
+	}
 }
 
 // window gives so many characters of a text from an offset on, and how many are left behind them.
@@ -123,36 +123,6 @@ func cut(s string, chars int) string {
 	return fmt.Sprintf("%s [... %d more characters]", short, left)
 }
 
-func (v *eventView) line(conversation string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "#%d %s", v.Seq, v.From)
-	switch {
-	case v.Type != string(parley.TypeMessage):
-		fmt.Fprintf(&b, " (%s)", v.Type)
-	case v.Finality == string(parley.FinalityNone):
-		fmt.Fprintf(&b, " (turn %d, goes on)", v.Turn)
-	case v.Finality == string(parley.FinalityConversation):
-		fmt.Fprintf(&b, " (turn %d, closes the conversation)", v.Turn)
-	default:
-		fmt.Fprintf(&b, " (turn %d)", v.Turn)
-	}
-	b.WriteString(": " + v.Text)
-	if v.CutChars > 0 {
-		fmt.Fprintf(&b, " [%d more characters: read_conversation {conversation_id: %q, since_seq: %d, limit: 1, text_offset: %d}]",
-			v.CutChars, conversation, v.Seq-1, v.NextOffset)
-	}
-	if v.Data != nil {
-		raw, err := json.Marshal(v.Data)
-		if err == nil {
-			b.WriteString("\n  data: " + string(raw))
-		}
-	}
-	for _, a := range v.Attachments {
-		fmt.Fprintf(&b, "\n  attachment: %s %s %s", a.Name, a.MediaType, a.SHA256)
-	}
-	return b.String()
-}
-
 // page is what of some events fits into a result.
 type page struct {
 	events []eventView
@@ -169,8 +139,8 @@ func fit(events []parley.Event, next int64, more bool) page {
 		most = MaxChars
 	}
 	for i := range events {
-		v := viewEvent(&events[i], 0, most)
-		size := utf8.RuneCountInString(v.Text) + 40
+		v := viewEvent(&events[i], offsets{}, most)
+		size := v.size()
 		if i > 0 && (chars+size > MaxChars || i == MaxEvents) {
 			p.next, p.more = events[i-1].Seq, true
 			break

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime/debug"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	protocol "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -70,6 +71,20 @@ func newOrigin(req protocol.Request) *origin {
 	return o
 }
 
+// bound ends a call with the HTTP request by which it has come: nobody would be there to be answered. What it has done at the hub stands. A notification is none.
+func (o *origin) bound(ctx context.Context, method string) (context.Context, context.CancelFunc) {
+	request := RequestContext(o.extra)
+	if request == nil || strings.HasPrefix(method, "notifications/") {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(request, func() { cancel(context.Cause(request)) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
 func metaOf(p protocol.Params) map[string]any {
 	if p == nil || reflect.ValueOf(p).IsNil() {
 		return nil
@@ -101,6 +116,8 @@ func (s *Server) guarded(ctx context.Context, method string, req protocol.Reques
 		p.Arguments = nil // the library would panic
 	}
 	o := newOrigin(req)
+	ctx, end := o.bound(ctx, method)
+	defer end()
 	ctx = context.WithValue(ctx, originKey{}, o)
 	if meet, ok := s.meets[method]; ok {
 		return meet(ctx, o, req, next)

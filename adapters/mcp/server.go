@@ -38,6 +38,8 @@ type Options struct {
 	Toolsets []Toolset
 	// MaxWait bounds the wait of one call for clients that are not known to wait longer, whatever is asked for; 0: DefaultMaxWait.
 	MaxWait time.Duration
+	// CallTimeout bounds every other request that asks the hub, and the hub's way to answer one that waits; 0: DefaultCallTimeout, or less where MaxWait is.
+	CallTimeout time.Duration
 	// Logger hears what goes wrong; nil: nobody.
 	Logger *slog.Logger
 }
@@ -68,12 +70,13 @@ func NewServer(o *Options) *Server {
 	if s.opts.MaxWait == 0 {
 		s.opts.MaxWait = DefaultMaxWait
 	}
+	s.opts.CallTimeout = s.opts.callTimeout()
 	s.subs, s.meets = newSubscriptions(s), map[string]meeting{}
 	s.Server = protocol.NewServer(&protocol.Implementation{Name: "parley", Title: "Parley conversation hub", Version: s.opts.Version}, &protocol.ServerOptions{
 		Instructions:     instructions,
 		Logger:           quiet(s.opts.Logger),
 		Capabilities:     s.capabilities(),
-		SubscribeHandler: s.subs.subscribe, UnsubscribeHandler: s.subs.unsubscribe,
+		SubscribeHandler: s.subscribe, UnsubscribeHandler: s.subs.unsubscribe,
 	})
 	for _, t := range tools {
 		if s.serves(t.set) && (t.reads() || !s.opts.ReadOnly) {
@@ -92,6 +95,7 @@ func NewServer(o *Options) *Server {
 	s.meets["subscriptions/listen"] = s.meetListen
 	s.AddSendingMiddleware(s.subs.sending)
 	s.AddReceivingMiddleware(s.receive)
+	s.AddReceivingMiddleware(s.bounded)
 	return s
 }
 
@@ -121,7 +125,7 @@ The loop, for each conversation:
 3. post_message with what you have to say and the since_seq that you have read up to. finality "turn" ends your turn and passes the floor on; "none" keeps it for another message.
 4. Go on with step 1, with the since_seq that post_message gave, until guidance is closed.
 
-list_conversations shows where you have a seat. read_conversation reads older messages, or the rest of one that was cut. close_conversation ends a conversation for good: only when the work is done.
+list_conversations shows where you have a seat. read_conversation reads older messages, or the rest of one that was cut; read_attachment a file. close_conversation ends a conversation for good: only when the work is done.
 
 To have an agent do something for a result: list_agent_blueprints shows who there is and what parameters each takes; start_agent_session starts one and returns the result, or a session_id to ask get_agent_session with.
 

@@ -3,8 +3,6 @@ package mcp
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/parleyhub/parley"
@@ -17,7 +15,7 @@ type startArgs struct {
 	Mode                 string         `json:"mode,omitempty" jsonschema:"sync waits for the result; async_poll and async_callback answer at once"`
 	ParentConversationID string         `json:"parent_conversation_id,omitempty" jsonschema:"the conversation that the work is for; async_callback needs it and says the result there"`
 	WaitSeconds          float64        `json:"wait_seconds,omitempty" jsonschema:"with sync: how long to wait before the session_id is given instead of the result"`
-	ClientRequestID      string         `json:"client_request_id,omitempty" jsonschema:"a key of your choice: the same call with the same key starts one session. Without it every call starts one"`
+	ClientRequestID      string         `json:"client_request_id,omitempty" jsonschema:"a key of your choice: the same call with the same key starts one session. Without it every call starts another, also one that is made again after an error"`
 }
 
 func refineStart(a *arguments) {
@@ -32,11 +30,15 @@ func refineStart(a *arguments) {
 type sessionArgs struct {
 	SessionID   string  `json:"session_id" jsonschema:"as start_agent_session gave it"`
 	WaitSeconds float64 `json:"wait_seconds,omitempty" jsonschema:"how long to wait for the end; 0 answers at once"`
+	TextOffset  int     `json:"text_offset,omitempty" jsonschema:"characters of result_text to skip: for the rest of one that was cut"`
+	DataOffset  int     `json:"data_offset,omitempty" jsonschema:"likewise of the JSON text of result_data; not together with text_offset"`
 }
 
 func refineGet(a *arguments) {
 	a.length(1, 64, "session_id")
 	a.bounded("wait_seconds", 0, 3600, 0)
+	a.since("text_offset")
+	a.since("data_offset")
 }
 
 type stopArgs struct {
@@ -49,28 +51,8 @@ func refineStop(a *arguments) {
 	a.length(0, parley.MaxReasonBytes, "reason")
 }
 
-type sessionView struct {
-	SessionID  string `json:"session_id"`
-	AgentName  string `json:"agent_name"`
-	Status     string `json:"status" jsonschema:"pending, running or input_required; completed, failed and stopped are ends"`
-	Mode       string `json:"mode"`
-	Progress   string `json:"progress,omitempty"`
-	ResultText string `json:"result_text,omitempty"`
-	CutChars   int    `json:"cut_chars,omitempty" jsonschema:"characters of result_text that are left out; read_conversation with the session_id as conversation_id shows them"`
-	ResultData any    `json:"result_data,omitempty" jsonschema:"the result, where it is JSON"`
-	ExitCode   *int   `json:"exit_code,omitempty" jsonschema:"of a command"`
-	Error      string `json:"error,omitempty" jsonschema:"why it has failed or was stopped"`
-	Callback   string `json:"callback,omitempty" jsonschema:"with async_callback: pending, delivered or undeliverable"`
-	Duplicate  bool   `json:"duplicate,omitempty" jsonschema:"it had been started before, by an earlier call with the same key"`
-	Next       string `json:"next"`
-
-	wanted bool // the result was: then a failure is the call's too
-}
-
-func (v *sessionView) failed() bool { return v.wanted && v.Status == string(parley.SessionFailed) }
-
 func startSession(ctx context.Context, c *call, in *startArgs) (*sessionView, error) {
-	h := hints{conversation: in.ParentConversationID, starts: true}
+	h := hints{conversation: in.ParentConversationID, starts: true, key: in.ClientRequestID, look: "list_conversations has it at the end of its last page, under its session_id and between you and the agent, if it was started"}
 	p := &parley.StartSessionParams{
 		AgentName: in.AgentName, Prompt: in.Prompt, Mode: parley.SessionMode(in.Mode), ParentConversationID: in.ParentConversationID, ClientRequestID: in.ClientRequestID,
 	}
@@ -103,12 +85,15 @@ func startSession(ctx context.Context, c *call, in *startArgs) (*sessionView, er
 		return viewSession(s), nil // it goes on, and is found by its id
 	}
 	ended.Duplicate = s.Duplicate
-	v := viewSession(ended)
+	v := viewSessionAt(ended, offsets{}, in.WaitSeconds)
 	v.wanted = true
 	return v, nil
 }
 
 func getSession(ctx context.Context, c *call, in *sessionArgs) (*sessionView, error) {
+	if in.TextOffset > 0 && in.DataOffset > 0 {
+		return nil, explained(parley.Refuse(parley.ErrValidationFailed, "text_offset and data_offset are both given", "one of them"), hints{session: in.SessionID})
+	}
 	until := time.Now().Add(c.wait(in.WaitSeconds))
 	s, err := c.client.GetSession(ctx, &parley.GetSessionParams{SessionID: in.SessionID})
 	if err == nil {
@@ -117,13 +102,13 @@ func getSession(ctx context.Context, c *call, in *sessionArgs) (*sessionView, er
 	if err != nil {
 		return nil, explained(err, hints{session: in.SessionID})
 	}
-	return viewSession(s), nil
+	return viewSessionAt(s, offsets{in.TextOffset, in.DataOffset}, in.WaitSeconds), nil
 }
 
 func stopSession(ctx context.Context, c *call, in *stopArgs) (*sessionView, error) {
 	s, err := c.client.StopSession(ctx, &parley.StopSessionParams{SessionID: in.SessionID, Reason: in.Reason})
 	if err != nil {
-		return nil, explained(err, hints{session: in.SessionID})
+		return nil, explained(err, hints{session: in.SessionID, once: true})
 	}
 	return viewSession(s), nil
 }
@@ -151,52 +136,4 @@ func (c *call) follow(ctx context.Context, s *parley.Session, until time.Time) (
 		}
 		s = next
 	}
-}
-
-func viewSession(s *parley.Session) *sessionView {
-	v := &sessionView{SessionID: s.SessionID, AgentName: s.AgentName, Status: string(s.Status), Mode: string(s.Mode), Callback: string(s.Callback), Duplicate: s.Duplicate}
-	if s.Progress != nil {
-		v.Progress = s.Progress.Text
-	}
-	if r := s.Result; r != nil {
-		if r.ResultText != nil {
-			v.ResultText, v.CutChars = window(*r.ResultText, 0, MaxChars)
-		}
-		v.ResultData, v.ExitCode, v.Error = viewData(r.ResultData), r.ExitCode, r.Error
-	}
-	get := fmt.Sprintf("get_agent_session {session_id: %q, wait_seconds: 20}", s.SessionID)
-	switch {
-	case s.Status.Ended():
-		v.Next = "It has ended."
-	case s.Status == parley.SessionInputRequired:
-		v.Next = fmt.Sprintf("It waits for your answer: post_message {conversation_id: %q, since_seq: %d, text: ...}.", s.SessionID, s.LatestSeq)
-	case s.Mode == parley.ModeAsyncCallback:
-		v.Next = fmt.Sprintf("Its result will come as a message: wait_for_updates {conversation_id: %q, until: \"message\"} with the since_seq that you have of it.", s.ParentConversationID)
-	default:
-		v.Next = "It goes on. Next: " + get + "."
-	}
-	return v
-}
-
-func (v *sessionView) text() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "Session %s of %s: %s.", v.SessionID, v.AgentName, v.Status)
-	if v.ExitCode != nil {
-		fmt.Fprintf(&b, " Exit code %d.", *v.ExitCode)
-	}
-	if v.Progress != "" {
-		b.WriteString(" Progress: " + v.Progress)
-	}
-	if v.Error != "" {
-		b.WriteString("\nError: " + v.Error)
-	}
-	if v.ResultText != "" {
-		b.WriteString("\nResult:\n" + v.ResultText)
-		if v.CutChars > 0 {
-			fmt.Fprintf(&b, "\n[%d more characters: read_conversation {conversation_id: %q}]", v.CutChars, v.SessionID)
-		}
-	} else if raw, ok := v.ResultData.(json.RawMessage); ok {
-		b.WriteString("\nResult: " + string(raw))
-	}
-	return b.String() + "\n" + v.Next
 }

@@ -36,9 +36,11 @@ const codeTooMany = -32000
 type subscriptions struct {
 	server *Server
 	send   protocol.MethodHandler // sends to a session; set once, before any request
-	life   context.Context        // of all followers and watches
-	stop   context.CancelFunc
-	wg     sync.WaitGroup // followers and watches
+	// lost, if not nil, hears of sessions that had a subscription which the hub has ended; set once, before any request.
+	lost func(*protocol.ServerSession)
+	life context.Context // of all followers and watches
+	stop context.CancelFunc
+	wg   sync.WaitGroup // followers and watches
 
 	mu        sync.Mutex // guards the fields below
 	closed    bool
@@ -257,14 +259,25 @@ func (s *subscriptions) unloadLocked(key any) {
 	}
 }
 
-// follow hears of a conversation until nobody watches any more, or the hub refuses: then whoever still watches has it no more, and their listens end.
+// follow hears of a conversation until nobody watches any more, or the hub refuses: then whoever still watches has it no more, and their listens and sessions end.
 func (s *subscriptions) follow(ctx context.Context, f *follower, at *parley.Snapshot) {
-	defer f.release()
-	defer f.cancel()
-	last := at.Guidance
-	for n, err := range f.key.client.Subscribe(ctx, &parley.SubscribeParams{ConversationID: f.key.conversationID, SinceSeq: at.LatestSeq}) {
+	s.hear(ctx, f, at.LatestSeq, at.Guidance)
+	left := s.forsake(f)
+	f.cancel()
+	f.release()
+	if s.lost == nil || s.life.Err() != nil {
+		return
+	}
+	for session := range left {
+		s.lost(session)
+	}
+}
+
+// hear tells of each change after a seq.
+func (s *subscriptions) hear(ctx context.Context, f *follower, since int64, last parley.Guidance) {
+	for n, err := range f.key.client.Subscribe(ctx, &parley.SubscribeParams{ConversationID: f.key.conversationID, SinceSeq: since}) {
 		if err != nil {
-			break
+			return
 		}
 		if n.Guidance != nil && reflect.DeepEqual(n.Guidance.Guidance, last) {
 			continue
@@ -276,14 +289,22 @@ func (s *subscriptions) follow(ctx context.Context, f *follower, at *parley.Snap
 			s.wake(f)
 		}
 	}
+}
+
+// forsake ends the watches of a follower and their listens, and gives the sessions of the others.
+func (s *subscriptions) forsake(f *follower) map[*protocol.ServerSession]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	left := map[*protocol.ServerSession]bool{}
 	for w := range f.watches {
 		s.removeLocked(w)
 		if w.key.listen != nil {
 			w.key.listen.end()
+		} else {
+			left[w.key.session] = true
 		}
 	}
+	return left
 }
 
 func (s *subscriptions) wake(f *follower) {

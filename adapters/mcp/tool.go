@@ -54,14 +54,9 @@ func typed[In any, Out said](f func(ctx context.Context, c *call, in *In) (Out, 
 			InputSchema: argumentsOf[In](t.refine), OutputSchema: schemaOf[Out](),
 		}
 		protocol.AddTool(s.Server, spec, func(ctx context.Context, req *protocol.CallToolRequest, in In) (*protocol.CallToolResult, Out, error) {
-			var none Out
-			client, release, err := s.opts.Connect(ctx, req.Extra)
+			out, err := answer(ctx, &call{server: s, tool: t, req: req}, &in, f)
 			if err != nil {
-				return nil, none, explained(err, hints{})
-			}
-			defer release()
-			out, err := f(ctx, &call{s, client, t, req}, &in)
-			if err != nil {
+				var none Out
 				return nil, none, err
 			}
 			r := &protocol.CallToolResult{Content: []protocol.Content{&protocol.TextContent{Text: out.text()}}}

@@ -55,7 +55,7 @@ type updates struct {
 	Messages       []eventView  `json:"messages"`
 	Guidance       guidanceView `json:"guidance"`
 	MaySpeak       bool         `json:"may_speak"`
-	Status         string       `json:"status" jsonschema:"active or closed"`
+	Status         string       `json:"status" jsonschema:"active or closed; unknown while the hub cannot be reached"`
 	SinceSeq       int64        `json:"since_seq" jsonschema:"give this to the next call"`
 	LatestSeq      int64        `json:"latest_seq"`
 	More           bool         `json:"more" jsonschema:"there are more messages already: call again at once"`
@@ -80,7 +80,11 @@ func waitForUpdates(ctx context.Context, c *call, in *waitArgs) (*updates, error
 	if err != nil {
 		return nil, explained(err, hints{conversation: in.ConversationID, since: in.SinceSeq})
 	}
-	p := fit(got.Messages, got.NextSeq, got.NextSeq < got.LatestSeq)
+	events, next, err := c.heard(ctx, in, got)
+	if err != nil {
+		return nil, explained(err, hints{conversation: in.ConversationID, since: in.SinceSeq})
+	}
+	p := fit(events, next, next < got.LatestSeq)
 	u := &updates{
 		ConversationID: in.ConversationID, Messages: p.events, Guidance: viewGuidance(&got.Guidance), MaySpeak: got.Guidance.Kind == parley.MaySpeak,
 		Status: string(got.Status), SinceSeq: p.next, LatestSeq: got.LatestSeq, More: p.more, TimedOut: got.TimedOut,
@@ -89,8 +93,17 @@ func waitForUpdates(ctx context.Context, c *call, in *waitArgs) (*updates, error
 	for _, w := range got.Withdrawn {
 		u.Withdrawn = append(u.Withdrawn, turnRange(w))
 	}
-	u.Next = u.next()
+	u.Next = u.next(in.again(u.SinceSeq))
 	return u, nil
+}
+
+// unreached is the answer while the hub cannot be reached: nothing new.
+func (in *waitArgs) unreached(c *call, waited time.Duration) *updates {
+	return &updates{
+		ConversationID: in.ConversationID, Messages: []eventView{}, Guidance: guidanceView{Kind: string(parley.Wait), Reason: notReached}, Status: "unknown",
+		SinceSeq: in.SinceSeq, LatestSeq: in.SinceSeq, TimedOut: true, WaitedMs: waited.Milliseconds(), CapMs: c.maxWait().Milliseconds(),
+		Next: "The hub cannot be reached at the moment: " + in.again(in.SinceSeq) + ", or end your turn; nothing is lost.",
+	}
 }
 
 // getUpdates waits as long as is left, in as many calls as that takes.
@@ -106,9 +119,40 @@ func (c *call) getUpdates(ctx context.Context, in *waitArgs, until time.Time) (*
 	}
 }
 
-// next says what to do now.
-func (u *updates) next() string {
-	again := fmt.Sprintf("wait_for_updates {conversation_id: %q, since_seq: %d}", u.ConversationID, u.SinceSeq)
+// heard gives the messages of an answer with the notes between them, and the cursor behind them.
+func (c *call) heard(ctx context.Context, in *waitArgs, got *parley.GetUpdatesResult) (events []parley.Event, next int64, err error) {
+	if got.NextSeq-in.SinceSeq == int64(len(got.Messages)) { // nothing stands between them
+		return got.Messages, got.NextSeq, nil
+	}
+	page, err := c.client.Tail(ctx, &parley.TailParams{ConversationID: in.ConversationID, SinceSeq: in.SinceSeq, Limit: parley.MaxPage})
+	if err != nil {
+		return nil, 0, err
+	}
+	next = min(got.NextSeq, page.NextSeq)
+	stands := standingOf(got)
+	for i := range page.Events {
+		e := &page.Events[i]
+		if e.Seq <= next && (isNote(e) || e.Type == parley.TypeMessage && stands.counts(e)) {
+			events = append(events, *e)
+		}
+	}
+	return events, next, nil
+}
+
+// again is the same call with what was read since.
+func (in *waitArgs) again(since int64) string {
+	s := fmt.Sprintf("wait_for_updates {conversation_id: %q, since_seq: %d", in.ConversationID, since)
+	if in.Until != string(parley.UntilMyTurn) {
+		s += fmt.Sprintf(", until: %q", in.Until)
+	}
+	if in.WaitSeconds != defaultWait.Seconds() {
+		s += fmt.Sprintf(", wait_seconds: %v", in.WaitSeconds)
+	}
+	return s + "}"
+}
+
+// next says what to do now; again is the same call.
+func (u *updates) next(again string) string {
 	switch {
 	case u.More:
 		return "There is more already: " + again + "."
