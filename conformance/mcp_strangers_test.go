@@ -105,9 +105,15 @@ type ran struct {
 // run runs a script of a package to its end, in a home of its own.
 func (s *strangers) run(t *testing.T, within time.Duration, script string, args ...string) ran {
 	t.Helper()
+	home := t.TempDir()
+	return s.runIn(t, home, append(os.Environ(), "HOME="+home, "NO_COLOR=1"), within, script, args...)
+}
+
+// runIn is run in a directory and an environment.
+func (s *strangers) runIn(t *testing.T, dir string, env []string, within time.Duration, script string, args ...string) ran {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), s.node, append([]string{filepath.Join(s.dir, "node_modules", filepath.FromSlash(script))}, args...)...)
-	cmd.Dir = t.TempDir()
-	cmd.Env = append(os.Environ(), "HOME="+cmd.Dir, "NO_COLOR=1")
+	cmd.Dir, cmd.Env = dir, env
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &stdout, &stderr, time.Second
 	if err := cmd.Start(); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -73,11 +74,19 @@ func (a *app) mcp(ctx context.Context, f *mcpFlags) error {
 		Connect: d.connect, Version: version(), ReadOnly: f.readOnly, Toolsets: sets, MaxWait: f.maxWait, Logger: slog.New(slog.DiscardHandler),
 	})
 	defer s.Close()
-	err = s.Run(ctx, patientTransport{&protocol.IOTransport{Reader: io.NopCloser(a.in), Writer: unclosed{a.out}}})
-	if err == nil || ctx.Err() != nil || errors.Is(err, io.EOF) {
-		return nil // a signal or the end of stdin is how it ends
+	lines := &messageLines{in: bufio.NewReader(a.in), answers: a.out, refused: func() {
+		a.err.line("-- stdin has a line that is no message of the Model Context Protocol; it is refused")
+	}}
+	err = s.Run(ctx, patientTransport{&protocol.IOTransport{Reader: lines, Writer: unclosed{a.out}}})
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil && !errors.Is(err, io.EOF):
+		return fmt.Errorf("stdin: %w", err)
+	case lines.bad.Load() > 0 && lines.good.Load() == 0:
+		return withHint(errors.New("stdin: there was no message in it"), "mcp takes messages of the Model Context Protocol, one a line; 'parley mcp install' shows how a program is told to start it")
 	}
-	return withHint(fmt.Errorf("stdin: %w", err), "mcp takes messages of the Model Context Protocol, one a line; 'parley mcp install' shows how a program is told to start it")
+	return nil // a signal or the end of stdin is how it ends
 }
 
 // mcpDialer gives the one client of a program. A hub that was not there when the program started is dialed again with each call.
@@ -97,6 +106,9 @@ func (d *mcpDialer) connect(ctx context.Context, _ *protocol.RequestExtra) (parl
 	defer func() { <-d.turn }()
 	if d.client == nil {
 		client, err := d.dial(ctx)
+		if errors.Is(err, errTimeout) {
+			err = parley.Refuse(parley.ErrUnavailable, "no answer from "+hubURL(), "")
+		}
 		if err != nil {
 			return nil, nil, err
 		}

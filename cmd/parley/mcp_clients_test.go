@@ -23,7 +23,7 @@ func from(token, agent string) *protocol.RequestExtra {
 // TestMCPClientsAreShared: calls with one token as one participant share a client, others do not, and one that nobody uses makes room for who comes.
 func TestMCPClientsAreShared(t *testing.T) {
 	h := newMCPTestHub(t)
-	d := h.s.mcp
+	d := h.door
 	const root = "plt_root_of_this_test"
 	ann, release, err := d.connect(t.Context(), from(root, "ann"))
 	if err != nil {
@@ -38,9 +38,9 @@ func TestMCPClientsAreShared(t *testing.T) {
 	if err != nil || bob == ann || bob.AgentID() != "bob" {
 		t.Errorf("bob has ann's client: %v", err)
 	}
-	for i := range maxMCPClients - 2 {
+	for i := range maxHeldClients - 2 {
 		d.mu.Lock()
-		d.clients[clientID{byte(i), byte(i >> 8), 1}] = &mcpClient{users: 1, ready: closedChannel()}
+		d.clients[clientID{person: personID{byte(i), byte(i >> 8), 1}}] = &heldClient{users: 1, ready: closedChannel()}
 		d.mu.Unlock()
 	}
 	if _, _, err := d.connect(t.Context(), from(root, "carol")); !errors.Is(err, parley.ErrUnavailable) {
@@ -79,14 +79,14 @@ func TestMCPClientThatFails(t *testing.T) {
 			return ctx
 		},
 	} {
-		if _, _, err := h.s.mcp.connect(ctx(), from("plt_wrong", "")); err == nil {
+		if _, _, err := h.door.connect(ctx(), from("plt_wrong", "")); err == nil {
 			t.Error("a wrong token has a client")
 		}
 	}
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		h.s.mcp.mu.Lock()
-		left := len(h.s.mcp.clients)
-		h.s.mcp.mu.Unlock()
+		h.door.mu.Lock()
+		left := len(h.door.clients)
+		h.door.mu.Unlock()
 		if left == 0 {
 			break
 		}
@@ -99,7 +99,7 @@ func TestMCPClientThatFails(t *testing.T) {
 // TestMCPDoorClosesWhileItIsDialed: a door in memory at which nobody answers keeps nobody.
 func TestMCPDoorClosesWhileItIsDialed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newMCPDoor(nil, "")
+		d := newMCPDoor(nil, &mcpDoorOptions{})
 		d.open(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), slog.New(slog.DiscardHandler))
 		ended := make(chan error, 3)
 		for i := range 3 {

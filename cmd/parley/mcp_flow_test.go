@@ -235,7 +235,7 @@ func TestMCPWaitGivenUp(t *testing.T) {
 			if text, _, err := tool(ctx, s, "wait_for_updates", args); err == nil || time.Since(begin) > 10*time.Second {
 				t.Errorf("a wait that was given up: %q after %s", text, time.Since(begin))
 			}
-			for end := begin.Add(10 * time.Second); h.s.mcp.inUse() > 0; time.Sleep(time.Millisecond) {
+			for end := begin.Add(10 * time.Second); h.door.inUse() > 0; time.Sleep(time.Millisecond) {
 				if time.Now().After(end) {
 					t.Fatal("the hub goes on waiting for a client that has given up")
 				}
@@ -247,6 +247,34 @@ func TestMCPWaitGivenUp(t *testing.T) {
 				t.Errorf("the next wait: %q, %v", text, err)
 			}
 		})
+	}
+}
+
+// listenIn gives what waits until a hub has received so many frames more, of others than this listener.
+func listenIn(t *testing.T, url, token string) (arrived func(frames int64)) {
+	t.Helper()
+	c, err := sdk.Dial(t.Context(), url, &sdk.Options{Token: token, AgentID: "listener"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	asked := int64(0)
+	received := func() int64 {
+		asked++
+		n, err := c.Stats(t.Context(), &parley.StatsParams{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n.Received.Frames - asked
+	}
+	before := received()
+	return func(frames int64) {
+		t.Helper()
+		for end := time.Now().Add(10 * time.Second); received() < before+frames; {
+			if time.Now().After(end) {
+				t.Fatalf("the hub has not received %d frames", frames)
+			}
+		}
 	}
 }
 
@@ -264,16 +292,19 @@ func TestMCPWaitsWhenTheHubStops(t *testing.T) {
 	some := users["http 2026-07-28"]
 	_, c := some.call("create_conversation", map[string]any{"participants": []any{map[string]any{"id": "bob", "kind": "peer"}}})
 	args := map[string]any{"conversation_id": c["conversation_id"], "since_seq": c["since_seq"], "until": "closed", "wait_seconds": 50}
+	for _, u := range users {
+		u.call("read_conversation", map[string]any{"conversation_id": c["conversation_id"]}) // so that it is connected
+	}
+	arrived := listenIn(t, first.URL, root)
 	ended := map[string]chan string{}
 	for name, u := range users {
-		u.call("read_conversation", map[string]any{"conversation_id": c["conversation_id"]}) // so that it is connected
 		ended[name] = make(chan string, 1)
 		go func() {
 			text, _, err := tool(t.Context(), u.session, "wait_for_updates", args)
 			ended[name] <- fmt.Sprint(text, err)
 		}()
 	}
-	time.Sleep(300 * time.Millisecond) // so that they are under way
+	arrived(int64(len(users)))
 	begin := time.Now()
 	terminate(t, hub)
 	if took := time.Since(begin); took > 5*time.Second {
@@ -303,7 +334,7 @@ func TestMCPWaitsWhenTheHubStops(t *testing.T) {
 }
 
 // inUse counts the calls that use a client.
-func (d *mcpDoor) inUse() (n int) {
+func (d *callers) inUse() (n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, c := range d.clients {

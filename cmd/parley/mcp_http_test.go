@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -23,17 +24,30 @@ import (
 type mcpTestHub struct {
 	t     *testing.T
 	s     *server
+	door  *mcpDoor
 	http  string
 	close func() error
 }
 
-func newMCPTestHub(t *testing.T) *mcpTestHub {
+func newMCPTestHub(t *testing.T) *mcpTestHub { return newMCPTestHubWith(t, func(*serverOptions) {}) }
+
+// newMCPTestHubWith starts a hub with other options.
+func newMCPTestHubWith(t *testing.T, change func(*serverOptions)) *mcpTestHub {
 	t.Helper()
-	s, err := startServer(serverOptions{journal: memory.New(), addr: "127.0.0.1:0", log: zerolog.Nop(), rootToken: "plt_root_of_this_test", mcp: true})
+	var door *mcpDoor
+	o := serverOptions{addr: "127.0.0.1:0", log: zerolog.Nop(), rootToken: "plt_root_of_this_test"}
+	o.doors = []newProtocolDoor{func(log *slog.Logger) protocolDoor {
+		door = newMCPDoor(log, &mcpDoorOptions{})
+		return door
+	}}
+	if change(&o); o.journal == nil {
+		o.journal = memory.New()
+	}
+	s, err := startServer(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &mcpTestHub{t: t, s: s, http: "http://" + s.addr, close: sync.OnceValue(s.close)}
+	h := &mcpTestHub{t: t, s: s, door: door, http: "http://" + s.addr, close: sync.OnceValue(s.close)}
 	t.Cleanup(func() {
 		if err := h.close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -45,9 +59,9 @@ func newMCPTestHub(t *testing.T) *mcpTestHub {
 // awaitCalls waits until so many calls are under way.
 func (h *mcpTestHub) awaitCalls(n int) {
 	h.t.Helper()
-	for end := time.Now().Add(10 * time.Second); h.s.mcp.inUse() < n; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); h.door.inUse() < n; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			h.t.Fatalf("%d calls are under way, expected %d", h.s.mcp.inUse(), n)
+			h.t.Fatalf("%d calls are under way, expected %d", h.door.inUse(), n)
 		}
 	}
 }
@@ -316,7 +330,11 @@ func TestMCPStopsBesideADelete(t *testing.T) {
 	})
 	h.awaitCalls(1)
 	calls.Go(func() { h.send(http.MethodDelete, secret, alice.ID(), "") })
-	time.Sleep(200 * time.Millisecond) // nothing tells that the library has begun to end it
+	for end := time.Now().Add(10 * time.Second); alice.Ping(t.Context(), nil) == nil; { // it takes no more calls once it is being ended
+		if time.Now().After(end) {
+			t.Fatal("the session is not being ended")
+		}
+	}
 	start := time.Now()
 	if err := h.close(); err != nil || time.Since(start) > 5*time.Second {
 		t.Errorf("stopped after %s: %v", time.Since(start), err)

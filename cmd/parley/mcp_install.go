@@ -20,8 +20,6 @@ type mcpHost struct {
 	file func(home, config string) string
 	// kind is what "type" says of a server that is a command; empty: nothing.
 	kind string
-	// source is what "source" says; empty: nothing.
-	source string
 }
 
 // mcpHosts are those that install knows.
@@ -30,7 +28,7 @@ var mcpHosts = map[string]mcpHost{
 	"claude-desktop": {key: "mcpServers", file: func(_, config string) string { return filepath.Join(config, "Claude", "claude_desktop_config.json") }},
 	"cursor":         {key: "mcpServers", file: func(home, _ string) string { return filepath.Join(home, ".cursor", "mcp.json") }},
 	"vscode":         {key: "servers", kind: "stdio", file: func(_, config string) string { return filepath.Join(config, "Code", "User", "mcp.json") }},
-	"zed":            {key: "context_servers", source: "custom", file: zedFile},
+	"zed":            {key: "context_servers", file: zedFile},
 }
 
 func zedFile(home, config string) string {
@@ -52,7 +50,7 @@ func (a *app) mcpInstallCommand() *cobra.Command {
 		Use:   "install --client NAME",
 		Short: "print or write what a program's configuration needs to start 'parley mcp'",
 		Long: `install prints the entry with which a program (` + names + `) starts 'parley mcp', and the file it belongs to. With --write it adds the entry to that file, which
-must be plain JSON, and leaves everything else in it as it is, but for white space.
+must be plain JSON, and leaves everything else in it as it is, but for white space. The file as it was is kept beside it.
 
 The entry has $PARLEY_URL, and $PARLEY_AGENT, $PARLEY_CA, $PARLEY_CERT and $PARLEY_KEY where they are set. The token is not printed: the entry has a place for it. With --write it is written into the file, which then only
 its owner may read: give the program a token of its own, with no more scopes than it needs.`,
@@ -91,7 +89,7 @@ func (a *app) mcpInstall(f *installFlags) error {
 		return err
 	}
 	_, missing := os.Stat(filepath.Dir(file))
-	replaced, err := addToJSON(file, host.key, f.name, entry)
+	was, err := addToJSON(file, host.key, f.name, entry)
 	if err != nil {
 		return err
 	}
@@ -99,8 +97,11 @@ func (a *app) mcpInstall(f *installFlags) error {
 		a.err.line("-- " + filepath.Dir(file) + " was not there and was made: is " + f.client + " installed for this user?")
 	}
 	did := "added to "
-	if replaced {
+	if was.entry {
 		did = "replaced in "
+	}
+	if was.backup != "" {
+		a.err.line("-- the file as it was is " + was.backup)
 	}
 	a.err.line(did + file + "; start " + f.client + " anew")
 	return nil
@@ -137,7 +138,6 @@ func (h *mcpHost) path() (string, error) {
 // hostEntry is what stands in the configuration for one server.
 type hostEntry struct {
 	Type    string            `json:"type,omitempty"`
-	Source  string            `json:"source,omitempty"`
 	Command string            `json:"command"`
 	Args    []string          `json:"args"`
 	Env     map[string]string `json:"env"`
@@ -160,5 +160,5 @@ func (h *mcpHost) entry(token string) (*hostEntry, error) {
 			}
 		}
 	}
-	return &hostEntry{Type: h.kind, Source: h.source, Command: program, Args: []string{"mcp"}, Env: env}, nil
+	return &hostEntry{Type: h.kind, Command: program, Args: []string{"mcp"}, Env: env}, nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,43 +9,68 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxHostConfig bounds a configuration file that is read.
-const maxHostConfig = 16 << 20
-
-// addToJSON adds a member to the object under a key of a JSON file, which is made if it is not there; replaced says that the member was there. Everything else
-// in the file stays as it is, but for white space, and the file is there whole at any moment.
-func addToJSON(file, key, name string, value any) (replaced bool, err error) {
+// addToJSON adds a member to the object under a key of a JSON file, which is made if it is not there; was says what it took the place of. Everything else in the file stays
+// as it is, but for white space, and the file is there whole at any moment. The file as it was is kept beside it.
+func addToJSON(file, key, name string, value any) (was replaced, err error) {
 	if file, err = linked(file); err != nil {
-		return false, err
+		return was, err
 	}
-	old, err := os.ReadFile(file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, err
+	old, err := readHostFile(file)
+	if err != nil {
+		return was, err
 	}
-	if len(old) > maxHostConfig {
-		return false, usagef("%s has more than %d bytes", file, maxHostConfig)
+	text, there, err := addMember(file, old.text, key, name, value)
+	if err != nil {
+		return was, err
 	}
+	was = replaced{entry: there}
+	if was.backup, err = old.backUp(); err != nil {
+		return was, err
+	}
+	return was, old.replace(text)
+}
+
+// replaced says what was there before.
+type replaced struct {
+	entry  bool   // the member was
+	backup string // where the file as it was is kept; empty: there was none
+}
+
+// addMember gives the text of a JSON file with one member more below a key.
+func addMember(file string, old []byte, key, name string, value any) (text []byte, there bool, err error) {
 	all, err := readMembers(old)
 	if err != nil {
-		return false, withHint(usagef("%s is not plain JSON: %v", file, err), "without --write the entry is printed, to be added by hand")
+		return nil, false, withHint(usagef("%s is not plain JSON: %v", file, err), "without --write the entry is printed, to be added by hand")
+	}
+	if twice := duplicateKey(old); twice != "" {
+		return nil, false, withHint(usagef("%s has the key %s twice", file, twice), "which of the two counts is for its owner to say: take one out")
 	}
 	servers, err := readMembers(all.get(key))
 	if err != nil {
-		return false, usagef("%s: %q is no object", file, key)
+		return nil, false, usagef("%s: %q is no object", file, key)
 	}
-	if replaced, err = servers.set(name, value); err != nil {
-		return false, err
+	if there, err = servers.set(name, value); err != nil {
+		return nil, false, err
 	}
 	if _, err = all.set(key, servers); err != nil {
-		return false, err
+		return nil, false, err
 	}
-	text, err := encodeJSON(all, indentOf(old))
-	if err != nil {
-		return false, err
+	text, err = encodeJSON(all, indentOf(old))
+	return text, there, err
+}
+
+// duplicateKey is the path of the first key that an object of a text has twice; empty if there is none.
+func duplicateKey(text []byte) string {
+	_, err := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowInvalidUTF8(true)).ReadValue()
+	var wrong *jsontext.SyntacticError
+	if !errors.Is(err, jsontext.ErrDuplicateName) || !errors.As(err, &wrong) {
+		return ""
 	}
-	return replaced, replaceFile(file, text)
+	return clean(string(wrong.JSONPointer))
 }
 
 // linked follows the links to a file. A link to nothing is refused: it is not for this program to end it.
@@ -55,10 +79,21 @@ func linked(file string) (string, error) {
 	if err == nil {
 		return real, nil
 	}
-	if _, isThere := os.Lstat(file); isThere == nil {
-		return "", usagef("%s is a link to a file that is not there", file)
+	const hint = "mend or remove it; without --write the entry is printed, to be added by hand"
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", withHint(usagef("the links of %s cannot be followed: %v", file, err), hint)
 	}
-	return file, nil
+	for at := file; ; at = filepath.Dir(at) {
+		if _, isThere := os.Stat(at); isThere == nil {
+			return file, nil
+		}
+		if _, isThere := os.Lstat(at); isThere == nil {
+			return "", withHint(usagef("%s is a link to a file that is not there", at), hint)
+		}
+		if at == filepath.Dir(at) {
+			return file, nil
+		}
+	}
 }
 
 // members are those of a JSON object, in the order in which they stand.
@@ -96,7 +131,7 @@ func readMembers(text []byte) (*members, error) {
 	return m, nil
 }
 
-// get gives the value of a member; nil if there is none. Of two with one name the last counts.
+// get gives the value of a member; nil if there is none.
 func (m *members) get(name string) json.RawMessage {
 	var value json.RawMessage
 	for _, one := range *m {
@@ -160,25 +195,4 @@ func indentOf(text []byte) string {
 		return "  "
 	}
 	return indent
-}
-
-// replaceFile puts a file that only its owner may read in the place of another.
-func replaceFile(file string, data []byte) (err error) {
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".parley-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(data)
-	if err = cmp.Or(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
-	}
-	return os.Rename(f.Name(), file)
 }

@@ -35,9 +35,8 @@ type serverOptions struct {
 	verifier hub.Verifier
 	// tls is nil for a hub that speaks in clear.
 	tls *tls.Config
-	// mcp serves the Model Context Protocol besides, with tokens of issuer too, if that is set.
-	mcp    bool
-	issuer string
+	// doors let clients of other protocols in.
+	doors []newProtocolDoor
 }
 
 // server is a hub behind its doors on TCP addresses. It owns the journal that it was given.
@@ -49,7 +48,7 @@ type server struct {
 	hub     *hub.Hub
 	door    *rpc.Server
 	agents  *localAgents // nil: there are none
-	mcp     *mcpDoor     // nil: there is none
+	annex   *annex
 	http    []*http.Server
 	log     zerolog.Logger
 	drain   time.Duration // drainTimeout, but for tests
@@ -74,14 +73,9 @@ func startServer(o serverOptions) (*server, error) {
 	}
 	o.door.Logger = logger
 	s := &server{journal: o.journal, hub: h, log: o.log, drain: drainTimeout, ended: make(chan error, len(listeners))}
-	if o.mcp {
-		s.mcp = newMCPDoor(logger, o.issuer)
-		o.door.Guests, o.door.Pages = s.mcp.guests()
-	}
+	s.annex = newAnnex(o.doors, &o.door, logger)
 	s.door = rpc.NewServer(h, &o.door)
-	if s.mcp != nil {
-		s.mcp.open(s.door, logger)
-	}
+	s.annex.open(s.door, logger)
 	s.open(listeners[0], o.tls, logger)
 	if len(listeners) > 1 {
 		s.metricsURL = "http://" + listeners[1].Addr().String() + "/metrics"
@@ -184,14 +178,7 @@ func (s *server) close() error {
 	defer cancel()
 	s.agents.close()
 	s.hub.Drain()
-	var err error
-	if s.mcp != nil {
-		err = s.mcp.stop()
-	}
-	err = errors.Join(err, s.door.Shutdown(ctx))
-	if s.mcp != nil {
-		err = errors.Join(err, s.mcp.close())
-	}
+	err := errors.Join(s.door.Shutdown(ctx), s.annex.stop(), s.annex.close())
 	for _, h := range s.http {
 		if late := h.Shutdown(ctx); late != nil {
 			_ = h.Close() // connections that did not end by themselves

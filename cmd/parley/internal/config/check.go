@@ -109,6 +109,7 @@ func (c *check) pairs() {
 	for _, p := range []struct{ name, needs string }{
 		{"tls.cert", "tls.key"}, {"tls.key", "tls.cert"}, {"tls.clientCA", "tls.cert"},
 		{"oidc.issuer", "oidc.audience"}, {"oidc.audience", "oidc.issuer"}, {"oidc.claim", "oidc.issuer"}, {"oidc.allowAdmin", "oidc.issuer"},
+		{"mcpReadOnly", "mcp"}, {"mcpToolsets", "mcp"}, {"mcpMaxWait", "mcp"},
 	} {
 		if c.Given(p.name) && !c.Given(p.needs) {
 			c.fault(p.name, "it needs %s", p.needs)

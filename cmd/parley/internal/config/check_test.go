@@ -66,6 +66,7 @@ func TestContradictions(t *testing.T) {
 		{"oidc: {audience: a}", false, "parley.yaml:1:8: oidc.audience: it needs oidc.issuer"},
 		{"oidc: {claim: a}", false, "parley.yaml:1:8: oidc.claim: it needs oidc.issuer"},
 		{"oidc: {allowAdmin: true}", false, "parley.yaml:1:8: oidc.allowAdmin: it needs oidc.issuer"},
+		{"mcpReadOnly: true", false, "parley.yaml:1:1: mcpReadOnly: it needs mcp"},
 		{"oidc: {issuer: 'http://127.0.0.1:5', audience: a}", true, ""},
 		{"limits: {streams: 5}", true, "parley.yaml:1:10: limits.streams: --dev runs without limits"},
 		{"limits: {streams: 5}", false, ""},

@@ -10,6 +10,7 @@ package config
 import (
 	"net/netip"
 	"strings"
+	"time"
 )
 
 // Config is everything that can be set. Its fields are described in the table of settings.
@@ -21,7 +22,11 @@ type Config struct {
 	InsecurePublic bool
 	ReadyFile      string
 	Blueprints     string
+	PublicURL      string
 	MCP            bool
+	MCPReadOnly    bool
+	MCPToolsets    []string
+	MCPMaxWait     string
 
 	TLS    TLS
 	OIDC   OIDC
@@ -63,8 +68,9 @@ const (
 
 // defaults are what nobody has to say. Data is filled in by Sources.DataDir.
 var defaults = Config{
-	Listen: "127.0.0.1:7447",
-	OIDC:   OIDC{Claim: "sub"},
+	Listen:     "127.0.0.1:7447",
+	MCPMaxWait: "50s",
+	OIDC:       OIDC{Claim: "sub"},
 	Limits: Limits{
 		WritesPerSecond: 100, WriteBurst: 500,
 		BytesPerSecond: 4 << 20, ByteBurst: 32 << 20,
@@ -97,4 +103,10 @@ func (c *Config) Hosts() []string {
 		hosts = append(hosts, h)
 	}
 	return hosts
+}
+
+// MCPWait gives MCPMaxWait as a time.
+func (c *Config) MCPWait() time.Duration {
+	d, _ := time.ParseDuration(c.MCPMaxWait) // as Load has checked
+	return d
 }

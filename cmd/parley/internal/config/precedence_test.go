@@ -34,10 +34,14 @@ func values(s config.Setting) [3]string {
 	switch s.Name {
 	case "listen", "metricsListen":
 		return [3]string{"127.0.0.1:11", "127.0.0.1:12", "127.0.0.1:13"}
-	case "oidc.issuer", "allowOrigins":
+	case "oidc.issuer", "allowOrigins", "publicUrl":
 		return [3]string{"https://a", "https://b", "https://c"}
 	case "trustedProxies":
 		return [3]string{"10.0.0.1", "10.0.0.2", "10.0.0.3"}
+	case "mcpToolsets":
+		return [3]string{"agents", "conversations", "agents"}
+	case "mcpMaxWait":
+		return [3]string{"1s", "2s", "3s"}
 	case "logLevel":
 		return [3]string{"debug", "warn", "error"}
 	case "logFormat":

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // rule says which values a setting may have, or each item of a list. The zero rule is that of a boolean.
@@ -44,6 +45,17 @@ var (
 		expected: "a URL such as https://login.example.com",
 		pattern:  regexp.MustCompile(`^https?://[!-~]+$`),
 		precise:  checkIssuer,
+	}
+	publicURL = rule{
+		expected: "a URL such as https://hub.example.com",
+		pattern:  regexp.MustCompile(`^https://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*$`),
+		precise:  checkPublicURL,
+	}
+	toolset = rule{expected: "conversations or agents", choices: []string{"conversations", "agents"}}
+	wait    = rule{
+		expected: "a time such as 50s, from 1s to 1h",
+		pattern:  regexp.MustCompile(`^([0-9]{1,5}[hms])+$`),
+		precise:  checkWait,
 	}
 	network = rule{
 		expected: expectedNetwork,
@@ -120,6 +132,32 @@ func checkIssuer(text string) error {
 		return errors.New("expected a URL without user, query and fragment")
 	case u.Scheme == "http" && !IsLoopback(u.Hostname()):
 		return errors.New("expected https: the issuer's keys would come in clear")
+	}
+	return nil
+}
+
+// checkPublicURL holds a URL to what its pattern cannot tell: names are put behind it as they are.
+func checkPublicURL(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.JoinPath().String() != text && u.Path != "" {
+		return errors.New("expected https://HOST, perhaps with a port and a path")
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return errors.New("expected a port from 1 to 65535")
+		}
+	}
+	if ip := u.Hostname(); strings.HasPrefix(u.Host, "[") {
+		if ip, err := netip.ParseAddr(ip); err != nil || !ip.Is6() {
+			return errors.New("expected an IPv6 address in the brackets")
+		}
+	}
+	return nil
+}
+
+func checkWait(text string) error {
+	if d, err := time.ParseDuration(text); err != nil || d < time.Second || d > time.Hour {
+		return errors.New("expected a time from 1s to 1h")
 	}
 	return nil
 }

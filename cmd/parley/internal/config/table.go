@@ -19,6 +19,8 @@ func Table() string {
 func (s Setting) values() string {
 	r := s.rule
 	switch {
+	case s.list() && len(r.choices) > 0:
+		return "list of: " + strings.Join(r.choices, ", ")
 	case len(r.choices) > 0:
 		return strings.Join(r.choices, ", ")
 	case r.most > 0:

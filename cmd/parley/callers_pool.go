@@ -1,0 +1,85 @@
+package main
+
+import (
+	"time"
+
+	"github.com/parleyhub/parley"
+)
+
+// use gives the client of an id; mine says that the caller is to make it.
+func (c *callers) use(id clientID) (held *heldClient, mine bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		return nil, false, parley.Refuse(parley.ErrUnavailable, "the hub is about to stop", "")
+	case c.calls[id.person] >= maxHeldCalls:
+		return nil, false, &parley.Error{Err: parley.ErrRateLimited, Message: "too many calls of this token are under way here", RetryAfterMs: 1000}
+	}
+	if held = c.clients[id]; held == nil {
+		if len(c.clients) >= maxHeldClients && !c.makeRoomLocked() {
+			return nil, false, &parley.Error{Err: parley.ErrUnavailable, Message: "too many callers are here", RetryAfterMs: 1000}
+		}
+		held, mine = &heldClient{ready: make(chan struct{})}, true
+		c.clients[id] = held
+	}
+	held.users++
+	c.calls[id.person]++
+	if held.idle != nil {
+		held.idle.Stop()
+		held.idle = nil
+	}
+	return held, mine, nil
+}
+
+// makeRoomLocked ends a client that nobody uses; it reports false if all are used.
+func (c *callers) makeRoomLocked() bool {
+	for id, held := range c.clients {
+		if held.users == 0 {
+			delete(c.clients, id)
+			held.over = true
+			held.idle.Reset(0)
+			return true
+		}
+	}
+	return false
+}
+
+// release gives a client back. One that nobody uses ends after a while.
+func (c *callers) release(id clientID, held *heldClient) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls[id.person]--; c.calls[id.person] == 0 {
+		delete(c.calls, id.person)
+	}
+	if held.users--; held.users == 0 && c.clients[id] == held {
+		held.idle = time.AfterFunc(heldClientIdle, func() { c.expire(id, held) })
+	}
+}
+
+// expire ends a client that nobody has used for a while.
+func (c *callers) expire(id clientID, held *heldClient) {
+	c.mu.Lock()
+	over := held.over
+	if held.users == 0 && c.clients[id] == held {
+		delete(c.clients, id)
+		over = true
+	}
+	c.mu.Unlock()
+	if !over {
+		return
+	}
+	<-held.ready
+	if held.client != nil {
+		_ = held.client.Close() // nobody uses it
+	}
+}
+
+// drop forgets a client that could not be made.
+func (c *callers) drop(id clientID, held *heldClient) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.clients[id] == held {
+		delete(c.clients, id)
+	}
+}

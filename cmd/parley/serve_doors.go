@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"log/slog"
+	"maps"
+	"net/http"
+	"sync"
+
+	"github.com/parleyhub/parley/cmd/parley/internal/config"
+	"github.com/parleyhub/parley/rpc"
+)
+
+// protocolDoor lets clients of another protocol in, at paths of the hub's own door.
+type protocolDoor interface {
+	// guests are what the hub's door serves for it, by path: handlers, and pages that anybody may read.
+	guests() (map[string]*rpc.Guest, map[string]http.Handler)
+	// open gives it the hub's door.
+	open(door http.Handler, log *slog.Logger)
+	// stop ends what its clients have under way, when the hub has answered what it was asked. It comes while the hub's door shuts down.
+	stop() error
+	// close ends what there is still. The hub's door has shut down.
+	close() error
+}
+
+// newProtocolDoor makes one.
+type newProtocolDoor func(log *slog.Logger) protocolDoor
+
+// protocolDoors are those that are set.
+func protocolDoors(c *config.Loaded) []newProtocolDoor {
+	var doors []newProtocolDoor
+	if c.MCP {
+		doors = append(doors, func(log *slog.Logger) protocolDoor {
+			return newMCPDoor(log, &mcpDoorOptions{
+				Issuer: c.OIDC.Issuer, PublicURL: c.PublicURL, ReadOnly: c.MCPReadOnly, Toolsets: c.MCPToolsets, MaxWait: c.MCPWait(),
+			})
+		})
+	}
+	return doors
+}
+
+// annex are the doors of other protocols of one hub.
+type annex struct {
+	doors []protocolDoor
+	stops []func() error // of each door; once
+}
+
+// newAnnex makes doors, and has the hub's door serve them.
+func newAnnex(doors []newProtocolDoor, door *rpc.Options, log *slog.Logger) *annex {
+	a := &annex{}
+	door.Guests, door.Pages = map[string]*rpc.Guest{}, map[string]http.Handler{}
+	for _, make := range doors {
+		d := make(log)
+		stop := sync.OnceValue(d.stop)
+		guests, pages := d.guests()
+		for _, g := range guests {
+			g.Stop = func() { _ = stop() } // annex.stop gives the error
+		}
+		maps.Copy(door.Guests, guests)
+		maps.Copy(door.Pages, pages)
+		a.doors, a.stops = append(a.doors, d), append(a.stops, stop)
+	}
+	return a
+}
+
+func (a *annex) open(door http.Handler, log *slog.Logger) {
+	for _, d := range a.doors {
+		d.open(door, log)
+	}
+}
+
+// stop stops all doors at once.
+func (a *annex) stop() error {
+	errs := make([]error, len(a.stops))
+	var stopping sync.WaitGroup
+	for i, stop := range a.stops {
+		stopping.Go(func() { errs[i] = stop() })
+	}
+	stopping.Wait()
+	return errors.Join(errs...)
+}
+
+func (a *annex) close() error {
+	var errs []error
+	for _, d := range a.doors {
+		errs = append(errs, d.close())
+	}
+	return errors.Join(errs...)
+}
