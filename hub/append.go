@@ -180,9 +180,9 @@ func (c *conversation) submitLocked(o *op, before int64) {
 		o.events = append(o.events, e.Data)
 		ids, entry := fold.KeysOf(&e.Event, e.Claim)
 		for _, id := range ids {
-			before, had := c.keys[id]
+			before, had := c.keys.Find(id)
 			o.keys = append(o.keys, keyChange{id, before, had})
-			c.keys[id] = entry
+			c.keys.Put(id, entry)
 		}
 	}
 	on := c.onLocked(o.events)
@@ -298,8 +298,10 @@ func (c *conversation) lostLocked(o *op, err error) (answered bool) {
 		if plant.KeyStays.Planted() {
 			break
 		}
-		if delete(c.keys, k.id); k.had && k.entry.Seq <= c.durable.Seq {
-			c.keys[k.id] = k.entry
+		if k.had && k.entry.Seq <= c.durable.Seq {
+			c.keys.Put(k.id, k.entry)
+		} else {
+			c.keys.Delete(k.id)
 		}
 	}
 	c.reloading, c.head = true, c.durable // nothing after o can be in the log

@@ -1,10 +1,6 @@
 package hub
 
 import (
-	"bytes"
-	"container/list"
-	"encoding/gob"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -23,10 +19,10 @@ type conversation struct {
 	id        string
 	frameHead []byte // of every event's frame
 
-	elem   *list.Element // in hub.unused, nil while somebody uses it; guarded by hub.mu, as are the next three
-	pins   int           // who uses it; it is dropped only at 0
+	place  int // in hub.unused, or inUse; guarded by hub.mu, as are the next three
+	pins   int // who uses it; it is dropped only at 0
 	usedAt time.Time
-	size   int // about the bytes that it holds, as of usedAt
+	size   size // as of usedAt
 
 	load    sync.Once
 	loadErr error
@@ -58,7 +54,8 @@ type conversation struct {
 	deltaCount int64 // deltas ever passed; deltas holds the last of them
 	deltaBytes int   // of the text of deltas
 	audience   []*Subscription
-	savedSeq   int64
+	savedSeq   int64   // of the state that was kept last
+	settled    settled // of the keys, as they were kept
 }
 
 // pin finds or loads a conversation and keeps it in memory until unpin. It fails when the hub drains.
@@ -70,13 +67,11 @@ func (h *Hub) pin(id string) (*conversation, error) {
 	}
 	c := h.loaded[id]
 	if c == nil {
-		c = &conversation{hub: h, id: id, frameHead: frameHead(id)}
+		c = &conversation{hub: h, id: id, frameHead: frameHead(id), place: inUse}
 		h.loaded[id] = c
 	}
 	c.pins++
-	if c.elem != nil {
-		h.removeUnusedLocked(c)
-	}
+	h.unused.remove(c)
 	h.mu.Unlock()
 
 	c.load.Do(c.fill)
@@ -86,50 +81,6 @@ func (h *Hub) pin(id string) (*conversation, error) {
 	}
 	c.freshen()
 	return c, nil
-}
-
-// unpin gives a conversation back. One that does not exist or could not be loaded is dropped at once.
-func (h *Hub) unpin(c *conversation) {
-	c.mu.Lock()
-	keep := c.loadErr == nil && !c.broken && c.head.Exists()
-	size := conversationBytes + c.frameBytes + keyBytes*len(c.keys) + attachmentBytes*len(c.head.Attachments)
-	c.mu.Unlock()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if c.pins--; c.pins > 0 {
-		return
-	}
-	if !keep {
-		delete(h.loaded, c.id)
-		return
-	}
-	c.usedAt, c.size = time.Now(), size
-	c.elem = h.unused.PushFront(c)
-	h.unusedBytes += size
-	if h.crowdedLocked() {
-		select {
-		case h.crowded <- struct{}{}:
-		default: // the sweeper knows
-		}
-	}
-}
-
-// What a conversation in memory costs, about: itself, and each of its keys and attachments.
-const (
-	conversationBytes = 4 << 10
-	keyBytes          = 96
-	attachmentBytes   = 48
-)
-
-func (h *Hub) removeUnusedLocked(c *conversation) {
-	h.unused.Remove(c.elem)
-	h.unusedBytes -= c.size
-	c.elem = nil
-}
-
-// crowdedLocked reports whether more is kept that nobody uses than there should be.
-func (h *Hub) crowdedLocked() bool {
-	return h.unused.Len() > h.opts.MaxLoaded || h.unusedBytes > h.opts.MaxLoadedBytes
 }
 
 // find pins a conversation that exists for p. A writer sees what was decided, a reader what was committed.
@@ -151,13 +102,6 @@ func (h *Hub) find(p *Principal, id string, writes bool) (*conversation, error) 
 	return c, nil
 }
 
-// saved is what is kept of a conversation's state. It is derived: losing it costs time only.
-type saved struct {
-	Version int
-	State   fold.State
-	Keys    fold.Keys
-}
-
 // fill loads the conversation: the kept state, if it is of use, and the events after it; else all events.
 func (c *conversation) fill() {
 	c.mu.Lock()
@@ -166,31 +110,13 @@ func (c *conversation) fill() {
 	err := c.catchUpLocked()
 	if err != nil && c.savedSeq > 0 {
 		c.hub.log.Warn("a kept state does not fit the log", "conversation", c.id, "error", err)
-		c.durable, c.keys, c.savedSeq = fold.State{}, make(fold.Keys), 0
+		c.durable, c.keys, c.savedSeq, c.settled = fold.State{}, fold.Keys{}, 0, settled{}
 		c.frames, c.frameBytes = nil, 0
 		err = c.catchUpLocked()
 	}
 	if err != nil {
 		c.loadErr = err
 		c.hub.log.Error("cannot load a conversation", "conversation", c.id, "error", err)
-	}
-}
-
-// loadSavedLocked begins with the state that was kept, if it is one that this version has written.
-func (c *conversation) loadSavedLocked() {
-	c.keys = make(fold.Keys)
-	seq, raw, err := c.hub.journal.LoadState(c.id)
-	if err != nil || raw == nil {
-		return
-	}
-	var s saved
-	err = gob.NewDecoder(bytes.NewReader(raw)).Decode(&s)
-	if err != nil || s.Version != fold.Version || s.State.Seq != seq || s.State.ID != c.id {
-		return
-	}
-	c.durable, c.savedSeq = s.State, seq
-	if s.Keys != nil {
-		c.keys = s.Keys
 	}
 }
 
@@ -259,7 +185,7 @@ func (c *conversation) takeLocked(r journal.Record, keep bool) error {
 		ids = nil
 	}
 	for _, id := range ids {
-		c.keys[id] = entry
+		c.keys.Put(id, entry)
 	}
 	if plant.GuidanceOfOwn.Planted() {
 		next.Choice = nil
@@ -271,74 +197,6 @@ func (c *conversation) takeLocked(r journal.Record, keep bool) error {
 	}
 	c.pushLocked(newFrame(c.id, r.Data, e.Seq, fold.MetaOf(&e)))
 	return nil
-}
-
-// save keeps the state if that saves work. The conversation is not in use.
-func (c *conversation) save() {
-	c.mu.Lock()
-	s := saved{Version: fold.Version, State: c.durable, Keys: c.keys}
-	due := c.loadErr == nil && !c.broken && !c.reloading && c.durable.Seq-c.savedSeq >= 64
-	c.mu.Unlock()
-	if !due {
-		return
-	}
-	var buf bytes.Buffer
-	if err := gob.NewEncoder(&buf).Encode(&s); err != nil {
-		c.hub.log.Error("cannot encode a state", "conversation", c.id, "error", err)
-		return
-	}
-	if err := c.hub.journal.SaveState(c.id, s.State.Seq, buf.Bytes()); err != nil && !errors.Is(err, journal.ErrClosed) {
-		c.hub.log.Warn("cannot keep a state", "conversation", c.id, "error", err)
-	}
-}
-
-// sweep drops conversations that nobody uses: those idle for long, and the longest unused when there are too many.
-func (h *Hub) sweep() {
-	ticker := time.NewTicker(max(h.opts.IdleEvict/10, 10*time.Millisecond))
-	defer ticker.Stop()
-	for {
-		select {
-		case <-h.ctx.Done():
-			return
-		case <-ticker.C:
-			h.files.dropIdle()
-		case <-h.crowded:
-		}
-		for _, c := range h.takeUnused() {
-			c.save()
-		}
-	}
-}
-
-// takeUnused takes conversations that should be dropped out of the map.
-func (h *Hub) takeUnused() []*conversation {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var out []*conversation
-	idle := time.Now().Add(-h.opts.IdleEvict)
-	for e := h.unused.Back(); e != nil; e = h.unused.Back() {
-		c := e.Value.(*conversation)
-		if c.usedAt.After(idle) && !h.crowdedLocked() {
-			break
-		}
-		h.removeUnusedLocked(c)
-		delete(h.loaded, c.id)
-		out = append(out, c)
-	}
-	return out
-}
-
-// saveAll keeps the states of all conversations when the hub stops.
-func (h *Hub) saveAll() {
-	h.mu.Lock()
-	var all []*conversation
-	for _, c := range h.loaded {
-		all = append(all, c)
-	}
-	h.mu.Unlock()
-	for _, c := range all {
-		c.save()
-	}
 }
 
 // Loaded counts the conversations in memory.

@@ -26,7 +26,7 @@
 //
 // # Goroutines
 //
-//   - The sweeper ([Hub.sweep]) drops idle conversations.
+//   - The sweeper ([Hub.sweep]) drops idle conversations, and some others when there is no room. Who wants one finds it in memory until it is dropped.
 //   - The clock ([clock.run]) closes conversations when a limit of time is over.
 //   - Another clock lets runners go that have been away for too long.
 //   - Errands ([errands.run]), at most 8 at once, write what follows from the states of sessions: that a parent knows of its children, and is told of their ends.

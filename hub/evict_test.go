@@ -3,13 +3,16 @@ package hub_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/hub/journal"
 )
 
 // TestFewLoaded: 100 conversations in use in random order with room for 8 of them.
@@ -115,4 +118,80 @@ func TestEvictedStillCloses(t *testing.T) {
 		closedBy(t, j, idle, parley.ReasonIdleTimeout, 2, 110*time.Second)
 		closedBy(t, j, deadline, parley.ReasonDeadline, 1, 90*time.Second)
 	})
+}
+
+// TestLittleRoom: with room for the frames of few conversations, and then for few conversations, nothing is missing from what is read, and every retry meets its first result.
+func TestLittleRoom(t *testing.T) {
+	for _, room := range []int{96 << 10, 24 << 10} {
+		t.Run(fmt.Sprint(room>>10, " KiB"), func(t *testing.T) {
+			h := startOn(t, newJournal(t), &hub.Options{MaxLoadedBytes: room, IdleEvict: time.Hour})
+			a := h.LocalPrincipal("a")
+			ids := make([]string, 12)
+			for i := range ids {
+				ids[i] = create(t, h, a, open2("a"))
+			}
+			var wg sync.WaitGroup
+			for w, id := range ids {
+				wg.Go(func() {
+					rng := rand.New(rand.NewPCG(uint64(w), 2))
+					for n := range 150 {
+						q := message(id, strings.Repeat("x", 300), parley.FinalityTurn, fmt.Sprint("k", n))
+						r := <-post(h, a, q)
+						before := rng.IntN(n + 1)
+						q.ClientRequestID = fmt.Sprint("k", before)
+						again := <-post(h, a, q)
+						if r.err != nil || r.Seq != int64(n+2) || again.err != nil || !again.Duplicate || again.Seq != int64(before+2) {
+							t.Errorf("message %d of %s: %+v; %d again: %+v", n, id, r, before, again)
+							return
+						}
+						page, err := h.Tail(t.Context(), a, &parley.TailParams{ConversationID: id, SinceSeq: int64(before)})
+						if err != nil || len(page.Events) != n+2-before {
+							t.Errorf("%d events of %s after %d of %d, %v", len(page.Events), id, before, n+2, err)
+							return
+						}
+					}
+				})
+			}
+			wg.Wait()
+		})
+	}
+}
+
+// slowStates is a journal that keeps a state only when it is let, and counts those that are asked for.
+type slowStates struct {
+	journal.Journal
+	begun, let chan struct{}
+	loads      *atomic.Int64
+}
+
+func (s slowStates) SaveState(id string, seq int64, state []byte) error {
+	s.begun <- struct{}{}
+	<-s.let
+	return s.Journal.SaveState(id, seq, state)
+}
+
+func (s slowStates) LoadState(id string) (int64, []byte, error) {
+	s.loads.Add(1)
+	return s.Journal.LoadState(id)
+}
+
+// TestDroppingIsInNobodysWay: while the state of a conversation is kept, it and all others are as before.
+func TestDroppingIsInNobodysWay(t *testing.T) {
+	j := slowStates{newJournal(t), make(chan struct{}, 100), make(chan struct{}), new(atomic.Int64)}
+	h := startOn(t, j, &hub.Options{IdleEvict: 100 * time.Millisecond})
+	a := h.LocalPrincipal("a")
+	id := create(t, h, a, open2("a"))
+	for range 100 {
+		say(t, h, a, message(id, "x", parley.FinalityTurn, ""))
+	}
+	<-j.begun
+	loads := j.loads.Load()
+	say(t, h, a, message(id, "x", parley.FinalityTurn, ""))
+	if n := j.loads.Load(); n != loads {
+		t.Errorf("it was loaded while it was kept")
+	}
+	other := create(t, h, a, open2("a"))
+	say(t, h, a, message(other, "x", parley.FinalityTurn, ""))
+	close(j.let)
+	say(t, h, a, message(id, "x", parley.FinalityTurn, ""))
 }

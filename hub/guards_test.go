@@ -218,14 +218,14 @@ func TestListPassesDamage(t *testing.T) {
 
 // What nobody uses is dropped when it is too many bytes, however few conversations.
 func TestBoundedBytes(t *testing.T) {
-	h := startOn(t, newJournal(t), &hub.Options{MaxLoadedBytes: 64 << 10})
+	h := startOn(t, newJournal(t), &hub.Options{MaxLoadedBytes: 32 << 10})
 	a := h.LocalPrincipal("a")
 	for range 40 {
 		say(t, h, a, message(create(t, h, a, open2("a")), strings.Repeat("x", 16<<10), parley.FinalityTurn, ""))
 	}
 	for deadline := time.Now().Add(10 * time.Second); h.Loaded() > 8; {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d conversations of over 16 KiB are in memory", h.Loaded())
+			t.Fatalf("%d conversations of over 4 KiB are in memory", h.Loaded())
 		}
 		<-time.After(time.Millisecond)
 	}

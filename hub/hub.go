@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"container/list"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -27,7 +26,7 @@ type Options struct {
 	Logger *slog.Logger
 	// MaxLoaded bounds the conversations in memory that nobody uses at the moment; 0 means 4096.
 	MaxLoaded int
-	// MaxLoadedBytes bounds about the bytes of the same; 0 means 256 MiB.
+	// MaxLoadedBytes bounds about the bytes of the same; 0 means 256 MiB, or a quarter of what the process may have, where that is less.
 	MaxLoadedBytes int
 	// IdleEvict is how long a conversation that nobody uses stays in memory; 0 means 5 minutes.
 	IdleEvict time.Duration
@@ -57,7 +56,7 @@ func (o *Options) withDefaults() Options {
 		d.MaxLoaded = 4096
 	}
 	if d.MaxLoadedBytes == 0 {
-		d.MaxLoadedBytes = 256 << 20
+		d.MaxLoadedBytes = roomIn(memoryLimit())
 	}
 	if d.IdleEvict == 0 {
 		d.IdleEvict = 5 * time.Minute
@@ -116,14 +115,13 @@ type Hub struct {
 	uploads     *uploads
 	files       *files
 
-	mu          sync.Mutex // guards the fields below
-	loaded      map[string]*conversation
-	unused      *list.List // of *conversation in loaded that nobody uses, the one used last in front
-	unusedBytes int
-	drained     bool
-	failure     error
-	ops         int       // commands that are not answered
-	quiet       sync.Cond // on mu: ops has become 0
+	mu      sync.Mutex // guards the fields below
+	loaded  map[string]*conversation
+	unused  unused
+	drained bool
+	failure error
+	ops     int       // commands that are not answered
+	quiet   sync.Cond // on mu: ops has become 0
 }
 
 // Open starts a hub on j. The hub does not close j; do so after Close.
@@ -132,7 +130,7 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 		journal: j, opts: o.withDefaults(), started: time.Now(),
 		draining: make(chan struct{}), failed: make(chan struct{}), verifying: make(chan struct{}, maxVerifying),
 		uploads: newUploads(), files: newFiles(j),
-		loaded: make(map[string]*conversation), unused: list.New(), crowded: make(chan struct{}, 1),
+		loaded: make(map[string]*conversation), crowded: make(chan struct{}, 1),
 	}
 	h.log = h.opts.Logger
 	h.quiet.L = &h.mu

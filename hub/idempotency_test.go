@@ -3,9 +3,11 @@ package hub_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/gob"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -95,10 +97,13 @@ func TestRetryOfTheClose(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	type kept struct {
+	type kept struct { // by versions before 8
 		Version int
 		State   fold.State
-		Keys    fold.Keys
+		Keys    map[fold.KeyID]struct {
+			Seq, Turn int64
+			Digest    [16]byte
+		}
 	}
 	for name, next := range map[string]func(*testing.T, *memory.Journal, *hub.Hub, string) *hub.Hub{
 		"same hub":   func(_ *testing.T, _ *memory.Journal, h *hub.Hub, _ string) *hub.Hub { return h },
@@ -128,19 +133,35 @@ func TestRetryOfTheClose(t *testing.T) {
 		}),
 		"other version": reopen(func(t *testing.T, j *memory.Journal, id string) {
 			seq, _, _ := j.LoadState(id)
+			whole := hub.EncodeSaved(fold.State{ID: id, Seq: seq, Status: parley.StatusActive})
+			_, n := binary.Uvarint(whole)
+			other := append(binary.AppendUvarint(nil, fold.Version+1), whole[n:len(whole)-4]...)
+			save(t, j, id, seq, binary.BigEndian.AppendUint32(other, crc32.Checksum(other, crc32.MakeTable(crc32.Castagnoli))))
+		}),
+		"old version": reopen(func(t *testing.T, j *memory.Journal, id string) {
+			seq, _, _ := j.LoadState(id)
 			var buf bytes.Buffer
-			if err := gob.NewEncoder(&buf).Encode(kept{Version: fold.Version + 1, State: fold.State{ID: id, Seq: seq}}); err != nil {
+			if err := gob.NewEncoder(&buf).Encode(kept{Version: 7, State: fold.State{ID: id, Seq: seq, Status: parley.StatusActive}}); err != nil {
 				t.Fatal(err)
 			}
 			save(t, j, id, seq, buf.Bytes())
 		}),
+		"settled keys lost": reopen(func(t *testing.T, j *memory.Journal, id string) { save(t, j, id+" 1", 0, nil) }),
+		"settled keys damaged": reopen(func(t *testing.T, j *memory.Journal, id string) {
+			seq, keys, _ := j.LoadState(id + " 1")
+			if len(keys) == 0 {
+				t.Fatal("no settled keys were kept")
+			}
+			keys[20] ^= 1
+			save(t, j, id+" 1", seq, keys)
+		}),
+		"settled keys cut": reopen(func(t *testing.T, j *memory.Journal, id string) {
+			seq, keys, _ := j.LoadState(id + " 1")
+			save(t, j, id+" 1", seq, keys[:len(keys)-34])
+		}),
 		"ahead of the log": reopen(func(t *testing.T, j *memory.Journal, id string) {
 			seq, _, _ := j.LoadState(id)
-			var buf bytes.Buffer
-			if err := gob.NewEncoder(&buf).Encode(kept{Version: fold.Version, State: fold.State{ID: id, Seq: seq + 5, Status: parley.StatusActive}}); err != nil {
-				t.Fatal(err)
-			}
-			save(t, j, id, seq+5, buf.Bytes())
+			save(t, j, id, seq+5, hub.EncodeSaved(fold.State{ID: id, Seq: seq + 5, Status: parley.StatusActive}))
 		}),
 	} {
 		t.Run(name, func(t *testing.T) {

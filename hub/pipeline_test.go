@@ -309,7 +309,7 @@ func behind(t *testing.T, j journal.Journal, id string, c fold.Command) {
 		}
 		state = next
 	}
-	d := fold.Decide(state, nil, c)
+	d := fold.Decide(state, fold.Keys{}, c)
 	if d.Err != nil {
 		t.Fatal(d.Err)
 	}

@@ -18,10 +18,16 @@ func (s *subscribers) add(one *Subscription) {
 func (s *subscribers) remove(one *Subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	last := len(s.open) - 1
-	s.open[one.number], s.open[last].number = s.open[last], one.number
-	s.open[last] = nil
-	s.open = s.open[:last]
+	s.open = takeOut(s.open, one, func(one *Subscription) *int { return &one.number })
+}
+
+// takeOut takes one out of a list without order, each of which knows its place.
+func takeOut[T any](list []*T, one *T, place func(*T) *int) []*T {
+	i, last := *place(one), len(list)-1
+	list[i] = list[last]
+	*place(list[i]) = i
+	list[last] = nil
+	return list[:last]
 }
 
 // lag counts the subscriptions and the committed events that they have still to look at: of the one that is furthest behind, and of all
@@ -49,10 +55,8 @@ func (c *conversation) join(s *Subscription) {
 func (c *conversation) leave(s *Subscription) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	last := len(c.audience) - 1
-	c.audience[s.place], c.audience[last].place = c.audience[last], s.place
-	c.audience[last] = nil
-	if c.audience = c.audience[:last]; last == 0 {
+	c.audience = takeOut(c.audience, s, func(s *Subscription) *int { return &s.place })
+	if len(c.audience) == 0 {
 		c.audience, c.deltas, c.deltaBytes = nil, nil, 0
 	}
 }

@@ -139,8 +139,8 @@ func (k *keyer) claim(c *fold.Claim) {
 
 // keys are those that may still be used: of this turn, or of the past one.
 func (k *keyer) keys(s *snapshot) {
-	entries := make([]string, 0, len(s.keys))
-	for id, e := range s.keys {
+	entries := make([]string, 0, 8)
+	for id, e := range s.keys.All() {
 		gone := "-"
 		if s.state.IsWithdrawn(e.Seq) {
 			gone = "w"

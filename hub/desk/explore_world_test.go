@@ -3,7 +3,6 @@ package desk
 // The exploration is inside the package: it copies desks, and lets any of their timers end.
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/parleyhub/parley"
@@ -147,11 +146,11 @@ func (d Desk) clone() Desk {
 
 // with gives the snapshot after events.
 func (s *snapshot) with(d *fold.Decision) *snapshot {
-	keys := maps.Clone(s.keys)
+	keys := s.keys.Clone()
 	for i := range d.Events {
 		ids, entry := fold.KeysOf(&d.Events[i].Event, d.Events[i].Claim)
 		for _, id := range ids {
-			keys[id] = entry
+			keys.Put(id, entry)
 		}
 	}
 	return &snapshot{d.State, keys}
@@ -267,7 +266,7 @@ func (w *world) forgetUsed() {
 			}
 			for _, key := range []string{"p", "f", "late", "p r1 1", "p r1 2", "p r1 3", "p r2 1", "p r2 2", "p r2 3"} {
 				if ids, _ := fold.KeysOf(&parley.Event{Seq: 2, From: agent, ClientRequestID: key}, &h); len(ids) > 1 {
-					delete(w.head.keys, ids[1])
+					w.head.keys.Delete(ids[1])
 				}
 			}
 		}

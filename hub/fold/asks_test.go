@@ -124,7 +124,7 @@ func TestRepeatedFinalAsksNothing(t *testing.T) {
 	if len(first.Events) != 1 {
 		t.Fatalf("%+v", first)
 	}
-	enter(s.keys, &first.Events[0])
+	enter(&s.keys, &first.Events[0])
 	s.state = first.State
 	chosen := s.state.Choice
 	if chosen.Get().Next != "b" {

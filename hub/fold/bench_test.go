@@ -29,7 +29,7 @@ func BenchmarkDecide(b *testing.B) {
 		state := begun(b, 2)
 		b.ReportAllocs()
 		for b.Loop() {
-			d := fold.Decide(state, nil, fold.Command{Verb: fold.Message, From: "p1", Now: state.LastAt, Finality: parley.FinalityTurn, Payload: payload})
+			d := fold.Decide(state, fold.Keys{}, fold.Command{Verb: fold.Message, From: "p1", Now: state.LastAt, Finality: parley.FinalityTurn, Payload: payload})
 			if d.Err == nil {
 				b.Fatal("taken")
 			}
@@ -42,7 +42,7 @@ func begun(b *testing.B, n int) fold.State {
 	for i := range n {
 		q.Participants = append(q.Participants, parley.Participant{ID: fmt.Sprint("p", i), Kind: parley.KindAgent})
 	}
-	d := fold.Decide(fold.State{ID: "x"}, nil, fold.Command{Verb: fold.Create, From: "p0", Now: 1, Create: q})
+	d := fold.Decide(fold.State{ID: "x"}, fold.Keys{}, fold.Command{Verb: fold.Create, From: "p0", Now: 1, Create: q})
 	if d.Err != nil {
 		b.Fatal(d.Err)
 	}

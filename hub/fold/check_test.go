@@ -237,7 +237,7 @@ func FuzzApply(f *testing.F) {
 				continue
 			}
 			state = next
-			enter(keys, &fold.Encoded{Event: e})
+			enter(&keys, &fold.Encoded{Event: e})
 			state.Due()
 			for _, id := range []string{"a", "hub", "", e.From} {
 				state.Guidance(id, true)
@@ -272,7 +272,7 @@ func TestCloseOfTheOverdue(t *testing.T) {
 	s := &story{t: t, state: fold.State{ID: "x"}, now: 1000}
 	s.create(roundRobin, "", &parley.Limits{DeadlineMs: 5000}, seats("a", "b")...)
 	s.now += 5000
-	d := fold.Decide(s.state, nil, fold.Command{Verb: fold.Close, From: "maker", Now: s.now})
+	d := fold.Decide(s.state, fold.Keys{}, fold.Command{Verb: fold.Close, From: "maker", Now: s.now})
 	if !errors.Is(d.Err, parley.ErrConversationClosed) || len(d.Events) != 1 {
 		t.Fatalf("%+v", d)
 	}
@@ -289,7 +289,7 @@ func TestNothingThere(t *testing.T) {
 			Verb: v, Named: &named, From: "a", Key: "k", Finality: parley.FinalityTurn, Payload: json.RawMessage(`{"text":"x"}`),
 			Note: &parley.Note{Schema: "s"}, Participant: &parley.Participant{ID: "a"}, Token: &parley.TokenRecord{},
 		}
-		if d := fold.Decide(fold.State{ID: "x"}, nil, c); !errors.Is(d.Err, parley.ErrNotFound) || len(d.Events) > 0 {
+		if d := fold.Decide(fold.State{ID: "x"}, fold.Keys{}, c); !errors.Is(d.Err, parley.ErrNotFound) || len(d.Events) > 0 {
 			t.Errorf("verb %d: %+v", v, d)
 		}
 	}

@@ -151,7 +151,7 @@ func (c *claimer) do(rt *rapid.T, cmd fold.Command) {
 			rt.Fatalf("%s was said under another claim", e.Data)
 		}
 		c.stored = append(c.stored, e.Data)
-		enter(c.keys, e)
+		enter(&c.keys, e)
 	}
 	c.state = d.State
 	if d.Claimed {

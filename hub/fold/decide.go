@@ -61,7 +61,7 @@ func (d *decision) known(keys Keys) bool {
 	if !rule.KeyClaim.Holds() {
 		named = nil
 	}
-	entry, ok := keys[keyID(d.c.From, d.c.Key, named)]
+	entry, ok := keys.Find(keyID(d.c.From, d.c.Key, named))
 	if !ok || d.c.Named == nil && entry.Turn > 0 && d.s.IsWithdrawn(entry.Seq) {
 		return false
 	}

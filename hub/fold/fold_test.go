@@ -5,6 +5,7 @@ import (
 	"encoding/gob"
 	"encoding/json"
 	"errors"
+	"maps"
 	"reflect"
 	"strconv"
 	"strings"
@@ -128,16 +129,16 @@ func (m *machine) take(rt *rapid.T, got *fold.Encoded, want fact) {
 	if err != nil {
 		rt.Fatalf("Apply refuses what Decide gave: %v", err)
 	}
-	enter(m.keys, got)
+	enter(&m.keys, got)
 	m.state = next
 	m.stored = append(m.stored, got.Data)
 }
 
 // enter notes the keys of an event.
-func enter(keys fold.Keys, e *fold.Encoded) {
+func enter(keys *fold.Keys, e *fold.Encoded) {
 	ids, entry := fold.KeysOf(&e.Event, e.Claim)
 	for _, id := range ids {
-		keys[id] = entry
+		keys.Put(id, entry)
 	}
 }
 
@@ -244,12 +245,12 @@ func (m *machine) replay(rt *rapid.T) {
 			rt.Fatalf("replay: %v", err)
 		}
 		again = next
-		enter(keys, &fold.Encoded{Event: e})
+		enter(&keys, &fold.Encoded{Event: e})
 	}
 	if diff := cmp.Diff(m.state, again); diff != "" {
 		rt.Fatalf("replayed state differs:\n%s", diff)
 	}
-	if diff := cmp.Diff(m.keys, keys); diff != "" {
+	if diff := cmp.Diff(maps.Collect(m.keys.All()), maps.Collect(keys.All())); diff != "" {
 		rt.Fatalf("replayed keys differ:\n%s", diff)
 	}
 }

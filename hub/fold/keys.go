@@ -3,23 +3,102 @@ package fold
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"iter"
+	"maps"
 
 	"github.com/parleyhub/parley"
 )
 
 // KeyID names an idempotency key within a conversation: participant and clientRequestId, hashed, so that a key
-// costs the same whatever its length.
+// costs the same whatever its length. Nobody finds a key that has the name of another's.
 type KeyID [16]byte
 
-// KeyEntry is what a key stands for.
+// KeyDigest covers what makes two requests under one key the same. It is short because it guards against mistakes: only who has said the first
+// can repeat the key, and two texts of its own with one digest get it no more than the answer to the first.
+type KeyDigest [8]byte
+
+// KeyEntry is what a key stands for. Seq and Turn are below 2^40, which is more than a log that fits on a disk can have.
 type KeyEntry struct {
 	Seq    int64
 	Turn   int64
-	Digest [16]byte
+	Digest KeyDigest
 }
 
-// Keys are the idempotency keys of a conversation. Like State they are a fold of its events.
-type Keys map[KeyID]KeyEntry
+// Keys are the idempotency keys of a conversation. Like State they are a fold of its events. The zero Keys are empty.
+//
+// A conversation has as many keys as events, and most are never looked for again. So they lie sorted in bytes, as they are kept, and only those that came
+// last are in a map. When these are a part of the others they are merged with them: on the average a key is moved some twenty times.
+//
+// A copy of Keys sees what was there when it was made only if it is made by Clone.
+type Keys struct {
+	settled settledKeys
+	recent  map[KeyID]KeyEntry // over settled; without Seq where a key was taken back
+}
+
+// The recent keys are merged when they are so many, or so large a part of the others. The first is what a map of 64 slots takes.
+const (
+	leastRecent = 56
+	recentPart  = 16
+)
+
+// Find gives what a key stands for.
+func (k *Keys) Find(id KeyID) (KeyEntry, bool) {
+	if entry, ok := k.recent[id]; ok {
+		return entry, entry.Seq > 0
+	}
+	return k.settled.find(&id)
+}
+
+// Put enters a key, in the place of what it stood for.
+func (k *Keys) Put(id KeyID, entry KeyEntry) {
+	k.note(id, entry)
+}
+
+// Delete takes a key back.
+func (k *Keys) Delete(id KeyID) {
+	if _, ok := k.settled.find(&id); ok {
+		k.note(id, KeyEntry{})
+		return
+	}
+	delete(k.recent, id)
+}
+
+func (k *Keys) note(id KeyID, entry KeyEntry) {
+	if k.recent == nil {
+		k.recent = make(map[KeyID]KeyEntry)
+	}
+	k.recent[id] = entry
+	if len(k.recent) >= max(leastRecent, k.settled.len()/recentPart) {
+		k.settled = k.settled.merged(make([]byte, 0, k.room()), k.recent)
+		clear(k.recent)
+	}
+}
+
+// room is enough for the bytes of all.
+func (k *Keys) room() int { return len(k.settled) + settledKeyBytes*len(k.recent) }
+
+// recentKeyBytes is about what a key costs in a map.
+const recentKeyBytes = 64
+
+// Size is about how many bytes of memory they hold.
+func (k *Keys) Size() int {
+	return len(k.settled) + recentKeyBytes*max(len(k.recent), k.settled.len()/recentPart)
+}
+
+// Clone gives Keys of their own.
+func (k *Keys) Clone() Keys { return Keys{k.settled, maps.Clone(k.recent)} }
+
+// All gives every key, in no order.
+func (k *Keys) All() iter.Seq2[KeyID, KeyEntry] {
+	return func(yield func(KeyID, KeyEntry) bool) {
+		all := k.settled.merged(nil, k.recent)
+		for i := range all.len() {
+			if !yield(all.id(i), all.entry(i)) {
+				return
+			}
+		}
+	}
+}
 
 // KeysOf gives the keys under which an event is found, if it has one: as its author's, and as that of the claim under which it was said. The key of
 // createConversation is not among them: it is in the State.
@@ -48,7 +127,7 @@ func keyID(from, key string, claim *ClaimHash) KeyID {
 }
 
 // digest covers what makes two requests the same: type, finality, outcome and payload.
-func digest(e *parley.Event) [16]byte {
+func digest(e *parley.Event) KeyDigest {
 	d := sha256.New()
 	d.Write([]byte(e.Type))
 	d.Write([]byte{0})
@@ -68,5 +147,5 @@ func digest(e *parley.Event) [16]byte {
 	}
 	d.Write(e.Payload)
 	var sum [sha256.Size]byte
-	return [16]byte(d.Sum(sum[:0])[:16])
+	return KeyDigest(d.Sum(sum[:0]))
 }

@@ -177,7 +177,7 @@ type Journal interface {
 	Labeled(label string, after Position, limit int) ([]Listed, error)
 
 	// SaveState keeps derived state of a conversation at a seq, replacing what was kept. It may be lost; it is never relied
-	// on. LoadState gives it back, or nil.
+	// on. It fails with ErrOverloaded when too many states wait for the disk. LoadState gives it back, or nil.
 	SaveState(conversation string, seq int64, state []byte) error
 	LoadState(conversation string) (seq int64, state []byte, err error)
 

@@ -15,7 +15,7 @@ import (
 
 const (
 	cachedHeads = 65_536
-	// maxStateBytes bounds the saved states that wait for index.db; what is more is lost, which states may be.
+	// maxStateBytes bounds the saved states that wait for index.db and are not being written; there is no room for more.
 	maxStateBytes = 32 << 20
 	// lagFactor times CheckpointRecords is how many records index.db may be behind before commits wait for it.
 	lagFactor = 2
@@ -333,8 +333,9 @@ func (x *index) saveState(conversation string, seq int64, data []byte) error {
 	if x.closed {
 		return journal.ErrClosed
 	}
-	if x.now.stateBytes+len(data) > maxStateBytes {
-		x.now.states, x.now.stateBytes = make(map[string]savedState), 0
+	if waiting := x.now.stateBytes - len(x.now.states[conversation].data); waiting > 0 && waiting+len(data) > maxStateBytes {
+		x.wantFlush()
+		return journal.ErrOverloaded
 	}
 	x.now.save(conversation, savedState{seq, slices.Clone(data)})
 	if x.now.stateBytes > maxStateBytes/2 {

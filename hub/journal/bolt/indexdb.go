@@ -80,9 +80,10 @@ func decodeCheckpoint(b []byte) (c checkpoint, err error) {
 	return c, nil
 }
 
+// seal appends the checksum to value, which is the caller's.
 func seal(key, value []byte) []byte {
 	sum := crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, value)
-	return binary.BigEndian.AppendUint32(value[:len(value):len(value)], sum)
+	return binary.BigEndian.AppendUint32(value, sum)
 }
 
 func unseal(key, sealed []byte) ([]byte, error) {
@@ -234,7 +235,8 @@ func applyOverlay(tx *bbolt.Tx, o *overlay, counts *[tableCount]uint64) error {
 	states := tx.Bucket(statesBucket)
 	for _, id := range slices.Sorted(maps.Keys(o.states)) {
 		s := o.states[id]
-		value := append(binary.BigEndian.AppendUint64(nil, uint64(s.seq)), s.data...)
+		value := make([]byte, 0, 8+len(s.data)+crc32.Size)
+		value = append(binary.BigEndian.AppendUint64(value, uint64(s.seq)), s.data...)
 		if err := states.Put([]byte(id), seal([]byte(id), value)); err != nil {
 			return err
 		}

@@ -1,0 +1,161 @@
+package fold
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"math/bits"
+	"slices"
+)
+
+// settledKeys are keys one behind the other, in ascending order of their ids. Nobody changes the bytes, so they may be shared.
+//
+//	id     16 bytes
+//	digest  8 bytes
+//	seq     5 bytes, big-endian
+//	turn    5 bytes, big-endian
+type settledKeys []byte
+
+const (
+	keyIDBytes      = len(KeyID{})
+	keyDigestBytes  = len(KeyDigest{})
+	keyNumberBytes  = 5
+	settledKeyBytes = keyIDBytes + keyDigestBytes + 2*keyNumberBytes
+)
+
+func (s settledKeys) len() int { return len(s) / settledKeyBytes }
+
+func (s settledKeys) id(i int) KeyID { return KeyID(s[i*settledKeyBytes:]) }
+
+func (s settledKeys) entry(i int) KeyEntry {
+	b := s[i*settledKeyBytes+keyIDBytes:]
+	return KeyEntry{Digest: KeyDigest(b), Seq: keyNumber(b[keyDigestBytes:]), Turn: keyNumber(b[keyDigestBytes+keyNumberBytes:])}
+}
+
+func keyNumber(b []byte) int64 { return int64(b[0])<<32 | int64(binary.BigEndian.Uint32(b[1:])) }
+
+func appendKeyNumber(b []byte, n int64) []byte {
+	return binary.BigEndian.AppendUint32(append(b, byte(n>>32)), uint32(n))
+}
+
+func appendKey(b []byte, id *KeyID, e *KeyEntry) []byte {
+	b = append(append(b, id[:]...), e.Digest[:]...)
+	return appendKeyNumber(appendKeyNumber(b, e.Seq), e.Turn)
+}
+
+// before reports whether key i comes before id.
+func (s settledKeys) before(i int, id *KeyID) bool {
+	at := s[i*settledKeyBytes:][:keyIDBytes]
+	return bytes.Compare(at, id[:]) < 0
+}
+
+func (s settledKeys) find(id *KeyID) (KeyEntry, bool) {
+	i := s.search(id)
+	if i == s.len() || s.id(i) != *id {
+		return KeyEntry{}, false
+	}
+	return s.entry(i), true
+}
+
+// search gives the first key that does not come before id.
+func (s settledKeys) search(id *KeyID) int {
+	from, to := s.around(id)
+	for from < to {
+		mid := int(uint(from+to) / 2)
+		if s.before(mid, id) {
+			from = mid + 1
+		} else {
+			to = mid
+		}
+	}
+	return from
+}
+
+// nearKeys is how far around searches first: a few lines of the processor's cache.
+const nearKeys = 8
+
+// around gives bounds of search. Ids are hashes: an id is near where it would be if all were spread evenly, so few bytes are looked at, and these lie
+// together. Where somebody has chosen keys so that they are not spread, it takes twice the looks of a search in halves, and no more.
+func (s settledKeys) around(id *KeyID) (from, to int) {
+	guess, _ := bits.Mul64(binary.BigEndian.Uint64(id[:]), uint64(s.len()))
+	from, to = int(guess), int(guess)
+	for step := nearKeys; from > 0 && !s.before(from-1, id); step *= 2 {
+		to, from = from-1, max(0, from-step)
+	}
+	for step := nearKeys; to < s.len() && s.before(to, id); step *= 2 {
+		from, to = to+1, min(s.len(), to+step)
+	}
+	return from, to
+}
+
+// merged adds the keys to out, with changes in the place of those of the same id, and without those that have no Seq. It changes neither.
+func (s settledKeys) merged(out []byte, changes map[KeyID]KeyEntry) settledKeys {
+	for _, id := range sortedIDs(changes) {
+		at := s.search(&id) * settledKeyBytes
+		out = append(out, s[:at]...)
+		if s = s[at:]; len(s) > 0 && s.id(0) == id {
+			s = s[settledKeyBytes:]
+		}
+		if e := changes[id]; e.Seq > 0 {
+			out = appendKey(out, &id, &e)
+		}
+	}
+	return append(out, s...)
+}
+
+func sortedIDs(keys map[KeyID]KeyEntry) []KeyID {
+	ids := slices.AppendSeq(make([]KeyID, 0, len(keys)), maps.Keys(keys))
+	slices.SortFunc(ids, func(a, b KeyID) int { return bytes.Compare(a[:], b[:]) })
+	return ids
+}
+
+// ErrKeys is why bytes are not those of Keys.
+var ErrKeys = errors.New("fold: not the keys of a conversation")
+
+// check holds keys against the order of their ids, and against the events from least to seq.
+func (s settledKeys) check(least, seq int64) error {
+	if len(s)%settledKeyBytes != 0 {
+		return fmt.Errorf("%w: %d bytes", ErrKeys, len(s))
+	}
+	for i := range s.len() {
+		if e := s.entry(i); e.Seq < least || e.Seq > seq || e.Turn > e.Seq {
+			return fmt.Errorf("%w: key %d is of event %d in turn %d", ErrKeys, i, e.Seq, e.Turn)
+		}
+		if id := s.id(i); i > 0 && !s.before(i-1, &id) {
+			return fmt.Errorf("%w: key %d is out of order", ErrKeys, i)
+		}
+	}
+	return nil
+}
+
+// Settled gives the bytes of most keys. Nobody may change them; they are the same slice until others are merged into it.
+func (k *Keys) Settled() []byte { return k.settled }
+
+// AppendRecent adds the bytes of what Settled does not have.
+func (k *Keys) AppendRecent(b []byte) []byte {
+	for _, id := range sortedIDs(k.recent) {
+		e := k.recent[id]
+		b = appendKey(b, &id, &e)
+	}
+	return b
+}
+
+// DecodeKeys gives the Keys of which Settled and AppendRecent gave the bytes, of events up to a seq. They keep settled, which nobody may change from now on. Its
+// error is ErrKeys.
+func DecodeKeys(settled, recent []byte, seq int64) (Keys, error) {
+	k := Keys{settled: settled[:len(settled):len(settled)]}
+	if err := k.settled.check(2, seq); err != nil { // the first event has its key in the State
+		return Keys{}, err
+	}
+	last := settledKeys(recent)
+	if err := last.check(0, seq); err != nil || len(last) == 0 { // those that were taken back have no event
+		return k, err
+	}
+	k.recent = make(map[KeyID]KeyEntry, last.len())
+	for i := range last.len() {
+		k.recent[last.id(i)] = last.entry(i)
+	}
+	return k, nil
+}

@@ -1,0 +1,53 @@
+package bolt_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/parleyhub/parley/hub/journal"
+)
+
+// TestStatesWaitForRoom: while index.db cannot be written, states are taken until there is no room, and refused then; those that were taken are not lost, and there is
+// room again as soon as they are written.
+func TestStatesWaitForRoom(t *testing.T) {
+	dir := t.TempDir()
+	j := open(t, dir, nil)
+	hold, err := j.IndexDB().Begin(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := bytes.Repeat([]byte("state"), 200_000)
+	taken := 0
+	save := func() error { return j.SaveState(fmt.Sprint("c", taken), int64(taken+1), state) }
+	for err == nil && taken < 100 {
+		if err = save(); err == nil {
+			taken++
+		}
+	}
+	if err := hold.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(err, journal.ErrOverloaded) || taken < 30 {
+		t.Fatalf("%d states of 1 MB were taken, then %v", taken, err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; <-time.After(time.Millisecond) {
+		if err = save(); err == nil {
+			taken++
+			break
+		}
+		if !errors.Is(err, journal.ErrOverloaded) || time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+	closeJournal(t, j)
+	j = open(t, dir, nil)
+	for i := range taken {
+		if seq, got, err := j.LoadState(fmt.Sprint("c", i)); err != nil || seq != int64(i+1) || !bytes.Equal(got, state) {
+			t.Errorf("state %d of %d: at %d, %d bytes, %v", i, taken, seq, len(got), err)
+		}
+	}
+	closeJournal(t, j)
+}

@@ -1,0 +1,342 @@
+package hub
+
+// The form in which states are kept is looked at from inside: nobody else sees it.
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/hub/journal/memory"
+)
+
+// keptState gives a state with some of everything, and n keys, of which it has the recent ones.
+func keptState(n int) (*saved, fold.Keys) {
+	var keys fold.Keys
+	s := &saved{state: fold.State{
+		ID: "x", Seq: int64(n + 1), Status: parley.StatusActive, Metadata: []byte(`{"a":1}`), CreatedAt: 5, Turn: int64(n),
+		Participants: []parley.Participant{{ID: "a", Kind: parley.KindAgent}, {ID: "b", Kind: parley.KindHuman, Role: "r"}},
+		SeatSeqs:     []int64{1, 1}, SeatPrivates: [][16]byte{{}, {1}}, Spoke: make([]fold.Spoke, 2),
+		Claim: &fold.Claim{AgentID: "a", Seq: 2}, Outcome: &parley.Outcome{Status: parley.OutcomeFailed},
+	}}
+	for i := range n {
+		keys.Put(numberedKey(i), fold.KeyEntry{Seq: int64(i + 2), Turn: int64(i + 1), Digest: fold.KeyDigest{byte(i)}})
+	}
+	s.settled, _ = s.settled.with(keys.Settled(), s.state.Seq)
+	s.recent = keys.AppendRecent(nil)
+	return s, keys
+}
+
+func TestSavedRoundTrip(t *testing.T) {
+	var wg sync.WaitGroup
+	for n := range 200 {
+		wg.Go(func() {
+			want, keys := keptState(n)
+			got, err := decodeSaved(want.encode())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if got.settled.place != want.settled.place || got.settled.size != want.settled.size || got.settled.sum != want.settled.sum {
+				t.Errorf("settled keys of %d: %+v, want %+v", n, got.settled, want.settled)
+			}
+			again, err := fold.DecodeKeys(want.settled.keys, got.recent, want.state.Seq)
+			if err != nil {
+				t.Error(err)
+			}
+			if diff := cmp.Diff(want.state, got.state); diff != "" {
+				t.Errorf("state of %d keys:\n%s", n, diff)
+			}
+			if diff := cmp.Diff(maps.Collect(keys.All()), maps.Collect(again.All())); diff != "" {
+				t.Errorf("%d keys:\n%s", n, diff)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// reseal puts the right checksum behind bytes whose last four are one.
+func reseal(b []byte) []byte {
+	b = b[:len(b)-crc32.Size]
+	return binary.BigEndian.AppendUint32(b[:len(b):len(b)], crc32.Checksum(b, castagnoli))
+}
+
+// TestSavedRefusesDamage: no byte that is changed or missing is taken, and nothing of it spoils what is read after it.
+func TestSavedRefusesDamage(t *testing.T) {
+	want, _ := keptState(70)
+	whole := want.encode()
+	refused := func(what string, b []byte) {
+		if _, err := decodeSaved(b); !errors.Is(err, errSaved) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for i := range whole {
+		b := bytes.Clone(whole)
+		b[i] ^= 1 << (i % 8)
+		refused(fmt.Sprint("bit of byte ", i), b)
+		refused(fmt.Sprint("cut at ", i), whole[:i])
+		if i >= crc32.Size && i < len(whole)-len(want.recent)-crc32.Size {
+			refused(fmt.Sprint("cut and sealed at ", i), reseal(bytes.Clone(whole[:i])))
+		}
+	}
+	_, n := binary.Uvarint(whole)
+	refused("other version", reseal(append(binary.AppendUvarint(nil, fold.Version-1), whole[n:]...)))
+	got, err := decodeSaved(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want.state, got.state); diff != "" {
+		t.Fatal(diff)
+	}
+}
+
+// FuzzDecodeSaved: bytes with a right checksum are refused, or make a state and keys; and what is whole is read after them.
+func FuzzDecodeSaved(f *testing.F) {
+	kept, _ := keptState(60)
+	whole := kept.encode()
+	f.Add(whole)
+	f.Add([]byte{fold.Version, 0, 0, 0, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) < crc32.Size {
+			return
+		}
+		if _, err := decodeSaved(reseal(bytes.Clone(b))); err != nil && !errors.Is(err, errSaved) {
+			t.Fatal(err)
+		}
+		if s, err := decodeSaved(bytes.Clone(whole)); err != nil || s.state.Seq != 61 {
+			t.Fatal(s, err)
+		}
+	})
+}
+
+// refusing is a journal that has no room for the states of one name.
+type refusing struct {
+	journal.Journal
+	name string
+}
+
+func (r refusing) SaveState(id string, seq int64, state []byte) error {
+	if id == r.name {
+		return journal.ErrOverloaded
+	}
+	return r.Journal.SaveState(id, seq, state)
+}
+
+// TestKeptStands: where the journal takes the settled keys and not the state that refers to them, the state before them stands.
+func TestKeptStands(t *testing.T) {
+	j := memory.New()
+	s, keys := keptState(60)
+	c := &conversation{hub: &Hub{journal: j, log: slog.New(slog.DiscardHandler)}, id: "x", durable: s.state, keys: keys}
+	if err := c.save(true); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{150, 250, 350} {
+		more, keys := keptState(n)
+		c.hub.journal, c.durable, c.keys = refusing{j, "x"}, more.state, keys
+		if err := c.save(true); !errors.Is(err, journal.ErrOverloaded) {
+			t.Fatal(err)
+		}
+		next := &conversation{hub: &Hub{journal: j}, id: "x"}
+		if next.loadSavedLocked(); next.savedSeq != 61 {
+			t.Fatalf("loaded as of %d, want 61", next.savedSeq)
+		}
+	}
+	c.hub.journal = j
+	if err := c.save(true); err != nil {
+		t.Fatal(err)
+	}
+	next := &conversation{hub: &Hub{journal: j}, id: "x"}
+	if next.loadSavedLocked(); next.savedSeq != 351 {
+		t.Fatalf("loaded as of %d, want 351", next.savedSeq)
+	}
+}
+
+// countedStates counts the bytes of states that a journal is given, by name.
+type countedStates struct {
+	journal.Journal
+	bytes map[string]int
+}
+
+func (c countedStates) SaveState(id string, seq int64, state []byte) error {
+	c.bytes[id] += len(state)
+	return c.Journal.SaveState(id, seq, state)
+}
+
+// TestKeptBytes: a conversation that is dropped after every message has all its keys each time, is read anew for few events, and costs no more bytes than savedPerEvent
+// for each kind of what is kept.
+func TestKeptBytes(t *testing.T) {
+	for _, c := range []struct {
+		metadata int // bytes
+		behind   int64
+	}{{10, leastSaved}, {64 << 10, 80}} {
+		t.Run(fmt.Sprint(c.metadata), func(t *testing.T) {
+			const events = 3000
+			j := countedStates{memory.New(), make(map[string]int)}
+			dropOften(t, j, events, c.metadata, c.behind)
+			for name, n := range j.bytes {
+				if per := n / events; n == 0 || per > savedPerEvent {
+					t.Errorf("%d bytes for each event under %q", per, name)
+				}
+			}
+			if len(j.bytes) != 3 {
+				t.Errorf("what is kept has %d names", len(j.bytes))
+			}
+		})
+	}
+}
+
+func dropOften(t *testing.T, j journal.Journal, events, metadata int, behind int64) {
+	h := &Hub{journal: j, log: slog.New(slog.DiscardHandler)}
+	s, _ := keptState(0)
+	s.state.Metadata = bytes.Repeat([]byte("x"), metadata)
+	c := &conversation{hub: h, id: "x"}
+	for n := range events {
+		s.state.Seq = int64(n + 2)
+		c.durable = s.state
+		c.keys.Put(numberedKey(n), fold.KeyEntry{Seq: s.state.Seq, Turn: 1})
+		if err := c.save(false); err != nil {
+			t.Fatal(err)
+		}
+		if s.state.Seq-c.savedSeq > behind {
+			t.Fatalf("%d events would be read anew at %d", s.state.Seq-c.savedSeq, n)
+		}
+		if c.savedSeq < s.state.Seq {
+			continue
+		}
+		c = &conversation{hub: h, id: "x"}
+		if c.loadSavedLocked(); c.savedSeq != s.state.Seq {
+			t.Fatalf("at %d: loaded as of %d", s.state.Seq, c.savedSeq)
+		}
+		for i := range n + 1 {
+			if e, ok := c.keys.Find(numberedKey(i)); !ok || e.Seq != int64(i+2) {
+				t.Fatalf("key %d after %d: %+v %t", i, n, e, ok)
+			}
+		}
+	}
+}
+
+func numberedKey(n int) (id fold.KeyID) {
+	binary.BigEndian.PutUint64(id[:], uint64(n)*0x9e3779b97f4a7c15)
+	return id
+}
+
+// TestInTurnsIsNoThrash: where conversations are used in turn and one in ten has no room, most are found in memory.
+func TestInTurnsIsNoThrash(t *testing.T) {
+	const n, room, rounds = 1000, 900, 20
+	all := make([]*conversation, n)
+	for i := range all {
+		all[i] = &conversation{place: inUse}
+	}
+	var u unused
+	found, now := 0, time.Now()
+	for range rounds {
+		for _, c := range all {
+			if c.place != inUse {
+				found++
+				u.remove(c)
+			}
+			now = now.Add(1)
+			c.usedAt = now
+			u.add(c)
+			for len(u.all) > room {
+				u.remove(u.any())
+			}
+		}
+	}
+	if share := float64(found) / (n * (rounds - 1)); share < 0.6 {
+		t.Fatalf("%.2f were found in memory", share)
+	}
+}
+
+func TestRoomInMemory(t *testing.T) {
+	for _, c := range []struct {
+		memory int64
+		want   int
+	}{{1 << 62, mostRoom}, {4 << 30, mostRoom}, {512 << 20, 128 << 20}, {1 << 20, leastRoom}} {
+		if got := roomIn(c.memory); got != c.want {
+			t.Errorf("room in %d is %d, want %d", c.memory, got, c.want)
+		}
+	}
+}
+
+func TestMemoryLimits(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	const none = 1<<63 - 1
+	write("two/system.slice/memory.max", "1000000\n")
+	write("two/system.slice/parley.service/memory.max", "max\n")
+	write("one/memory/memory.limit_in_bytes", "2000000\n")
+	for _, c := range []struct {
+		root, groups string
+		want         int64
+	}{
+		{"two", "0::/system.slice/parley.service\n", 1_000_000},
+		{"two", "0::/\n", none},
+		{"one", "5:cpu:/\n4:hugetlb,memory:/docker/x\n0::/\n", 2_000_000},
+		{"one", "nonsense\n", none},
+	} {
+		if got := groupLimit(write("cgroup", c.groups), filepath.Join(dir, c.root)); got != c.want {
+			t.Errorf("limit of %q in %s: %d, want %d", c.groups, c.root, got, c.want)
+		}
+	}
+	if got := groupLimit(filepath.Join(dir, "absent"), dir); got != none {
+		t.Errorf("limit of no groups: %d", got)
+	}
+	if got := machineMemory(write("meminfo", "MemTotal:       1024 kB\nMemFree: 5 kB\n")); got != 1<<20 {
+		t.Errorf("a machine of 1 MiB has %d", got)
+	}
+	if got := machineMemory(filepath.Join(dir, "absent")); got != none {
+		t.Errorf("a machine that does not say: %d", got)
+	}
+}
+
+// BenchmarkSaved: what a conversation of 10,000 keys costs when it is dropped, with its settled keys and without, and loaded again.
+func BenchmarkSaved(b *testing.B) {
+	const n = 10_000
+	j := memory.New()
+	s, keys := keptState(n)
+	h := &Hub{journal: j, log: slog.New(slog.DiscardHandler)}
+	save := func(b *testing.B, before settled) {
+		b.ReportAllocs()
+		for b.Loop() {
+			c := &conversation{hub: h, id: "x", durable: s.state, keys: keys, settled: before}
+			if err := c.save(true); err != nil || c.savedSeq != n+1 {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.Run("save", func(b *testing.B) { save(b, settled{}) })
+	b.Run("save again", func(b *testing.B) { save(b, s.settled) })
+	b.Run("load", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			c := &conversation{hub: h, id: "x"}
+			if c.loadSavedLocked(); c.savedSeq != n+1 {
+				b.Fatal("not loaded")
+			}
+		}
+	})
+}
