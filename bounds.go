@@ -136,6 +136,13 @@ var (
 // (The hub's own begin with "~".)
 func ValidConversationID(id string) bool { return conversationID.MatchString(id) }
 
+// KeptConversationID reports whether a conversation named so is one in which an adapter keeps what is its own: "~a2a." and 1 to 59 of A-Z a-z 0-9 _ -.
+// Admins alone create, read and write such, by notes.
+func KeptConversationID(id string) bool {
+	rest, ok := strings.CutPrefix(id, "~a2a.")
+	return ok && len(id) <= 64 && ValidConversationID(rest)
+}
+
 // ValidAgentName reports whether an agent may be named so: like a participant, or that, "@" and the id of a runner.
 func ValidAgentName(name string) bool {
 	plain, runner, at := strings.Cut(name, "@")

@@ -2,6 +2,8 @@ package parley
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/base32"
 	"encoding/json"
 )
 
@@ -265,4 +267,13 @@ type ConversationSummary struct {
 	LatestSeq      int64     `json:"latestSeq"`
 	Turn           int64     `json:"turn"`
 	Outcome        *Outcome  `json:"outcome,omitempty"`
+}
+
+var derivedID = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// DerivedConversationID is the id that createConversation gives to what agentID creates with clientRequestId and without conversationId: so that who knows the
+// key finds the conversation without creating it.
+func DerivedConversationID(agentID, clientRequestID string) string {
+	sum := sha256.Sum256([]byte("createConversation\x00" + agentID + "\x00" + clientRequestID))
+	return "cnv_" + derivedID.EncodeToString(sum[:15])
 }

@@ -142,11 +142,20 @@ func (t *Turn) Complete(ctx context.Context, m Message, o Outcome) (*SendResult,
 	return t.send(ctx, m, &SendMessageParams{Finality: FinalityConversation, Outcome: &o})
 }
 
+// PostPayload is Post with the payload as it is to be in the log, for members that Message does not have. Outcome goes with FinalityConversation alone.
+func (t *Turn) PostPayload(ctx context.Context, payload json.RawMessage, f Finality, o *Outcome) (*SendResult, error) {
+	return t.sendPayload(ctx, payload, &SendMessageParams{Finality: f, Outcome: o})
+}
+
 func (t *Turn) send(ctx context.Context, m Message, p *SendMessageParams) (*SendResult, error) {
 	payload, err := json.Marshal(m)
 	if err != nil {
 		return nil, err
 	}
+	return t.sendPayload(ctx, payload, p)
+}
+
+func (t *Turn) sendPayload(ctx context.Context, payload json.RawMessage, p *SendMessageParams) (*SendResult, error) {
 	p.ConversationID, p.Payload, p.Turn, p.ClaimID, p.ClientRequestID = t.ConversationID, payload, t.Number, t.ClaimID, t.nextKey()
 	r, err := t.Client.SendMessage(ctx, p)
 	if err != nil {

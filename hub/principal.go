@@ -91,6 +91,10 @@ const maxIDBytes = 64
 // reserved reports whether an id is of a conversation of the hub's own.
 func reserved(id string) bool { return strings.HasPrefix(id, "~") }
 
+// kept reports whether such a conversation is one in which an adapter keeps what is its own. Admins create and close it and write notes there, and that is all:
+// nobody speaks in it, nothing is offered there, and no list has it.
+func kept(id string) bool { return parley.KeptConversationID(id) }
+
 // reaches reports whether its token lets it near a conversation at all.
 func (p *Principal) reaches(id string) bool {
 	if id == "" || len(id) > maxIDBytes {

@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"strings"
 
@@ -93,14 +92,17 @@ func (h *Hub) enter(p *Principal, method, conversation string) (*conversation, e
 	return h.find(p, conversation, false)
 }
 
+// inKept are the writes to conversations in which an adapter keeps what is its own.
+var inKept = map[string]bool{parley.MethodSendNote: true, parley.MethodCloseConversation: true}
+
 // enterWrite is enter for a write: it may follow one that is not committed yet. The hub's own conversations are written by the
-// hub alone.
+// hub alone, but for those that an adapter keeps.
 func (h *Hub) enterWrite(p *Principal, method, conversation string) (*conversation, error) {
 	if err := h.allow(p, method); err != nil {
 		return nil, err
 	}
 	c, err := h.find(p, conversation, true)
-	if err == nil && reserved(conversation) {
+	if err == nil && reserved(conversation) && !(kept(conversation) && inKept[method]) {
 		h.unpin(c)
 		return nil, parley.Refuse(parley.ErrForbidden, "only the hub writes to this conversation", "")
 	}
@@ -248,7 +250,11 @@ func (h *Hub) prepareCreate(p *Principal, q *parley.CreateConversationParams) (*
 			return nil, none, nil, err
 		}
 	}
-	if err := fold.CheckCreate(&params); err != nil {
+	checked := params
+	if kept(q.ConversationID) && p.Admin() {
+		checked.ConversationID = "" // it is acceptable, from an admin
+	}
+	if err := fold.CheckCreate(&checked); err != nil {
 		return nil, none, nil, err
 	}
 	id := q.ConversationID
@@ -256,8 +262,7 @@ func (h *Hub) prepareCreate(p *Principal, q *parley.CreateConversationParams) (*
 	case strings.HasPrefix(id, madeID), strings.HasPrefix(id, sessionPrefix):
 		return nil, none, nil, parley.Refuse(parley.ErrValidationFailed, "conversationId begins with "+id[:len(madeID)], "another beginning: the hub makes such ids")
 	case id == "" && q.ClientRequestID != "":
-		sum := sha256.Sum256([]byte("createConversation\x00" + p.AgentID + "\x00" + q.ClientRequestID))
-		id = madeID + base32Lower.EncodeToString(sum[:15])
+		id = parley.DerivedConversationID(p.AgentID, q.ClientRequestID)
 	case id == "":
 		id = h.opts.NewID(madeID)
 	}
@@ -268,7 +273,10 @@ func (h *Hub) prepareCreate(p *Principal, q *parley.CreateConversationParams) (*
 	if err != nil {
 		return nil, none, nil, err
 	}
-	labels := fold.SeatLabels(p.AgentID, q.Participants)
+	var labels []string
+	if !reserved(id) {
+		labels = fold.SeatLabels(p.AgentID, q.Participants)
+	}
 	cmd := fold.Command{Verb: fold.Create, From: p.AgentID, Admin: p.Admin(), Key: q.ClientRequestID, Create: &params}
 	return c, cmd, labels, nil
 }

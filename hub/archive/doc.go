@@ -11,7 +11,7 @@
 //	{"end":true,"records":N,"conversations":N,"sha256":"<of all bytes before>"}  the last line of a backup
 //
 // An export has some conversations, one after the other, and neither first nor last line. A backup has all, the hub's own ("~tokens"
-// and "~runners") among them, in commit order up to a position; without its last line it is known to be cut off.
+// and "~runners") and those that adapters keep among them, in commit order up to a position; without its last line it is known to be cut off.
 //
 // # Guarantees
 //

@@ -100,6 +100,8 @@ func (c *planned) apply(l *eventLine, e *parley.Event) error {
 	case err != nil:
 	case e.Type == parley.TypeSystem:
 		err = c.checkSystem(e)
+	case parley.KeptConversationID(before.ID) && e.From != parley.HubID:
+		err = errKept
 	default:
 		err = checkSpeech(&before, e)
 	}
@@ -120,6 +122,8 @@ func (c *planned) checkSystem(e *parley.Event) error {
 		return err
 	case own(c.state.ID):
 		return checkOwnKind(c.state.ID, &sys)
+	case parley.KeptConversationID(c.state.ID) && !inKept[sys.Kind]:
+		return errKept
 	case sys.Kind == parley.KindSessionStarted:
 		if err := c.startsOnce(sys.SessionID); err != nil {
 			return err
@@ -152,13 +156,19 @@ const (
 
 func own(id string) bool { return id == tokensConversation || id == runnersConversation }
 
+// inKept are the kinds in a conversation that an adapter keeps, where nobody speaks.
+var (
+	inKept  = map[string]bool{parley.KindConversationCreated: true, parley.KindParticipantPrivate: true, parley.KindNote: true}
+	errKept = errors.New("in a conversation that an adapter keeps there are notes and nothing else")
+)
+
 // checkConversation refuses ids that no hub makes. The hub's own conversations are taken from backups only: an export of one may be an old
-// part of it, and a token that was revoked since would be good again, a runner that has left would be there.
+// part of it, and a token that was revoked since would be good again, a runner that has left would be there. Those that an adapter keeps likewise.
 func checkConversation(id string, backup bool) error {
 	switch {
 	case strings.HasPrefix(id, "~") && !backup:
 		return errors.New("a conversation of the hub's own is taken from a backup only")
-	case own(id):
+	case own(id), parley.KeptConversationID(id):
 		return nil
 	case !parley.ValidConversationID(id):
 		return errors.New("the conversation's id is not acceptable: expected 1 to 64 of A-Z a-z 0-9 _ -")
