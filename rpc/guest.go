@@ -38,6 +38,8 @@ type Guest struct {
 	MaxStreams int
 	// AllowHeaders are headers of requests that pages of other origins may send, and ExposeHeaders those of answers that they may read, besides those of every route.
 	AllowHeaders, ExposeHeaders []string
+	// Anonymous is the token of requests that show none; empty: they are refused. It is for hubs that nobody but this machine reaches.
+	Anonymous string
 	// Stop, if not nil, is called when the hub stops while requests are under way. It returns when they can be answered by what the hub had been asked; those that
 	// the handler has not answered soon after are ended, and then the streams. nil: all are ended at once.
 	Stop func()
@@ -113,6 +115,10 @@ func (s *Server) serveGuest(l *lobby, w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.leaveVisit(v)
+	if g.Anonymous != "" && r.Header.Get("Authorization") == "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+g.Anonymous)
+	}
 	p, body, err := g.receive(v, w, r)
 	if err != nil {
 		g.refuse(s, w, r, err)
