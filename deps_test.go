@@ -32,6 +32,7 @@ const (
 	fuse       = "github.com/hanwen/go-fuse"
 	mcp        = "github.com/modelcontextprotocol"
 	mcpSchema  = "github.com/google/jsonschema-go"
+	a2aGo      = "github.com/a2aproject/a2a-go"
 )
 
 // plants is for everybody: it has nothing in a program that is built as usual.
@@ -72,6 +73,9 @@ var never = []struct {
 	{"adapters", "sdk", "An adapter is a participant like any other: it knows parley.Client only.", nil},
 	{"rpc", mcp, "A door lets guests in and does not know them.", nil},
 	{"sdk", mcp, "Partners do not build foreign protocols.", nil},
+	{"sdk", a2aGo, "Partners do not build foreign protocols.", nil},
+	{"hub", a2aGo, "The hub knows no foreign protocol.", nil},
+	{"executors/a2a", "adapters", "Whether the other side is a hub is nobody's business here.", nil},
 	{"examples", "hub", "An example is what a partner could write.", nil},
 	{"examples", "rpc", "An example is what a partner could write.", nil},
 	{"examples", "sdk", "An agent works with any Client.", nil},
@@ -103,6 +107,7 @@ var only = []struct {
 	{cel, []string{"hub/policy"}, "One package knows expressions."},
 	{fuse, []string{"torture/faultfs"}, "Faults of the disk are for tests."},
 	{mcp, []string{"adapters/mcp", "cmd"}, "One package speaks the Model Context Protocol; the program starts it."},
+	{a2aGo, []string{"adapters/a2a", "executors/a2a", "cmd"}, "One package serves the Agent2Agent protocol and one speaks it; the program starts them."},
 	{mcpSchema, []string{"adapters/mcp"}, "One package says what its tools take."},
 	{porcupine, []string{"internal/turnmodel", "torture/history"}, "Two packages judge histories: of turns, and of what is read and written."},
 	{"internal/turnmodel", nil, "Tests judge; the program does not."},
@@ -118,6 +123,7 @@ var within = []struct {
 	{"", nil, "The nouns import the standard library only."},
 	{"executors", []string{backoff}, "The loop is small enough to be read."},
 	{"executors/blueprint", []string{"executors/process", "internal/arguments", "internal/paramschema", "internal/shape", "internal/yamlfile", "github.com/gofrs/flock", "github.com/go-json-experiment/json"}, "A blueprint is read, checked and run, and nothing else."},
+	{"executors/a2a", []string{a2aGo}, "A remote agent is spoken to with the library and the standard one."},
 	{"executors/process", nil, "A program is run with the standard library."},
 	{"executors/command", []string{"executors/process"}, "A program is run with the standard library."},
 	{"sdk", []string{"executors", "internal/registration", "internal/wire", backoff}, "Every library of the sdk is one of the partners' too."},

@@ -43,4 +43,8 @@ const (
 	NoScopeCheck    Bug = "no-scope-check"   // one method asks for no scope
 	OpenTraces      Bug = "open-traces"      // whoever may read sees traces
 	RevokedServed   Bug = "revoked-served"   // a token that was revoked is still good
+	LateUpdates     Bug = "late-updates"     // who comes back to a task is given what is one event too late
+	HeadSnapshot    Bug = "head-snapshot"    // the task as it was at a cursor has the id of the head
+	EarlyPush       Bug = "early-push"       // the cursor of a push notification moves before it is delivered
+	OpenTasks       Bug = "open-tasks"       // tasks are not looked for at one agent alone
 )

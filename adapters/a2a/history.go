@@ -1,0 +1,130 @@
+package a2a
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parleyhub/parley"
+)
+
+// authorOf is the value of AuthorExtension.
+func authorOf(e *parley.Event) map[string]any {
+	return map[string]any{"participant": e.From, "seq": e.Seq}
+}
+
+// newMessage makes the message of an event without its parts.
+func (l *ledger) newMessage(e *parley.Event, role a2a.MessageRole, p *payload) *a2a.Message {
+	m := &a2a.Message{
+		ID: l.conversationID + "-" + strconv.FormatInt(e.Seq, 10), ContextID: l.contextID, TaskID: l.now.id, Role: role,
+		Extensions: p.Extensions, Metadata: map[string]any{},
+	}
+	for k, v := range p.Metadata {
+		m.Metadata[k] = v
+	}
+	m.Metadata[AuthorExtension] = authorOf(e)
+	return m
+}
+
+// ownWords makes history of a message of the caller.
+func (l *ledger) ownWords(e *parley.Event, p *payload) *words {
+	m := l.newMessage(e, a2a.MessageRoleUser, p)
+	switch {
+	case p.MessageID != "":
+		m.ID = p.MessageID
+	case l.first != "":
+		m.ID, l.first = l.first, ""
+	}
+	for _, id := range p.ReferenceTasks {
+		m.ReferenceTasks = append(m.ReferenceTasks, a2a.TaskID(id))
+	}
+	content := contentOf(e)
+	m.Parts = partsOf(&content, p.Parts)
+	return &words{seq: e.Seq, turn: e.Turn, own: true, message: m}
+}
+
+// otherWords makes history of a message of somebody else.
+func (l *ledger) otherWords(e *parley.Event, x *exchange) *words {
+	p := payloadOf(e)
+	content := contentOf(e)
+	m := l.newMessage(e, a2a.MessageRoleAgent, &p)
+	w := &words{seq: e.Seq, turn: e.Turn, message: m, state: stateOf(&p, &content), bare: p.Message}
+	if content.Result == nil {
+		m.Parts = partsOf(&content, p.Parts)
+		return w
+	}
+	w.parts = resultParts(content.Result)
+	m.Parts = resultWords(&content, e)
+	return w
+}
+
+// contentOf reads the payload of a message, which the hub has checked: of what it cannot be, nothing is shown.
+func contentOf(e *parley.Event) parley.Message {
+	m, err := e.Message()
+	if err != nil {
+		return parley.Message{}
+	}
+	return m
+}
+
+// hubSays makes a message of what no message of the log says.
+func (l *ledger) hubSays(e *parley.Event, text string) *a2a.Message {
+	by := *e
+	by.From = parley.HubID
+	m := l.newMessage(&by, a2a.MessageRoleAgent, &payload{})
+	m.Parts = a2a.ContentParts{a2a.NewTextPart(text)}
+	return m
+}
+
+// states are what a participant may call the state of a task.
+var states = map[string]a2a.TaskState{
+	"input-required": a2a.TaskStateInputRequired,
+	"auth-required":  a2a.TaskStateAuthRequired,
+	"rejected":       a2a.TaskStateRejected,
+	"failed":         a2a.TaskStateFailed,
+	"completed":      a2a.TaskStateCompleted,
+}
+
+// stateOf is what a message says that the task is now; empty where it says nothing of it.
+func stateOf(p *payload, m *parley.Message) a2a.TaskState {
+	if s, ok := states[p.State]; ok {
+		return s
+	}
+	for _, tag := range m.Tags {
+		if tag == tagInputRequired {
+			return a2a.TaskStateInputRequired
+		}
+	}
+	return ""
+}
+
+// payloadOf reads payload.a2a of a message. Anybody may write there: what is not as it should be is left out, member by member.
+func payloadOf(e *parley.Event) (p payload) {
+	var outer, members map[string]json.RawMessage
+	if json.Unmarshal(e.Payload, &outer) != nil || json.Unmarshal(outer[payloadKey], &members) != nil {
+		return p
+	}
+	read := func(name string, into any) bool {
+		raw, ok := members[name]
+		return ok && json.Unmarshal(raw, into) == nil
+	}
+	read("messageId", &p.MessageID)
+	read("taskId", &p.TaskID)
+	read("state", &p.State)
+	read("message", &p.Message)
+	if !read("extensions", &p.Extensions) {
+		p.Extensions = nil
+	}
+	if !read("referenceTaskIds", &p.ReferenceTasks) {
+		p.ReferenceTasks = nil
+	}
+	if !read("acceptedOutputModes", &p.AcceptedOutputModes) {
+		p.AcceptedOutputModes = nil
+	}
+	if v, err := decode(members["metadata"]); err == nil {
+		p.Metadata, _ = v.(map[string]any)
+	}
+	p.Parts = readParts(members["parts"])
+	return p
+}

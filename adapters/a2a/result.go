@@ -1,0 +1,61 @@
+package a2a
+
+import (
+	"fmt"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parleyhub/parley"
+)
+
+// resultParts are the parts of the artifact that the result of a session becomes: its text, then all else of it that is set as one object, and the file where the text was too large.
+// nil where it has nothing but an error.
+func resultParts(r *parley.SessionResult) a2a.ContentParts {
+	var all a2a.ContentParts
+	if r.ResultText != nil && *r.ResultText != "" {
+		all = append(all, a2a.NewTextPart(*r.ResultText))
+	}
+	if p := resultData(r); p != nil {
+		all = append(all, p)
+	}
+	if a := r.Attachment; a != nil {
+		all = append(all, &a2a.Part{Content: a2a.URL(filePlaceholder + a.SHA256), Filename: a.Name, MediaType: a.MediaType})
+	}
+	return all
+}
+
+// resultData is what a result has besides its text: with the keys of SessionResult.
+func resultData(r *parley.SessionResult) *a2a.Part {
+	about := map[string]any{"result_type": string(r.ResultType)}
+	if v, err := decode(r.ResultData); err == nil {
+		about["result_data"] = v
+	}
+	if r.ExitCode != nil {
+		about["exit_code"] = *r.ExitCode
+	}
+	if r.Error != "" {
+		about["error"] = r.Error
+	}
+	if len(r.ValidationErrors) > 0 {
+		about["validation_errors"] = r.ValidationErrors
+	}
+	if len(about) == 1 && (r.ResultText == nil || *r.ResultText == "") && r.Attachment == nil {
+		return nil
+	}
+	return a2a.NewDataPart(about)
+}
+
+// resultWords are what status.message says of a result.
+func resultWords(m *parley.Message, e *parley.Event) a2a.ContentParts {
+	text := m.Text
+	switch {
+	case m.Result.Error != "":
+		text = m.Result.Error
+	case text == "" && m.Result.ResultText != nil:
+		text = *m.Result.ResultText
+	}
+	if text == "" {
+		text = fmt.Sprintf("The session has ended: %s.", outcomeOf(e))
+	}
+	return a2a.ContentParts{a2a.NewTextPart(text)}
+}
