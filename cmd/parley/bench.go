@@ -14,7 +14,7 @@ import (
 
 func (a *app) benchCommand() *cobra.Command {
 	c := &cobra.Command{Use: "bench", Short: "measure a hub on this machine, beside what the machine can do"}
-	return group(c, a.benchAppendCommand(), a.benchFanoutCommand(), a.benchReplayCommand(), a.benchIdleCommand(), a.benchWakeCommand(), a.benchColdstartCommand(), a.benchGrowthCommand(), a.benchTurnCommand(), a.benchSessionCommand(), a.benchMCPCommand())
+	return group(c, a.benchAppendCommand(), a.benchFanoutCommand(), a.benchReplayCommand(), a.benchIdleCommand(), a.benchWakeCommand(), a.benchColdstartCommand(), a.benchGrowthCommand(), a.benchTurnCommand(), a.benchSessionCommand(), a.benchMCPCommand(), a.benchA2ACommand())
 }
 
 // benchPlace is where a benchmark runs, as flags.

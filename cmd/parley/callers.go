@@ -42,7 +42,7 @@ type callers struct {
 
 	mu      sync.Mutex // guards the fields below
 	clients map[clientID]*heldClient
-	calls   map[personID]int // under way, of all clients of one
+	calls   map[laneID]int // under way, of all clients of one
 	closed  bool
 }
 
@@ -54,6 +54,22 @@ type clientID struct {
 	person personID
 	from   netip.Addr
 }
+
+// lane tells calls that stay from those that do not, so that the first leave room for the others.
+type lane bool
+
+const (
+	passing lane = false
+	staying lane = true
+)
+
+// laneID is what is counted together.
+type laneID struct {
+	person personID
+	lane   lane
+}
+
+func (l lane) of(id clientID) laneID { return laneID{id.person, l} }
 
 // heldClient is a client of the hub that calls share.
 type heldClient struct {
@@ -69,7 +85,7 @@ type heldClient struct {
 const (
 	heldClientIdle = time.Minute
 	maxHeldClients = 1000
-	// maxHeldCalls bounds the calls and subscriptions that are under way with one token as one participant, over all its clients.
+	// maxHeldCalls bounds the calls that are under way with one token as one participant, over all its clients, and as many that stay.
 	maxHeldCalls = 256
 	// callerDialTimeout bounds the making of a client.
 	callerDialTimeout = 10 * time.Second
@@ -78,7 +94,7 @@ const (
 func newCallers(o *callersOptions) *callers {
 	c := &callers{
 		o: *o, listener: newInnerListener(), served: make(chan error, 1), remote: sync.OnceValues(hubHTTPClient),
-		clients: map[clientID]*heldClient{}, calls: map[personID]int{},
+		clients: map[clientID]*heldClient{}, calls: map[laneID]int{},
 	}
 	c.life, c.end = context.WithCancel(context.Background())
 	return c
@@ -125,12 +141,17 @@ func (c *callers) close() error {
 // connect gives the client of a token, as the agent that is named, else the token's first. The caller owes a call of what is given with it. Where ctx is of a request
 // at the door of this process, the hub sees its address.
 func (c *callers) connect(ctx context.Context, token, agent string) (parley.Client, func(), error) {
+	return c.connectIn(ctx, passing, token, agent)
+}
+
+// connectIn is connect for calls of a lane.
+func (c *callers) connectIn(ctx context.Context, l lane, token, agent string) (parley.Client, func(), error) {
 	if token == "" {
 		return nil, nil, parley.Refuse(parley.ErrUnauthenticated, "the request has no token", "Authorization: Bearer <token>")
 	}
 	from, _ := rpc.CallerOf(ctx)
 	id := clientID{personID(sha256.Sum256([]byte(agent + "\x00" + token))), from.From}
-	held, mine, err := c.use(id)
+	held, mine, err := c.use(id, l)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -145,14 +166,14 @@ func (c *callers) connect(ctx context.Context, token, agent string) (parley.Clie
 	select {
 	case <-held.ready:
 	case <-ctx.Done():
-		c.release(id, held)
+		c.release(id, l, held)
 		return nil, nil, ctx.Err()
 	}
 	if held.err != nil {
-		c.release(id, held)
+		c.release(id, l, held)
 		return nil, nil, held.err
 	}
-	return held.client, sync.OnceFunc(func() { c.release(id, held) }), nil
+	return held.client, sync.OnceFunc(func() { c.release(id, l, held) }), nil
 }
 
 func (c *callers) dial(token, agent string, from netip.Addr) (parley.Client, error) {

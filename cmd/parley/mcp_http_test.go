@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal/memory"
 	"github.com/parleyhub/parley/sdk"
 )
@@ -36,9 +37,9 @@ func newMCPTestHubWith(t *testing.T, change func(*serverOptions)) *mcpTestHub {
 	t.Helper()
 	var door *mcpDoor
 	o := serverOptions{addr: "127.0.0.1:0", log: zerolog.Nop(), rootToken: "plt_root_of_this_test"}
-	o.doors = []newProtocolDoor{func(log *slog.Logger) protocolDoor {
+	o.doors = []newProtocolDoor{func(_ *hub.Hub, log *slog.Logger) (protocolDoor, error) {
 		door = newMCPDoor(log, &mcpDoorOptions{})
-		return door
+		return door, nil
 	}}
 	if change(&o); o.journal == nil {
 		o.journal = memory.New()

@@ -61,16 +61,11 @@ fail. Any number of processes may run the same agent.`,
 		return nil
 	}
 	c.Flags().SetInterspersed(false) // flags behind CMD are the program's
-	c.Flags().StringSliceVar(&f.agents, "agent", nil, "the agent whose turns are taken; may be repeated")
-	c.Flags().StringSliceVar(&f.conversations, "conversation", nil, "only in this conversation; may be repeated (default: in all)")
-	c.Flags().IntVar(&f.capacity, "capacity", parley.DefaultCapacity, "how many programs run at once")
-	c.Flags().StringVar(&f.executor, "executor", "", "id that tells this process from others that run the agent (default: a random one)")
+	f.addTurns(c)
 	c.Flags().DurationVar(&f.turnTimeout, "turn-timeout", 0, "how long a program may take (default: as long as the conversation lets a claim last)")
-	c.Flags().DurationVar(&f.drain, "drain", 10*time.Second, "how long turns under way may go on after a signal")
 	c.Flags().StringArrayVar(&f.env, "env", nil, "NAME=VALUE for the program, or NAME to pass on a variable; may be repeated")
 	c.Flags().StringVar(&f.dir, "dir", "", "where the program runs (default: here)")
 	c.Flags().BoolVar(&f.noToken, "no-token", false, "give the program neither PARLEY_URL nor PARLEY_TOKEN")
-	c.Flags().BoolVar(&f.pull, "pull", false, "look for turns instead of being asked")
 	f.runner.add(c)
 	return a.does(c, func(ctx context.Context, args []string) error {
 		if err := f.runner.agree(c.Flags().Changed); err != nil {
@@ -81,6 +76,16 @@ fail. Any number of processes may run the same agent.`,
 		}
 		return a.runProgram(ctx, f, args)
 	})
+}
+
+// addTurns adds the flags of every command that takes the turns of agents.
+func (f *programFlags) addTurns(c *cobra.Command) {
+	c.Flags().StringSliceVar(&f.agents, "agent", nil, "the agent whose turns are taken; may be repeated")
+	c.Flags().StringSliceVar(&f.conversations, "conversation", nil, "only in this conversation; may be repeated (default: in all)")
+	c.Flags().IntVar(&f.capacity, "capacity", parley.DefaultCapacity, "how many turns are worked on at once")
+	c.Flags().StringVar(&f.executor, "executor", "", "id that tells this process from others that run the agent (default: a random one)")
+	c.Flags().DurationVar(&f.drain, "drain", 10*time.Second, "how long turns under way may go on after a signal")
+	c.Flags().BoolVar(&f.pull, "pull", false, "look for turns instead of being asked")
 }
 
 func (a *app) runProgram(ctx context.Context, f programFlags, argv []string) error {

@@ -70,7 +70,7 @@ func (a *app) serve(ctx context.Context, f *hubFlags) error {
 	warnOpenDirectory(log, kept)
 	o := serverOptions{
 		journal: j, addr: settings.Listening(), metricsAddr: settings.MetricsListening(),
-		log: log, door: doorOptions(settings, f.dev), verifier: verifier, tls: parts.tlsConfig(), doors: protocolDoors(settings),
+		log: log, door: doorOptions(settings, f.dev), verifier: verifier, tls: parts.tlsConfig(), doors: protocolDoors(settings, f.dev, kept),
 	}
 	o.door.Audit = parts.auditLogger(f.dev)
 	if f.dev {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/parleyhub/parley/cmd/parley/internal/config"
+	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/rpc"
 )
 
@@ -23,18 +24,21 @@ type protocolDoor interface {
 	close() error
 }
 
-// newProtocolDoor makes one.
-type newProtocolDoor func(log *slog.Logger) protocolDoor
+// newProtocolDoor makes one for a hub that is open and that nobody calls yet.
+type newProtocolDoor func(h *hub.Hub, log *slog.Logger) (protocolDoor, error)
 
-// protocolDoors are those that are set.
-func protocolDoors(c *config.Loaded) []newProtocolDoor {
+// protocolDoors are those that are set. The directory of the log is empty where that is memory.
+func protocolDoors(c *config.Loaded, dev bool, dir string) []newProtocolDoor {
 	var doors []newProtocolDoor
 	if c.MCP {
-		doors = append(doors, func(log *slog.Logger) protocolDoor {
+		doors = append(doors, func(_ *hub.Hub, log *slog.Logger) (protocolDoor, error) {
 			return newMCPDoor(log, &mcpDoorOptions{
 				Issuer: c.OIDC.Issuer, PublicURL: c.PublicURL, ReadOnly: c.MCPReadOnly, Toolsets: c.MCPToolsets, MaxWait: c.MCPWait(),
-			})
+			}), nil
 		})
+	}
+	if c.A2A {
+		doors = append(doors, func(h *hub.Hub, log *slog.Logger) (protocolDoor, error) { return openA2ADoor(h, c, dev, dir, log) })
 	}
 	return doors
 }
@@ -46,11 +50,14 @@ type annex struct {
 }
 
 // newAnnex makes doors, and has the hub's door serve them.
-func newAnnex(doors []newProtocolDoor, door *rpc.Options, log *slog.Logger) *annex {
+func newAnnex(doors []newProtocolDoor, h *hub.Hub, door *rpc.Options, log *slog.Logger) (*annex, error) {
 	a := &annex{}
 	door.Guests, door.Pages = map[string]*rpc.Guest{}, map[string]http.Handler{}
 	for _, make := range doors {
-		d := make(log)
+		d, err := make(h, log)
+		if err != nil {
+			return nil, errors.Join(err, a.stop(), a.close())
+		}
 		stop := sync.OnceValue(d.stop)
 		guests, pages := d.guests()
 		for _, g := range guests {
@@ -60,7 +67,7 @@ func newAnnex(doors []newProtocolDoor, door *rpc.Options, log *slog.Logger) *ann
 		maps.Copy(door.Pages, pages)
 		a.doors, a.stops = append(a.doors, d), append(a.stops, stop)
 	}
-	return a
+	return a, nil
 }
 
 func (a *annex) open(door http.Handler, log *slog.Logger) {

@@ -73,7 +73,12 @@ func startServer(o serverOptions) (*server, error) {
 	}
 	o.door.Logger = logger
 	s := &server{journal: o.journal, hub: h, log: o.log, drain: drainTimeout, ended: make(chan error, len(listeners))}
-	s.annex = newAnnex(o.doors, &o.door, logger)
+	if s.annex, err = newAnnex(o.doors, h, &o.door, logger); err != nil {
+		for _, l := range listeners {
+			_ = l.Close() // nothing has come to it
+		}
+		return nil, errors.Join(err, h.Close())
+	}
 	s.door = rpc.NewServer(h, &o.door)
 	s.annex.open(s.door, logger)
 	s.open(listeners[0], o.tls, logger)

@@ -47,6 +47,9 @@ func (l *Loaded) Check(dev bool) error {
 	if c.MaxPendingOfOne > c.MaxPending && c.Given("maxPendingOfOne") {
 		c.fault("maxPendingOfOne", "it is more than %s and never reached", c.called("maxPending"))
 	}
+	if c.A2A && !c.dev && len(c.A2AAgents) == 0 && c.A2ACards == "" {
+		c.fault("a2a", "nothing is shown: name agents with a2aAgents or a2aCards")
+	}
 	if len(c.faults) == 0 {
 		return nil
 	}
@@ -110,6 +113,7 @@ func (c *check) pairs() {
 		{"tls.cert", "tls.key"}, {"tls.key", "tls.cert"}, {"tls.clientCA", "tls.cert"},
 		{"oidc.issuer", "oidc.audience"}, {"oidc.audience", "oidc.issuer"}, {"oidc.claim", "oidc.issuer"}, {"oidc.allowAdmin", "oidc.issuer"},
 		{"mcpReadOnly", "mcp"}, {"mcpToolsets", "mcp"}, {"mcpMaxWait", "mcp"},
+		{"a2aAgents", "a2a"}, {"a2aCards", "a2a"}, {"a2aAllowPrivate", "a2a"},
 	} {
 		if c.Given(p.name) && !c.Given(p.needs) {
 			c.fault(p.name, "it needs %s", p.needs)

@@ -28,6 +28,11 @@ type Config struct {
 	MCPToolsets    []string
 	MCPMaxWait     string
 
+	A2A             bool
+	A2AAgents       []string
+	A2ACards        string
+	A2AAllowPrivate []string
+
 	TLS    TLS
 	OIDC   OIDC
 	Limits Limits

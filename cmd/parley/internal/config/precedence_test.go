@@ -36,7 +36,7 @@ func values(s config.Setting) [3]string {
 		return [3]string{"127.0.0.1:11", "127.0.0.1:12", "127.0.0.1:13"}
 	case "oidc.issuer", "allowOrigins", "publicUrl":
 		return [3]string{"https://a", "https://b", "https://c"}
-	case "trustedProxies":
+	case "trustedProxies", "a2aAllowPrivate":
 		return [3]string{"10.0.0.1", "10.0.0.2", "10.0.0.3"}
 	case "mcpToolsets":
 		return [3]string{"agents", "conversations", "agents"}

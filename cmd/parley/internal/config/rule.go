@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/parleyhub/parley/internal/egress"
 )
 
 // rule says which values a setting may have, or each item of a list. The zero rule is that of a boolean.
@@ -50,6 +52,15 @@ var (
 		expected: "a URL such as https://hub.example.com",
 		pattern:  regexp.MustCompile(`^https://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*$`),
 		precise:  checkPublicURL,
+	}
+	agentName = rule{
+		expected: "the name of an agent, such as triage",
+		pattern:  regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`),
+	}
+	reachable = rule{
+		expected: "a network such as 10.0.0.0/8, an address, or all",
+		pattern:  regexp.MustCompile(`^(all|[0-9A-Fa-f:.]+(/[0-9]{1,3})?)$`),
+		precise:  func(text string) error { _, err := egress.ParseAllowed([]string{text}); return err },
 	}
 	toolset = rule{expected: "conversations or agents", choices: []string{"conversations", "agents"}}
 	wait    = rule{

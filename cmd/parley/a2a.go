@@ -1,0 +1,119 @@
+package main
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/executors/a2a"
+	"github.com/parleyhub/parley/internal/egress"
+)
+
+// envA2AToken has the credentials for a remote agent.
+const envA2AToken = "PARLEY_A2A_TOKEN"
+
+func (a *app) a2aCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "a2a",
+		Short: "speak the Agent2Agent protocol with agents elsewhere",
+		Long: `a2a speaks the Agent2Agent protocol (A2A) 1.0 and 0.3, by JSON-RPC and by REST. 'serve' shows agents of a hub; 'probe' says what an agent elsewhere offers and whether it answers; 'invite' gives it
+a seat in conversations of the hub. docs/a2a.md says all of it.`,
+	}, a.a2aServeCommand(), a.a2aProbeCommand(), a.a2aInviteCommand())
+}
+
+// peerFlags say how a remote agent is reached.
+type peerFlags struct {
+	tokenFile, header     string
+	origins, allowPrivate []string
+}
+
+const peerHelp = `A token for the remote agent is read from $` + envA2AToken + ` or --token-file, and goes to the origin of the card (scheme, host and port) and to those of --token-origin only.
+
+Addresses that are not of the public network are refused where a card or a name leads to them, unless --allow-private allows them or URL has that very address. If URL is on
+this machine, all addresses of this machine are allowed.`
+
+func (f *peerFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.tokenFile, "token-file", "", "FILE with the token for the remote agent (default: $"+envA2AToken+")")
+	c.Flags().StringVar(&f.header, "token-header", "", "header that the token goes in (default: Authorization, as a bearer token)")
+	c.Flags().StringSliceVar(&f.origins, "token-origin", nil, "another origin, such as https://api.example.com, that gets the token; may be repeated")
+	c.Flags().StringSliceVar(&f.allowPrivate, "allow-private", nil, "a range of addresses, such as 10.0.0.0/8, that may be reached though it is private, or all; may be repeated")
+}
+
+// options gives what a client of the remote agent at card needs.
+func (f *peerFlags) options(card string) (*a2a.Options, error) {
+	u, err := url.Parse(card)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, usagef("%s is no address of an agent or its card: expected one such as https://agent.example.com", clean(card))
+	}
+	if u.User != nil {
+		return nil, withHint(usagef("the address has a user or password in it"), "a token goes into "+envA2AToken)
+	}
+	allowed, err := egress.ParseAllowed(append(f.allowPrivate, ownAddresses(u.Hostname())...))
+	if err != nil {
+		return nil, usagef("--allow-private: %w", err)
+	}
+	guard := &egress.Options{AllowPrivate: allowed, Timeout: -1, MaxBody: -1} // executors/a2a bounds both
+	if err := egress.Check(card, guard); err != nil {
+		return nil, explainPeer(&usageError{err})
+	}
+	o := &a2a.Options{CardURL: card, HTTP: egress.NewClient(guard), Header: f.header, Origins: f.origins}
+	if o.Token, err = f.token(); err != nil {
+		return nil, err
+	}
+	if f.header != "" && (http.CanonicalHeaderKey(f.header) == "" || strings.ContainsAny(f.header, " :\r\n\t")) {
+		return nil, usagef("--token-header %s: expected the name of a header", clean(f.header))
+	}
+	return o, nil
+}
+
+// ownAddresses are those of this machine, if host is one of them: who names it means it.
+func ownAddresses(host string) []string {
+	if isLoopback(host) {
+		return []string{"127.0.0.0/8", "::1"}
+	}
+	if net.ParseIP(host) != nil {
+		return []string{host}
+	}
+	return nil
+}
+
+// token reads the credentials. They are never in the command line, which others on the machine can read.
+func (f *peerFlags) token() (string, error) {
+	if f.tokenFile == "" {
+		return strings.TrimSpace(os.Getenv(envA2AToken)), nil
+	}
+	text, err := os.ReadFile(f.tokenFile)
+	if err != nil {
+		return "", usagef("--token-file: %w", err)
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" {
+		return "", usagef("--token-file %s: the file is empty", clean(f.tokenFile))
+	}
+	return token, nil
+}
+
+// explainPeer makes the error of a remote agent one of the program, with what to do next.
+func explainPeer(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, egress.ErrRefused):
+		return withHint(err, "--allow-private allows ranges of addresses that are not public")
+	case errors.Is(err, a2a.ErrCredentials):
+		return withHint(parley.Refuse(parley.ErrUnauthenticated, err.Error(), ""), "set "+envA2AToken+" to a token of the remote agent; --token-origin names who else may have it")
+	case errors.Is(err, a2a.ErrUnreachable), errors.Is(err, a2a.ErrMaxWait):
+		return withHint(parley.Refuse(parley.ErrUnavailable, err.Error(), ""), "is an agent running there?")
+	}
+	var status *a2a.StatusError
+	if errors.As(err, &status) && status.Code == http.StatusNotFound {
+		return withHint(parley.Refuse(parley.ErrNotFound, err.Error(), ""), "a card lies at "+a2a.CardPaths[0]+" below the address of an agent")
+	}
+	return err
+}

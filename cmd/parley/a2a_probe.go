@@ -1,0 +1,282 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	proto "github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/spf13/cobra"
+
+	"github.com/parleyhub/parley/executors/a2a"
+	"github.com/parleyhub/parley/internal/egress"
+)
+
+type a2aProbeFlags struct {
+	peer    peerFlags
+	message string
+	noSend  bool
+	wait    time.Duration
+}
+
+func (a *app) a2aProbeCommand() *cobra.Command {
+	var f a2aProbeFlags
+	c := &cobra.Command{
+		Use:   "probe URL",
+		Short: "say what an agent elsewhere offers, and whether it answers",
+		Long: `probe fetches the card at URL, or at the well-known paths below it, as a client of 1.0 and as one of 0.3 gets it, says what is in it, and sends a message by each interface
+that is spoken here (JSON-RPC and HTTP+JSON of 1.0 and 0.3). A task that is left open by that is canceled.
+
+` + peerHelp + `
+
+The exit code is 0 when every interface has answered, 1 when one has not or none is spoken here, 3 when there is no card, 4 when credentials are wrong or missing, and 6 when
+nobody is there. Needs no hub.`,
+		Args: cobra.ExactArgs(1),
+	}
+	f.peer.add(c)
+	c.Flags().StringVar(&f.message, "message", "hello", "what is said")
+	c.Flags().BoolVar(&f.noSend, "no-send", false, "send nothing")
+	c.Flags().DurationVar(&f.wait, "wait", 30*time.Second, "how long an answer may take")
+	return a.does(c, func(ctx context.Context, args []string) error { return a.a2aProbe(ctx, &f, args[0]) })
+}
+
+// probed is all that was found out about a remote agent.
+type probed struct {
+	URL         string            `json:"url"`
+	Cards       []probedCard      `json:"cards"`
+	Name        string            `json:"name,omitempty"`
+	Description string            `json:"description,omitempty"`
+	Version     string            `json:"version,omitempty"`
+	Streaming   bool              `json:"streaming"`
+	Push        bool              `json:"pushNotifications"`
+	Extended    bool              `json:"extendedAgentCard"`
+	Extensions  []string          `json:"extensions,omitempty"`
+	Auth        []string          `json:"auth,omitempty"`
+	InputModes  []string          `json:"inputModes,omitempty"`
+	OutputModes []string          `json:"outputModes,omitempty"`
+	Skills      []probedSkill     `json:"skills"`
+	Interfaces  []probedInterface `json:"interfaces"`
+}
+
+// probedCard is what was found when the card was asked for as a version does.
+type probedCard struct {
+	Asked string `json:"asked"`
+	URL   string `json:"url,omitempty"`
+	Shape string `json:"shape,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+type probedSkill struct {
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	Description string   `json:"description,omitempty"`
+	Tags        []string `json:"tags,omitempty"`
+}
+
+// probedInterface is an interface of the card, and the answer that came by it.
+type probedInterface struct {
+	URL     string `json:"url"`
+	Binding string `json:"binding"`
+	Version string `json:"version"`
+	// Result is ok, failed, or skipped: it is not spoken here, or nothing was to be sent.
+	Result string `json:"result"`
+	State  string `json:"state,omitempty"`
+	Answer string `json:"answer,omitempty"`
+	TaskID string `json:"taskId,omitempty"`
+	Events int    `json:"events,omitempty"`
+	TookMs int64  `json:"tookMs,omitempty"`
+	Error  string `json:"error,omitempty"`
+}
+
+// maxProbed bounds what is shown of one text of a stranger.
+const maxProbed = 500
+
+func (a *app) a2aProbe(ctx context.Context, f *a2aProbeFlags, address string) error {
+	o, err := f.peer.options(address)
+	if err != nil {
+		return err
+	}
+	if f.message == "" || f.wait <= 0 {
+		return usagef("--message and --wait: expected a text, and more than 0")
+	}
+	o.MaxWait = f.wait
+	agent, err := a2a.New(o)
+	if err != nil {
+		return &usageError{err}
+	}
+	p := &probed{URL: address, Skills: []probedSkill{}}
+	cards, err := p.fetch(ctx, o)
+	if err != nil {
+		return explainPeer(err)
+	}
+	p.describe(cards[0])
+	failed := p.try(ctx, f, agent, o, cards)
+	if err := a.tellProbed(p); err != nil {
+		return err
+	}
+	if failed == nil && !slices.ContainsFunc(p.Interfaces, func(i probedInterface) bool { return i.Result == "ok" || f.noSend }) {
+		failed = a2a.ErrNoInterface
+	}
+	return explainPeer(failed)
+}
+
+// fetch asks for the card as clients of both versions do. It fails when neither gets one.
+func (p *probed) fetch(ctx context.Context, o *a2a.Options) ([]*proto.AgentCard, error) {
+	var cards []*proto.AgentCard
+	var failed error
+	for _, version := range []string{"1.0", ""} {
+		c := probedCard{Asked: cmp.Or(version, "0.3")}
+		found, err := a2a.FetchCard(ctx, o, version)
+		if err != nil {
+			failed = cmp.Or(failed, err)
+			c.Error = egressText(err)
+		} else {
+			cards = append(cards, found.Card)
+			c.URL, c.Shape = found.URL, found.Shape
+		}
+		p.Cards = append(p.Cards, c)
+	}
+	if len(cards) == 0 {
+		return nil, failed
+	}
+	return cards, nil
+}
+
+// egressText is an error in few words.
+func egressText(err error) string {
+	if errors.Is(err, egress.ErrRefused) {
+		return egress.Reason(err).Error()
+	}
+	return err.Error()
+}
+
+func (p *probed) describe(c *proto.AgentCard) {
+	p.Name, p.Description, p.Version = short(c.Name), short(c.Description), short(c.Version)
+	p.Streaming, p.Push, p.Extended = c.Capabilities.Streaming, c.Capabilities.PushNotifications, c.Capabilities.ExtendedAgentCard
+	for _, e := range c.Capabilities.Extensions {
+		p.Extensions = append(p.Extensions, short(e.URI))
+	}
+	for name, scheme := range c.SecuritySchemes {
+		kind := strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%T", scheme), "a2a."), "SecurityScheme")
+		p.Auth = append(p.Auth, short(string(name))+" ("+kind+")")
+	}
+	slices.Sort(p.Auth)
+	p.InputModes, p.OutputModes = c.DefaultInputModes, c.DefaultOutputModes
+	for _, s := range c.Skills {
+		p.Skills = append(p.Skills, probedSkill{short(s.ID), short(s.Name), short(s.Description), s.Tags})
+	}
+}
+
+// try sends the message by each interface, and gives the first error.
+func (p *probed) try(ctx context.Context, f *a2aProbeFlags, agent *a2a.Agent, o *a2a.Options, cards []*proto.AgentCard) error {
+	var failed error
+	seen := map[string]bool{}
+	for _, card := range cards {
+		spoken := a2a.Spoken(card)
+		for _, i := range card.SupportedInterfaces {
+			key := fmt.Sprint(i.URL, i.ProtocolBinding, i.ProtocolVersion)
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+			row := probedInterface{URL: short(i.URL), Binding: short(string(i.ProtocolBinding)), Version: short(string(i.ProtocolVersion)), Result: "skipped"}
+			at := slices.IndexFunc(spoken, func(s *proto.AgentInterface) bool {
+				return s.URL == i.URL && s.ProtocolBinding == i.ProtocolBinding && strings.HasPrefix(string(i.ProtocolVersion), string(s.ProtocolVersion))
+			})
+			if at >= 0 && !f.noSend {
+				err := row.try(ctx, f, agent, o, card, spoken[at])
+				failed = cmp.Or(failed, err)
+			}
+			p.Interfaces = append(p.Interfaces, row)
+		}
+	}
+	return failed
+}
+
+func (r *probedInterface) try(ctx context.Context, f *a2aProbeFlags, agent *a2a.Agent, o *a2a.Options, card *proto.AgentCard, i *proto.AgentInterface) error {
+	began := time.Now()
+	peer, err := a2a.Dial(ctx, o, card, i)
+	var reply *a2a.Reply
+	if err == nil {
+		reply, err = agent.Ask(ctx, peer, f.message)
+	}
+	r.TookMs = time.Since(began).Milliseconds()
+	if err != nil {
+		r.Result, r.Error = "failed", egressText(err)
+		return fmt.Errorf("%s %s: %w", i.ProtocolBinding, i.ProtocolVersion, err)
+	}
+	r.Result, r.State, r.Answer, r.TaskID, r.Events = "ok", short(string(reply.State)), short(reply.Text), short(string(reply.TaskID)), reply.Events
+	return nil
+}
+
+// short bounds a text of a stranger.
+func short(text string) string {
+	if len(text) <= maxProbed {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxProbed], "") + "..."
+}
+
+func (a *app) tellProbed(p *probed) error {
+	if a.format == formatJSON {
+		return a.out.json(p)
+	}
+	row := func(name, value string) {
+		if value != "" {
+			a.out.linef("%-12s %s", name, clean(value))
+		}
+	}
+	for _, c := range p.Cards {
+		row("card", fmt.Sprintf("as %s: %s", c.Asked, cmp.Or(c.Error, c.URL+", in the shape of "+c.Shape)))
+	}
+	row("name", strings.TrimSpace(p.Name+" "+p.Version))
+	row("description", p.Description)
+	row("offers", p.offers())
+	row("auth", cmp.Or(strings.Join(p.Auth, ", "), "none is named"))
+	row("takes", strings.Join(p.InputModes, ", "))
+	row("gives", strings.Join(p.OutputModes, ", "))
+	for _, s := range p.Skills {
+		row("skill", strings.TrimSpace(fmt.Sprintf("%s: %s. %s", s.ID, s.Name, s.Description)))
+	}
+	for _, i := range p.Interfaces {
+		style := map[string]style{"ok": styleGood, "failed": styleError, "skipped": styleDim}[i.Result]
+		a.out.linef("%s %-10s %-5s %s%s", a.out.paint(style, fmt.Sprintf("%-12s", i.Result)), clean(i.Binding), clean(i.Version), clean(i.URL), clean(i.outcome()))
+	}
+	return nil
+}
+
+// offers names the capabilities.
+func (p *probed) offers() string {
+	var all []string
+	for _, c := range []struct {
+		has  bool
+		what string
+	}{{p.Streaming, "streaming"}, {p.Push, "push notifications"}, {p.Extended, "an extended card"}} {
+		if c.has {
+			all = append(all, c.what)
+		}
+	}
+	for _, e := range p.Extensions {
+		all = append(all, "the extension "+e)
+	}
+	return cmp.Or(strings.Join(all, ", "), "neither streaming nor push notifications")
+}
+
+// outcome says how the round trip went.
+func (i *probedInterface) outcome() string {
+	switch i.Result {
+	case "failed":
+		return ": " + i.Error
+	case "ok":
+		state := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(i.State, "TASK_STATE_"), "_", "-"))
+		if i.TaskID == "" {
+			state = "a message"
+		}
+		return fmt.Sprintf(": %s in %d ms, %d events: %q", state, i.TookMs, i.Events, i.Answer)
+	}
+	return ""
+}

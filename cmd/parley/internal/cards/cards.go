@@ -1,0 +1,182 @@
+// Package cards reads what a hub shows over A2A: a file that says which agents and scenarios have a card, and what stands on it.
+//
+// The file is YAML or JSON. One table says what there is; from it come what [Parse] takes and the JSON Schema. A file is taken whole or refused with every fault that
+// was found, each with its place.
+package cards
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/cmd/parley/internal/scenario"
+	"github.com/parleyhub/parley/internal/shape"
+	"github.com/parleyhub/parley/internal/yamlfile"
+)
+
+// File is all cards of a hub; the first is also the one of the whole address.
+type File struct {
+	Cards []Card `json:"cards"`
+}
+
+// Card is one of them.
+type Card struct {
+	Name        string   `json:"name"`
+	Title       string   `json:"title"`
+	Description string   `json:"description"`
+	Version     string   `json:"version"`
+	Skills      []Skill  `json:"skills"`
+	InputModes  []string `json:"inputModes"`
+	OutputModes []string `json:"outputModes"`
+	Room        bool     `json:"room"`
+
+	// Agent, or Scenario with Seat. Scenario is a path, and begins at the directory of the file unless it is absolute.
+	Agent    string `json:"agent"`
+	Scenario string `json:"scenario"`
+	Seat     string `json:"seat"`
+
+	// Begins is the scenario; nil with Agent.
+	Begins *scenario.Scenario `json:"-"`
+}
+
+// Skill is a thing that an agent says it can do.
+type Skill struct {
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Tags        []string `json:"tags"`
+	Examples    []string `json:"examples"`
+}
+
+// maxCards is as many as the agents that one executor may run.
+const maxCards = parley.MaxExecutorAgents
+
+var root = &shape.Shape{Kind: shape.Object, Members: []shape.Member{
+	shape.Must("cards", shape.ListOf("what is shown over A2A; the first is also found at the root of the address", 1, maxCards, card)),
+}}
+
+var card = &shape.Shape{Kind: shape.Object, Doc: "an agent or a scenario with a card of its own", Members: []shape.Member{
+	shape.Must("name", shape.ID("its place in URLs: /a2a/NAME")),
+	shape.May("agent", shape.ID("the name of the agent of the hub that answers")),
+	shape.May("scenario", shape.Line("file of the scenario with which each context begins, from the directory of this file on", 4096)),
+	shape.May("seat", shape.ID("the participant of the scenario whose place the caller takes")),
+	shape.May("room", shape.Switch("keep tasks open when the floor is back at the caller: they need input then, rather than being completed")),
+	shape.May("title", shape.Line("name on the card; absent, name", parley.MaxTitleBytes)),
+	shape.May("description", shape.Prose("what it does", parley.MaxAgentDescriptionBytes)),
+	shape.May("version", shape.Line("version of the agent; absent, that of the program", 64)),
+	shape.May("inputModes", shape.ListOf("media types that it takes", 1, 32, shape.Line("a media type", parley.MaxMediaTypeBytes))),
+	shape.May("outputModes", shape.ListOf("media types that it gives", 1, 32, shape.Line("a media type", parley.MaxMediaTypeBytes))),
+	shape.May("skills", shape.ListOf("what it can do; absent, one of its name and description", 1, 64, skill)),
+}}
+
+var skill = &shape.Shape{Kind: shape.Object, Doc: "a thing that it can do", Members: []shape.Member{
+	shape.Must("id", shape.ID("its name for programs")),
+	shape.May("name", shape.Line("its name for people; absent, id", parley.MaxTitleBytes)),
+	shape.May("description", shape.Prose("what it is", parley.MaxAgentDescriptionBytes)),
+	shape.May("tags", shape.ListOf("free labels", 0, parley.MaxTags, shape.Line("a label", parley.MaxTagBytes))),
+	shape.May("examples", shape.ListOf("what one might say", 0, 32, shape.Prose("a message", parley.MaxAgentDescriptionBytes))),
+}}
+
+const expected = `expected cards, such as "cards: [{name: triage, agent: triage-v2}]"`
+
+// Load reads a file, and the scenarios that it names. The error is yamlfile.Findings, or that of a file that cannot be read.
+func Load(path string) (*File, error) {
+	text, err := yamlfile.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, text)
+}
+
+// Parse reads the text of a file; name is what faults call it, and where paths begin.
+func Parse(name string, text []byte) (*File, error) {
+	r := &shape.Reader{File: name, Expected: expected}
+	n, faults := yamlfile.Parse(text)
+	f := &File{}
+	if taken := r.Read(root, n, faults); taken != nil {
+		if err := json.Unmarshal(taken, f); err != nil {
+			panic(fmt.Sprintf("the table of cards does not fit its types: %v", err)) // a test holds them together
+		}
+		f.agree(r, filepath.Dir(name))
+	}
+	if len(r.Findings) > 0 {
+		r.Findings.Sort()
+		return nil, r.Findings
+	}
+	return f, nil
+}
+
+// agree tells of what does not go together, and reads the scenarios.
+func (f *File) agree(r *shape.Reader, dir string) {
+	at := map[string]int{}
+	for i := range f.Cards {
+		c, path := &f.Cards[i], fmt.Sprintf("cards[%d]", i)
+		if first, twice := at[c.Name]; twice && c.Name != "" {
+			r.At(path+".name", fmt.Sprintf("it is the name of cards[%d] already", first))
+		} else {
+			at[c.Name] = i
+		}
+		if what, below := c.kind(); what != "" && !r.Faulty(path) {
+			r.At(path+below, what)
+			continue
+		}
+		if c.Scenario != "" {
+			c.begin(r, path, dir)
+		}
+	}
+}
+
+// kind tells what is wrong with what the card stands for, and where.
+func (c *Card) kind() (what, below string) {
+	switch {
+	case c.Agent == "" && c.Scenario == "":
+		return "expected agent, or scenario and seat", ""
+	case c.Agent != "" && c.Scenario != "":
+		return "expected agent or scenario, not both", ".scenario"
+	case c.Agent != "" && c.Seat != "":
+		return "seat goes with scenario only", ".seat"
+	case c.Scenario != "" && c.Seat == "":
+		return "expected seat: the participant of the scenario whose place the caller takes", ""
+	}
+	return "", ""
+}
+
+// begin reads the scenario.
+func (c *Card) begin(r *shape.Reader, path, dir string) {
+	name := c.Scenario
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(dir, name)
+	}
+	s, err := scenario.Load(name)
+	var wrong yamlfile.Findings
+	switch {
+	case errors.As(err, &wrong):
+		r.Findings = append(r.Findings, wrong...) // each with its own file
+		return
+	case err != nil:
+		r.At(path+".scenario", err.Error())
+		return
+	}
+	i := slices.IndexFunc(s.Participants, func(p parley.Participant) bool { return p.ID == c.Seat })
+	switch {
+	case i < 0:
+		r.At(path+".seat", fmt.Sprintf("the scenario has no participant %s", c.Seat))
+	case s.Participants[i].Kind.Claims():
+		r.At(path+".seat", fmt.Sprintf("expected a participant of kind peer or human, but %s is of kind %s", c.Seat, s.Participants[i].Kind))
+	case s.Opening != nil:
+		r.At(path+".scenario", "expected a scenario without an opening: the caller's message is the first")
+	default:
+		c.Begins = s
+	}
+}
+
+// Schema gives the JSON Schema (draft 7) of the file, as it stands in docs/cards.schema.json.
+func Schema() []byte {
+	o := root.Schema()
+	o["title"] = "Parley A2A cards"
+	o["description"] = "A file of parley serve --a2a-cards: what is shown to clients of the Agent2Agent protocol."
+	return yamlfile.EncodeSchema(o)
+}
