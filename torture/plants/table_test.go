@@ -56,6 +56,11 @@ var rows = []row{
 	{bug: plant.OpenTraces, pkg: "hub", run: "^TestWhoSeesWhat$", says: `TRACE-B is shown: true`},
 	{bug: plant.RevokedServed, pkg: "hub", run: "^TestRevocation$", says: `error <nil>, want unauthenticated`},
 
+	{bug: plant.LateUpdates, pkg: "torture/a2a", run: "^TestStreams$/^in_the_hub$", says: `the task at \S+ is .*, and was|P19: `},
+	{bug: plant.HeadSnapshot, pkg: "torture/a2a", run: "^TestStreams$/^in_the_hub$", says: `the task at \S+ is given as that at`},
+	{bug: plant.EarlyPush, pkg: "torture/a2a", run: "^TestPush$/^in_the_hub$", says: `P19: .* (was not told before|were told)`},
+	{bug: plant.OpenTasks, pkg: "torture/a2a", run: "^TestStrangers$", says: `P20: `, short: true},
+
 	// What attacks a running hub finds them too.
 	{bug: plant.NoSync, pkg: "torture/disk", run: "^TestNothingBeforeSync$", says: `was acknowledged at \d+ after \d+ syncs`, linux: true},
 	{bug: plant.EarlyAck, pkg: "torture/disk", run: "^TestNothingBeforeSync$", says: `was answered before its sync|was acknowledged at \d+ after \d+ syncs`, linux: true},
