@@ -54,7 +54,7 @@ func (c *claude) connected(name string, want bool) {
 
 // TestMCPClaudeCode: Claude Code takes what 'parley mcp install' prints and what it writes, and connects, over stdio and over HTTP with a token in a header.
 func TestMCPClaudeCode(t *testing.T) {
-	s := newStrangers(t)
+	s := newStrangers(t, "mcp")
 	h := program.Start(t, t.TempDir(), "--mcp")
 	token := aliceToken(t, h)
 	install := func(c *claude, token string, flags ...string) (file, entry string) {

@@ -83,7 +83,7 @@ func toolArgs(t *testing.T, tool string, arguments map[string]any) []string {
 
 // TestMCPInspector: the inspector finds nothing about the tools that a client could not take, and takes part in a conversation, over stdio and HTTP, in both eras.
 func TestMCPInspector(t *testing.T) {
-	s := newStrangers(t)
+	s := newStrangers(t, "mcp")
 	h := program.Start(t, t.TempDir(), "--mcp")
 	token := aliceToken(t, h)
 	for door, target := range map[string][]string{

