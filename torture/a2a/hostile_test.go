@@ -98,7 +98,7 @@ func TestHugeBody(t *testing.T) {
 func TestManyStreams(t *testing.T) {
 	const asked, atMost, slow = 300, 256, 50
 	w := newWorld(t, false, false)
-	begin := &ask{op: opSend, message: "m", text: "tell", returnAtOnce: true, token: hubproc.Token, agent: "ann"}
+	begin := &ask{op: opSend, message: "m", text: "wait", returnAtOnce: true, token: hubproc.Token, agent: "ann"}
 	v, err := dialects[0].read(mustDo(t, dialects[0], w.base(), begin))
 	if err != nil {
 		t.Fatal(err)

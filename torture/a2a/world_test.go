@@ -159,7 +159,7 @@ func dial(t *testing.T, url, as string) *sdk.Client {
 	return c
 }
 
-// teller is an agent that says as many words as it is told, and the final one. Told none, it goes on until it is hushed.
+// teller is an agent that says as many words as it is told, and the final one. Told no number, it goes on until it is hushed; told to wait, it says nothing until then.
 type teller struct {
 	words  atomic.Int64 // that were acknowledged
 	hushed chan struct{}
@@ -186,15 +186,23 @@ func (l *teller) tell(ctx context.Context, turn *parley.Turn) (parley.TurnOutcom
 	if err != nil {
 		return "", err
 	}
-	most := 0
+	most, waits := 0, false
 	for i := range all {
 		var m parley.Message
 		if err := json.Unmarshal(all[i].Payload, &m); err != nil {
 			return "", err
 		}
 		if all[i].From != turn.AgentID {
-			_, n, _ := strings.Cut(m.Text, " ")
+			verb, n, _ := strings.Cut(m.Text, " ")
+			waits = verb == "wait"
 			most, _ = strconv.Atoi(n)
+		}
+	}
+	if waits {
+		select {
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		case <-l.hushed:
 		}
 	}
 	tick := time.NewTicker(tellPause)
