@@ -182,7 +182,7 @@ func (c *conversation) submitLocked(o *op, before int64) {
 		for _, id := range ids {
 			before, had := c.keys.Find(id)
 			o.keys = append(o.keys, keyChange{id, before, had})
-			c.keys.Put(id, entry)
+			c.keys.Propose(id, entry)
 		}
 	}
 	on := c.onLocked(o.events)
@@ -243,6 +243,7 @@ func (c *conversation) committed(o *op, head journal.Head, err error) {
 	if err == nil {
 		c.durable, c.hash = o.decision.State, head.Hash
 		c.committedSeq.Store(c.durable.Seq)
+		c.keys.Settle(c.durable.Seq)
 		for _, f := range o.frames {
 			c.pushLocked(f)
 		}
@@ -298,9 +299,11 @@ func (c *conversation) lostLocked(o *op, err error) (answered bool) {
 		if plant.KeyStays.Planted() {
 			break
 		}
-		if k.had && k.entry.Seq <= c.durable.Seq {
-			c.keys.Put(k.id, k.entry)
-		} else {
+		switch now, ok := c.keys.Find(k.id); {
+		case !ok || now.Seq <= c.durable.Seq: // an op before o, which is lost too, had the key as well and has put this back
+		case k.had && k.entry.Seq <= c.durable.Seq:
+			c.keys.Propose(k.id, k.entry)
+		default:
 			c.keys.Delete(k.id)
 		}
 	}

@@ -22,7 +22,7 @@ type conversation struct {
 	place  int // in hub.unused, or inUse; guarded by hub.mu, as are the next three
 	pins   int // who uses it; it is dropped only at 0
 	usedAt time.Time
-	size   size // as of usedAt
+	size   size // as of when it was given back last
 
 	load    sync.Once
 	loadErr error

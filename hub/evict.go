@@ -88,7 +88,7 @@ func (h *Hub) unpin(c *conversation) {
 	}
 }
 
-// putBack is unpin of a conversation that was used at a time. It reports whether more is kept now than there should be.
+// putBack is unpin of a conversation that was used at a time; the zero time is none. It reports whether more is kept now than there should be.
 func (h *Hub) putBack(c *conversation, usedAt time.Time) (crowded bool) {
 	c.mu.Lock()
 	keep := c.loadErr == nil && !c.broken && c.head.Exists()
@@ -96,6 +96,9 @@ func (h *Hub) putBack(c *conversation, usedAt time.Time) (crowded bool) {
 	c.mu.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if usedAt.After(c.usedAt) {
+		c.usedAt = usedAt
+	}
 	if c.pins--; c.pins > 0 {
 		return false
 	}
@@ -103,7 +106,7 @@ func (h *Hub) putBack(c *conversation, usedAt time.Time) (crowded bool) {
 		delete(h.loaded, c.id)
 		return false
 	}
-	c.usedAt, c.size = usedAt, size
+	c.size = size
 	h.unused.add(c)
 	return h.overLocked(1)
 }
@@ -154,7 +157,7 @@ func (h *Hub) dropIdle() {
 	h.mu.Unlock()
 	for _, c := range idle {
 		if c.save(false) != nil {
-			h.putBack(c, c.usedAt) // until the journal has room for its state
+			h.putBack(c, time.Time{}) // until the journal has room for its state
 			continue
 		}
 		h.drop(c)
@@ -180,12 +183,11 @@ func (h *Hub) makeRoom() {
 		if thin {
 			c = h.unused.next()
 		}
-		usedAt := c.usedAt
 		h.takeLocked(c)
 		h.mu.Unlock()
 		if thin {
 			c.dropFrames()
-			h.putBack(c, usedAt)
+			h.putBack(c, time.Time{})
 			continue
 		}
 		if save {

@@ -28,11 +28,11 @@ type saved struct {
 
 // settled says where settled keys are kept.
 type settled struct {
-	place byte
-	keys  []byte // nil while only size and sum are known
-	size  int
-	sum   uint32
-	seq   int64 // as of which they were kept
+	place  byte
+	size   int
+	sum    uint32
+	seq    int64 // as of which they were kept
+	merges int   // that had been made of them
 }
 
 // name is under which the settled keys of a conversation are kept. No conversation has one like it.
@@ -41,14 +41,19 @@ func (s *settled) name(conversation string) string {
 }
 
 // with gives where settled keys are to be kept, and whether they are not there yet.
-func (s settled) with(keys []byte, seq int64) (_ settled, moved bool) {
+func (s settled) with(keys []byte, merges int, seq int64) (_ settled, moved bool) {
 	switch {
 	case len(keys) == 0:
 		return settled{}, false
-	case len(keys) == len(s.keys) && &keys[0] == &s.keys[0]:
+	case s.place > 0 && merges == s.merges:
 		return s, false
 	}
-	return settled{place: 1 + s.place%2, keys: keys, size: len(keys), sum: crc32.Checksum(keys, castagnoli), seq: seq}, true
+	return settled{1 + s.place%2, len(keys), crc32.Checksum(keys, castagnoli), seq, merges}, true
+}
+
+// room is how many bytes settled keys may have to be kept in the place of those before.
+func (s *settled) room(before *settled) int {
+	return max(int(s.seq-before.seq)*savedPerEvent, (s.size-before.size)*savedPerKeyByte)
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -121,10 +126,14 @@ func (c *conversation) loadSavedLocked() {
 		return
 	}
 	s, err := decodeSaved(raw)
-	if err != nil || s.state.Seq != seq || s.state.ID != c.id || !s.settled.load(c.hub.journal, c.id) {
+	if err != nil || s.state.Seq != seq || s.state.ID != c.id {
 		return
 	}
-	keys, err := fold.DecodeKeys(s.settled.keys, s.recent, seq)
+	settled, ok := s.settled.load(c.hub.journal, c.id)
+	if !ok {
+		return
+	}
+	keys, err := fold.DecodeKeys(settled, s.recent, seq)
 	if err != nil {
 		return
 	}
@@ -132,13 +141,13 @@ func (c *conversation) loadSavedLocked() {
 }
 
 // load finds the keys of a conversation, and reports whether they are those that were kept.
-func (s *settled) load(j journal.Journal, conversation string) bool {
+func (s *settled) load(j journal.Journal, conversation string) (keys []byte, ok bool) {
 	if s.place == 0 {
-		return true
+		return nil, true
 	}
 	seq, keys, err := j.LoadState(s.name(conversation))
-	s.seq, s.keys = seq, keys
-	return err == nil && len(keys) == s.size && crc32.Checksum(keys, castagnoli) == s.sum
+	s.seq = seq
+	return keys, err == nil && len(keys) == s.size && crc32.Checksum(keys, castagnoli) == s.sum
 }
 
 const (
@@ -146,6 +155,8 @@ const (
 	leastSaved = 16
 	// savedPerEvent bounds the bytes that are kept for each event where a conversation is dropped often: no more than about the event takes in the log itself.
 	savedPerEvent = 1 << 10
+	// savedPerKeyByte is how often settled keys are kept for each byte that they have grown by, where their events alone do not allow it: an event can have two keys.
+	savedPerKeyByte = 32
 )
 
 // save keeps the state if it is due; where the hub stops, whatever its size. It fails with journal.ErrOverloaded if the journal has no room for it now; other errors
@@ -158,16 +169,20 @@ func (c *conversation) save(stops bool) error {
 		return nil
 	}
 	s := saved{state: c.durable, recent: c.keys.AppendRecent(nil)}
-	before, keys := c.settled, c.keys.Settled()
+	before := c.settled
+	keys, merges := c.keys.Settled(), c.keys.Merges()
 	c.mu.Unlock()
 
-	next, moved := before.with(keys, s.state.Seq)
+	next, moved := before.with(keys, merges, s.state.Seq)
 	s.settled = next
 	raw := s.encode()
-	if !stops && (int64(len(raw)) > events*savedPerEvent || moved && int64(next.size) > (s.state.Seq-before.seq)*savedPerEvent) {
+	if !stops && (int64(len(raw)) > events*savedPerEvent || moved && next.size > next.room(&before)) {
 		return nil
 	}
-	err := c.keep(&s, raw, moved)
+	if !moved {
+		keys = nil
+	}
+	err := c.keep(&s, raw, keys)
 	switch {
 	case err == nil:
 		c.mu.Lock()
@@ -184,10 +199,10 @@ func (c *conversation) save(stops bool) error {
 	return nil
 }
 
-// keep gives a state to the journal, behind its settled keys if these have moved.
-func (c *conversation) keep(s *saved, raw []byte, moved bool) error {
-	if moved {
-		if err := c.hub.journal.SaveState(s.settled.name(c.id), s.settled.seq, s.settled.keys); err != nil {
+// keep gives a state to the journal, behind its settled keys if these have moved: else keys is nil.
+func (c *conversation) keep(s *saved, raw, keys []byte) error {
+	if keys != nil {
+		if err := c.hub.journal.SaveState(s.settled.name(c.id), s.settled.seq, keys); err != nil {
 			return err
 		}
 	}

@@ -12,9 +12,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -36,7 +38,7 @@ func keptState(n int) (*saved, fold.Keys) {
 	for i := range n {
 		keys.Put(numberedKey(i), fold.KeyEntry{Seq: int64(i + 2), Turn: int64(i + 1), Digest: fold.KeyDigest{byte(i)}})
 	}
-	s.settled, _ = s.settled.with(keys.Settled(), s.state.Seq)
+	s.settled, _ = s.settled.with(keys.Settled(), keys.Merges(), s.state.Seq)
 	s.recent = keys.AppendRecent(nil)
 	return s, keys
 }
@@ -54,7 +56,7 @@ func TestSavedRoundTrip(t *testing.T) {
 			if got.settled.place != want.settled.place || got.settled.size != want.settled.size || got.settled.sum != want.settled.sum {
 				t.Errorf("settled keys of %d: %+v, want %+v", n, got.settled, want.settled)
 			}
-			again, err := fold.DecodeKeys(want.settled.keys, got.recent, want.state.Seq)
+			again, err := fold.DecodeKeys(keys.Settled(), got.recent, want.state.Seq)
 			if err != nil {
 				t.Error(err)
 			}
@@ -165,6 +167,57 @@ func TestKeptStands(t *testing.T) {
 	}
 }
 
+// TestKeptWithoutLost: what is kept after an append that was lost has no key of it, and is taken again.
+func TestKeptWithoutLost(t *testing.T) {
+	j := memory.New()
+	s, _ := keptState(0)
+	s.state.Seq = 56
+	c := &conversation{hub: &Hub{journal: j, log: slog.New(slog.DiscardHandler)}, id: "x", durable: s.state, reloading: true}
+	for n := range 54 {
+		c.keys.Put(numberedKey(n), fold.KeyEntry{Seq: int64(n + 2)})
+	}
+	o, later := &op{}, &op{}
+	for n := 54; n < 70; n++ {
+		o.keys = append(o.keys, keyChange{id: numberedKey(n)})
+		c.keys.Propose(numberedKey(n), fold.KeyEntry{Seq: int64(n + 3)})
+	}
+	c.keys.Settle(c.durable.Seq)
+	c.pending = []*op{later} // so that nothing is read anew
+	c.lostLocked(o, journal.ErrStorageFull)
+	c.pending, c.reloading = nil, false
+	for n := 53; n < 55; n++ { // 56 keys are merged
+		c.keys.Put(numberedKey(n+20), fold.KeyEntry{Seq: 56})
+	}
+	if err := c.save(true); err != nil || c.keys.Merges() != 1 {
+		t.Fatal(err, c.keys.Merges())
+	}
+	next := &conversation{hub: c.hub, id: "x"}
+	if next.loadSavedLocked(); next.savedSeq != 56 {
+		t.Errorf("loaded as of %d, want 56", next.savedSeq)
+	}
+}
+
+// TestMergedKeysAreFree: a conversation that has merged its keys does not hold those that it was loaded with.
+func TestMergedKeysAreFree(t *testing.T) {
+	h := &Hub{journal: memory.New(), log: slog.New(slog.DiscardHandler)}
+	s, keys := keptState(10_000)
+	c := &conversation{hub: h, id: "x", durable: s.state, keys: keys}
+	if err := c.save(true); err != nil {
+		t.Fatal(err)
+	}
+	c = &conversation{hub: h, id: "x"}
+	c.loadSavedLocked()
+	loaded := weak.Make(&c.keys.Settled()[0])
+	for n := 10_000; c.keys.Merges() == 0; n++ {
+		c.keys.Put(numberedKey(n), fold.KeyEntry{Seq: int64(n + 2)})
+	}
+	runtime.GC()
+	if loaded.Value() != nil {
+		t.Error("the keys before are held")
+	}
+	runtime.KeepAlive(c)
+}
+
 // countedStates counts the bytes of states that a journal is given, by name.
 type countedStates struct {
 	journal.Journal
@@ -177,18 +230,19 @@ func (c countedStates) SaveState(id string, seq int64, state []byte) error {
 }
 
 // TestKeptBytes: a conversation that is dropped after every message has all its keys each time, is read anew for few events, and costs no more bytes than savedPerEvent
-// for each kind of what is kept.
+// for each kind of what is kept and key.
 func TestKeptBytes(t *testing.T) {
 	for _, c := range []struct {
 		metadata int // bytes
+		keys     int // of each event
 		behind   int64
-	}{{10, leastSaved}, {64 << 10, 80}} {
-		t.Run(fmt.Sprint(c.metadata), func(t *testing.T) {
+	}{{10, 1, leastSaved}, {64 << 10, 1, 80}, {10, 2, leastSaved}} {
+		t.Run(fmt.Sprint(c.metadata, " ", c.keys), func(t *testing.T) {
 			const events = 3000
 			j := countedStates{memory.New(), make(map[string]int)}
-			dropOften(t, j, events, c.metadata, c.behind)
+			dropOften(t, j, events, c.metadata, c.keys, c.behind)
 			for name, n := range j.bytes {
-				if per := n / events; n == 0 || per > savedPerEvent {
+				if per := n / events; n == 0 || per > c.keys*savedPerEvent {
 					t.Errorf("%d bytes for each event under %q", per, name)
 				}
 			}
@@ -199,7 +253,7 @@ func TestKeptBytes(t *testing.T) {
 	}
 }
 
-func dropOften(t *testing.T, j journal.Journal, events, metadata int, behind int64) {
+func dropOften(t *testing.T, j journal.Journal, events, metadata, keys int, behind int64) {
 	h := &Hub{journal: j, log: slog.New(slog.DiscardHandler)}
 	s, _ := keptState(0)
 	s.state.Metadata = bytes.Repeat([]byte("x"), metadata)
@@ -207,7 +261,9 @@ func dropOften(t *testing.T, j journal.Journal, events, metadata int, behind int
 	for n := range events {
 		s.state.Seq = int64(n + 2)
 		c.durable = s.state
-		c.keys.Put(numberedKey(n), fold.KeyEntry{Seq: s.state.Seq, Turn: 1})
+		for i := range keys {
+			c.keys.Put(numberedKey(keys*n+i), fold.KeyEntry{Seq: s.state.Seq, Turn: 1})
+		}
 		if err := c.save(false); err != nil {
 			t.Fatal(err)
 		}
@@ -221,8 +277,8 @@ func dropOften(t *testing.T, j journal.Journal, events, metadata int, behind int
 		if c.loadSavedLocked(); c.savedSeq != s.state.Seq {
 			t.Fatalf("at %d: loaded as of %d", s.state.Seq, c.savedSeq)
 		}
-		for i := range n + 1 {
-			if e, ok := c.keys.Find(numberedKey(i)); !ok || e.Seq != int64(i+2) {
+		for i := range keys * (n + 1) {
+			if e, ok := c.keys.Find(numberedKey(i)); !ok || e.Seq != int64(i/keys+2) {
 				t.Fatalf("key %d after %d: %+v %t", i, n, e, ok)
 			}
 		}
@@ -232,6 +288,22 @@ func dropOften(t *testing.T, j journal.Journal, events, metadata int, behind int
 func numberedKey(n int) (id fold.KeyID) {
 	binary.BigEndian.PutUint64(id[:], uint64(n)*0x9e3779b97f4a7c15)
 	return id
+}
+
+// TestUsedWhileSwept: who uses a conversation that the sweeper has taken has used it, also when the sweeper gives it back last.
+func TestUsedWhileSwept(t *testing.T) {
+	h := &Hub{opts: Options{MaxLoaded: 1, MaxLoadedBytes: 1 << 20}}
+	s, _ := keptState(0)
+	c := &conversation{hub: h, id: "x", head: s.state, place: inUse, pins: 1}
+	old := time.Now()
+	h.putBack(c, old)
+	h.takeLocked(c)
+	c.pins++ // somebody
+	h.putBack(c, old.Add(time.Hour))
+	h.putBack(c, time.Time{})
+	if c.place == inUse || !c.usedAt.Equal(old.Add(time.Hour)) {
+		t.Fatalf("used at %v, want an hour after %v", c.usedAt, old)
+	}
 }
 
 // TestInTurnsIsNoThrash: where conversations are used in turn and one in ten has no room, most are found in memory.

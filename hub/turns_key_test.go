@@ -6,6 +6,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/journal"
 )
 
@@ -130,5 +131,46 @@ func TestKeysOfNotesOutliveWithdrawal(t *testing.T) {
 			t.Fatalf("first %+v, again %+v", first, again)
 		}
 		wantTurns(t, j, id, "claimed( 1)", "a:none", "note", "claim_ended(failed)")
+	})
+}
+
+// TestKeyTwiceUnderWay: two messages of one key are under way, each behind the withdrawal of the one before it, and none of that is written. The key stands for what it
+// stood for in the log.
+func TestKeyTwiceUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJournal(t)
+		o := counted("x")
+		last, next := "", o.NewID
+		o.NewID = func(kind string) string { last = next(kind); return last }
+		h := startOn(t, j, o)
+		t.Cleanup(j.Release)
+		id, a := asked(t, h, nil), h.LocalPrincipal("a")
+		r := connect(t, h, a)
+		claim := r.pull(id, 1).ClaimID
+		half := func() *parley.SendMessageParams { return message(id, "half", parley.FinalityNone, "k") }
+		written := say(t, h, r.p, half())
+		j.Hold()
+		j.FailNext(journal.ErrStorageFull)
+		answers := make(chan error, 2)
+		withdraw := func(claim string) {
+			q := &parley.ReleaseClaimParams{ConversationID: id, ClaimID: claim, Outcome: parley.ReleaseFailed}
+			h.ReleaseClaim(a, q, func(_ parley.EmptyResult, err error) { answers <- err })
+			synctest.Wait()
+		}
+		withdraw(claim)
+		second := post(h, a, half())
+		synctest.Wait()
+		withdraw(fold.ClaimID(1, last))
+		third := post(h, a, half())
+		synctest.Wait()
+		j.Release()
+		refused(t, <-answers, parley.ErrStorageFull)
+		refused(t, <-answers, parley.ErrClaimLost)
+		for _, retry := range []<-chan sent{second, third, post(h, r.p, half())} {
+			if got := <-retry; got.err != nil || !got.Duplicate || got.Seq != written.Seq {
+				t.Errorf("%+v, want the duplicate of %d", got, written.Seq)
+			}
+		}
+		wantTurns(t, j, id, "claimed( 1)", "a:none")
 	})
 }

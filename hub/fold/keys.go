@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"iter"
 	"maps"
+	"math"
 
 	"github.com/parleyhub/parley"
 )
@@ -33,6 +34,7 @@ type KeyEntry struct {
 type Keys struct {
 	settled settledKeys
 	recent  map[KeyID]KeyEntry // over settled; without Seq where a key was taken back
+	merges  int
 }
 
 // The recent keys are merged when they are so many, or so large a part of the others. The first is what a map of 64 slots takes.
@@ -49,28 +51,47 @@ func (k *Keys) Find(id KeyID) (KeyEntry, bool) {
 	return k.settled.find(&id)
 }
 
-// Put enters a key, in the place of what it stood for.
+// Put enters a key of an event that is in the log, in the place of what it stood for.
 func (k *Keys) Put(id KeyID, entry KeyEntry) {
-	k.note(id, entry)
+	k.Propose(id, entry)
+	k.Settle(entry.Seq)
+}
+
+// Propose enters a key of an event that may yet be lost. It is not among the settled ones before Settle is told of its event.
+func (k *Keys) Propose(id KeyID, entry KeyEntry) {
+	if k.recent == nil {
+		k.recent = make(map[KeyID]KeyEntry)
+	}
+	k.recent[id] = entry
 }
 
 // Delete takes a key back.
 func (k *Keys) Delete(id KeyID) {
 	if _, ok := k.settled.find(&id); ok {
-		k.note(id, KeyEntry{})
+		k.Propose(id, KeyEntry{})
 		return
 	}
 	delete(k.recent, id)
 }
 
-func (k *Keys) note(id KeyID, entry KeyEntry) {
-	if k.recent == nil {
-		k.recent = make(map[KeyID]KeyEntry)
+// Settle merges the recent keys of events up to seq, all of which are in the log, if they are many enough.
+func (k *Keys) Settle(seq int64) {
+	enough := max(leastRecent, k.settled.len()/recentPart)
+	if len(k.recent) < enough {
+		return
 	}
-	k.recent[id] = entry
-	if len(k.recent) >= max(leastRecent, k.settled.len()/recentPart) {
-		k.settled = k.settled.merged(make([]byte, 0, k.room()), k.recent)
+	ids := idsUpTo(k.recent, seq)
+	if len(ids) < enough {
+		return
+	}
+	k.settled = k.settled.merged(make([]byte, 0, k.room()), ids, k.recent)
+	k.merges++
+	if len(ids) == len(k.recent) {
 		clear(k.recent)
+		return
+	}
+	for _, id := range ids {
+		delete(k.recent, id)
 	}
 }
 
@@ -86,12 +107,12 @@ func (k *Keys) Size() int {
 }
 
 // Clone gives Keys of their own.
-func (k *Keys) Clone() Keys { return Keys{k.settled, maps.Clone(k.recent)} }
+func (k *Keys) Clone() Keys { return Keys{k.settled, maps.Clone(k.recent), k.merges} }
 
 // All gives every key, in no order.
 func (k *Keys) All() iter.Seq2[KeyID, KeyEntry] {
 	return func(yield func(KeyID, KeyEntry) bool) {
-		all := k.settled.merged(nil, k.recent)
+		all := k.settled.merged(nil, idsUpTo(k.recent, math.MaxInt64), k.recent)
 		for i := range all.len() {
 			if !yield(all.id(i), all.entry(i)) {
 				return

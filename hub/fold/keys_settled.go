@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
+	"math"
 	"math/bits"
 	"slices"
 )
@@ -90,9 +90,10 @@ func (s settledKeys) around(id *KeyID) (from, to int) {
 	return from, to
 }
 
-// merged adds the keys to out, with changes in the place of those of the same id, and without those that have no Seq. It changes neither.
-func (s settledKeys) merged(out []byte, changes map[KeyID]KeyEntry) settledKeys {
-	for _, id := range sortedIDs(changes) {
+// merged adds the keys to out, with the changes of ids in the place of those of the same id, and without those that have no Seq. It changes neither, and sorts ids.
+func (s settledKeys) merged(out []byte, ids []KeyID, changes map[KeyID]KeyEntry) settledKeys {
+	sortIDs(ids)
+	for _, id := range ids {
 		at := s.search(&id) * settledKeyBytes
 		out = append(out, s[:at]...)
 		if s = s[at:]; len(s) > 0 && s.id(0) == id {
@@ -105,10 +106,19 @@ func (s settledKeys) merged(out []byte, changes map[KeyID]KeyEntry) settledKeys 
 	return append(out, s...)
 }
 
-func sortedIDs(keys map[KeyID]KeyEntry) []KeyID {
-	ids := slices.AppendSeq(make([]KeyID, 0, len(keys)), maps.Keys(keys))
-	slices.SortFunc(ids, func(a, b KeyID) int { return bytes.Compare(a[:], b[:]) })
+// idsUpTo gives the ids of the keys of events up to seq, in no order.
+func idsUpTo(keys map[KeyID]KeyEntry, seq int64) []KeyID {
+	ids := make([]KeyID, 0, len(keys))
+	for id, e := range keys {
+		if e.Seq <= seq {
+			ids = append(ids, id)
+		}
+	}
 	return ids
+}
+
+func sortIDs(ids []KeyID) {
+	slices.SortFunc(ids, func(a, b KeyID) int { return bytes.Compare(a[:], b[:]) })
 }
 
 // ErrKeys is why bytes are not those of Keys.
@@ -130,12 +140,17 @@ func (s settledKeys) check(least, seq int64) error {
 	return nil
 }
 
-// Settled gives the bytes of most keys. Nobody may change them; they are the same slice until others are merged into it.
+// Settled gives the bytes of most keys. Nobody may change them; they are the same while Merges is.
 func (k *Keys) Settled() []byte { return k.settled }
+
+// Merges counts how often others were merged into the settled keys, since these were empty or decoded.
+func (k *Keys) Merges() int { return k.merges }
 
 // AppendRecent adds the bytes of what Settled does not have.
 func (k *Keys) AppendRecent(b []byte) []byte {
-	for _, id := range sortedIDs(k.recent) {
+	ids := idsUpTo(k.recent, math.MaxInt64)
+	sortIDs(ids)
+	for _, id := range ids {
 		e := k.recent[id]
 		b = appendKey(b, &id, &e)
 	}

@@ -57,6 +57,23 @@ func TestKeysAreAMap(t *testing.T) {
 					put((from + 7*i) % 2000)
 				}
 			},
+			"lose": func(rt *rapid.T) { // some are proposed, and one is settled before the others are taken back
+				n := rapid.IntRange(1, 200).Draw(rt, "n")
+				var lost []fold.KeyID
+				for i := range n {
+					if id := numberedID(2001+i, close); i > 0 {
+						keys.Propose(id, fold.KeyEntry{Seq: seq + 2})
+						lost = append(lost, id)
+					}
+				}
+				put(rapid.IntRange(0, 2000).Draw(rt, "key"))
+				if _, err := fold.DecodeKeys(keys.Settled(), nil, seq); err != nil {
+					rt.Fatal(err)
+				}
+				for _, id := range lost {
+					keys.Delete(id)
+				}
+			},
 			"one": func(rt *rapid.T) { put(rapid.IntRange(0, 2000).Draw(rt, "n")) },
 			"take back": func(rt *rapid.T) {
 				for range rapid.IntRange(1, 80).Draw(rt, "many") {

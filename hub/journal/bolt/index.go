@@ -15,7 +15,8 @@ import (
 
 const (
 	cachedHeads = 65_536
-	// maxStateBytes bounds the saved states that wait for index.db and are not being written; there is no room for more.
+	// maxStateBytes bounds the saved states that wait for index.db and are not being written; there is no room for more. One that is larger than half of it takes half of
+	// it: so two are taken whatever their size, and what belongs to a large one can follow it.
 	maxStateBytes = 32 << 20
 	// lagFactor times CheckpointRecords is how many records index.db may be behind before commits wait for it.
 	lagFactor = 2
@@ -333,12 +334,12 @@ func (x *index) saveState(conversation string, seq int64, data []byte) error {
 	if x.closed {
 		return journal.ErrClosed
 	}
-	if waiting := x.now.stateBytes - len(x.now.states[conversation].data); waiting > 0 && waiting+len(data) > maxStateBytes {
+	if x.now.stateBytes-stateRoom(x.now.states[conversation].data)+stateRoom(data) > maxStateBytes {
 		x.wantFlush()
 		return journal.ErrOverloaded
 	}
 	x.now.save(conversation, savedState{seq, slices.Clone(data)})
-	if x.now.stateBytes > maxStateBytes/2 {
+	if x.now.stateBytes >= maxStateBytes/2 {
 		x.wantFlush()
 	}
 	return nil

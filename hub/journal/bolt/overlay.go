@@ -12,7 +12,7 @@ type overlay struct {
 	labels        map[string][]journal.Listed // in order of position; under "" all conversations
 	states        map[string]savedState
 	records       int
-	stateBytes    int
+	stateBytes    int // the room that states take
 }
 
 // recent is what an overlay knows of one conversation.
@@ -62,9 +62,12 @@ func (o *overlay) add(r *journal.Record, listed func(label string) bool) {
 }
 
 func (o *overlay) save(conversation string, s savedState) {
-	o.stateBytes += len(s.data) - len(o.states[conversation].data)
+	o.stateBytes += stateRoom(s.data) - stateRoom(o.states[conversation].data)
 	o.states[conversation] = s
 }
+
+// stateRoom is how much of maxStateBytes a state takes.
+func stateRoom(data []byte) int { return min(len(data), maxStateBytes/2) }
 
 // headCache keeps heads, of two generations: when the young one is full it becomes the old one, whose heads are forgotten unless they
 // were asked for since.

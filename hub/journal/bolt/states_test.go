@@ -51,3 +51,44 @@ func TestStatesWaitForRoom(t *testing.T) {
 	}
 	closeJournal(t, j)
 }
+
+// TestLargeState: what belongs to a state that is larger than all the room is taken behind it, and so is all of it again; and two that are so large are the most.
+func TestLargeState(t *testing.T) {
+	dir := t.TempDir()
+	j := open(t, dir, nil)
+	hold, err := j.IndexDB().Begin(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.SaveState("first", 1, []byte("begins the flush that waits")); err != nil {
+		t.Fatal(err)
+	}
+	large := bytes.Repeat([]byte("large state"), 4<<20)
+	for seq := range int64(3) {
+		for name, state := range map[string][]byte{"c 1": large, "c": []byte("small")} {
+			if err := j.SaveState(name, seq+1, state); err != nil {
+				t.Fatal(name, err)
+			}
+		}
+	}
+	refused := 0
+	for i := range 5 { // one flush may have taken what waited
+		if errors.Is(j.SaveState(fmt.Sprint("d", i), 1, large), journal.ErrOverloaded) {
+			refused++
+		}
+	}
+	if err := hold.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if refused == 0 {
+		t.Error("five large states were taken while none could be written")
+	}
+	closeJournal(t, j)
+	j = open(t, dir, nil)
+	for name, state := range map[string][]byte{"c 1": large, "c": []byte("small")} {
+		if seq, got, err := j.LoadState(name); err != nil || seq != 3 || !bytes.Equal(got, state) {
+			t.Errorf("%s: at %d, %d bytes, %v", name, seq, len(got), err)
+		}
+	}
+	closeJournal(t, j)
+}
