@@ -53,9 +53,10 @@ type personID [sha256.Size]byte
 type clientID struct {
 	person personID
 	from   netip.Addr
+	stays  lane // calls that stay have a connection of their own
 }
 
-// lane tells calls that stay from those that do not, so that the first leave room for the others.
+// lane tells calls that stay from those that do not, so that the first leave the others room, and a way that they do not fill.
 type lane bool
 
 const (
@@ -69,7 +70,7 @@ type laneID struct {
 	lane   lane
 }
 
-func (l lane) of(id clientID) laneID { return laneID{id.person, l} }
+func (id clientID) lane() laneID { return laneID{id.person, id.stays} }
 
 // heldClient is a client of the hub that calls share.
 type heldClient struct {
@@ -150,8 +151,8 @@ func (c *callers) connectIn(ctx context.Context, l lane, token, agent string) (p
 		return nil, nil, parley.Refuse(parley.ErrUnauthenticated, "the request has no token", "Authorization: Bearer <token>")
 	}
 	from, _ := rpc.CallerOf(ctx)
-	id := clientID{personID(sha256.Sum256([]byte(agent + "\x00" + token))), from.From}
-	held, mine, err := c.use(id, l)
+	id := clientID{personID(sha256.Sum256([]byte(agent + "\x00" + token))), from.From, l}
+	held, mine, err := c.use(id)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -166,14 +167,14 @@ func (c *callers) connectIn(ctx context.Context, l lane, token, agent string) (p
 	select {
 	case <-held.ready:
 	case <-ctx.Done():
-		c.release(id, l, held)
+		c.release(id, held)
 		return nil, nil, ctx.Err()
 	}
 	if held.err != nil {
-		c.release(id, l, held)
+		c.release(id, held)
 		return nil, nil, held.err
 	}
-	return held.client, sync.OnceFunc(func() { c.release(id, l, held) }), nil
+	return held.client, sync.OnceFunc(func() { c.release(id, held) }), nil
 }
 
 func (c *callers) dial(token, agent string, from netip.Addr) (parley.Client, error) {

@@ -7,13 +7,13 @@ import (
 )
 
 // use gives the client of an id; mine says that the caller is to make it.
-func (c *callers) use(id clientID, l lane) (held *heldClient, mine bool, err error) {
+func (c *callers) use(id clientID) (held *heldClient, mine bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.closed:
 		return nil, false, parley.Refuse(parley.ErrUnavailable, "the hub is about to stop", "")
-	case c.calls[l.of(id)] >= maxHeldCalls:
+	case c.calls[id.lane()] >= maxHeldCalls:
 		return nil, false, &parley.Error{Err: parley.ErrRateLimited, Message: "too many calls of this token are under way here", RetryAfterMs: 1000}
 	}
 	if held = c.clients[id]; held == nil {
@@ -24,7 +24,7 @@ func (c *callers) use(id clientID, l lane) (held *heldClient, mine bool, err err
 		c.clients[id] = held
 	}
 	held.users++
-	c.calls[l.of(id)]++
+	c.calls[id.lane()]++
 	if held.idle != nil {
 		held.idle.Stop()
 		held.idle = nil
@@ -46,11 +46,11 @@ func (c *callers) makeRoomLocked() bool {
 }
 
 // release gives a client back. One that nobody uses ends after a while.
-func (c *callers) release(id clientID, l lane, held *heldClient) {
+func (c *callers) release(id clientID, held *heldClient) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.calls[l.of(id)]--; c.calls[l.of(id)] == 0 {
-		delete(c.calls, l.of(id))
+	if c.calls[id.lane()]--; c.calls[id.lane()] == 0 {
+		delete(c.calls, id.lane())
 	}
 	if held.users--; held.users == 0 && c.clients[id] == held {
 		held.idle = time.AfterFunc(heldClientIdle, func() { c.expire(id, held) })
