@@ -70,7 +70,7 @@ func encode(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
 }
 
-// depth is how deep valid JSON nests.
+// depth is how deep JSON nests; of what is none it is some number.
 func depth(raw []byte) (most int) {
 	level, quoted := 0, false
 	for i := 0; i < len(raw); i++ {

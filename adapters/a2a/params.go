@@ -77,33 +77,12 @@ func checkJSON(raw []byte) error {
 	switch {
 	case !utf8.Valid(raw):
 		return a2a.NewError(a2a.ErrParseError, "the body is not UTF-8")
-	case deeper(raw, parley.MaxDepth):
+	case depth(raw) > parley.MaxDepth:
 		return a2a.NewError(a2a.ErrParseError, fmt.Sprintf("the body is nested deeper than %d", parley.MaxDepth))
 	case !json.Valid(raw):
 		return a2a.NewError(a2a.ErrParseError, "the body is not JSON")
 	}
 	return nil
-}
-
-// deeper reports whether JSON nests deeper than most.
-func deeper(raw []byte, most int) bool {
-	depth, quoted := 0, false
-	for i := 0; i < len(raw); i++ {
-		switch c := raw[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			if depth++; depth > most {
-				return true
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return false
 }
 
 // eachMember goes through the members of a JSON object that is valid.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -143,6 +144,12 @@ func (c *callers) close() error {
 // at the door of this process, the hub sees its address.
 func (c *callers) connect(ctx context.Context, token, agent string) (parley.Client, func(), error) {
 	return c.connectIn(ctx, passing, token, agent)
+}
+
+// shown gives the token that a request shows, and whom it is to speak as; empty for none.
+func shown(h http.Header) (token, agent string) {
+	_, token, _ = strings.Cut(h.Get("Authorization"), " ")
+	return strings.TrimSpace(token), h.Get("Parley-Agent")
 }
 
 // connectIn is connect for calls of a lane.

@@ -8,7 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"path/filepath"
-	"strings"
+	"slices"
 	"sync"
 
 	"github.com/parleyhub/parley"
@@ -111,12 +111,7 @@ func openA2ADoor(h *hub.Hub, c *config.Loaded, dev bool, dir string, log *slog.L
 }
 
 func shows(agents []a2a.Agent, name string) bool {
-	for _, a := range agents {
-		if a.Name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(agents, func(a a2a.Agent) bool { return a.Name == name })
 }
 
 // openPush reads what is kept of push notifications in the log of a hub in this process.
@@ -168,8 +163,8 @@ func (d *a2aDoor) guests() (map[string]*rpc.Guest, map[string]http.Handler) {
 
 // connect gives the client of who has made a request.
 func (d *a2aDoor) connect(r *http.Request) (parley.Client, func(), error) {
-	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	return d.connectIn(r.Context(), lane(a2a.Streams(r)), strings.TrimSpace(token), r.Header.Get("Parley-Agent"))
+	token, agent := shown(r.Header)
+	return d.connectIn(r.Context(), lane(a2a.Streams(r)), token, agent)
 }
 
 // open lets what runs besides begin.

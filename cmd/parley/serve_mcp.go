@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
 	"time"
 
 	protocol "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -112,6 +111,6 @@ func (d *mcpDoor) connect(ctx context.Context, from *protocol.RequestExtra) (par
 			ctx = rpc.WithCaller(ctx, c)
 		}
 	}
-	_, token, _ := strings.Cut(from.Header.Get("Authorization"), " ")
-	return d.callers.connect(ctx, strings.TrimSpace(token), from.Header.Get("Parley-Agent"))
+	token, agent := shown(from.Header)
+	return d.callers.connect(ctx, token, agent)
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/parleyhub/parley"
 )
@@ -96,20 +95,6 @@ func Agent(hold func(ctx context.Context, messageID string) error) parley.Agent 
 		}
 		return parley.TurnPosted, nil
 	})
-}
-
-// For waits for a time: the kit wants a task to go on for twice what it waits for a stream.
-func For(d time.Duration) func(context.Context, string) error {
-	return func(ctx context.Context, _ string) error {
-		t := time.NewTimer(d)
-		defer t.Stop()
-		select {
-		case <-t.C:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
 }
 
 // asked gives the messageId of the message that is answered; empty if it did not come over A2A.
