@@ -192,7 +192,8 @@ func (c *callers) dial(token, agent string, from netip.Addr) (parley.Client, err
 	if url == "" {
 		url = defaultURL
 		o.HTTPClient = &http.Client{Transport: &http.Transport{
-			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return c.listener.dial(ctx, from) },
+			DisableKeepAlives: true, // a dial that a hub refuses while it drains leaves no connection: settle would wait for it
+			DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return c.listener.dial(ctx, from) },
 		}}
 	} else {
 		var err error

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -338,6 +339,25 @@ func TestMCPStopsBesideADelete(t *testing.T) {
 	}
 	start := time.Now()
 	if err := h.close(); err != nil || time.Since(start) > 5*time.Second {
+		t.Errorf("stopped after %s: %v", time.Since(start), err)
+	}
+}
+
+// TestUnusedConnectionsDoNotDelay: a connection over which nothing has come does not keep a hub that drains, though http.Server would give it five seconds.
+func TestUnusedConnectionsDoNotDelay(t *testing.T) {
+	h := newMCPTestHub(t)
+	for range 3 {
+		c, err := net.Dial("tcp", strings.TrimPrefix(h.http, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	if h.send(http.MethodGet, "", "", "") == 0 { // the hub has taken those before it too
+		t.Fatal("the hub does not answer")
+	}
+	start := time.Now()
+	if err := h.close(); err != nil || time.Since(start) > 4*time.Second {
 		t.Errorf("stopped after %s: %v", time.Since(start), err)
 	}
 }

@@ -144,6 +144,7 @@ func newHTTPServer(handler http.Handler, logger *slog.Logger) *http.Server {
 		DisableGeneralOptionsHandler: true,
 	}
 	h.Protocols.SetHTTP1(true)
+	closeUnused(h)
 	return h
 }
 
