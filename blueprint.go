@@ -17,12 +17,16 @@ func (v ParamsVia) Valid() bool {
 	return v == "" || v == ParamsFlags || v == ParamsStdin || v == ParamsEnv
 }
 
-// Blueprint is what a runner tells the hub of a deterministic agent: a command that it runs. Its keys are those of the seed (000, section 1). What the
-// command is stays with the runner.
+// Blueprint is what a runner tells the hub of an agent that it runs: a command, of which what it is stays with the runner, or an LLM agent, whose config the hub checks and keeps.
+// Its keys are those of the seeds (000, section 1; 002, section 1).
 type Blueprint struct {
 	// Name is that of the agent: an id like a participant's.
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
+	// Type is AgentTypeDeterministic or AgentTypeAgent; absent, the first.
+	Type AgentType `json:"type,omitempty"`
+	// AgentConfig is an AgentConfig, as it stands in the file, and is there with AgentTypeAgent alone. ParamsVia and Idempotent are not.
+	AgentConfig json.RawMessage `json:"agent_config,omitempty"`
 	// ParametersSchema is a JSON Schema of what a session takes, and OutputSchema one of its result_data; at most 64 KiB each.
 	ParametersSchema json.RawMessage `json:"parameters_schema"`
 	OutputSchema     json.RawMessage `json:"output_schema,omitempty"`
@@ -35,8 +39,16 @@ type Blueprint struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// RegisterBlueprintsParams say which agents the executor of this connection runs. They replace what it has said before; none: the runner leaves, and its
-// sessions fail.
+// Kind is Type with its default.
+func (b *Blueprint) Kind() AgentType {
+	if b.Type == "" {
+		return AgentTypeDeterministic
+	}
+	return b.Type
+}
+
+// RegisterBlueprintsParams say which agents the executor of this connection runs. They replace what it has said before; none: the runner leaves, and the
+// sessions of its commands fail.
 type RegisterBlueprintsParams struct {
 	Blueprints []Blueprint `json:"blueprints"`
 }

@@ -88,6 +88,21 @@ const (
 	MaxCallbackResultBytes = 128 << 10
 )
 
+// Bounds of approvals.
+const (
+	// DefaultApprovalMs is how long an approval waits for its answer unless it says otherwise: MinApprovalMs to MaxApprovalMs.
+	DefaultApprovalMs = 10 * 60_000
+	MinApprovalMs     = 100
+	MaxApprovalMs     = 7 * 24 * 3600 * 1000
+	// MaxApprovalBytes bounds the details and the answer of one.
+	MaxApprovalBytes = 64 << 10
+	// MaxPendingApprovals bounds those of one turn that are pending, and MaxTurnApprovals all of one turn.
+	MaxPendingApprovals = 32
+	MaxTurnApprovals    = 256
+	// MaxKeptApprovals is how many that are resolved listApprovals knows of one conversation.
+	MaxKeptApprovals = 100
+)
+
 // Bounds of attachments and tickets.
 const (
 	// MaxAttachmentBytes bounds one file, and MaxAttachments the files of one conversation.

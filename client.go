@@ -63,6 +63,12 @@ type Client interface {
 	GetSession(ctx context.Context, p *GetSessionParams) (*Session, error)
 	StopSession(ctx context.Context, p *StopSessionParams) (*Session, error)
 
+	// RequestApproval asks, and does not wait: GetApproval does.
+	RequestApproval(ctx context.Context, p *RequestApprovalParams) (*Approval, error)
+	GetApproval(ctx context.Context, p *GetApprovalParams) (*Approval, error)
+	ListApprovals(ctx context.Context, p *ListApprovalsParams) (*ListApprovalsResult, error)
+	ResolveApproval(ctx context.Context, p *ResolveApprovalParams) (*Approval, error)
+
 	CreateToken(ctx context.Context, p *CreateTokenParams) (*CreateTokenResult, error)
 	ListTokens(ctx context.Context, p *ListTokensParams) (*ListTokensResult, error)
 	RevokeToken(ctx context.Context, p *RevokeTokenParams) (*RevokeTokenResult, error)

@@ -27,6 +27,7 @@ var (
 	ErrClaimLost           = errors.New("claim_lost")                  // the claim is not, or no longer, the current one
 	ErrIdempotencyConflict = errors.New("idempotency_conflict")        // the key was used with another payload
 	ErrAlreadyExists       = errors.New("already_exists")              // the id is taken
+	ErrAlreadyResolved     = errors.New("already_resolved")            // the approval was answered, has timed out, or its turn has ended
 	ErrCursorAhead         = errors.New("cursor_ahead")                // sinceSeq is beyond the log
 	ErrTooLarge            = errors.New("too_large")                   // larger than a limit of the hub
 	ErrRateLimited         = errors.New("rate_limited")                // too much at once; try again later
@@ -67,6 +68,7 @@ var Errors = []ErrorRow{
 	{ErrClaimLost, 4095, http.StatusConflict, false},
 	{ErrIdempotencyConflict, 4096, http.StatusConflict, false},
 	{ErrAlreadyExists, 4097, http.StatusConflict, false},
+	{ErrAlreadyResolved, 4098, http.StatusConflict, false},
 	{ErrCursorAhead, 4100, http.StatusGone, false},
 	{ErrTooLarge, 4130, http.StatusRequestEntityTooLarge, false},
 	{ErrRateLimited, 4290, http.StatusTooManyRequests, true},

@@ -55,6 +55,10 @@ const (
 	MethodStartSession       = "startSession"
 	MethodGetSession         = "getSession"
 	MethodStopSession        = "stopSession"
+	MethodRequestApproval    = "requestApproval"
+	MethodResolveApproval    = "resolveApproval"
+	MethodGetApproval        = "getApproval"
+	MethodListApprovals      = "listApprovals"
 	MethodCreateTicket       = "createTicket"
 	MethodCreateToken        = "createToken"
 	MethodListTokens         = "listTokens"
@@ -87,8 +91,6 @@ type Method struct {
 	// Route is the method over plain HTTP: "VERB /path", where {name} in the path is the param of that name. Empty: it has none.
 	// What else it needs are query parameters for GET and DELETE, and the JSON body for POST. See protocol.md, section 13.
 	Route string
-	// Later is true for methods of the design that this version refuses by name.
-	Later bool
 }
 
 // Methods is the table, in the order of protocol.md.
@@ -124,14 +126,14 @@ var Methods = []Method{
 	{Name: MethodStartSession, Group: "agents", Scope: ScopeCreate, Route: "POST /sessions"},
 	{Name: MethodGetSession, Group: "agents", Scope: ScopeRead, Route: "GET /sessions/{sessionId}"},
 	{Name: MethodStopSession, Group: "agents", Scope: ScopeWrite, Route: "POST /sessions/{sessionId}/stop"},
+	{Name: MethodRequestApproval, Group: "approvals", Scope: ScopeWrite, Route: "POST /conversations/{conversationId}/approvals"},
+	{Name: MethodGetApproval, Group: "approvals", Scope: ScopeRead, Route: "GET /approvals/{approvalId}"},
+	{Name: MethodListApprovals, Group: "approvals", Scope: ScopeRead, Route: "GET /approvals"},
+	{Name: MethodResolveApproval, Group: "approvals", Scope: ScopeApprove, Route: "POST /approvals/{approvalId}/resolve"},
 	{Name: MethodCreateToken, Group: "admin", Scope: ScopeSelf, Route: "POST /tokens"},
 	{Name: MethodListTokens, Group: "admin", Scope: ScopeSelf, Route: "GET /tokens"},
 	{Name: MethodRevokeToken, Group: "admin", Scope: ScopeSelf, Route: "DELETE /tokens/{tokenId}"},
 	{Name: MethodStats, Group: "admin", Scope: ScopeAdmin, Route: "GET /stats"},
-
-	{Name: "requestApproval", Group: "approvals", Scope: ScopeClaim, Later: true},
-	{Name: "resolveApproval", Group: "approvals", Scope: ScopeApprove, Later: true},
-	{Name: "listApprovals", Group: "approvals", Scope: ScopeApprove, Later: true},
 }
 
 // MethodByName finds a row of the table.

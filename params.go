@@ -218,7 +218,10 @@ type GetAttachmentParams struct {
 }
 
 // ListAgentsParams asks for the agents that can be asked to do something.
-type ListAgentsParams struct{}
+type ListAgentsParams struct {
+	// IncludeConfig adds agent_config to the LLM agents that the caller has registered; an admin gets it of all.
+	IncludeConfig bool `json:"includeConfig,omitempty"`
+}
 
 // ListTokensParams pages through the live tokens that the caller may revoke, in order of creation.
 type ListTokensParams struct {

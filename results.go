@@ -165,7 +165,9 @@ type AgentInfo struct {
 	ParametersSchema json.RawMessage `json:"parameters_schema,omitempty"`
 	// OutputSchema is a JSON Schema of what it gives as result_data, where it says so.
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
-	// Runner is who registered it; empty for the hub's own process. RunnerID is the id of the runner of a deterministic agent.
+	// AgentConfig is there where it was asked for, of an LLM agent: see ListAgentsParams.
+	AgentConfig json.RawMessage `json:"agent_config,omitempty"`
+	// Runner is who registered it; empty for the hub's own process. RunnerID is the id of the runner of a blueprint's agent.
 	Runner   string            `json:"runner,omitempty"`
 	RunnerID string            `json:"runner_id,omitempty"`
 	Labels   map[string]string `json:"labels,omitempty"`

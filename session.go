@@ -63,8 +63,10 @@ type SessionRecord struct {
 	Parent string `json:"parent,omitempty"`
 	Root   string `json:"root"`
 	Depth  int    `json:"depth"`
-	// Runner is the only one that may run it; nil where any executor of the agent may.
+	// Runner is the only one that may run it; nil where any executor of the agent may, and while one is waited for.
 	Runner *RunnerRef `json:"runner,omitempty"`
+	// Hosted is true for an LLM agent of a runner.
+	Hosted bool `json:"hosted,omitempty"`
 	// Demands are labels that its executor must have.
 	Demands map[string]string `json:"demands,omitempty"`
 	// TimeoutMs bounds the run of a command; 0 for other agents.
@@ -73,6 +75,9 @@ type SessionRecord struct {
 
 // Deterministic reports whether its agent is a command.
 func (r *SessionRecord) Deterministic() bool { return r != nil && r.Type == AgentTypeDeterministic }
+
+// OfRunner reports whether it is run by a runner: Runner, or one that is waited for.
+func (r *SessionRecord) OfRunner() bool { return r != nil && (r.Deterministic() || r.Hosted) }
 
 // RunnerRef names a runner: the executor and who has registered it.
 type RunnerRef struct {

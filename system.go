@@ -17,6 +17,10 @@ const (
 	KindSessionStarted      = "session_started"
 	KindSessionEnded        = "session_ended"
 	KindSessionBound        = "session_bound"
+	KindApprovalRequested   = "approval_requested"
+	KindApprovalDetails     = "approval_details"
+	KindApprovalResolved    = "approval_resolved"
+	KindApprovalAnswer      = "approval_answer"
 	// KindRunnerRegistered and KindRunnerLeft are written to the hub's own conversation of runners only.
 	KindRunnerRegistered = "runner_registered"
 	KindRunnerLeft       = "runner_left"
@@ -81,6 +85,10 @@ type System struct {
 	Agent     string        `json:"agent,omitempty"`
 	Mode      SessionMode   `json:"mode,omitempty"`
 	Status    SessionStatus `json:"status,omitempty"`
+
+	// The four of approvals have Approval, and Turn and AgentID of who asks; approval_requested has ClaimHash too, and approval_resolved DurationMs, how long the claim then lasts
+	// from its own time on, where one stands.
+	Approval *ApprovalRecord `json:"approval,omitempty"`
 
 	// runner_registered has RunnerRecord; runner_left has RunnerRef and Reason, left or offline.
 	RunnerRecord *RunnerRecord `json:"runnerRecord,omitempty"`

@@ -19,11 +19,11 @@ type Turn struct {
 	Agent   string
 	// Number is the turn; every post names it, so that words that come too late are refused and not misplaced.
 	Number int64
-	// Attempt is 1 unless earlier claims of this turn have failed: see Earlier.
+	// Attempt is 1 unless earlier claims of this turn have failed. One that a restart of the hub has ended has not: see Earlier.
 	Attempt int
 	// SinceSeq is the seq of the last message with which this participant has ended a turn; 0 when it has not.
 	SinceSeq int64
-	// Deadline is when ctx ends at the latest.
+	// Deadline is when ctx ends at the latest, but for the time in which the turn waits for an approval: that is added, as ctx then says.
 	Deadline time.Time
 	// ClaimID is the claim; empty for a turn without one.
 	ClaimID string
@@ -85,12 +85,9 @@ func (t *Turn) updates(ctx context.Context, since int64) (*GetUpdatesResult, err
 	}
 }
 
-// Earlier gives the messages and traces that failed attempts of this turn have left: they count no more, but may save work. Traces are among
-// them where the client sees them.
+// Earlier gives the messages and traces that earlier claims of this turn have left, those that a restart of the hub has ended too: they count no more, but may save
+// work. Traces are among them where the client sees them.
 func (t *Turn) Earlier(ctx context.Context) ([]Event, error) {
-	if t.Attempt <= 1 {
-		return nil, nil
-	}
 	u, err := t.Updates(ctx)
 	if err != nil {
 		return nil, err
@@ -208,6 +205,26 @@ func (t *Turn) StartSession(ctx context.Context, p *StartSessionParams) (*Sessio
 		q.ClientRequestID = t.nextKey()
 	}
 	return t.Client.StartSession(ctx, &q)
+}
+
+// Approve asks under the claim of this turn whether it may do something, and waits for the answer: until the approval is resolved, or ctx ends. A p without ConversationID and ClaimID is for this
+// turn. Meanwhile the claim stands and its time does not run. An attempt that comes after this one meets the same approval by the same key, answered or not. Only an approval with the Status
+// ApprovalApproved allows anything, and where it has an Answer that is what to do. When ctx ends the approval stays as it is.
+func (t *Turn) Approve(ctx context.Context, p *RequestApprovalParams) (*Approval, error) {
+	q := *p
+	q.ConversationID, q.ClaimID = cmp.Or(q.ConversationID, t.ConversationID), cmp.Or(q.ClaimID, t.ClaimID)
+	a, err := t.Client.RequestApproval(ctx, &q)
+	if err != nil {
+		return nil, err
+	}
+	duplicate := a.Duplicate
+	for !a.Status.Resolved() {
+		if a, err = t.Client.GetApproval(ctx, &GetApprovalParams{ApprovalID: a.ApprovalID, TimeoutMs: MaxWaitMs}); err != nil {
+			return nil, err
+		}
+	}
+	a.Duplicate = duplicate
+	return a, nil
 }
 
 // WaitForChange waits until the log is longer than sinceSeq, at most for timeout.

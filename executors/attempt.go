@@ -23,6 +23,10 @@ type attempt struct {
 	claim *parley.ClaimTurnResult
 	turn  *parley.Turn
 	log   *slog.Logger
+
+	taken time.Time
+	// own bounds the turn besides the claim, from when that was taken; 0: nothing does. reserve is what is left of the claim when the ctx of the agent ends.
+	own, reserve time.Duration
 }
 
 // take claims a turn when there is room, and has the agent work on it. It returns when the claim has come to its end; stray is set when the agent
@@ -45,7 +49,7 @@ func (r *runner) take(ctx context.Context, o *offer) (stray <-chan struct{}, err
 	r.hold(a.claim.ClaimID, true, lose)
 	defer r.drop(a.claim.ClaimID)
 	defer a.keep(lose)()
-	working, stop := context.WithDeadlineCause(working, a.turn.Deadline, errDeadline)
+	working, stop := a.until(working)
 	defer stop()
 	how := a.call(working)
 	a.settle(working, how)
@@ -74,20 +78,23 @@ func (r *runner) ask(ctx context.Context, o *offer) (*attempt, error) {
 		taken = asked
 	}
 	log := r.log.With("conversation", o.conversation, "agent", c.AgentID, "turn", c.Turn, "attempt", c.Attempt)
-	return &attempt{runner: r, claim: c, log: log, turn: &parley.Turn{
+	a := &attempt{runner: r, claim: c, log: log, taken: taken, own: r.opts.TurnTimeout}
+	most := time.Duration(c.MaxClaimMs) * time.Millisecond
+	a.reserve = min(most/10, r.opts.Grace, time.Duration(c.DurationMs)*time.Millisecond/2) // for giving the claim back
+	a.turn = &parley.Turn{
 		ConversationID: o.conversation, AgentID: c.AgentID, Agent: cmp.Or(o.agent, c.AgentID), Number: c.Turn, Attempt: c.Attempt,
-		SinceSeq: c.SinceSeq, ClaimID: c.ClaimID, Key: keyOf(c), Client: r.client, Logger: log, Deadline: r.deadline(taken, c),
-	}}, nil
+		SinceSeq: c.SinceSeq, ClaimID: c.ClaimID, Key: keyOf(c), Client: r.client, Logger: log, Deadline: a.deadline(most),
+	}
+	return a, nil
 }
 
-// deadline leaves a little of the claim for giving it back.
-func (r *runner) deadline(taken time.Time, c *parley.ClaimTurnResult) time.Time {
-	most := time.Duration(c.MaxClaimMs) * time.Millisecond
-	most -= min(most/10, r.opts.Grace)
-	if r.opts.TurnTimeout > 0 {
-		most = min(most, r.opts.TurnTimeout)
+// deadline is when the ctx of the agent ends, unless that is put off, where the claim lasts so long at most.
+func (a *attempt) deadline(most time.Duration) time.Time {
+	most -= a.reserve
+	if a.own > 0 {
+		most = min(most, a.own)
 	}
-	return taken.Add(most)
+	return a.taken.Add(most)
 }
 
 // outlive gives a ctx that ends d after ctx has.

@@ -34,7 +34,7 @@ type Options struct {
 	// Accept chooses among conversations; nil, all. A turn that is not accepted is left to other executors.
 	Accept func(conversationID string) bool
 
-	// TurnTimeout bounds the work on one turn; 0, only the conversation's maxClaimMs does, which bounds it always.
+	// TurnTimeout bounds the work on one turn, waits for approvals included; 0, only the conversation's maxClaimMs does, which bounds it always, those not included.
 	TurnTimeout time.Duration
 	// Grace is how long an agent that has returned from a turn of which it has said a part may still say its final message, and how long it may go on when
 	// its ctx has ended; 0, 2 s.

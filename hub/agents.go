@@ -70,7 +70,7 @@ const schemaLevel = 4
 
 // rowBytes is about what an agent takes in the answer of listAgents: escaped, a byte of a description is six at most.
 func rowBytes(info *parley.AgentInfo) int {
-	return 200 + len(info.Name) + 6*len(info.Description) + len(info.ParametersSchema) + len(info.OutputSchema) + len(info.Runner)
+	return 200 + len(info.Name) + 6*len(info.Description) + len(info.ParametersSchema) + len(info.OutputSchema) + len(info.AgentConfig) + len(info.Runner)
 }
 
 func (a *agents) add(info *parley.AgentInfo) error {
@@ -101,12 +101,19 @@ func (a *agents) remove(info *parley.AgentInfo) {
 }
 
 // ListAgents gives the registered agents by name.
-func (h *Hub) ListAgents(_ context.Context, p *Principal, _ *parley.ListAgentsParams) (parley.ListAgentsResult, error) {
+func (h *Hub) ListAgents(_ context.Context, p *Principal, q *parley.ListAgentsParams) (parley.ListAgentsResult, error) {
 	if err := h.allow(p, parley.MethodListAgents); err != nil {
 		return parley.ListAgentsResult{}, err
 	}
-	list := append(h.agents.list(), h.runners.list(h.taken())...)
+	config := func(r parley.RunnerRef) bool { return q != nil && q.IncludeConfig && p.mayReadConfig(r) }
+	list := append(h.agents.list(), h.runners.list(h.taken(), config)...)
 	return parley.ListAgentsResult{Agents: h.withExecutors(list)}, nil
+}
+
+// mayReadConfig reports whether p is told what the LLM agents of a runner are made of: who has registered it is, and an admin.
+func (p *Principal) mayReadConfig(r parley.RunnerRef) bool {
+	whole := p.claim == nil && p.session == "" && !p.guest && p.conversations == nil
+	return whole && (p.Admin() || p.AgentID == r.ParticipantID)
 }
 
 // withExecutors adds the agents that executors run, of whom no more is known, as far as the answer has room for them.

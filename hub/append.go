@@ -22,6 +22,8 @@ type op struct {
 	by     *Principal
 	cmd    fold.Command
 	labels []string
+	// above is true where by need not see the conversation: it was found to be one who answers an approval of it.
+	above bool
 	// claimID is the id whose hash is cmd.New; empty where no claim is taken.
 	claimID string
 	// reply is called once, without a lock held. If o is lent, it keeps nothing of d.
@@ -142,13 +144,16 @@ func (c *conversation) decideLocked(o *op) bool {
 		o.cmd.Executor, o.cmd.By = o.by.conn.who(), o.by.home
 		o.cmd.Implied, o.cmd.ImpliedTurn = o.by.implied(c.id, c.head.Claim)
 	}
+	if c.head.Claim != nil && c.head.Awaits() {
+		o.cmd.HeldMs, _ = c.hub.turns.watched(c.id, c.head.Claim.Hash)
+	}
 	o.decided = c.hub.Now()
 	o.cmd.Now = parley.TimestampOf(o.decided)
 	before := c.head.Seq
 	switch {
 	case o.by != nil && c.hub.Valid(o.by) != nil: // since it was let in: nothing of its follows the answer of its revocation, or its expiry
 		o.decision = fold.Decision{State: c.head, Err: c.hub.Valid(o.by)}
-	case o.by != nil && !o.by.sees(&c.head): // again: what it was seen by may be lost
+	case o.by != nil && !o.above && !o.by.sees(&c.head): // again: what it was seen by may be lost
 		o.decision = fold.Decision{State: c.head, RestsOn: before, Err: errNotFound}
 	case o.by != nil && !o.by.isOfNow(&c.head):
 		o.decision = fold.Decision{State: c.head, RestsOn: before, Err: errClaimOver}
@@ -247,6 +252,7 @@ func (c *conversation) committed(o *op, head journal.Head, err error) {
 		for _, f := range o.frames {
 			c.pushLocked(f)
 		}
+		c.hub.approvals.saw(&c.durable)
 		finished = c.restedLocked()
 		c.wakeLocked()
 	} else {
@@ -255,7 +261,7 @@ func (c *conversation) committed(o *op, head journal.Head, err error) {
 		}
 		answered = c.lostLocked(o, err)
 	}
-	due, _ := c.durable.Due()
+	due := c.durable.Wakes()
 	c.mu.Unlock()
 
 	if err == nil {
@@ -358,7 +364,7 @@ func (c *conversation) reload() {
 		}
 	}
 	c.wakeLocked()
-	due, _ := c.durable.Due()
+	due := c.durable.Wakes()
 	if now := c.durable; err == nil {
 		c.hub.turns.saw(c.id, &now) // with the lock held, so that no newer state is seen before it
 	}

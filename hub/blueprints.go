@@ -111,6 +111,9 @@ func (h *Hub) checkBlueprints(record *parley.RunnerRecord, all []parley.Blueprin
 		return nil, err
 	}
 	for _, b := range made.agents {
+		if b.isAgent() {
+			continue
+		}
 		if err := arguments.CheckNames(b.ParamsVia, b.parameters.Properties()); err != nil {
 			return nil, atBlueprint(b.Name, err)
 		}
@@ -150,7 +153,61 @@ func checkBlueprint(b *parley.Blueprint) error {
 			return err
 		}
 	}
+	if err := checkKind(b); err != nil {
+		return err
+	}
 	return fold.CheckLabels("labels", b.Labels)
+}
+
+// checkKind holds what a blueprint is against what it says, and makes its config compact and its own.
+func checkKind(b *parley.Blueprint) error {
+	switch b.Kind() {
+	case parley.AgentTypeDeterministic:
+		b.Type = "" // so that it is told in one way
+		if len(b.AgentConfig) > 0 {
+			return parley.Refuse(parley.ErrValidationFailed, "agent_config with a deterministic agent", "type agent, or no agent_config")
+		}
+		b.AgentConfig = nil
+		return nil
+	case parley.AgentTypeAgent:
+	default:
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("type is %q", policy.Clip(string(b.Type))), "deterministic or agent")
+	}
+	switch {
+	case b.ParamsVia != "" || b.Idempotent:
+		return parley.Refuse(parley.ErrValidationFailed, "params_via or idempotent with an LLM agent", "neither: they are for commands")
+	case len(b.AgentConfig) > parley.MaxAgentConfigBytes:
+		return parley.Refuse(parley.ErrTooLarge, fmt.Sprintf("agent_config has %d bytes", len(b.AgentConfig)), fmt.Sprintf("at most %d", parley.MaxAgentConfigBytes))
+	case len(b.AgentConfig) == 0:
+		return parley.Refuse(parley.ErrValidationFailed, "there is no agent_config", "an agent config: it is of type agent")
+	}
+	compact, err := fold.Compact(bytes.Clone(b.AgentConfig))
+	if err != nil {
+		return parley.Refuse(parley.ErrValidationFailed, "agent_config is not JSON", "an agent config")
+	}
+	b.AgentConfig = compact
+	config, faults := parley.ParseAgentConfig(compact)
+	switch {
+	case len(faults) > 0:
+		return parley.Refuse(parley.ErrValidationFailed, "agent_config: "+told(faults), "a config as docs/blueprint.schema.json says")
+	case config.Spawns() && len(b.Name) > parley.MaxSpawnerName:
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("the name has %d bytes, and its children are named NAME%s", len(b.Name), parley.ChildSuffix), fmt.Sprintf("at most %d", parley.MaxSpawnerName))
+	}
+	return nil
+}
+
+// told says the first of faults, and how many more there are.
+func told(faults []parley.ValidationError) string {
+	const most = 3
+	var lines []string
+	for _, f := range faults[:min(most, len(faults))] {
+		lines = append(lines, policy.Clip(f.Path)+": "+policy.Cut(f.Message, 200))
+	}
+	text := strings.Join(lines, "; ")
+	if more := len(faults) - most; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
 }
 
 // checkSchema holds a schema against what is taken, and makes it compact.
@@ -221,13 +278,7 @@ func (r *runners) found(h *Hub, record *parley.RunnerRecord) parley.RegisterBlue
 }
 
 // taken tells which names are those of agents that no runner has registered.
-func (h *Hub) taken() func(string) bool {
-	executors := h.turns.runners()
-	return func(name string) bool {
-		_, runs := executors[name]
-		return runs || h.agents.has(name)
-	}
-}
+func (h *Hub) taken() *names { return &names{own: h.agents.has, executors: h.turns.served()} }
 
 // leave takes a runner away; its sessions end.
 func (r *runners) leave(ref parley.RunnerRef, why string, done func(error)) {

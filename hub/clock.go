@@ -10,7 +10,7 @@ import (
 )
 
 // clock fires for conversations when their time has come. It may fire early, never late: what it fires looks again and does nothing when nothing is
-// due. One closes conversations when a limit of time is over, another one steps the desks.
+// due. One closes conversations when a limit of time is over, and ends approvals, another one steps the desks.
 type clock struct {
 	hub  *Hub
 	fire func(conversation string)
@@ -114,7 +114,7 @@ const tickAgain = time.Second
 // tickUnread is when one is tried again that could not be read: rarely, because that costs a reading of all that is whole.
 const tickUnread = 10 * time.Minute
 
-// tick closes a conversation if it is overdue, else sets the clock again.
+// tick closes a conversation if it is overdue, or ends its approvals that are, and sets the clock again.
 func (h *Hub) tick(id string) {
 	c, err := h.pin(id)
 	if err != nil { // draining, or it cannot be read, which was logged
@@ -122,7 +122,7 @@ func (h *Hub) tick(id string) {
 		return
 	}
 	c.do(&op{cmd: fold.Command{Verb: fold.Tick, From: parley.HubID}, reply: func(d *fold.Decision, err error) {
-		due, _ := d.State.Due()
+		due := d.State.Wakes()
 		if err != nil && h.Err() == nil { // no room, perhaps
 			due = parley.TimestampOf(h.Now().Add(tickAgain))
 		}

@@ -141,6 +141,7 @@ func (c *conversation) catchUpLocked() error {
 		return fmt.Errorf("head of %s is %d after reading %d", c.id, head.Seq, c.durable.Seq)
 	}
 	c.hash, c.head = head.Hash, c.durable
+	c.hub.approvals.saw(&c.durable)
 	c.committedSeq.Store(c.durable.Seq)
 	return nil
 }

@@ -25,17 +25,18 @@ type size struct {
 	frames int // of total: what the journal has too, and gives at once
 }
 
-// What a conversation in memory costs, about: itself, and each of its frames, seats and attachments. An event is encoded into more room than it takes.
+// What a conversation in memory costs, about: itself, and each of its frames, seats, attachments and approvals. An event is encoded into more room than it takes.
 const (
 	conversationBytes = 4 << 10
 	frameExtraBytes   = int(unsafe.Sizeof(frame{})) + 192
 	seatBytes         = 512
 	attachmentBytes   = 48
+	approvalBytes     = 320
 )
 
 func (c *conversation) sizeLocked() size {
 	frames := c.frameBytes + frameExtraBytes*len(c.frames)
-	state := len(c.head.Metadata) + seatBytes*len(c.head.Participants) + attachmentBytes*len(c.head.Attachments)
+	state := len(c.head.Metadata) + seatBytes*len(c.head.Participants) + attachmentBytes*len(c.head.Attachments) + approvalBytes*len(c.head.Approvals)
 	return size{total: conversationBytes + frames + state + c.keys.Size(), frames: frames}
 }
 

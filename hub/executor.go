@@ -277,6 +277,19 @@ func (t *turns) runners() map[string]string {
 	return out
 }
 
+// served gives, for each agent that is run by executors, who has registered them.
+func (t *turns) served() map[string][]string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := make(map[string][]string, len(t.executors))
+	for _, x := range t.executors { // also one that was registered a moment ago, and is asked nothing yet
+		for _, name := range x.agents {
+			out[name] = append(out[name], x.by.AgentID)
+		}
+	}
+	return out
+}
+
 // online reports whether an executor is registered that a seat of s would take.
 func (t *turns) online(s *fold.State, i int) bool {
 	seat := s.Participants[i]

@@ -150,8 +150,7 @@ func (c *conversation) seenLocked() {
 	if c.broken {
 		return
 	}
-	due, _ := c.durable.Due()
-	c.hub.clock.set(c.id, due)
+	c.hub.clock.set(c.id, c.durable.Wakes())
 	c.hub.turns.saw(c.id, &c.durable)
 }
 

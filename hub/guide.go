@@ -11,7 +11,7 @@ import (
 func (h *Hub) guide(s *fold.State, id string, explain bool) parley.Guidance {
 	g := s.Guidance(id, explain)
 	seat := s.Seat(g.Speaker)
-	if g.Kind == parley.Closed || g.Claim != nil || seat < 0 || !s.Participants[seat].Kind.Claims() {
+	if g.Kind == parley.Closed || g.Claim != nil || s.Awaits() || seat < 0 || !s.Participants[seat].Kind.Claims() {
 		return g
 	}
 	for _, a := range s.Asks() {

@@ -13,7 +13,7 @@ type holding struct {
 	conversation string
 	agentID      string
 	serves       string // what an executor serves that may hold it
-	waits        bool   // for a session that its agent has started
+	waits        bool   // for a session that its agent has started, or for an approval
 	ended        chan struct{}
 	turn         int64
 	seats        []parley.Participant
@@ -177,14 +177,14 @@ func (t *turns) endAll(over []endOf, done func(int)) {
 	}
 }
 
-// waitsLocked keeps whether the claim that stands waits for a session of its agent: then it holds no capacity of its executor, which is told. It gives an
+// waitsLocked keeps whether the claim that stands waits for a session of its agent, or for an approval: then it holds no capacity of its executor, which is told. It gives an
 // executor that has room now.
 func (t *turns) waitsLocked(id string, s *fold.State) *executor {
 	if s.Claim == nil {
 		return nil
 	}
 	h := t.holdings[s.Claim.Hash]
-	waits := s.Waits(s.Claim.AgentID)
+	waits := s.Waits(s.Claim.AgentID) || s.Awaits()
 	if h == nil || h.waits == waits {
 		return nil
 	}

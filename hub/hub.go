@@ -111,6 +111,7 @@ type Hub struct {
 	agents      agents
 	runners     *runners
 	sessions    *sessions
+	approvals   *approvals
 	backup      sync.Mutex // held by the one backup that is under way
 	uploads     *uploads
 	files       *files
@@ -141,7 +142,7 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 	}
 	h.clock = newClock(h, h.tick)
 	h.turns = newTurns(h)
-	h.runners, h.sessions = newRunners(h), newSessions(h)
+	h.runners, h.sessions, h.approvals = newRunners(h), newSessions(h), newApprovals()
 	var err error
 	if h.tokens, err = loadTokens(h); err != nil {
 		h.cancel()

@@ -42,6 +42,13 @@ func (h *Hub) LocalPrincipal(agentID string, scopes ...parley.Scope) *Principal 
 	return &Principal{AgentID: agentID, agents: []string{agentID}, scopes: scopes}
 }
 
+// SpeakingAs gives p, a local principal, as one that may speak as these agents too.
+func (p *Principal) SpeakingAs(agents ...string) *Principal {
+	more := *p
+	more.agents = append(slices.Clone(p.agents), agents...)
+	return &more
+}
+
 // Has reports whether the principal has a scope. Admin has all.
 func (p *Principal) Has(s parley.Scope) bool {
 	return s == parley.ScopeNone || s == parley.ScopeSelf || p.Admin() || slices.Contains(p.scopes, s)
@@ -66,7 +73,7 @@ func (p *Principal) as(id string) *Principal {
 // maySit reports whether its token may speak as the agent of a seat. The agent's seat of a session that belongs to a runner is for who has registered that.
 func (p *Principal) maySit(s *fold.State, i int) bool {
 	seat := s.Participants[i]
-	if r := s.Session; r.Deterministic() && r.AgentID == seat.ID {
+	if r := s.Session; r.OfRunner() && r.AgentID == seat.ID {
 		return r.Runner != nil && (p.Admin() || p.AgentID == r.Runner.ParticipantID)
 	}
 	return p.maySpeakAs(seat.ID) || seat.Kind.Claims() && p.maySpeakAs(fold.AgentName(seat))

@@ -38,8 +38,7 @@ func (t *turns) recoverOne(id string) {
 	t.saw(id, &s)                                                          // with the lock held, so that no newer state is seen before it
 	c.mu.Unlock()
 	t.hub.sessions.recovered(&s)
-	due, _ := s.Due()
-	t.hub.clock.set(id, due)
+	t.hub.clock.set(id, s.Wakes())
 	if orphan && !t.hub.opts.shared { // its executor was a part of the process that is gone
 		t.run(id, fold.Command{Verb: fold.EndClaim, From: parley.HubID, Named: &s.Claim.Hash, Reason: parley.ClaimRestarted})
 	}

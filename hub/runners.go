@@ -23,7 +23,7 @@ type runner struct {
 	away   parley.Timestamp      // since when no connection of it is there; 0 while one is
 }
 
-// blueprint is a deterministic agent of a runner.
+// blueprint is an agent of a runner.
 type blueprint struct {
 	parley.Blueprint
 	runner     *runner
@@ -134,8 +134,20 @@ func (r *runners) compiles(x *runner) bool {
 	return err == nil
 }
 
+// isAgent reports whether it is an LLM agent.
+func (b *blueprint) isAgent() bool { return b.Kind() == parley.AgentTypeAgent }
+
+// maxClaimMs is how long its agent may hold a turn of a session that allows more than usual; 0 for the usual.
+func (b *blueprint) maxClaimMs() int64 {
+	whole := b.TimeoutMs + parley.SessionSlackMs
+	if !b.isAgent() || whole <= (&parley.Limits{}).MaxClaim() {
+		return 0
+	}
+	return whole
+}
+
 func (b *blueprint) rowBytes() int {
-	n := 400 + 2*len(b.Name) + 6*len(b.Description) + len(b.ParametersSchema) + len(b.OutputSchema)
+	n := 400 + 2*len(b.Name) + 6*len(b.Description) + len(b.ParametersSchema) + len(b.OutputSchema) + len(b.AgentConfig)
 	for k, v := range b.labels() {
 		n += 6 * (len(k) + len(v))
 	}
@@ -269,12 +281,12 @@ func (r *runners) has(ref parley.RunnerRef) bool {
 	return x != nil && x.ParticipantID == ref.ParticipantID
 }
 
-// runs reports whether a runner has said that it runs an agent, by its plain name.
-func (r *runners) runs(ref parley.RunnerRef, name string) bool {
+// runs reports whether a runner has said that it runs an agent, by its plain name, of a type.
+func (r *runners) runs(ref parley.RunnerRef, name string, of parley.AgentType) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	x := r.byID[ref.RunnerID]
-	return x != nil && x.ParticipantID == ref.ParticipantID && x.agents[name] != nil
+	return x != nil && x.ParticipantID == ref.ParticipantID && x.agents[name] != nil && x.agents[name].Kind() == of
 }
 
 // find gives the blueprint that a name means: that of the first runner or, with demands, of the first whose labels meet them, one that is there before one
@@ -304,16 +316,47 @@ func (r *runners) find(name string, runnerID string, demands map[string]string) 
 	return first, false
 }
 
-// agentNameLocked is the name by which a blueprint is found; taken reports whether the plain one is another agent's.
-func (r *runners) agentNameLocked(b *blueprint, taken func(string) bool) string {
-	if places := r.names[b.Name]; len(places) > 0 && places[0].runner.RunnerID == b.runner.RunnerID && !taken(b.Name) {
+// agentNameLocked is the name by which a blueprint is found.
+func (r *runners) agentNameLocked(b *blueprint, taken *names) string {
+	places := r.names[b.Name]
+	switch first := r.seatedLocked(b.Name, taken.executors); {
+	case taken.own(b.Name):
+	case first != nil && first.runner.RunnerID == b.runner.RunnerID:
+		return b.Name
+	case first == nil && len(taken.executors[b.Name]) == 0 && len(places) > 0 && places[0].runner.RunnerID == b.runner.RunnerID:
 		return b.Name
 	}
 	return b.Name + "@" + b.runner.RunnerID
 }
 
-// list gives the rows of listAgents.
-func (r *runners) list(taken func(string) bool) []parley.AgentInfo {
+// names are those of agents that no runner has registered: the hub's own, and those of executors, with who has registered those.
+type names struct {
+	own       func(string) bool
+	executors map[string][]string
+}
+
+// seatedLocked gives the blueprint that says what an agent of executors takes: one of an LLM agent, of a participant that runs executors of that name. A foreign runner says
+// nothing of it. Nil where there is none.
+func (r *runners) seatedLocked(name string, executors map[string][]string) *blueprint {
+	i := slices.IndexFunc(r.names[name], func(b *blueprint) bool {
+		return b.isAgent() && slices.Contains(executors[name], b.runner.ParticipantID)
+	})
+	if i < 0 {
+		return nil
+	}
+	return r.names[name][i]
+}
+
+// seated is seatedLocked.
+func (h *Hub) seated(name string) *blueprint {
+	executors := h.turns.served()
+	h.runners.mu.Lock()
+	defer h.runners.mu.Unlock()
+	return h.runners.seatedLocked(name, executors)
+}
+
+// list gives the rows of listAgents; config says of which runners that of LLM agents is given too.
+func (r *runners) list(taken *names, config func(parley.RunnerRef) bool) []parley.AgentInfo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := parley.TimestampOf(r.hub.Now())
@@ -324,11 +367,18 @@ func (r *runners) list(taken func(string) bool) []parley.AgentInfo {
 			if x.Internal {
 				runner = ""
 			}
-			list = append(list, parley.AgentInfo{
-				Name: r.agentNameLocked(b, taken), Type: parley.AgentTypeDeterministic, Description: b.Description,
+			info := parley.AgentInfo{
+				Name: r.agentNameLocked(b, taken), Type: b.Kind(), Description: b.Description,
 				ParametersSchema: slices.Clone(b.ParametersSchema), OutputSchema: slices.Clone(b.OutputSchema),
 				Runner: runner, RunnerID: x.RunnerID, Labels: b.labels(), Online: x.away == 0, Stale: x.away != 0 && now >= x.away+parley.StaleMs,
-			})
+			}
+			if r.seatedLocked(b.Name, taken.executors) == b {
+				info.Online, info.Stale = true, false // an executor of that name is there
+			}
+			if config(x.RunnerRef) {
+				info.AgentConfig = slices.Clone(b.AgentConfig)
+			}
+			list = append(list, info)
 		}
 	}
 	return list

@@ -34,6 +34,7 @@ func keptState(n int) (*saved, fold.Keys) {
 		Participants: []parley.Participant{{ID: "a", Kind: parley.KindAgent}, {ID: "b", Kind: parley.KindHuman, Role: "r"}},
 		SeatSeqs:     []int64{1, 1}, SeatPrivates: [][16]byte{{}, {1}}, Spoke: make([]fold.Spoke, 2),
 		Claim: &fold.Claim{AgentID: "a", Seq: 2}, Outcome: &parley.Outcome{Status: parley.OutcomeFailed},
+		Approvals: []fold.Approval{{Seq: 3, Turn: 1, AgentID: "a", Key: "k", Hash: [16]byte{1}, TokenID: "t", Schema: true, Status: parley.ApprovalPending, Retry: [16]byte{2}}},
 	}}
 	for i := range n {
 		keys.Put(numberedKey(i), fold.KeyEntry{Seq: int64(i + 2), Turn: int64(i + 1), Digest: fold.KeyDigest{byte(i)}})

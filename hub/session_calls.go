@@ -187,7 +187,11 @@ func (h *Hub) resume(ctx context.Context, p *Principal, q *parley.StartSessionPa
 	case who.AgentID != s.Session.Caller:
 		return nil, parley.Refuse(parley.ErrForbidden, "only who has started a session resumes it", s.Session.Caller)
 	}
-	t, err := h.findAgent(q.AgentName, nil)
+	name := q.AgentName
+	if r := s.Session; r.Hosted && r.Runner != nil {
+		name = plainName(name) + "@" + r.Runner.RunnerID
+	}
+	t, err := h.findAgent(name, nil)
 	if err != nil {
 		return nil, err
 	}

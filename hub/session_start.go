@@ -248,7 +248,7 @@ func (s *starting) prepare() (err error) {
 	}
 	s.record = parley.SessionRecord{
 		Agent: q.AgentName, AgentID: s.target.seat(s.by.AgentID), Type: s.target.kind, Caller: s.by.AgentID, Mode: q.Mode, Root: s.id, Depth: 1,
-		Demands: q.Demands, Runner: s.target.runner, TimeoutMs: s.target.timeoutMs,
+		Demands: q.Demands, Runner: s.target.runner, TimeoutMs: s.target.timeoutMs, Hosted: s.target.hosted,
 	}
 	if s.parent == nil {
 		return nil
@@ -296,7 +296,7 @@ func (c *conversation) askKeyed(ctx context.Context, o *op) (*fold.Decision, err
 
 // conversation is what createConversation would be given.
 func (s *starting) conversation() *parley.CreateConversationParams {
-	limits := &parley.Limits{OnTurnTimeout: parley.TurnClose, IdleTimeoutMs: parley.SessionIdleMs}
+	limits := &parley.Limits{OnTurnTimeout: parley.TurnClose, IdleTimeoutMs: parley.SessionIdleMs, MaxClaimMs: s.target.maxClaimMs}
 	if s.target.kind == parley.AgentTypeDeterministic {
 		whole := s.target.timeoutMs + parley.SessionSlackMs
 		limits = &parley.Limits{OnTurnTimeout: parley.TurnClose, MaxAttempts: 1, TurnTimeoutMs: whole, MaxClaimMs: whole}

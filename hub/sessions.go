@@ -201,7 +201,7 @@ func (s *sessions) release(root, id string) {
 
 // look has every session looked after that waits for a runner to come.
 func (s *sessions) look() {
-	s.lookFor(func(l *liveSession) bool { return l.Deterministic() && l.Runner == nil })
+	s.lookFor(func(l *liveSession) bool { return l.OfRunner() && l.Runner == nil })
 }
 
 // lookAt has the sessions of a runner looked after.
@@ -268,17 +268,19 @@ func (s *sessions) attendSession(state *fold.State) error {
 		}
 	}
 	switch {
-	case state.Closed() || !r.Deterministic():
+	case state.Closed() || !r.OfRunner():
 		return nil
 	case r.Runner == nil:
 		return s.bind(state)
+	case !s.hub.runners.has(*r.Runner) && r.Hosted:
+		return nil // what an LLM agent does stands in the log: its runner may come back while the time of its turn runs
 	case !s.hub.runners.has(*r.Runner):
 		end := fold.NoRunner
 		if state.Claim != nil {
 			end = fold.Interrupted
 		}
 		return s.end(state.ID, end)
-	case state.Claim == nil && !s.hub.runners.runs(*r.Runner, plainName(r.Agent)):
+	case state.Claim == nil && !s.hub.runners.runs(*r.Runner, plainName(r.Agent), r.Type):
 		return s.end(state.ID, fold.NoRunner)
 	}
 	return nil
@@ -334,7 +336,7 @@ func (s *sessions) bind(state *fold.State) error {
 	r := state.Session
 	name, runner, _ := strings.Cut(r.Agent, "@")
 	b, met := s.hub.runners.find(name, runner, r.Demands)
-	if b == nil || !met || !b.takes(s.hub, state) {
+	if b == nil || !met || b.Kind() != r.Type || !b.takes(s.hub, state) {
 		return nil
 	}
 	return s.hub.command(state.ID, fold.Command{Verb: fold.Bind, Runner: &b.runner.RunnerRef})

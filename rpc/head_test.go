@@ -20,10 +20,12 @@ func TestHead(t *testing.T) {
 		}
 		w.helper()
 		session := w.as("alice").begin(`{"agentName":"helper","prompt":"x","mode":"async_poll"}`).SessionID
+		w.as("alice").create(`{"conversationId":"asking","participants":[{"id":"alice","kind":"agent"}]}`)
+		approval := w.as("alice").asks("asking").ApprovalID
 		targets := []string{"/rpc", "/livez", "/readyz", "/metrics", "/backup", "/openrpc.json", "/asyncapi.json"}
 		for _, m := range parley.Methods {
 			if path, ok := strings.CutPrefix(m.Route, "GET "); ok {
-				targets = append(targets, strings.NewReplacer("{conversationId}", "case", "{sessionId}", session, "{sha256}", hashOf("file")+"?conversationId=case", "/wait", "/wait?sinceSeq=0").Replace(path))
+				targets = append(targets, strings.NewReplacer("{conversationId}", "case", "{sessionId}", session, "{approvalId}", approval, "{sha256}", hashOf("file")+"?conversationId=case", "/wait", "/wait?sinceSeq=0").Replace(path))
 			}
 		}
 		for _, target := range targets {

@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// role is who calls in the authorization matrix. own is a conversation of alice and bob that carol created; foreign is one of dave's, whom nobody
+// role is who calls in the authorization matrix. own is a conversation of alice, bob and pat, a person, that carol created; foreign is one of dave's, whom nobody
 // here knows.
 type role struct {
 	name   string
@@ -31,6 +31,12 @@ var roles = []role{
 	{name: "participant", token: `{"agentId":"alice"}`, sees: true},
 	{name: "other participant", token: `{"agentId":"bob"}`, sees: true},
 	{name: "creator", token: `{"agentId":"carol"}`, sees: true},
+	{name: "person", token: `{"agentId":"pat","scopes":["read","write","approve"]}`, sees: true},
+	{name: "person without approve", token: `{"agentId":"pat","scopes":["read"]}`, sees: true},
+	{name: "asker with approve", token: `{"agentId":"alice","scopes":["read","approve"]}`, sees: true},
+	{name: "agent with approve", token: `{"agentId":"bob","scopes":["read","approve"]}`, sees: true},
+	{name: "creator with approve", token: `{"agentId":"carol","scopes":["read","approve"]}`, sees: true},
+	{name: "foreigner with approve", token: `{"agentId":"zed","scopes":["read","approve","trace"]}`},
 	{name: "foreigner", token: `{"agentId":"zed"}`},
 	{name: "read only", token: `{"agentId":"alice","scopes":["read"]}`, sees: true},
 	{name: "no read", token: `{"agentId":"alice","scopes":["write"]}`, sees: true},
@@ -58,7 +64,8 @@ func ownConversations() string {
 	return strings.Join(ids, ",")
 }
 
-// matrixParams are the params of every method. CONVERSATION stands for the conversation; without it the method is about none.
+// matrixParams are the params of every method. CONVERSATION stands for the conversation; without it the method is about none. CLAIM is that of alice in own, and APPROVAL what
+// who has the floor asks for in the conversation.
 var matrixParams = map[string]string{
 	parley.MethodAuthenticate:       `{"token":"TOKEN"}`,
 	parley.MethodPing:               `{}`,
@@ -90,6 +97,10 @@ var matrixParams = map[string]string{
 	parley.MethodStartSession:       `{"agentName":"helper","prompt":"x","mode":"async_poll","parentConversationId":"CONVERSATION"}`,
 	parley.MethodGetSession:         `{"sessionId":"CONVERSATION"}`, // which is none: TestWhoSeesSessions has those that are
 	parley.MethodStopSession:        `{"sessionId":"CONVERSATION"}`,
+	parley.MethodRequestApproval:    `{"conversationId":"CONVERSATION","claimId":"CLAIM","key":"k","title":"May I?"}`,
+	parley.MethodGetApproval:        `{"approvalId":"APPROVAL"}`,
+	parley.MethodListApprovals:      `{"conversationId":"CONVERSATION"}`,
+	parley.MethodResolveApproval:    `{"approvalId":"APPROVAL","decision":"approved"}`,
 	parley.MethodCreateTicket:       `{"conversationId":"CONVERSATION"}`,
 	parley.MethodCreateToken:        `{"agentId":"AGENT"}`,
 	parley.MethodListTokens:         `{}`,
@@ -99,18 +110,22 @@ var matrixParams = map[string]string{
 
 // matrixRefusals are what a role is refused although it sees the conversation and has the scope.
 var matrixRefusals = map[string]map[string]string{
-	parley.MethodAddParticipant:     {"participant": "forbidden", "other participant": "forbidden", "no read": "forbidden"},
-	parley.MethodCloseConversation:  {"participant": "forbidden", "other participant": "forbidden", "no read": "forbidden"},
-	parley.MethodSendMessage:        {"other participant": "not_your_turn", "creator": "forbidden", "admin": "forbidden"},
-	parley.MethodSendTrace:          {"other participant": "not_your_turn", "creator": "forbidden", "admin": "forbidden"},
-	parley.MethodSendDelta:          {"other participant": "not_your_turn", "creator": "forbidden", "admin": "forbidden"},
-	parley.MethodSendNote:           {"creator": "forbidden", "admin": "forbidden"},
-	parley.MethodPutAttachment:      {"creator": "forbidden", "admin": "forbidden"},
-	parley.MethodClaimTurn:          {"other participant": "not_your_turn", "creator": "forbidden"},
-	parley.MethodRenewClaim:         {"other participant": "claim_lost", "creator": "claim_lost"},
-	parley.MethodReleaseClaim:       {"other participant": "claim_lost", "creator": "claim_lost"},
-	parley.MethodCancelTurn:         {"participant": "forbidden", "other participant": "forbidden", "creator": "forbidden", "no read": "forbidden"},
-	parley.MethodStartSession:       {"creator": "forbidden", "admin": "forbidden"},
+	parley.MethodAddParticipant:    {"participant": "forbidden", "other participant": "forbidden", "person": "forbidden", "no read": "forbidden"},
+	parley.MethodCloseConversation: {"participant": "forbidden", "other participant": "forbidden", "no read": "forbidden"},
+	parley.MethodSendMessage:       {"other participant": "not_your_turn", "person": "not_your_turn", "creator": "forbidden", "admin": "forbidden"},
+	parley.MethodSendTrace:         {"other participant": "not_your_turn", "person": "not_your_turn", "creator": "forbidden", "admin": "forbidden"},
+	parley.MethodSendDelta:         {"other participant": "not_your_turn", "person": "not_your_turn", "creator": "forbidden", "admin": "forbidden"},
+	parley.MethodSendNote:          {"creator": "forbidden", "admin": "forbidden"},
+	parley.MethodPutAttachment:     {"creator": "forbidden", "admin": "forbidden"},
+	parley.MethodClaimTurn:         {"other participant": "not_your_turn", "creator": "forbidden"},
+	parley.MethodRenewClaim:        {"other participant": "claim_lost", "person": "claim_lost", "creator": "claim_lost"},
+	parley.MethodReleaseClaim:      {"other participant": "claim_lost", "person": "claim_lost", "creator": "claim_lost"},
+	parley.MethodCancelTurn:        {"participant": "forbidden", "other participant": "forbidden", "creator": "forbidden", "no read": "forbidden"},
+	parley.MethodStartSession:      {"creator": "forbidden", "admin": "forbidden"},
+	parley.MethodRequestApproval:   {"other participant": "not_your_turn", "person": "not_your_turn", "creator": "forbidden"},
+	parley.MethodGetApproval: {"other participant": "not_found", "creator": "not_found", "person without approve": "not_found", "agent with approve": "not_found",
+		"creator with approve": "not_found"},
+	parley.MethodResolveApproval:    {"asker with approve": "forbidden", "agent with approve": "forbidden", "creator with approve": "forbidden"},
 	parley.MethodRegisterBlueprints: {"*": "validation_failed"}, // no executor is registered
 	parley.MethodGetSession:         {"*": "not_found"},
 	parley.MethodStopSession:        {"*": "not_found"},
@@ -181,10 +196,7 @@ type matrix struct {
 
 func (m *matrix) row(method parley.Method, door door) {
 	params, ok := matrixParams[method.Name]
-	switch {
-	case method.Later:
-		params = `{}`
-	case !ok:
+	if !ok {
 		m.t.Fatalf("the matrix has no params for %s", method.Name)
 	}
 	if door.route && !door.serves(method) {
@@ -193,7 +205,7 @@ func (m *matrix) row(method parley.Method, door door) {
 	m.n++
 	m.own = ownConversation(m.n)
 	own, foreign, absent := m.own, fmt.Sprintf("for-%03d", m.n), fmt.Sprintf("abs-%03d", m.n)
-	m.carol.create(fmt.Sprintf(`{"conversationId":%q,"participants":[{"id":"alice","kind":"agent"},{"id":"bob","kind":"agent"}]}`, own))
+	m.carol.create(fmt.Sprintf(`{"conversationId":%q,"participants":[{"id":"alice","kind":"agent"},{"id":"bob","kind":"agent"},{"id":"pat","kind":"human"}]}`, own))
 	guest := "erin"
 	if m.role.ticket {
 		guest = m.agent // her token would show her the foreign one
@@ -205,14 +217,18 @@ func (m *matrix) row(method parley.Method, door door) {
 	}
 	claim := "clm_1_x"
 	if strings.Contains(params, "CLAIM") { // own's is alice's
-		claim = claimIn(m.t, string(m.alice.must(parley.MethodClaimTurn, fmt.Sprintf(`{"conversationId":%q,"turn":1}`, own))))
+		claim = m.alice.claims(own)
+	}
+	if strings.Contains(params, "APPROVAL") {
+		m.alice.asks(own)
+		m.dave.asks(foreign)
 	}
 	told := map[string]string{}
 	for _, conversation := range []string{own, foreign, absent} {
-		full := strings.NewReplacer("CONVERSATION", conversation, "TOKEN", m.token, "AGENT", m.agent, "CLAIM", claim).Replace(params)
+		full := strings.NewReplacer("CONVERSATION", conversation, "TOKEN", m.token, "AGENT", m.agent, "CLAIM", claim, "APPROVAL", conversation+".3").Replace(params)
 		var got string
 		got, told[conversation] = door.call(m, method, full)
-		about := strings.Contains(params, "CONVERSATION")
+		about := strings.Contains(params, "CONVERSATION") || strings.Contains(params, "APPROVAL")
 		want := m.want(method, door, about, conversation == own, conversation == foreign)
 		if got != want {
 			m.t.Errorf("%s, %s on %s (%s): %q, want %q: %s", m.role.name, method.Name, conversation, door.name, got, want, told[conversation])
@@ -236,13 +252,15 @@ func (m *matrix) want(method parley.Method, door door, about, own, foreign bool)
 		return "unauthenticated"
 	case method.Name == parley.MethodAuthenticate && socket && m.token == "":
 		return "unauthenticated" // an empty token
-	case method.Later || !door.serves(method):
+	case !door.serves(method):
 		return "method_not_found"
 	case !m.scopes(method.Scope):
 		return "forbidden"
 	case about && !(own && m.role.sees) && !(foreign && m.role.all):
 		return "not_found"
 	case m.role.narrow && method.Name == parley.MethodCreateConversation:
+		return "forbidden"
+	case foreign && method.Name == parley.MethodRequestApproval: // admin has no seat there, and the claim is own's
 		return "forbidden"
 	case foreign && strings.Contains(matrixParams[method.Name], "CLAIM"): // it is own's
 		return "claim_lost"

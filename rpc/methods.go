@@ -61,6 +61,10 @@ var handlers = table(map[string]handler{
 	parley.MethodStartSession:      read(reader[parley.StartSessionParams, parley.Session](startSession)), // may wait
 	parley.MethodGetSession:        read(reader[parley.GetSessionParams, parley.Session](getSession)),
 	parley.MethodStopSession:       read(gated(reader[parley.StopSessionParams, parley.Session](stopSession))),
+	parley.MethodRequestApproval:   read(gated(plain((*hub.Hub).RequestApproval))),
+	parley.MethodGetApproval:       read(reader[parley.GetApprovalParams, parley.Approval](getApproval)),
+	parley.MethodListApprovals:     read(gated(plain((*hub.Hub).ListApprovals))),
+	parley.MethodResolveApproval:   read(gated(plain((*hub.Hub).ResolveApproval))),
 	parley.MethodListTokens:        read(gated(plain((*hub.Hub).ListTokens))),
 	parley.MethodStats:             typed[parley.StatsParams, parley.Stats](handler{waits: true, serve: stats}),
 
@@ -72,9 +76,6 @@ var handlers = table(map[string]handler{
 func table(handlers map[string]handler) map[string]handler {
 	served := 0
 	for _, m := range parley.Methods {
-		if m.Later {
-			continue
-		}
 		h, ok := handlers[m.Name]
 		if !ok {
 			panic("rpc: no handler for " + m.Name)
@@ -105,13 +106,8 @@ func typed[P, R any](h handler) handler {
 	return h
 }
 
-// noSuchMethod refuses a method that is not served.
-func noSuchMethod(name string) error {
-	if m, known := parley.MethodByName(name); known && m.Later {
-		return parley.Refuse(parley.ErrMethodNotFound, name+" is not served by this version", "")
-	}
-	return parley.Refuse(parley.ErrMethodNotFound, "there is no such method", "a method of protocol.md, section 12")
-}
+// errNoSuchMethod refuses a method that is not served.
+var errNoSuchMethod = parley.Refuse(parley.ErrMethodNotFound, "there is no such method", "a method of protocol.md, section 12")
 
 // write makes a handler of a method of the hub that answers through a callback.
 func write[P, R any](f func(*hub.Hub, *hub.Principal, *P, func(R, error)), encode func([]byte, R) ([]byte, error)) handler {

@@ -19,7 +19,7 @@ const maxScrapes = 4
 // newMetrics makes the handler that writes the hub's metrics, and those of Go and the process, as Prometheus reads them.
 func newMetrics(s *Server) http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(newCollector(s), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(newCollector(s), guestCollector{s}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelError), MaxRequestsInFlight: maxScrapes, DisableCompression: true,
 	})

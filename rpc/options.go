@@ -44,6 +44,8 @@ type Options struct {
 	Guests map[string]*Guest
 	// Pages are documents that anybody may read, by path: they are served behind Host and Origin, and without a token.
 	Pages map[string]http.Handler
+	// Metrics gives what else /metrics is to tell, of the hub's program; nil: nothing. It is called for each scrape, and may be called at once.
+	Metrics func() []Metric
 	// Audit gets a line for every grant, refusal and revocation, never with a secret; nil: Logger, at level debug.
 	Audit *slog.Logger
 }

@@ -111,5 +111,5 @@ func postless(method string, known bool) error {
 	if known {
 		return parley.Refuse(parley.ErrMethodNotFound, method+" needs a socket", "GET /rpc as WebSocket")
 	}
-	return noSuchMethod(method)
+	return errNoSuchMethod
 }

@@ -59,7 +59,7 @@ func TestPost(t *testing.T) {
 			{"just not too large", with(devToken), request("ping", `{}`) + strings.Repeat(" ", parley.MaxFrameBytes-len(request("ping", `{}`))), 200, `"nowMs"`},
 			{"executor", with(devToken), request("registerExecutor", `{"executorId":"x","agents":["alice"]}`), 404, `needs a socket`},
 			{"socket only", with(devToken), request("subscribe", `{"conversationId":"case"}`), 404, `needs a socket`},
-			{"later", with(devToken), request("requestApproval", `{}`), 404, `not served by this version`},
+			{"no method", with(devToken), request("askApproval", `{}`), 404, `there is no such method`},
 			{"cursor", with(devToken), request("tail", `{"conversationId":"case","sinceSeq":2}`), 410, `"cursor_ahead"`},
 			{"write", with(devToken, "Parley-Agent", "alice"), request("sendMessage", `{"conversationId":"case","payload":{"text":"a"},"finality":"turn"}`), 200, `{"seq":2,"turn":1}`},
 			{"conflict", with(devToken, "Parley-Agent", "alice"), request("sendMessage", `{"conversationId":"case","payload":{"text":"a"},"finality":"turn"}`), 409, `"not_your_turn"`},

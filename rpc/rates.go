@@ -58,7 +58,7 @@ func (r Rates) withDefaults() Rates {
 // isWrite reports whether a method is one that Rates count as a write.
 func isWrite(h handler) bool {
 	switch h.scope {
-	case parley.ScopeWrite, parley.ScopeCreate, parley.ScopeClaim:
+	case parley.ScopeWrite, parley.ScopeCreate, parley.ScopeClaim, parley.ScopeApprove:
 		return true
 	}
 	return h.name == parley.MethodCreateToken || h.name == parley.MethodCreateTicket

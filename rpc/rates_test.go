@@ -20,7 +20,7 @@ func TestWriteRate(t *testing.T) {
 		w := newWorld(t, &rpc.Options{Rates: &rpc.Rates{WritesPerSecond: 10, WriteBurst: 30}})
 		admin := w.as("admin")
 		admin.create(twoAgents)
-		token := admin.token(`{"agentId":"alice"}`)
+		token := admin.token(`{"agentId":"alice","scopes":["read","write","create","claim","approve"]}`)
 		byTicket, err := w.upgrade("?ticket="+w.with(token).ticket(`{}`), nil) // 1
 		if err != nil {
 			t.Fatal(err)
@@ -49,7 +49,7 @@ func TestWriteRate(t *testing.T) {
 			}
 		}
 		for _, method := range []string{parley.MethodSendMessage, parley.MethodSendDelta, parley.MethodCreateConversation, parley.MethodCreateToken, parley.MethodCreateTicket, parley.MethodPutAttachment,
-			parley.MethodRegisterBlueprints, parley.MethodStartSession, parley.MethodStopSession} {
+			parley.MethodRegisterBlueprints, parley.MethodStartSession, parley.MethodStopSession, parley.MethodRequestApproval, parley.MethodResolveApproval} {
 			r := parseReply(t, socket.call(method, `{}`))
 			if r.reason() != "rate_limited" || r.Error.Data.RetryAfterMs != 100 {
 				t.Errorf("%s: %+v", method, r.Error)

@@ -54,6 +54,7 @@ func (rt *route) created(a answer) (answer, error) {
 		Duplicate      bool   `json:"duplicate"`
 		ConversationID string `json:"conversationId"`
 		SessionID      string `json:"sessionId"`
+		ApprovalID     string `json:"approvalId"`
 	}
 	if err := json.Unmarshal(a.body, &r); err != nil {
 		return answer{}, fmt.Errorf("read the result of %s: %w", rt.method.Name, err)
@@ -67,6 +68,8 @@ func (rt *route) created(a answer) (answer, error) {
 		a.header = http.Header{"Location": {"/conversations/" + r.ConversationID}}
 	case parley.MethodStartSession:
 		a.header = http.Header{"Location": {"/sessions/" + r.SessionID}}
+	case parley.MethodRequestApproval:
+		a.header = http.Header{"Location": {"/approvals/" + r.ApprovalID}}
 	}
 	return a, nil
 }

@@ -126,7 +126,7 @@ var wider = map[string]handler{
 var made = map[string]bool{
 	parley.MethodCreateConversation: true, parley.MethodAddParticipant: true, parley.MethodSendMessage: true, parley.MethodSendTrace: true,
 	parley.MethodSendNote: true, parley.MethodClaimTurn: true, parley.MethodPutAttachment: true, parley.MethodCreateToken: true, parley.MethodCreateTicket: true,
-	parley.MethodStartSession: true,
+	parley.MethodStartSession: true, parley.MethodRequestApproval: true,
 }
 
 // route is a method over plain HTTP.

@@ -14,7 +14,7 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// fullParams are params that the hub takes, with every optional member. CONVERSATION is a fresh conversation of alice's, SHA a file in it.
+// fullParams are params that the hub takes, with every optional member. CONVERSATION is a fresh conversation of alice's, SHA a file in it, APPROVAL one that bot asks her for in another.
 var fullParams = map[string]string{
 	parley.MethodAuthenticate: `{"token":"dev","agentId":"alice","clientName":"c"}`,
 	parley.MethodPing:         `{}`,
@@ -45,11 +45,15 @@ var fullParams = map[string]string{
 	parley.MethodStartSession:       `{"agentName":"helper","parameters":{"prompt":"p"},"mode":"async_poll","parentConversationId":"CONVERSATION","demands":{"a":"b"},"metadata":{},"timeoutMs":1,"clientRequestId":"k"}`,
 	parley.MethodGetSession:         `{"sessionId":"SESSION","timeoutMs":1,"progressSince":0}`,
 	parley.MethodStopSession:        `{"sessionId":"SESSION","reason":"r"}`,
+	parley.MethodRequestApproval:    `{"conversationId":"CONVERSATION","claimId":"clm_1_x","key":"k","title":"t","details":{},"answerSchema":{},"expiresInMs":5000}`,
+	parley.MethodGetApproval:        `{"approvalId":"APPROVAL","timeoutMs":1}`,
+	parley.MethodListApprovals:      `{"status":"pending","conversationId":"CONVERSATION","limit":1}`,
+	parley.MethodResolveApproval:    `{"approvalId":"APPROVAL","decision":"approved","answer":{},"comment":"c","clientRequestId":"k"}`,
 	parley.MethodClaimTurn:          `{"conversationId":"CONVERSATION","turn":1}`,
 	parley.MethodRenewClaim:         `{"conversationId":"CONVERSATION","claimId":"clm_1_x"}`,
 	parley.MethodReleaseClaim:       `{"conversationId":"CONVERSATION","claimId":"clm_1_x","outcome":"yield","reason":"r"}`,
 	parley.MethodCancelTurn:         `{"conversationId":"CONVERSATION","turn":1,"reason":"r"}`,
-	parley.MethodListAgents:         `{}`,
+	parley.MethodListAgents:         `{"includeConfig":true}`,
 	parley.MethodCreateToken:        `{"agentId":"alice","agents":["bob"],"scopes":["read"],"conversations":["CONVERSATION"],"expiresInMs":5000}`,
 	parley.MethodListTokens:         `{"limit":1}`,
 	parley.MethodRevokeToken:        `{"tokenId":"absent"}`,
@@ -88,6 +92,7 @@ var beyondSchemas = []string{
 	"turnTimeoutMs", "maxClaimMs", // the one is at most the other
 	"agents", "blueprints", // different ones
 	"parameters.prompt", // what the agent takes
+	"decision",          // an answer goes with one of them
 }
 
 // TestSchemasRefuseWhatTheHubRefuses puts many values in the place of each member of good params. What the schema refuses the hub
@@ -96,6 +101,7 @@ func TestSchemasRefuseWhatTheHubRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &bounder{t: t, world: newWorld(t, nil), schemas: published{t: t}, results: published{t: t, change: closed}}
 		b.world.helper()
+		b.bot = b.world.with(b.world.as("admin").token(`{"agentId":"bot"}`))
 		for _, m := range rpc.ServedMethods() {
 			params, ok := fullParams[m.Name]
 			if !ok {
@@ -122,7 +128,7 @@ type bounder struct {
 	schemas        published
 	results        published // closed
 	method         string
-	alice          *peer
+	alice, bot     *peer
 	calls          int
 	refused, taken int
 }
@@ -198,6 +204,13 @@ func (b *bounder) try(path string, params any) {
 		ended := b.alice.begin(`{"agentName":"helper","prompt":"p","mode":"async_poll"}`).SessionID // nobody waits for it
 		b.alice.must(parley.MethodStopSession, fmt.Sprintf(`{"sessionId":%q}`, ended))
 		frame = strings.ReplaceAll(frame, "SESSION", ended)
+	}
+	if strings.Contains(frame, "APPROVAL") {
+		b.bot.create(fmt.Sprintf(`{"conversationId":"b-%s","participants":[{"id":"bot","kind":"agent"},{"id":"alice","kind":"peer"}]}`, id))
+		frame = strings.ReplaceAll(frame, "APPROVAL", b.bot.asks("b-"+id).ApprovalID)
+		if b.method == parley.MethodGetApproval { // nobody waits for it
+			b.bot.must(parley.MethodSendMessage, fmt.Sprintf(`{"conversationId":"b-%s","payload":{"text":"x"},"finality":"turn"}`, id))
+		}
 	}
 	frame = strings.ReplaceAll(frame, "CONVERSATION", id)
 	refused := b.schemas.check(b.method+".params", []byte(frame))

@@ -57,7 +57,7 @@ func formOnly(document any, params reflect.Type) any {
 	}
 	for _, definition := range definitions {
 		properties, _ := definition["properties"].(map[string]any)
-		for _, name := range []string{"payload", "metadata", "parameters", "parameters_schema", "output_schema"} { // any JSON for the decoder
+		for _, name := range []string{"payload", "metadata", "parameters", "parameters_schema", "output_schema", "details", "answerSchema", "answer", "agent_config"} { // any JSON for the decoder
 			if p, ok := properties[name].(map[string]any); ok && p["$ref"] != "#/$defs/Note" {
 				properties[name] = true
 			}

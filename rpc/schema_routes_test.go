@@ -58,7 +58,7 @@ func newRouted() *routed {
 		}
 		r.mux.HandleFunc(m.Route, func(_ http.ResponseWriter, req *http.Request) {
 			r.method, r.path = m, map[string]any{}
-			for _, name := range []string{"conversationId", "sha256", "sessionId", "tokenId"} {
+			for _, name := range []string{"conversationId", "sha256", "sessionId", "approvalId", "tokenId"} {
 				if value := req.PathValue(name); value != "" {
 					r.path[name] = value
 				}

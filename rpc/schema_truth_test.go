@@ -151,7 +151,7 @@ var unsayable = regexp.MustCompile(`is there twice|kept exactly`)
 // refused holds a request that was refused for its form against the schemas, which must refuse it too.
 func (w *schemaWitness) refused(method, request string, e parley.WireError) {
 	w.t.Helper()
-	if m, ok := parley.MethodByName(method); ok && !m.Later {
+	if _, ok := parley.MethodByName(method); ok {
 		w.errorIsListed(method, e)
 	}
 	if !json.Valid([]byte(request)) || unsayable.MatchString(e.Message) {

@@ -200,7 +200,7 @@ func (k *socket) anyCall(frame []byte) *call {
 		k.refuse(id, errNoToken)
 		return nil
 	case !known:
-		k.refuse(id, noSuchMethod(string(req.Method)))
+		k.refuse(id, errNoSuchMethod)
 		return nil
 	}
 	return &call{server: k.server, socket: k, handler: h, id: id, principal: p, params: req.Params}

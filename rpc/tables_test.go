@@ -59,12 +59,8 @@ func TestMethodsAreThoseOfTheProtocol(t *testing.T) {
 	for _, r := range rows(text) {
 		doc = append(doc, strings.Join(r, " "))
 	}
-	var code, later []string
+	var code []string
 	for _, m := range parley.Methods {
-		if m.Later {
-			later = append(later, m.Name)
-			continue
-		}
 		scope, socket := string(m.Scope), "no"
 		if m.Scope == parley.ScopeNone {
 			scope = "-"
@@ -84,15 +80,6 @@ func TestMethodsAreThoseOfTheProtocol(t *testing.T) {
 		headings = append(headings, m[1])
 	}
 	compare(t, "the headings of methods", headings, served)
-
-	list, _, _ := strings.Cut(section(t, "17. Later"), "\n\n")
-	_, list, _ = strings.Cut(strings.ReplaceAll(list, "\n", " "), "by name: ")
-	if list == "" {
-		_, list, _ = strings.Cut(section(t, "17. Later"), "by name: ")
-		list, _, _ = strings.Cut(list, ".\n")
-		list = strings.ReplaceAll(list, "\n", " ")
-	}
-	compare(t, "the methods of later versions", strings.Split(strings.TrimSuffix(strings.TrimSpace(list), "."), ", "), later)
 }
 
 func TestErrorsAreThoseOfTheProtocol(t *testing.T) {
@@ -121,9 +108,9 @@ func TestNotificationsAreThoseOfTheProtocol(t *testing.T) {
 
 // TestTranscriptsShowEverything: every method is called, every error provoked and every notification seen in some transcript.
 func TestTranscriptsShowEverything(t *testing.T) {
-	text := section(t, "18. Transcripts")
+	text := section(t, "19. Transcripts")
 	for _, m := range parley.Methods {
-		if !m.Later && !strings.Contains(text, fmt.Sprintf(`"method":%q`, m.Name)) {
+		if !strings.Contains(text, fmt.Sprintf(`"method":%q`, m.Name)) {
 			t.Errorf("no transcript calls %s", m.Name)
 		}
 	}

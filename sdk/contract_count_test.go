@@ -186,3 +186,19 @@ func (c counting) GetSession(ctx context.Context, p *parley.GetSessionParams) (*
 func (c counting) StopSession(ctx context.Context, p *parley.StopSessionParams) (*parley.Session, error) {
 	return counted(c, ctx, parley.MethodStopSession, c.Client.StopSession, p)
 }
+
+func (c counting) RequestApproval(ctx context.Context, p *parley.RequestApprovalParams) (*parley.Approval, error) {
+	return counted(c, ctx, parley.MethodRequestApproval, c.Client.RequestApproval, p)
+}
+
+func (c counting) GetApproval(ctx context.Context, p *parley.GetApprovalParams) (*parley.Approval, error) {
+	return counted(c, ctx, parley.MethodGetApproval, c.Client.GetApproval, p)
+}
+
+func (c counting) ListApprovals(ctx context.Context, p *parley.ListApprovalsParams) (*parley.ListApprovalsResult, error) {
+	return counted(c, ctx, parley.MethodListApprovals, c.Client.ListApprovals, p)
+}
+
+func (c counting) ResolveApproval(ctx context.Context, p *parley.ResolveApprovalParams) (*parley.Approval, error) {
+	return counted(c, ctx, parley.MethodResolveApproval, c.Client.ResolveApproval, p)
+}

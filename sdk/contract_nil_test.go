@@ -64,6 +64,15 @@ func TestContractNilParams(t *testing.T) {
 		refused("getSession", err)
 		_, err = s.a.StopSession(ctx, nil)
 		refused("stopSession", err)
+		_, err = s.a.RequestApproval(ctx, nil)
+		refused("requestApproval", err)
+		_, err = s.a.GetApproval(ctx, nil)
+		refused("getApproval", err)
+		_, err = s.person().ResolveApproval(ctx, nil)
+		refused("resolveApproval", err)
+		if _, err := s.a.ListApprovals(ctx, nil); err != nil {
+			t.Error(err)
+		}
 		for _, err := range s.a.RegisterExecutor(ctx, nil, nil) {
 			refused("registerExecutor", err)
 		}

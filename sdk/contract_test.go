@@ -162,6 +162,15 @@ func TestContractErrors(t *testing.T) {
 			_, err := s.b.CreateConversation(s.Context(), p)
 			return err
 		},
+		parley.ErrAlreadyResolved: func(s *scene) error {
+			asked, person := s.ask("k"), s.person()
+			p := &parley.ResolveApprovalParams{ApprovalID: asked.ApprovalID, Decision: parley.DecisionRejected}
+			if _, err := person.ResolveApproval(s.Context(), p); err != nil {
+				s.Fatal(err)
+			}
+			_, err := person.ResolveApproval(s.Context(), p)
+			return err
+		},
 		parley.ErrCursorAhead: func(s *scene) error {
 			_, err := s.a.Tail(s.Context(), &parley.TailParams{ConversationID: s.id, SinceSeq: 99})
 			return err

@@ -64,6 +64,7 @@ var hubErrors = map[error]error{
 	parley.ErrClaimLost:           a2a.ErrUnsupportedOperation,
 	parley.ErrIdempotencyConflict: a2a.ErrInvalidParams,
 	parley.ErrAlreadyExists:       a2a.ErrInvalidParams,
+	parley.ErrAlreadyResolved:     a2a.ErrUnsupportedOperation,
 	parley.ErrCursorAhead:         a2a.ErrInvalidParams,
 	parley.ErrTooLarge:            a2a.ErrInvalidParams,
 	parley.ErrRateLimited:         a2a.ErrServerError,

@@ -149,9 +149,11 @@ func TestReadOnly(t *testing.T) {
 		change func(*mcp.Options)
 		want   string
 	}{
-		{nil, "close_conversation create_conversation get_agent_session list_agent_blueprints list_conversations post_message read_attachment read_conversation start_agent_session stop_agent_session wait_for_updates"},
-		{func(o *mcp.Options) { o.ReadOnly = true }, "get_agent_session list_agent_blueprints list_conversations read_attachment read_conversation wait_for_updates"},
+		{nil, "answer_approval close_conversation create_conversation get_agent_session list_agent_blueprints list_approvals list_conversations post_message read_attachment read_conversation start_agent_session stop_agent_session wait_for_updates"},
+		{func(o *mcp.Options) { o.ReadOnly = true }, "get_agent_session list_agent_blueprints list_approvals list_conversations read_attachment read_conversation wait_for_updates"},
 		{func(o *mcp.Options) { o.Toolsets = []mcp.Toolset{mcp.Agents} }, "get_agent_session list_agent_blueprints start_agent_session stop_agent_session"},
+		{func(o *mcp.Options) { o.Toolsets = []mcp.Toolset{mcp.Approvals} }, "answer_approval list_approvals"},
+		{func(o *mcp.Options) { o.Toolsets, o.ReadOnly = []mcp.Toolset{mcp.Approvals}, true }, "list_approvals"},
 	} {
 		alice := newIDE(t, h, "alice", c.change)
 		r, err := alice.session.ListTools(t.Context(), nil)

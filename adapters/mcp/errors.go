@@ -16,6 +16,8 @@ type hints struct {
 	session      string
 	starts       bool // an agent was to be started
 	attachment   bool // a file was to be read
+	approvals    bool // approvals were to be listed or answered, or the one with the id approval
+	approval     string
 	// key is the client_request_id that was given.
 	key string
 	// once: the very same call again does nothing twice, also without a key.
@@ -124,6 +126,8 @@ func nextCall(reason error, e *parley.Error, h hints) string {
 		return "Next: the same call with a since_seq that an earlier result gave, or 0 for the beginning."
 	case parley.ErrNotFound:
 		switch {
+		case h.approval != "":
+			return "Next: list_approvals shows what you may answer or have asked for; ids are exact."
 		case h.attachment:
 			return "Next: read_conversation names the attachments of each message, and get_agent_session that of a result; conversation_id and sha256 are exact."
 		case h.starts:
@@ -138,6 +142,8 @@ func nextCall(reason error, e *parley.Error, h hints) string {
 		return "Next: the same call with parameters that match parameters_schema. Nothing was started."
 	case parley.ErrUnauthenticated:
 		return "The token is missing, wrong or over: its owner must give this MCP server another (PARLEY_TOKEN, or the Authorization header)."
+	case parley.ErrAlreadyResolved:
+		return fmt.Sprintf("Nothing is left to answer. list_approvals {approval_id: %q} shows how it has ended.", h.approval)
 	case parley.ErrForbidden:
 		return "The token of this MCP server does not allow it; another call will not help."
 	case parley.ErrIdempotencyConflict:

@@ -20,10 +20,12 @@ const (
 	Conversations Toolset = "conversations"
 	// Agents are the tools with which one starts an agent for a result.
 	Agents Toolset = "agents"
+	// Approvals are the tools with which one answers what agents ask for before they do it.
+	Approvals Toolset = "approvals"
 )
 
 // Toolsets are all of them.
-var Toolsets = []Toolset{Conversations, Agents}
+var Toolsets = []Toolset{Conversations, Agents, Approvals}
 
 // Options of a server. The zero value of each but Connect is good.
 type Options struct {
@@ -128,6 +130,8 @@ The loop, for each conversation:
 list_conversations shows where you have a seat. read_conversation reads older messages, or the rest of one that was cut; read_attachment a file. close_conversation ends a conversation for good: only when the work is done.
 
 To have an agent do something for a result: list_agent_blueprints shows who there is and what parameters each takes; start_agent_session starts one and returns the result, or a session_id to ask get_agent_session with.
+
+Agents may ask before they do something: list_approvals shows what waits for an answer, and answer_approval answers it, as your user decides.
 
 An error names its reason and the next call to make. Repeating a call with the same client_request_id never does a thing twice.`
 

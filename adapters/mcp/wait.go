@@ -64,6 +64,8 @@ type updates struct {
 	CapMs          int64        `json:"cap_ms" jsonschema:"the longest that a call of your client waits"`
 	Withdrawn      []turnRange  `json:"withdrawn,omitempty" jsonschema:"messages that count no more: forget them"`
 	Next           string       `json:"next" jsonschema:"what to do now"`
+	// Approvals are the first of those that wait for the caller, in whatever conversation.
+	Approvals []waitingApproval `json:"approvals,omitempty" jsonschema:"what agents ask your user for, in any conversation; list_approvals shows it"`
 }
 
 type turnRange struct {
@@ -93,7 +95,7 @@ func waitForUpdates(ctx context.Context, c *call, in *waitArgs) (*updates, error
 	for _, w := range got.Withdrawn {
 		u.Withdrawn = append(u.Withdrawn, turnRange(w))
 	}
-	u.Next = u.next(in.again(u.SinceSeq))
+	u.Next, u.Approvals = u.next(in.again(u.SinceSeq)), c.waitingApprovals(ctx)
 	return u, nil
 }
 
@@ -177,9 +179,9 @@ func (u *updates) text() string {
 		s += fmt.Sprintf("Forget #%d to #%d (turn %d): that attempt has failed and counts no more.\n", w.FromSeq, w.ToSeq, w.Turn)
 	}
 	if u.TimedOut && s == "" {
-		return u.Next
+		return u.Next + waitingText(u.Approvals)
 	}
-	return s + u.Guidance.line() + "\n" + u.Next
+	return s + u.Guidance.line() + "\n" + u.Next + waitingText(u.Approvals)
 }
 
 // beat tells who waits, and has asked for it, that the call goes on, until stop is called.

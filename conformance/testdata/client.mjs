@@ -155,7 +155,7 @@ await step("bad requests leave the socket open (2)", async () => {
   await answers("[".repeat(65) + "]".repeat(65), -32700);
   await answers("[]", -32600);
   await answers('{"jsonrpc":"2.0","method":"ping"}', -32600);
-  await bob.refused(-32601, "method_not_found", "requestApproval", {});
+  await bob.refused(-32601, "method_not_found", "askApproval", {});
   await bob.refused(-32602, "invalid_params", "ping", { extra: 1 });
   await bob.refused(-32602, "invalid_params", "tail", { conversationid: conversationId, sinceSeq: 0 });
   await bob.refused(4040, "not_found", "tail", { conversationId: "absent", sinceSeq: 0 });

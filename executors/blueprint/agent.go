@@ -94,7 +94,7 @@ func (a *Agent) session(ctx context.Context, turn *parley.Turn) (*session, error
 	}
 	name, _, _ := strings.Cut(c.Session.Agent, "@")
 	s := &session{Agent: a, turn: turn, file: a.set.File(name), trace: traceOf(c.Metadata), log: turn.Logger}
-	if s.file == nil {
+	if s.file == nil || s.file.IsAgent() {
 		return nil, fmt.Errorf("there is no blueprint %s here any more", name)
 	}
 	s.timeout = s.file.Timeout

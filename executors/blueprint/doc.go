@@ -5,6 +5,8 @@
 //	agent := blueprint.New(set, &blueprint.Options{URL: url})
 //	err := executors.Run(ctx, client, agent, &executors.Options{Blueprints: set.Blueprints(), ...})
 //
+// A file of type agent is an LLM agent. It is read and checked here, and run by package executors/llm/agent; [Agent] runs commands alone.
+//
 // A blueprint is a file, in JSON or YAML, on the machine where its command is installed; docs/blueprint.schema.json is its form. The hub is told what the
 // agent is called and what it takes, and never what the command is.
 //

@@ -1,6 +1,7 @@
 package blueprint
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,9 +31,14 @@ const (
 // File is one blueprint. It is not changed after Parse.
 type File struct {
 	// Path is where it stands.
-	Path        string
+	Path string
+	// Type is parley.AgentTypeDeterministic, a command, or parley.AgentTypeAgent, an LLM agent.
+	Type        parley.AgentType
 	Name        string
 	Description string
+	// AgentConfig are the keys of an agent config as they stand in the file of an LLM agent, and Config is what they mean; nil for a command.
+	AgentConfig json.RawMessage
+	Config      *parley.AgentConfig
 	// Argv is the command, and Program the file that it names.
 	Argv    []string
 	Program string
@@ -43,20 +49,34 @@ type File struct {
 	Output     *paramschema.Schema
 	ParamsVia  parley.ParamsVia
 	// Env are names of variables that it gets from this process, or NAME=VALUE.
-	Env            []string
+	Env []string
+	// Timeout is 0 for an LLM agent that has none.
 	Timeout        time.Duration
 	MaxOutputBytes int
 	Idempotent     bool
 	Labels         map[string]string
 
-	named Fault // the place of its name
+	place func(field string) Fault
 }
+
+// Fault is one about what stands at a field, such as mcp_servers.files, or where nothing does about the next one above it.
+func (f *File) Fault(field, what string) Fault {
+	fault := f.place(field)
+	fault.What = what
+	return fault
+}
+
+// IsAgent reports whether it is an LLM agent.
+func (f *File) IsAgent() bool { return f.Type == parley.AgentTypeAgent }
 
 // Blueprint is what the hub is told of it.
 func (f *File) Blueprint() parley.Blueprint {
 	b := parley.Blueprint{
 		Name: f.Name, Description: f.Description, ParametersSchema: f.Parameters.Raw(), ParamsVia: f.ParamsVia,
 		TimeoutMs: f.Timeout.Milliseconds(), Idempotent: f.Idempotent, Labels: f.Labels,
+	}
+	if f.IsAgent() {
+		b.Type, b.AgentConfig = f.Type, f.AgentConfig
 	}
 	if f.Output != nil {
 		b.OutputSchema = f.Output.Raw()
@@ -78,7 +98,16 @@ func (s *Set) File(name string) *File {
 	return s.Files[i]
 }
 
-// Blueprints is what the hub is told of all.
+// child gives the file of which a name is that of the children; nil where there is none.
+func (s *Set) child(name string) *File {
+	parent, ok := strings.CutSuffix(name, parley.ChildSuffix)
+	if f := s.File(parent); ok && f != nil && f.IsAgent() && f.Config.Spawns() {
+		return f
+	}
+	return nil
+}
+
+// Blueprints is what the hub is told of all, but for the children of LLM agents: those the agents themselves tell.
 func (s *Set) Blueprints() []parley.Blueprint {
 	all := make([]parley.Blueprint, len(s.Files))
 	for i, f := range s.Files {

@@ -41,16 +41,28 @@ func Load(dir string) (*Set, []Fault) {
 // add puts a file into the set.
 func (s *Set) add(f *File) []Fault {
 	first := s.File(f.Name)
+	children := s.child(f.Name)
+	if children == nil && f.IsAgent() && f.Config.Spawns() {
+		children = s.File(f.Name + parley.ChildSuffix)
+	}
 	switch {
+	case first == nil && children != nil:
+		return []Fault{f.Fault("name", "expected another name: "+clash(f, children))}
 	case first != nil:
-		taken := f.named
-		taken.What = fmt.Sprintf("expected another name: %s has it already", first.Path)
-		return []Fault{taken}
+		return []Fault{f.Fault("name", fmt.Sprintf("expected another name: %s has it already", first.Path))}
 	case len(s.Files) == parley.MaxBlueprints:
 		return []Fault{{Path: f.Path, What: fmt.Sprintf("expected at most %d blueprints in a directory", parley.MaxBlueprints)}}
 	}
 	s.Files = append(s.Files, f)
 	return nil
+}
+
+// clash says how two files are named of which one is named as the children of the other are.
+func clash(f, other *File) string {
+	if len(f.Name) > len(other.Name) {
+		return "the children of " + other.Path + " have it"
+	}
+	return "its children would have that of " + other.Path
 }
 
 // read reads a file, if it is a regular one: no pipe that never ends, no device.

@@ -159,6 +159,9 @@ func TestTable(t *testing.T) {
 		if name == "timeout_ms" { // people write 5m
 			name = "timeout"
 		}
+		if name == "agent_config" { // its keys stand beside the others
+			name = "model"
+		}
 		if published.Properties[name] == nil {
 			t.Errorf("%s cannot be said", name)
 		}
@@ -181,6 +184,19 @@ func TestTable(t *testing.T) {
 		`{"name":"a","argv":["b"],"parameters_schema":{},"env":["A","B=c"]}`:           true,
 		`{"name":"a","argv":["b"],"parameters_schema":{},"env":["A-B"]}`:               false,
 		`{"name":"a","argv":["b"],"parameters_schema":{},"max_output_bytes":16777217}`: false,
+		`{"type":"deterministic","name":"a","argv":["b"],"parameters_schema":{}}`:      true,
+		`{"type":"agent","name":"a","model":"openai:x"}`:                               true,
+		`{"type":"agent","name":"a"}`:                                                  false,
+		`{"type":"agent","name":"a","model":"openai:x","argv":["b"]}`:                  false,
+		`{"type":"workflow","name":"a","model":"openai:x"}`:                            false,
+		`{"name":"a","argv":["b"],"parameters_schema":{},"model":"openai:x"}`:          false,
+		`{"type":"agent","name":"a","model":"x","max_steps":null}`:                     false,
+		`{"type":"agent","name":"a","model":"o:x","max_steps":null,"temperature":0.2}`: true,
+		`{"type":"agent","name":"a","model":"o:x","max_parallel_subagents":8}`:         false,
+		`{"type":"agent","name":"a","model":"o:x","budget_awareness":"limit:101"}`:     false,
+		`{"type":"agent","name":"a","model":"o:x","mcp_servers":{"s":{"x":1}}}`:        false,
+		`{"type":"agent","name":"a","model":"o:x","run_options":{"budget":{"ms":1}}}`:  false,
+		`{"type":"agent","name":"a","model":"o:x","run_options":{"seed":7}}`:           true,
 	} {
 		wrong, err := schema.Validate(json.RawMessage(text))
 		if err != nil || (len(wrong) == 0) != right {

@@ -28,7 +28,10 @@ const MaxFileBytes = yamlfile.MaxBytes
 
 const expectedBlueprint = `expected a blueprint, such as {"name": "hello", "argv": ["echo"], "parameters_schema": {"type": "object"}}`
 
-// Parse reads the text of a blueprint: JSON where path ends in .json, else YAML. Its directory is where the command is looked for. There is a File, or there are
+// errTable is what a table that does not fit its type is: a test holds them together.
+const errTable = "the table of blueprints does not fit its type: %v"
+
+// Parse reads the text of a blueprint: JSON where path ends in .json, else YAML. Its directory is where a command is looked for. There is a File, or there are
 // faults: all of them, in the order of the text.
 func Parse(path string, text []byte) (*File, []Fault) {
 	c := &checker{Reader: shape.Reader{File: path, Expected: expectedBlueprint}}
@@ -37,11 +40,27 @@ func Parse(path string, text []byte) (*File, []Fault) {
 		parse = yamlfile.ParseJSON
 	}
 	n, faults := parse(text)
-	if taken := c.Read(table, n, faults); taken != nil {
+	shape, check := table, c.checkCommand
+	c.Hint = notForCommands
+	var members []yamlfile.Member
+	if n != nil && yamlfile.IsMapping(n) {
+		members = yamlfile.Members(n)
+	}
+	if isAgent(members) {
+		shape, check = agentTable, c.checkAgent
+		c.Hint = notForAgents
+	}
+	taken := c.Read(shape, n, faults)
+	if c.untyped(members) { // of which kind it is to be nobody knows: more would mislead
+		taken, c.Findings = nil, slices.DeleteFunc(c.Findings, func(f yamlfile.Finding) bool { return f.Field != "type" })
+	}
+	if taken != nil {
 		if err := json.Unmarshal(taken, &c.content); err != nil {
-			panic(fmt.Sprintf("the table of blueprints does not fit its type: %v", err)) // a test holds them together
+			panic(fmt.Sprintf(errTable, err))
 		}
+		c.taken = taken
 		c.check()
+		check()
 	}
 	if len(c.Findings) > 0 {
 		c.Findings.Sort()
@@ -62,34 +81,41 @@ func faultsOf(findings yamlfile.Findings) []Fault {
 type checker struct {
 	shape.Reader
 	content content
+	taken   json.RawMessage // all that could be read
 	file    *File
 }
 
 func (c *checker) fault(path, format string, args ...any) { c.At(path, fmt.Sprintf(format, args...)) }
 
-// check holds what the table cannot against the rules. Of a part that could not be read nothing more is said.
+// check holds what all blueprints have against the rules that the table cannot tell. Of a part that could not be read nothing more is said.
 func (c *checker) check() {
 	t := &c.content
-	c.file = &File{
-		Path: c.File, Name: t.Name, Description: t.Description, Env: t.Env, Idempotent: t.Idempotent, Labels: t.Labels,
-		ParamsVia: cmp.Or(t.ParamsVia, parley.ParamsFlags), MaxOutputBytes: cmp.Or(t.MaxOutputBytes, DefaultOutputBytes),
-	}
-	c.file.named = faultsOf(yamlfile.Findings{c.Finding("name", "")})[0]
+	c.file = &File{Path: c.File, Type: cmp.Or(t.Type, parley.AgentTypeDeterministic), Name: t.Name, Description: t.Description, Labels: t.Labels}
+	c.file.place = func(field string) Fault { return faultsOf(yamlfile.Findings{c.Finding(c.nearest(field), "")})[0] }
 	if t.Name == parley.HubID {
 		c.fault("name", "expected another name: hub is the hub itself")
 	}
 	c.timeout()
-	c.env()
 	c.labels()
-	c.directory()
-	c.command()
 	c.file.Parameters = c.schema("parameters_schema", t.ParametersSchema)
 	c.file.Output = c.schema("output_schema", t.OutputSchema)
+}
+
+// checkCommand is check for what only commands have.
+func (c *checker) checkCommand() {
+	t := &c.content
+	c.file.Env, c.file.Idempotent = t.Env, t.Idempotent
+	c.file.ParamsVia, c.file.MaxOutputBytes = cmp.Or(t.ParamsVia, parley.ParamsFlags), cmp.Or(t.MaxOutputBytes, DefaultOutputBytes)
+	if t.Timeout == "" {
+		c.file.Timeout = DefaultTimeout
+	}
+	c.env()
+	c.directory()
+	c.command()
 	c.names()
 }
 
 func (c *checker) timeout() {
-	c.file.Timeout = DefaultTimeout
 	if c.content.Timeout == "" {
 		return
 	}

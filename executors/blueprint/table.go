@@ -9,22 +9,34 @@ import (
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
-// table is all that a file can say. What it cannot say of a value is held against the others in check.go.
+// Members that all blueprints have.
+var (
+	kind        = shape.May("type", shape.Among("deterministic, a command, or agent, an LLM agent; absent, deterministic", parley.AgentTypeDeterministic, parley.AgentTypeAgent))
+	name        = shape.Must("name", shape.ID("the name of the agent; not hub"))
+	description = shape.May("description", shape.Prose("what it does, for who chooses among agents", parley.MaxAgentDescriptionBytes))
+	output      = shape.May("output_schema", schemaOf("a JSON Schema of the result, which is then JSON: of a command, on stdout"))
+	timeout     = shape.May("timeout", shape.Line("how long it may run, such as 90s or 1h30m: 100ms to 23h; absent, 5m for a command, and what the conversation allows for an LLM agent", 32))
+	labels      = shape.May("labels", shape.MapOf("what sessions may demand of who runs it, besides the labels of the runner", parley.MaxLabels, shape.Line("a value", parley.MaxLabelBytes)))
+)
+
+// table is all that the file of a command can say. What it cannot say of a value is held against the others by the checker.
 var table = &shape.Shape{Kind: shape.Object, Members: []shape.Member{
-	shape.Must("name", shape.ID("the name of the agent; not hub")),
-	shape.May("description", shape.Prose("what it does, for who chooses among agents", parley.MaxAgentDescriptionBytes)),
+	kind, name, description,
 	shape.May("command", shape.Prose("the program and its arguments, split at white space and given to no shell; this or argv", MaxArgvBytes)),
 	shape.May("argv", shape.ListOf("the program and its arguments, as they are", 1, MaxArgv, &shape.Shape{Kind: shape.Text, Doc: "an argument", Empty: true, Most: MaxArgvBytes})),
-	shape.Must("parameters_schema", schemaOf("a JSON Schema of what a session takes: draft 7 unless $schema says otherwise")),
-	shape.May("output_schema", schemaOf("a JSON Schema of the result, which is then JSON on stdout")),
+	shape.Must("parameters_schema", schemaOf("a JSON Schema of what a session takes: draft 7 unless $schema says otherwise; absent, for an LLM agent alone, {prompt}")),
+	output,
 	shape.May("params_via", shape.Among("how the command gets its parameters; absent, flags", parley.ParamsFlags, parley.ParamsStdin, parley.ParamsEnv)),
 	shape.May("env", shape.ListOf("variables besides PATH, HOME, TZ and LANG: a NAME gets the runner's value, NAME=VALUE that one", 0, MaxEnv, variable)),
 	shape.May("cwd", shape.Line("the directory where the command runs; relative to, and absent, that of this file", 4096)),
-	shape.May("timeout", shape.Line("how long it may run, such as 90s or 1h30m: 100ms to 23h; absent, 5m", 32)),
+	timeout,
 	shape.May("max_output_bytes", shape.Number("how much it may write to stdout; absent, 1048576", 1, MaxOutputBytes)),
 	shape.May("idempotent", shape.Switch("whether a run that was interrupted may be begun again, at most twice; absent, false")),
-	shape.May("labels", shape.MapOf("what sessions may demand of who runs it, besides the labels of the runner", parley.MaxLabels, shape.Line("a value", parley.MaxLabelBytes))),
+	labels,
 }}
+
+// commandKeys are those that only commands have.
+var commandKeys = []string{"command", "argv", "params_via", "env", "cwd", "max_output_bytes", "idempotent"}
 
 var variable = &shape.Shape{
 	Kind: shape.Text, Doc: "NAME or NAME=VALUE", Most: MaxEnvBytes, Pattern: regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(=[^\x00]*)?$`),
@@ -38,13 +50,28 @@ func schemaOf(doc string) *shape.Shape { return shape.Open(doc, parley.MaxAgentS
 func Schema() []byte {
 	o := table.Schema()
 	o["title"] = "Parley blueprint"
-	o["description"] = "A file of parley run --blueprints: a command that is an agent."
-	o["oneOf"] = []yamlfile.Object{{"required": []string{"command"}}, {"required": []string{"argv"}}}
+	o["description"] = "A file of parley run --blueprints: a command that is an agent, or an LLM agent."
+	properties, none, others := o["properties"].(yamlfile.Object), yamlfile.Object{}, yamlfile.Object{}
+	for _, k := range configKeys {
+		k.schema["description"] = k.doc
+		properties[k.name], others[k.name] = k.schema, false
+	}
+	for _, key := range commandKeys {
+		none[key] = false
+	}
+	o["required"] = []string{"name"}
+	o["if"] = yamlfile.Object{"required": []string{"type"}, "properties": yamlfile.Object{"type": yamlfile.Object{"const": parley.AgentTypeAgent}}}
+	o["then"] = yamlfile.Object{"required": []string{"model"}, "properties": none}
+	o["else"] = yamlfile.Object{
+		"required": []string{"parameters_schema"}, "properties": others,
+		"oneOf": []yamlfile.Object{{"required": []string{"command"}}, {"required": []string{"argv"}}},
+	}
 	return yamlfile.EncodeSchema(o)
 }
 
 // content is what the table gives of a file.
 type content struct {
+	Type             parley.AgentType  `json:"type"`
 	Name             string            `json:"name"`
 	Description      string            `json:"description"`
 	Command          string            `json:"command"`

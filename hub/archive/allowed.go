@@ -81,6 +81,8 @@ func checkKind(s *fold.State, e *parley.Event, sys *parley.System) error {
 		return checkTurn(s, sys)
 	case parley.KindSessionStarted, parley.KindSessionEnded, parley.KindSessionBound:
 		return checkChild(s, sys)
+	case parley.KindApprovalRequested, parley.KindApprovalDetails, parley.KindApprovalResolved, parley.KindApprovalAnswer:
+		return checkApproval(s, e, sys)
 	case parley.KindTokenCreated, parley.KindTokenRevoked, parley.KindRunnerRegistered, parley.KindRunnerLeft:
 		return fmt.Errorf("%s in a conversation that is not the hub's own", sys.Kind)
 	}

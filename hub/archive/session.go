@@ -63,9 +63,11 @@ func checkRun(r *parley.SessionRecord) error {
 	switch {
 	case r.Deterministic() && (r.TimeoutMs < parley.MinDurationMs || r.TimeoutMs > parley.MaxSessionTimeoutMs), !r.Deterministic() && r.TimeoutMs != 0:
 		return fmt.Errorf("a session of type %s with timeoutMs %d", r.Type, r.TimeoutMs)
+	case r.Hosted && r.Type != parley.AgentTypeAgent:
+		return fmt.Errorf("a session of type %s that is hosted", r.Type)
 	case r.Runner == nil:
 		return nil
-	case !r.Deterministic():
+	case !r.OfRunner():
 		return fmt.Errorf("a session of type %s that belongs to a runner", r.Type)
 	}
 	return checkRunnerRef(r.Runner)
@@ -83,7 +85,7 @@ func checkRunnerRef(r *parley.RunnerRef) error {
 func checkChild(s *fold.State, sys *parley.System) error {
 	switch {
 	case sys.Kind == parley.KindSessionBound:
-		if !s.Session.Deterministic() || sys.RunnerRef == nil {
+		if !s.Session.OfRunner() || sys.RunnerRef == nil {
 			return errors.New("session_bound where no runner is waited for")
 		}
 		return checkRunnerRef(sys.RunnerRef)
@@ -105,12 +107,13 @@ func checkChild(s *fold.State, sys *parley.System) error {
 
 // checkSessionTurn refuses an event of turns that cannot be in a session; r is nil elsewhere.
 func checkSessionTurn(r *parley.SessionRecord, sys *parley.System) error {
-	if !r.Deterministic() {
-		return nil
-	}
 	switch {
-	case sys.Kind == parley.KindTurnClaimed && (r.Runner == nil || sys.ExecutorID != r.Runner.RunnerID):
+	case !r.OfRunner():
+		return nil
+	case sys.Kind == parley.KindTurnClaimed && sys.AgentID == r.AgentID && (r.Runner == nil || sys.ExecutorID != r.Runner.RunnerID):
 		return fmt.Errorf("a claim by %.80q, whose session it is not", sys.ExecutorID)
+	case !r.Deterministic():
+		return nil
 	case sys.Kind == parley.KindTurnEnded, sys.Kind == parley.KindTurnReoffered:
 		return fmt.Errorf("%s in the session of a deterministic agent", sys.Kind)
 	}
@@ -125,8 +128,8 @@ func checkInSession(s *fold.State, e *parley.Event, speech *fold.Speech) error {
 		}
 		return nil
 	}
-	if s.Session.Deterministic() && e.From == s.Session.AgentID && s.Claim == nil {
-		return errors.New("a deterministic agent that speaks without a claim")
+	if s.Session.OfRunner() && e.From == s.Session.AgentID && s.Claim == nil {
+		return errors.New("an agent of a runner that speaks without a claim")
 	}
 	return s.CheckSession(e.From, e.Finality, speech.Parameters, speech.Result)
 }
@@ -172,6 +175,17 @@ func checkRunnerKind(sys *parley.System) error {
 	return fmt.Errorf("%s does not belong in %s", sys.Kind, runnersConversation)
 }
 
+// checkBlueprint holds what a blueprint is against what it says. Its config the hub reads when it starts, as it does its schemas.
+func checkBlueprint(b *parley.Blueprint) error {
+	switch k := b.Kind(); {
+	case k != parley.AgentTypeAgent && k != parley.AgentTypeDeterministic:
+		return fmt.Errorf("blueprint %s: type %.80q", b.Name, k)
+	case (k == parley.AgentTypeAgent) != (len(b.AgentConfig) > 0):
+		return fmt.Errorf("blueprint %s: of type %s, with %d bytes of agent_config", b.Name, k, len(b.AgentConfig))
+	}
+	return nil
+}
+
 // checkRunner holds what a runner has said against the bounds. Its schemas the hub compiles when it starts, and leaves out what it does not take.
 func checkRunner(r *parley.RunnerRecord) error {
 	if err := checkRunnerRef(&r.RunnerRef); err != nil {
@@ -187,6 +201,9 @@ func checkRunner(r *parley.RunnerRecord) error {
 			return fmt.Errorf("blueprint %.80q: no name of an agent, or there twice", b.Name)
 		}
 		seen[b.Name] = true
+		if err := checkBlueprint(b); err != nil {
+			return err
+		}
 		if !b.ParamsVia.Valid() || b.TimeoutMs < 0 || b.TimeoutMs > parley.MaxSessionTimeoutMs || len(b.ParametersSchema) == 0 {
 			return fmt.Errorf("blueprint %s: params_via %.80q, timeout_ms %d", b.Name, b.ParamsVia, b.TimeoutMs)
 		}

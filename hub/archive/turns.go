@@ -47,7 +47,7 @@ func checkTurn(s *fold.State, sys *parley.System) error {
 			return fmt.Errorf("turn_reoffered of %s, who does not have the floor", sys.AgentID)
 		}
 	case parley.KindTurnEnded:
-		if !s.MaySpeak(sys.AgentID) {
+		if f := s.Floor(); !f.Anyone && f.Speaker != sys.AgentID {
 			return fmt.Errorf("turn_ended of %s, who does not have the floor", sys.AgentID)
 		}
 		switch parley.TurnEnd(sys.Reason) {

@@ -33,6 +33,9 @@ type held struct {
 	revived bool // since it was made short
 	guessed bool // another hub may have seen that event long before this one
 	told    bool // that it is over: nothing is to be done until the state moves
+	waits   bool // its turn, for an approval: its deadline does not run
+	since   Time // when that was seen; of use while waits
+	waited  Time // before that, all in all
 }
 
 // asking is a participant whose turn it is.
@@ -81,7 +84,7 @@ func (d *Desk) Saw(now Time, s *fold.State) {
 	if turn := s.CurrentTurn(); turn != d.turn || s.Closed() {
 		d.turn, d.offers = turn, nil
 	}
-	d.sawClaim(now, s.Claim)
+	d.sawClaim(now, s.Claim, s.Awaits())
 	asks := s.Asks()
 	kept := make([]asking, 0, len(asks))
 	for _, a := range asks {
@@ -90,16 +93,31 @@ func (d *Desk) Saw(now Time, s *fold.State) {
 	d.asks = kept
 }
 
-func (d *Desk) sawClaim(now Time, c *fold.Claim) {
+func (d *Desk) sawClaim(now Time, c *fold.Claim, waits bool) {
 	switch {
 	case c == nil:
 		d.claim = nil
+		return
 	case d.claim == nil || d.claim.Hash != c.Hash:
 		d.claim = &held{Claim: *c, taken: now, renewed: now}
 	case d.claim.RenewedSeq != c.RenewedSeq:
 		d.claim.Claim, d.claim.renewed, d.claim.told, d.claim.revived, d.claim.guessed = *c, now, false, false, false
 		d.claim.slept = 0
 	}
+	d.claim.wait(now, waits)
+}
+
+// wait keeps since when the turn of a claim waits for an approval, and how long it has.
+func (c *held) wait(now Time, waits bool) {
+	switch {
+	case waits == c.waits:
+		return
+	case waits:
+		c.since = now
+	default:
+		c.waited += now - c.since
+	}
+	c.waits, c.told, c.slept = waits, false, 0
 }
 
 func (d *Desk) sawAsk(now Time, a fold.Ask) asking {
@@ -131,12 +149,16 @@ func (d *Desk) Claim() (fold.Claim, bool) {
 	return d.claim.Claim, true
 }
 
-// Watched tells how long the claim has stood and would still stand, in ms.
+// Watched tells how long the claim has stood and would still stand, in ms. The time in which its turn has waited for approvals does not count; while it does, the
+// claim would stand for its whole duration after that.
 func (d *Desk) Watched(now Time, h fold.ClaimHash) (heldMs, leftMs int64) {
 	if d.claim == nil || d.claim.Hash != h {
 		return 0, 0
 	}
-	heldMs = int64(now - d.claim.taken)
+	heldMs = int64(now - d.claim.taken - d.claim.waited)
+	if d.claim.waits {
+		return heldMs - int64(now-d.claim.since), d.length
+	}
 	if d.claim.guessed {
 		return heldMs, 0 // no more can be promised than nothing
 	}

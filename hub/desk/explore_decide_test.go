@@ -29,7 +29,7 @@ func (x *explorer) mint(w *world, h int, turn int64) string {
 
 // decide lets hub h decide a command as a hub does: on the head, and again when the head has moved. from is the replica that calls, or -1.
 func (x *explorer) decide(w *world, h, from int, c fold.Command) *fold.Decision {
-	c.Now = now
+	c.Now = max(c.Now, now)
 	if from >= 0 {
 		c.Executor = fold.Executor{ID: name(from)}
 	}
@@ -139,6 +139,9 @@ func (w *world) read(e *parley.Event, from int, before *snapshot) {
 		if f.claimed {
 			w.violate("two current claims")
 		}
+		if f.pending {
+			w.violate("a turn that waits for an approval is claimed")
+		}
 		h, _ := fold.ParseClaimHash(sys.ClaimHash)
 		f.claims = f.claims%6 + 1
 		f.claimed, f.claim, f.holder, f.tag, f.renewed = true, h, int8(from), f.claims, 0
@@ -150,6 +153,8 @@ func (w *world) read(e *parley.Event, from int, before *snapshot) {
 			w.violate("a renewal of a claim that is not current")
 		}
 		f.renewed ^= 1
+	case parley.KindApprovalRequested, parley.KindApprovalResolved:
+		w.readApproval(&sys)
 	case parley.KindClaimEnded:
 		w.readClaimEnded(&sys)
 	case parley.KindTurnEnded:
@@ -179,6 +184,9 @@ func (w *world) readMessage(e *parley.Event, from int, before *snapshot) {
 	case from >= 0:
 		tag = 100 + uint8(from)
 	}
+	if f.pending && !f.claimed {
+		w.violate("somebody speaks in a turn that waits for an approval, without a claim")
+	}
 	f.words = append(f.words, word{seq: e.Seq, tag: tag})
 	if !e.Finality.Final() {
 		return
@@ -207,6 +215,9 @@ func (w *world) readClaimEnded(sys *parley.System) {
 	if !f.claimed || f.claim.String() != sys.ClaimHash {
 		w.violate("the end of a claim that is not current")
 		return
+	}
+	if f.pending && sys.Reason == string(parley.ClaimExpired) {
+		w.violate("the claim of a turn that waits for an approval has expired")
 	}
 	if f.holder >= 0 && !w.races && sys.Reason == string(parley.ClaimDisconnected) {
 		if r := &w.reps[f.holder]; !r.gone && r.hub >= 0 && r.works && w.stands(r) {

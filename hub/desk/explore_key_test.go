@@ -38,7 +38,7 @@ func (x *explorer) key(w *world) [16]byte {
 	}
 	f := &w.facts
 	k.num(int(f.ended), int(f.holder), int(f.tag), int(f.claims), int(f.renewed))
-	k.bit(f.claimed)
+	k.bit(f.claimed, f.pending)
 	k.hash(f.claim)
 	for _, x := range f.words {
 		k.num(int(x.tag))
@@ -94,6 +94,11 @@ func (k *keyer) state(s *fold.State) {
 		k.str(x.ExecutorID)
 	}
 	k.claim(s.Claim)
+	for _, a := range s.Approvals {
+		if a.Turn == s.CurrentTurn() {
+			k.str(string(a.Status))
+		}
+	}
 	tries := slices.Clone(s.Tries)
 	slices.SortFunc(tries, func(a, b fold.Try) int { return compareStrings(a.AgentID, b.AgentID) })
 	for _, t := range tries {
@@ -168,7 +173,7 @@ func (k *keyer) memory(w *world, m *memory) {
 	if c := d.claim; c != nil {
 		k.claim(&c.Claim)
 		k.num(int(now - c.taken))
-		k.bit(c.told, c.lost != 0, c.here, c.revived)
+		k.bit(c.told, c.lost != 0, c.here, c.revived, c.waits)
 	}
 	for _, a := range d.asks {
 		k.str(a.AgentID)
@@ -189,7 +194,7 @@ func (k *keyer) memory(w *world, m *memory) {
 
 func (k *keyer) replica(r *replica) {
 	k.num(int(r.kind), int(r.hub), int(r.attempt))
-	k.bit(r.gone, r.offered, r.late, r.works, r.said, r.read, r.fresh)
+	k.bit(r.gone, r.offered, r.late, r.works, r.said, r.asked, r.read, r.fresh)
 	if r.offered {
 		k.hash(r.offer)
 	}

@@ -24,6 +24,7 @@ const (
 	actRenew
 	actConnect
 	actBegin
+	actAsk
 )
 
 const (
@@ -59,6 +60,7 @@ func (x *explorer) moves(w *world) []move {
 			})
 		}})
 	}
+	all = x.ofApproval(all, w)
 	for k := range w.copies {
 		all = append(all, move{63, true, fmt.Sprintf("a copy of a call of %s comes", name(int(w.copies[k].from))), func(w *world) {
 			s := w.copies[k]
@@ -181,7 +183,7 @@ func (x *explorer) takeOffer(w *world, i int) call {
 }
 
 func (r *replica) begin(w *world, d *fold.Decision) {
-	r.works, r.said, r.read = true, false, false
+	r.works, r.said, r.asked, r.read = true, false, false, false
 	r.claim, r.turn, r.attempt = d.Claim.Hash, d.Claim.Turn, w.facts.tag
 }
 
@@ -264,6 +266,9 @@ func (x *explorer) ofWork(all []move, w *world, i int) []move {
 	case r.kind == renewer:
 		x.addCalls(w, &all, i, actRenew, "renews", x.renew)
 	case r.kind == mute:
+	case r.kind == asker && r.asked && w.head.state.Awaits():
+	case r.kind == asker && r.said && !r.asked:
+		x.addCalls(w, &all, i, actAsk, "asks for an approval", x.askApproval)
 	case !r.said:
 		x.addCalls(w, &all, i, actSpeak, "says something", speak(parley.FinalityNone, "p"))
 	case r.kind == decliner:

@@ -23,6 +23,7 @@ const (
 	yielder               // says something and yields
 	slow                  // takes an offer only after the next one was made
 	restarter             // says something, begins anew without its memory, and is good from then on
+	asker                 // says something, asks for an approval, and ends the turn when that is resolved
 	puller                // is never asked: speaks when guidance says that it may
 	taker                 // is never asked: takes the turn by its number
 	pullDies              // speaks as puller does, and begins anew each time it has said something
@@ -34,7 +35,7 @@ func (k kind) push() bool { return k < puller }
 // healthy reports whether a replica is late only when it is allowed to be.
 func (k kind) healthy() bool {
 	switch k {
-	case good, decliner, yielder, restarter, puller, taker, oneShot:
+	case good, decliner, yielder, restarter, asker, puller, taker, oneShot:
 		return true
 	}
 	return false
@@ -70,6 +71,7 @@ type replica struct {
 	claim   fold.ClaimHash
 	attempt uint8 // that it believes to be in
 	said    bool
+	asked   bool // for its approval
 	read    bool
 
 	fresh bool // it was asked since the first attempt of the turn has ended
@@ -99,6 +101,7 @@ type facts struct {
 	claims  uint8
 	renewed uint8
 	words   []word
+	pending bool // the approval of the turn
 }
 
 // world is a state of everything.
@@ -224,6 +227,9 @@ func (w *world) deliver(h int, r *Request) {
 		}
 		p.late = p.offered
 	}
+	if w.facts.pending && w.hubs[h].view == w.head {
+		w.violate("a turn that waits for an approval is offered")
+	}
 	w.prune()
 }
 
@@ -343,7 +349,7 @@ func (x *explorer) register(w *world, i, h int) {
 }
 
 func (r *replica) forget() {
-	r.works, r.said, r.read, r.claim, r.attempt = false, false, false, fold.ClaimHash{}, 0
+	r.works, r.said, r.asked, r.read, r.claim, r.attempt = false, false, false, false, fold.ClaimHash{}, 0
 }
 
 // stands reports whether the claim that a replica believes to have does stand.

@@ -61,6 +61,9 @@ const (
 	sharedSlackMs = 250
 )
 
+// never is the deadline of what has none.
+const never Time = 1 << 62
+
 // A hub that is so late was stopped, or its machine was: a claim gets that much more time, once, at most putOffMs.
 const (
 	lateMs   = 1_000
@@ -89,6 +92,12 @@ func (d *Desk) watch(w World, todo *Todo) {
 	deadline := c.renewed + Time(c.DurationMs)
 	if w.Shared {
 		deadline += sharedSlackMs
+	}
+	if c.waits {
+		if c.lost == 0 || w.Shared {
+			return // who has lost the holder makes it short when it runs again
+		}
+		deadline = never
 	}
 	when := deadline
 	switch {

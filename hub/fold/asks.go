@@ -37,7 +37,7 @@ type Ask struct {
 // maxReofferMs is the longest interval at which a turn is offered anew.
 const maxReofferMs = 3600 * 1000
 
-// Asks gives who is asked to speak in the current turn. It is empty while a claim stands, and after close.
+// Asks gives who is asked to speak in the current turn. It is empty while a claim stands or the turn waits for an approval, which has a time of its own, and after close.
 func (s *State) Asks() []Ask {
 	if s.Closed() || !s.Exists() || s.Claim != nil {
 		return nil
@@ -47,7 +47,7 @@ func (s *State) Asks() []Ask {
 	}
 	f := s.floor()
 	switch {
-	case f.rule == rulePassed:
+	case f.rule == rulePassed, f.waits:
 		return nil
 	case !f.Anyone:
 		return s.askOne(f)

@@ -149,6 +149,8 @@ func (s *State) applyClaimed(e *parley.Event, sys *parley.System) error {
 		return fmt.Errorf("event %d: a claim on turn %d where %d is current", e.Seq, sys.Turn, s.CurrentTurn())
 	case seat < 0 || s.Open && s.Owner != sys.AgentID:
 		return fmt.Errorf("event %d: a claim of %s in the turn of %s", e.Seq, sys.AgentID, s.Owner)
+	case s.Claim == nil && s.Awaits():
+		return fmt.Errorf("event %d: a claim on turn %d, which waits for an approval", e.Seq, sys.Turn)
 	case s.used(h) && rule.FreshID.Holds():
 		return fmt.Errorf("event %d: the id of a claim that has ended", e.Seq)
 	}
@@ -247,6 +249,7 @@ func (s *State) applyTurnEnded(e *parley.Event, sys *parley.System, size int) er
 	if sys.Turn != s.CurrentTurn() || seat < 0 {
 		return fmt.Errorf("event %d: the end of turn %d of %s where %d is current", e.Seq, sys.Turn, sys.AgentID, s.CurrentTurn())
 	}
+	s.cancelApprovals(e)
 	s.endClaim(parley.ClaimTurnEnded)
 	s.Events++ // else who yields again and again is bounded by nothing
 	s.Bytes += int64(size)

@@ -28,12 +28,13 @@ type claimer struct {
 	claim  string         // hash of the claim that stands
 	shown  map[int64]bool // messages and traces of the open turn that are not withdrawn
 	hidden map[int64]bool
+	asked  questions
 }
 
 // TestClaims: the state of a decision is that of its events, replayed from their bytes and from a kept state; no turn ends twice; guidance tells who may speak.
 func TestClaims(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		c := &claimer{state: fold.State{ID: "cnv"}, keys: fold.Keys{}, now: 1_000_000, shown: map[int64]bool{}, hidden: map[int64]bool{}}
+		c := &claimer{state: fold.State{ID: "cnv"}, keys: fold.Keys{}, now: 1_000_000, shown: map[int64]bool{}, hidden: map[int64]bool{}, asked: questions{}}
 		c.do(rt, c.drawCreate(rt))
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
 			c.now += parley.Timestamp(rapid.SampledFrom([]int64{0, 1, 60_000}).Draw(rt, "dt"))
@@ -76,7 +77,7 @@ func (c *claimer) drawCreate(rt *rapid.T) fold.Command {
 
 var turnVerbs = []fold.Verb{
 	fold.Message, fold.Message, fold.Message, fold.Message, fold.Trace, fold.Take, fold.Take, fold.Renew, fold.Release, fold.Cancel, fold.EndClaim, fold.Timeout,
-	fold.Timeout, fold.Note,
+	fold.Timeout, fold.Note, fold.RequestApproval, fold.RequestApproval, fold.RequestApproval, fold.ResolveApproval, fold.ResolveApproval, fold.Tick,
 }
 
 func (c *claimer) draw(rt *rapid.T) fold.Command {
@@ -106,6 +107,8 @@ func (c *claimer) draw(rt *rapid.T) fold.Command {
 		}
 	case fold.Trace:
 		cmd.Payload = json.RawMessage(`{"kind":"k"}`)
+	case fold.RequestApproval, fold.ResolveApproval:
+		c.drawApproval(rt, &cmd)
 	case fold.Note:
 		cmd.Note = &parley.Note{Schema: "s", Data: json.RawMessage(`1`)}
 	case fold.Renew:
@@ -138,7 +141,7 @@ func (c *claimer) do(rt *rapid.T, cmd fold.Command) {
 	cmd.Now = c.now
 	before := c.state
 	d := fold.Decide(c.state, c.keys, cmd)
-	if errors.Is(d.Err, parley.ErrInternal) || d.Err != nil && !c.state.Closed() && len(d.Events) > 0 {
+	if errors.Is(d.Err, parley.ErrInternal) || d.Err != nil && !c.state.Closed() && len(d.Events) > 0 && !onlyTimedOut(d.Events) {
 		rt.Fatalf("%+v: %v with %d events", cmd, d.Err, len(d.Events))
 	}
 	if !reflect.DeepEqual(before, c.state) {
@@ -154,6 +157,7 @@ func (c *claimer) do(rt *rapid.T, cmd fold.Command) {
 		enter(&c.keys, e)
 	}
 	c.state = d.State
+	c.asked.compare(rt, &c.state)
 	if d.Claimed {
 		c.known = append(c.known, cmd.New)
 	}
@@ -173,6 +177,7 @@ func (c *claimer) do(rt *rapid.T, cmd fold.Command) {
 }
 
 func (c *claimer) read(rt *rapid.T, e *parley.Event) {
+	c.asked.read(rt, e)
 	if e.Type != parley.TypeSystem {
 		if e.Turn <= c.ended {
 			rt.Fatalf("seq %d in turn %d, which has ended", e.Seq, e.Turn)
@@ -241,8 +246,8 @@ func (c *claimer) guidance(rt *rapid.T) {
 			rt.Fatalf("guidance of %s: may speak %t, but a message gets %v", p.ID, may, d.Err)
 		}
 	}
-	if !someoneMay {
-		rt.Fatalf("nobody may speak: %+v", s)
+	if waits := s.Claim == nil && c.asked.pending() > 0; someoneMay == waits || waits && s.Wakes() == 0 {
+		rt.Fatalf("somebody may speak: %t, and waits for an approval: %t, in %+v", someoneMay, waits, s)
 	}
 	for _, a := range s.Asks() {
 		if !s.MaySpeak(a.AgentID) || a.Since < 1 || a.Since > s.Seq || a.Turn != s.CurrentTurn() || s.Claim != nil {

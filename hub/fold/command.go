@@ -25,7 +25,7 @@ const (
 	// AddAttachment adds a file; OfferAttachment finds out whether that would be refused, and does nothing.
 	AddAttachment
 	OfferAttachment
-	// Tick closes an overdue conversation and does nothing else.
+	// Tick closes an overdue conversation, ends the approvals whose time is over, and does nothing else.
 	Tick
 
 	// Take is claimTurn, Renew renewClaim, Release releaseClaim, Cancel cancelTurn.
@@ -42,6 +42,9 @@ const (
 	Bind
 	Callback
 	EndSession
+	// RequestApproval is requestApproval, ResolveApproval resolveApproval.
+	RequestApproval
+	ResolveApproval
 	// Timeout is the hub's own: AgentID has not taken its turn since Since. It does nothing when that is no longer so.
 	Timeout
 )
@@ -106,7 +109,7 @@ type Command struct {
 	Offered bool
 	// Others is true when an executor in push mode that has not had this turn is connected.
 	Others bool
-	// HeldMs is how long the hub has watched the claim Named, LeftMs how long it would stand without Renew. ShortenMs, if not 0, is how long it
+	// HeldMs is how long the hub has watched the claim Named, or for approvals the one that stands, LeftMs how long it would stand without Renew. ShortenMs, if not 0, is how long it
 	// shall stand instead.
 	HeldMs, LeftMs, ShortenMs int64
 	// Reason is how EndClaim and Release end a claim. RenewedSeq is the event from which the hub has watched its duration; 0 when it has ended otherwise.
@@ -117,6 +120,9 @@ type Command struct {
 	AgentID string
 	Since   int64
 	Asked   bool
+
+	// Approval is what is asked or answered.
+	Approval *Asked
 
 	// Attachment is the payload of attachment_added. For OfferAttachment SHA256 and Size may be empty: not known yet.
 	Attachment *parley.System

@@ -21,7 +21,7 @@ func Decide(s State, keys Keys, c Command) Decision {
 func DecideInto(out *Decision, s *State, keys Keys, c *Command) {
 	*out = Decision{State: *s, Events: out.Events[:0]}
 	d := decision{before: s, s: &out.State, c: c, out: out}
-	if plant.LateDedupe.Planted() && d.s.Closed() || !d.known(keys) && !d.attached() {
+	if plant.LateDedupe.Planted() && d.s.Closed() || !d.known(keys) && !d.attached() && !d.answered() {
 		d.decide()
 	}
 	if out.RestsOn == 0 {
@@ -91,6 +91,7 @@ func (d *decision) decide() {
 		return
 	}
 	if due, reason := d.s.Due(); due > 0 && d.now() >= due {
+		d.expireApprovals(due)
 		d.limitClose(reason)
 		d.refuseClosed()
 		return
@@ -140,7 +141,12 @@ func (d *decision) decide() {
 		d.callback()
 	case EndSession:
 		d.endSession()
-	case Tick: // not overdue: nothing to do
+	case RequestApproval:
+		d.requestApproval()
+	case ResolveApproval:
+		d.resolveApproval()
+	case Tick: // not overdue
+		d.expireApprovals(d.now())
 	}
 }
 
@@ -157,6 +163,9 @@ func (d *decision) append() {
 func (d *decision) refuseClosed() {
 	switch d.c.Verb {
 	case Tick, EndClaim, Timeout, EndChild, Bind, Callback, EndSession: // the hub's own: there is nothing left to do
+		return
+	}
+	if d.answered() { // it was canceled with the close
 		return
 	}
 	reason := string(d.s.Outcome.Status)
@@ -188,7 +197,7 @@ func (d *decision) mayAppend() bool {
 	case d.c.Turn > 0 && d.c.Turn < current:
 		d.refuseTurn(parley.ErrTurnClosed, fmt.Sprintf("turn %d has ended", d.c.Turn), fmt.Sprintf("turn %d", current))
 	case !f.holds(d.c.From):
-		d.refuseTurn(parley.ErrNotYourTurn, fmt.Sprintf("%s has the floor", f.Speaker), "")
+		d.refuseFloor(f)
 	case !d.underClaim():
 	case d.c.Turn > current:
 		d.refuseTurn(parley.ErrTurnConflict, fmt.Sprintf("turn %d is not reached", d.c.Turn), fmt.Sprintf("turn %d", current))
@@ -200,6 +209,18 @@ func (d *decision) mayAppend() bool {
 		return true
 	}
 	return false
+}
+
+// refuseFloor refuses who does not have the floor. Where the turn waits for an approval, and no claim stands, nobody has it.
+func (d *decision) refuseFloor(f Floor) {
+	switch {
+	case !f.waits:
+		d.refuseTurn(parley.ErrNotYourTurn, fmt.Sprintf("%s has the floor", f.Speaker), "")
+	case f.Speaker == d.c.From && d.named() != nil:
+		d.refuseLost()
+	default:
+		d.refuseTurn(parley.ErrNotYourTurn, fmt.Sprintf("turn %d waits for an approval", d.s.CurrentTurn()), "another try when it is resolved")
+	}
 }
 
 // draft is the caller's event, as far as its digest goes.

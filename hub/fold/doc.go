@@ -15,8 +15,9 @@
 //     taken from it.
 //   - One claim stands at most, and its participant has the floor. An append that names a claim is taken only while that claim stands; while one
 //     stands, an append that names none is not.
-//   - In no state of an active conversation is everybody kept from speaking without a time limit that runs: see Asks.
+//   - In no state of an active conversation is everybody kept from speaking without a time limit that runs: see Asks, and Wakes for approvals.
+//   - An approval ends once: answered, timed out, or with its turn. While one is pending no claim expires, and where none stands, none is taken.
 package fold
 
 // Version of what State means. Derived state that was kept under another version is made anew from the log.
-const Version = 8
+const Version = 9

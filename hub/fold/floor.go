@@ -12,6 +12,7 @@ import (
 
 // The rules that find who has the floor, by the names that guidance gives them. A choice of the policy has the policy's kind for a name.
 const (
+	ruleApproval   = "approval"
 	ruleOpenTurn   = "open_turn"
 	ruleClaim      = "claim"
 	ruleAutonomous = "max_autonomous_turns"
@@ -23,17 +24,21 @@ const (
 	ruleCallback   = "callback"
 )
 
-// Floor says who may open the next turn, or continue the open one. Anyone is true when any participant may.
+// Floor says who may open the next turn, or continue the open one. Anyone is true when any participant may. Nobody may while the turn waits for an approval and no
+// claim stands: then Speaker is who has asked for it.
 type Floor struct {
 	Speaker string
 	Anyone  bool
 	rule    string // that decided
+	waits   bool   // nobody may speak
 }
 
 // floor finds who has the floor of an active conversation. It is asked for every append, so it explains nothing: see because
 // and tried.
 func (s *State) floor() Floor {
 	switch {
+	case s.Claim == nil && s.Awaits():
+		return Floor{Speaker: s.asks().AgentID, rule: ruleApproval, waits: true}
 	case s.Open:
 		return Floor{Speaker: s.Owner, rule: ruleOpenTurn}
 	case s.Claim != nil:
@@ -144,15 +149,17 @@ func (s *State) ended(e *parley.Event) policy.Ended {
 	return ended
 }
 
-func (f Floor) holds(id string) bool { return f.Anyone || f.Speaker == id }
+func (f Floor) holds(id string) bool { return !f.waits && (f.Anyone || f.Speaker == id) }
 
 // because says why the rule that decided gave the floor so, as a sentence without a full stop.
 func (s *State) because(f Floor) string {
 	switch f.rule {
+	case ruleApproval:
+		return fmt.Sprintf("turn %d of %s waits for an approval", s.CurrentTurn(), f.Speaker)
 	case ruleOpenTurn:
-		return fmt.Sprintf("turn %d is open and belongs to %s", s.Turn, s.Owner)
+		return fmt.Sprintf("turn %d is open and belongs to %s%s", s.Turn, s.Owner, s.andWaits(", and"))
 	case ruleClaim:
-		return fmt.Sprintf("%s has claimed turn %d", f.Speaker, s.CurrentTurn())
+		return fmt.Sprintf("%s has claimed turn %d%s", f.Speaker, s.CurrentTurn(), s.andWaits(", which"))
 	case rulePassed:
 		return "everybody has passed since the last message: anyone may take the floor, and nobody is asked to"
 	case ruleAutonomous:
@@ -171,6 +178,14 @@ func (s *State) because(f Floor) string {
 		}
 	}
 	return s.Choice.Get().Because
+}
+
+// andWaits goes on where the turn of a claim that stands waits for an approval.
+func (s *State) andWaits(with string) string {
+	if s.Awaits() {
+		return with + " waits for an approval"
+	}
+	return ""
 }
 
 func (s *State) becauseRoundRobin(f Floor) string {
@@ -194,6 +209,7 @@ func (s *State) tried(f Floor) []parley.RuleTried {
 		rule    string
 		because string
 	}{
+		{ruleApproval, s.whyNotApproval()},
 		{ruleOpenTurn, "no turn is open"},
 		{ruleClaim, "no claim stands"},
 		{rulePassed, "not everybody has passed since the last message"},
@@ -210,6 +226,17 @@ func (s *State) tried(f Floor) []parley.RuleTried {
 		}
 	}
 	return append(rules, parley.RuleTried{Rule: f.rule, Decided: true, Because: s.because(f)})
+}
+
+// whyNotApproval is empty where no approval was ever asked for, as far as this is still known.
+func (s *State) whyNotApproval() string {
+	switch {
+	case len(s.Approvals) == 0:
+		return ""
+	case s.Awaits():
+		return "the claim of who waits for an approval stands"
+	}
+	return "no approval is pending"
 }
 
 // whyNotHuman is empty where that rule is none of the conversation's.

@@ -71,6 +71,11 @@ var stories = map[string]func(s *story){
 		s.create(roundRobin, "", nil, agentsAnd("h", "a", "b")...).accept("a", "a1").say("a", none).lapse(parley.ClaimExpired).accept("a", "a2").
 			say("a", none).release("a", parley.ClaimFailed).accept("a", "a1").say("a", none).say("a", turn).take("b", "").lapse(parley.ClaimDisconnected).say("b", turn)
 	},
+	"approvals": func(s *story) {
+		s.create(roundRobin, "", nil, agentsAnd("h", "a", "b")...).take("a", "a1").say("a", none).ask("one").ask("two").
+			resolve(4, parley.ApprovalApproved, "h", "h-1").lapse(parley.ClaimDisconnected).resolve(6, parley.ApprovalRejected, "h", "").
+			take("a", "a2").ask("three").tick(60_000).ask("four").say("a", turn).say("b", turn)
+	},
 	"claim_restarted": func(s *story) {
 		s.create(roundRobin, "", nil, agentsAnd("h", "a", "b")...).take("a", "a1").say("a", none).lapse(parley.ClaimRestarted).take("a", "a1").say("a", turn)
 	},

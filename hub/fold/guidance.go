@@ -39,13 +39,18 @@ func (s *State) Guidance(id string, explain bool) parley.Guidance {
 	return g
 }
 
-// ClaimState tells of the claim that stands; nil when none does.
+// ClaimState tells of the claim that stands; nil when none does. One whose turn waits for approvals ends, unless these are resolved before, when the last of them
+// is over and it has had its time again.
 func (s *State) ClaimState() *parley.ClaimState {
 	c := s.Claim
 	if c == nil {
 		return nil
 	}
-	return &parley.ClaimState{AgentID: c.AgentID, ExecutorID: c.ExecutorID, Attempt: c.Attempt, DeadlineMs: int64(c.RenewedAt) + c.DurationMs}
+	state := &parley.ClaimState{AgentID: c.AgentID, ExecutorID: c.ExecutorID, Attempt: c.Attempt, DeadlineMs: int64(c.RenewedAt) + c.DurationMs}
+	if s.Awaits() {
+		state.DeadlineMs = int64(s.suspendedUntil())
+	}
+	return state
 }
 
 func (s *State) closedGuidance(g parley.Guidance, explain bool) parley.Guidance {
@@ -77,13 +82,14 @@ type Stand struct {
 	Participants int
 	CallbackFor  string
 	Children     int
+	Awaits       bool
 }
 
 // Stand gives the state's Stand.
 func (s *State) Stand() Stand {
 	stand := Stand{
 		Status: s.Status, Turn: s.Turn, Open: s.Open, Owner: s.Owner, LastHad: s.LastHad, Passed: len(s.Passed), Autonomous: s.Autonomous,
-		Choice: s.Choice.Get(), Participants: len(s.Participants), CallbackFor: s.CallbackFor, Children: len(s.Children),
+		Choice: s.Choice.Get(), Participants: len(s.Participants), CallbackFor: s.CallbackFor, Children: len(s.Children), Awaits: s.Awaits(),
 	}
 	if s.Claim != nil {
 		stand.Claim = s.Claim.Hash

@@ -122,9 +122,9 @@ func (k *Keys) All() iter.Seq2[KeyID, KeyEntry] {
 }
 
 // KeysOf gives the keys under which an event is found, if it has one: as its author's, and as that of the claim under which it was said. The key of
-// createConversation is not among them: it is in the State.
+// createConversation is not among them, nor is that of resolveApproval: these are in the State.
 func KeysOf(e *parley.Event, claim *ClaimHash) ([]KeyID, KeyEntry) {
-	if e.ClientRequestID == "" || e.Seq == 1 {
+	if e.ClientRequestID == "" || e.From == parley.HubID {
 		return nil, KeyEntry{}
 	}
 	ids := []KeyID{keyID(e.From, e.ClientRequestID, nil)}

@@ -28,6 +28,9 @@ func (d *decision) renew() {
 		return // the hub's own, too late
 	}
 	d.out.Claim, d.out.Seq, d.out.Turn, d.out.RestsOn = c, c.RenewedSeq, c.Turn, c.RenewedSeq
+	if d.s.Awaits() {
+		return // its time does not run
+	}
 	grant := min(d.s.Limits.TurnTimeout(), d.s.Limits.MaxClaim()-max(d.c.HeldMs, c.HeldMs))
 	if !rule.RenewCap.Holds() {
 		grant = d.s.Limits.TurnTimeout()
@@ -60,11 +63,14 @@ func (d *decision) release() {
 	d.exhausted(agent)
 }
 
-// endClaim is the hub's: nobody is told.
+// endClaim is the hub's: nobody is told. The approvals for which the turn waits stay pending.
 func (d *decision) endClaim() {
 	c := d.s.Claim
 	if c == nil || c.Hash != *d.c.Named || (d.c.RenewedSeq != 0 && d.c.RenewedSeq != c.RenewedSeq) {
 		return
+	}
+	if d.c.Reason == parley.ClaimExpired && d.s.Awaits() {
+		return // its time was over, and does not run now
 	}
 	d.addClaimEnded(d.c.Reason)
 	d.exhausted(c.AgentID)

@@ -33,9 +33,9 @@ func (s *State) Waits(id string) bool {
 	return slices.ContainsFunc(s.Children, func(c Child) bool { return c.By == id && c.Mode == parley.ModeSync })
 }
 
-// AtBoundary reports whether a callback may come now: it enters no open turn, and no claimed one.
+// AtBoundary reports whether a callback may come now: it enters no open turn, and none that is claimed or waits for an approval.
 func (s *State) AtBoundary() bool {
-	return s.Exists() && !s.Closed() && !s.Open && s.Claim == nil
+	return s.Exists() && !s.Closed() && !s.Open && s.Claim == nil && !s.Awaits()
 }
 
 // CallsBackTo gives whose sessions have ended and may be told of now; empty where there are none. An agent that was told of some has its turn before
@@ -65,12 +65,12 @@ func (s *State) ServedBy(seat int) string {
 	return ServedBy(s.Session)
 }
 
-// ServedBy is ServedBy for the agent of a session. A deterministic one that belongs to no runner yet is served by nobody.
+// ServedBy is ServedBy for the agent of a session. One of a runner that belongs to none yet is served by nobody.
 func ServedBy(r *parley.SessionRecord) string {
 	switch {
 	case r.Runner != nil:
 		return ExecutorKey(r.Runner.ParticipantID, r.Runner.RunnerID)
-	case r.Deterministic():
+	case r.OfRunner():
 		return ""
 	}
 	return r.Agent
@@ -235,7 +235,7 @@ func (d *decision) inSession(seat string) bool {
 	switch {
 	case r.Runner != nil && (x.ID != r.Runner.RunnerID || x.Owner != r.Runner.ParticipantID):
 		d.refuse(parley.ErrForbidden, "the session belongs to another runner", fmt.Sprintf("the runner %s", policy.Clip(r.Runner.RunnerID)))
-	case r.Runner == nil && r.Deterministic():
+	case r.Runner == nil && r.OfRunner():
 		d.refuse(parley.ErrForbidden, "the session waits for a runner", "")
 	case r.Runner == nil && !Meets(x.Labels, r.Demands):
 		d.refuse(parley.ErrForbidden, "the executor does not have the labels that the session demands", "its demands")
@@ -301,7 +301,7 @@ func (s *State) SessionStatus() parley.SessionStatus {
 	switch {
 	case s.Closed():
 		return s.Outcome.SessionStatus()
-	case s.Claim != nil:
+	case s.Claim != nil, s.Awaits():
 		return parley.SessionRunning
 	case s.Floor().Speaker == s.Session.Caller:
 		return parley.SessionInputRequired

@@ -74,17 +74,20 @@ type State struct {
 	Callbacks   []EndedChild
 	CallbackFor string
 
+	// Approvals are those of the current turn, and the last that were resolved, in the order in which they were asked for.
+	Approvals []Approval
+
 	// Attachments are the files that were added, by hash.
 	Attachments []Attachment
 
-	// Turns counts turns that participants closed; Events and Bytes count messages, traces, notes and attachments, with the bytes of
-	// their files.
+	// Turns counts turns that participants closed; Events and Bytes count messages, traces, notes, attachments, with the bytes of
+	// their files, and approvals, with what was answered.
 	Turns  int64
 	Events int64
 	Bytes  int64
 
 	LastAt parley.Timestamp
-	// ActiveAt is when the last message, trace, note or attachment, or the creation, happened.
+	// ActiveAt is when the last message, trace, note or attachment, or the creation, happened, or an approval was asked for or resolved.
 	ActiveAt parley.Timestamp
 	Outcome  *parley.Outcome
 }
@@ -167,6 +170,9 @@ func (s *State) applySystem(e *parley.Event, size int) error {
 	if (e.Seq == 1) != (sys.Kind == parley.KindConversationCreated) {
 		return fmt.Errorf("event %d: a conversation begins with conversation_created", e.Seq)
 	}
+	if s.owesDetails() && sys.Kind != parley.KindApprovalDetails {
+		return fmt.Errorf("event %d: approval_requested without its approval_details", e.Seq)
+	}
 	switch sys.Kind {
 	case parley.KindConversationCreated:
 		s.Status, s.Title, s.CreatedBy, s.CreatedAt = parley.StatusActive, sys.Title, sys.CreatedBy, e.At
@@ -217,6 +223,8 @@ func (s *State) applySystem(e *parley.Event, size int) error {
 		return s.applyChildEnded(e, &sys)
 	case parley.KindSessionBound:
 		return s.applyBound(e, &sys)
+	case parley.KindApprovalRequested, parley.KindApprovalDetails, parley.KindApprovalResolved, parley.KindApprovalAnswer:
+		return s.applyApproval(e, &sys, size)
 	}
 	return nil
 }
@@ -231,6 +239,10 @@ func (s *State) applySpeech(e *parley.Event, size int) error {
 		return fmt.Errorf("event %d: %s in a turn that %s has claimed", e.Seq, e.From, s.Claim.AgentID)
 	case e.Type == parley.TypeTrace && e.Finality != "":
 		return fmt.Errorf("event %d: a trace with finality", e.Seq)
+	case s.Claim == nil && e.From != parley.HubID && s.Awaits():
+		return fmt.Errorf("event %d: %s in a turn that waits for an approval", e.Seq, e.From)
+	case s.owesDetails():
+		return fmt.Errorf("event %d: approval_requested without its approval_details", e.Seq)
 	}
 	if !s.Open {
 		s.Open, s.Turn, s.Owner = true, e.Turn, e.From
@@ -259,6 +271,7 @@ func (s *State) applySpeech(e *parley.Event, size int) error {
 
 // applyFinal ends the turn, and the claim with it.
 func (s *State) applyFinal(e *parley.Event) {
+	s.cancelApprovals(e)
 	if e.From == parley.HubID {
 		s.endClaim(parley.ClaimClosed)
 		s.Open, s.Owner, s.Tries, s.WordsFrom, s.FloorSeq = false, "", nil, 0, e.Seq
@@ -300,7 +313,7 @@ func (s *State) countSpeech(e *parley.Event, size int) {
 	s.MessageSeq = e.Seq
 }
 
-// Due gives when a limit closes the conversation if nothing is said before, and which; zero when none runs.
+// Due gives when a limit closes the conversation if nothing is said before, and which; zero when none runs. Nothing counts as silence while an approval is pending.
 func (s *State) Due() (parley.Timestamp, string) {
 	if s.Closed() || !s.Exists() {
 		return 0, ""
@@ -310,7 +323,7 @@ func (s *State) Due() (parley.Timestamp, string) {
 	if d := s.Limits.DeadlineMs; d > 0 {
 		due, reason = s.CreatedAt+parley.Timestamp(d), parley.ReasonDeadline
 	}
-	if d := s.Limits.IdleTimeoutMs; d > 0 {
+	if d := s.Limits.IdleTimeoutMs; d > 0 && !s.Awaits() {
 		if at := s.ActiveAt + parley.Timestamp(d); due == 0 || at < due {
 			due, reason = at, parley.ReasonIdleTimeout
 		}

@@ -23,8 +23,8 @@ func (d *decision) named() *ClaimHash {
 func (d *decision) underClaim() bool {
 	named, claim := d.named(), d.s.Claim
 	switch {
-	case named == nil && claim == nil && d.s.Session.Deterministic() && d.c.From == d.s.Session.AgentID:
-		d.refuseTurn(parley.ErrClaimRequired, "what a deterministic agent says is said under a claim", "claimId")
+	case named == nil && claim == nil && d.s.Session.OfRunner() && d.c.From == d.s.Session.AgentID:
+		d.refuseTurn(parley.ErrClaimRequired, "what an agent of a runner says is said under a claim", "claimId")
 	case named == nil && claim == nil, plant.NoFence.Planted():
 		return true
 	case named == nil:
@@ -130,7 +130,7 @@ func (d *decision) take() {
 	case d.c.Named != nil && rule.FreshID.Holds() && (d.c.Turn != current || d.s.used(*d.c.Named) || !d.c.Offered || claim != nil || !f.holds(d.c.From)):
 		d.refuseLost()
 	case !f.holds(d.c.From):
-		d.refuseTurn(parley.ErrNotYourTurn, fmt.Sprintf("%s has the floor", f.Speaker), "")
+		d.refuseFloor(f)
 	case d.c.Turn > current:
 		d.refuseTurn(parley.ErrTurnConflict, fmt.Sprintf("turn %d is not reached", d.c.Turn), fmt.Sprintf("turn %d", current))
 	case claim != nil && !plant.TwoClaims.Planted():

@@ -21,12 +21,42 @@ func MetaOf(e *parley.Event) Meta {
 	switch {
 	case e.Type == parley.TypeTrace:
 		m.Private = e.From
-	case e.Type == parley.TypeSystem && bytes.Contains(e.Payload, []byte(parley.KindParticipantPrivate)):
-		if sys, err := e.System(); err == nil && sys.Kind == parley.KindParticipantPrivate {
-			m.Private = sys.ParticipantID
-		}
+	case e.Type == parley.TypeSystem:
+		m.Private = privateTo(e)
 	}
 	return m
+}
+
+// privateTo is who alone may see a system event, of those without the trace scope.
+func privateTo(e *parley.Event) string {
+	switch kindOf(e) {
+	case parley.KindParticipantPrivate:
+		if sys, err := e.System(); err == nil {
+			return sys.ParticipantID
+		}
+	case parley.KindApprovalDetails, parley.KindApprovalAnswer:
+		if sys, err := e.System(); err == nil {
+			return sys.AgentID
+		}
+	}
+	return ""
+}
+
+// kindBegins is how the hub writes the payload of a system event.
+var kindBegins = []byte(`{"kind":"`)
+
+// kindOf is the kind of a system event. Those that the hub has written are not decoded for it.
+func kindOf(e *parley.Event) string {
+	if rest, ok := bytes.CutPrefix(e.Payload, kindBegins); ok {
+		if i := bytes.IndexAny(rest, `"\`); i >= 0 && rest[i] == '"' {
+			return string(rest[:i])
+		}
+	}
+	sys, err := e.System()
+	if err != nil {
+		return ""
+	}
+	return sys.Kind
 }
 
 // Viewer is whose eyes a log is seen with.

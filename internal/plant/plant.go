@@ -47,4 +47,9 @@ const (
 	HeadSnapshot    Bug = "head-snapshot"    // the task as it was at a cursor has the id of the head
 	EarlyPush       Bug = "early-push"       // the cursor of a push notification moves before it is delivered
 	OpenTasks       Bug = "open-tasks"       // tasks are not looked for at one agent alone
+	UnwrittenStart  Bug = "unwritten-start"  // that a tool of an LLM agent runs is not written before
+	RunsAgain       Bug = "runs-again"       // a tool that has run runs again in the next attempt
+	UngatedTools    Bug = "ungated-tools"    // a tool that needs an approval runs without
+	AsksAgain       Bug = "asks-again"       // the next attempt does not meet the approval that was asked for
+	SecondAnswer    Bug = "second-answer"    // an approval is answered twice
 )

@@ -85,6 +85,7 @@ var bounds = map[string]bound{
 	"Blueprint.Description":               text(1, parley.MaxAgentDescriptionBytes),
 	"Blueprint.ParametersSchema":          object,
 	"Blueprint.OutputSchema":              object,
+	"Blueprint.AgentConfig":               object,
 	"Blueprint.TimeoutMs":                 between(parley.MinDurationMs, parley.MaxSessionTimeoutMs),
 	"Blueprint.Labels":                    labels,
 
@@ -98,6 +99,17 @@ var bounds = map[string]bound{
 	"GetSessionParams.TimeoutMs":         between(0, maxInteger),
 	"GetSessionParams.ProgressSince":     between(0, maxInteger),
 	"StopSessionParams.Reason":           line(1, parley.MaxReasonBytes),
+
+	"RequestApprovalParams.ClaimID":         claim,
+	"RequestApprovalParams.Key":             line(1, parley.MaxKeyBytes),
+	"RequestApprovalParams.Title":           line(1, parley.MaxTitleBytes),
+	"RequestApprovalParams.Details":         object,
+	"RequestApprovalParams.AnswerSchema":    object,
+	"RequestApprovalParams.ExpiresInMs":     between(parley.MinApprovalMs, parley.MaxApprovalMs),
+	"GetApprovalParams.TimeoutMs":           between(0, maxInteger),
+	"ListApprovalsParams.Limit":             between(1, parley.MaxPage),
+	"ResolveApprovalParams.Comment":         line(1, parley.MaxReasonBytes),
+	"ResolveApprovalParams.ClientRequestID": line(1, parley.MaxKeyBytes),
 
 	"GetConversationParams.SinceSeq": between(0, maxInteger),
 	"GetConversationParams.Limit":    between(1, parley.MaxPage),

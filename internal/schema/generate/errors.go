@@ -76,7 +76,7 @@ func (d *definitions) refusals(m Method) []parley.ErrorRow {
 			can = append(can, errs...)
 		}
 	}
-	add(takes("conversationId", "conversations", "subscriptionId", "tokenId", "sha256", "sessionId", "agentName"), parley.ErrNotFound)
+	add(takes("conversationId", "conversations", "subscriptionId", "tokenId", "sha256", "sessionId", "agentName", "approvalId"), parley.ErrNotFound)
 	add(takes("agentName"), parley.ErrParameters)
 	add(takes("sinceSeq", "afterSeq"), parley.ErrCursorAhead)
 	add(takes("clientRequestId"), parley.ErrIdempotencyConflict)
@@ -87,8 +87,10 @@ func (d *definitions) refusals(m Method) []parley.ErrorRow {
 	add(claims && takes("conversationId"), parley.ErrNotYourTurn, parley.ErrTurnClosed, parley.ErrTurnConflict, parley.ErrConversationClosed)
 	add(takes("claimId", "claim"), parley.ErrClaimLost)
 	add(writes && takes("claimId") && !slices.Contains(d.schemas[d.name(m.Params, true)].Required, "claimId"), parley.ErrClaimRequired)
-	stores := writes || claims || m.Name == parley.MethodCreateToken || m.Name == parley.MethodRevokeToken
+	stores := writes || claims || m.Scope == parley.ScopeApprove || m.Name == parley.MethodCreateToken || m.Name == parley.MethodRevokeToken
 	add(stores && m.Name != parley.MethodSendDelta, parley.ErrOutcomeUnknown, parley.ErrStorageFull)
+	add(m.Name == parley.MethodRequestApproval, parley.ErrNotYourTurn, parley.ErrTurnClosed, parley.ErrIdempotencyConflict)
+	add(m.Name == parley.MethodResolveApproval, parley.ErrAlreadyResolved)
 	add(m.Socket, parley.ErrMethodNotFound)
 	var rows []parley.ErrorRow
 	for _, row := range parley.Errors {

@@ -1,0 +1,212 @@
+package parley
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// check adds all that is wrong with values of the right types.
+func (c *AgentConfig) check(f *configFaults) {
+	const model = "expected a runtime, a colon and a model, such as openai:gpt-4o"
+	if !ValidModelName(c.Model) {
+		f.add("$.model", model)
+	}
+	if c.PlanningModel != "" && !ValidModelName(c.PlanningModel) {
+		f.add("$.planning_model", model)
+	}
+	f.text("$.instructions", c.Instructions, MaxInstructionsBytes)
+	f.text("$.planning_instructions", c.PlanningInstructions, MaxInstructionsBytes)
+	f.optional("$.max_steps", int64(c.MaxSteps), 1, MaxMaxSteps)
+	if c.PlanningEnabled && c.MaxSteps == 1 {
+		f.add("$.max_steps", "expected at least 2 with planning_enabled: the planner takes one")
+	}
+	f.optional("$.max_tokens", int64(c.MaxTokens), 1, MaxModelTokens)
+	f.optional("$.context_window", int64(c.ContextWindow), 256, MaxModelTokens)
+	f.optional("$.hitl_timeout_ms", c.HITLTimeoutMs, MinApprovalMs, MaxApprovalMs)
+	f.optional("$.max_parallel_subagents", int64(c.MaxParallelSubagents), 1, MaxSubagents)
+	if t := c.Temperature; t != nil && !(*t >= 0 && *t <= 2) {
+		f.add("$.temperature", "expected 0 to 2")
+	}
+	if p := c.TopP; p != nil && !(*p > 0 && *p <= 1) {
+		f.add("$.top_p", "expected more than 0 and at most 1")
+	}
+	if c.BudgetAwareness != "" && c.BudgetAwareness != BudgetPerMessage && !budgetLimit.MatchString(c.BudgetAwareness) {
+		f.add("$.budget_awareness", "expected %s, or limit: and a percentage from 0 to 100", BudgetPerMessage)
+	}
+	c.checkInjected(f)
+	c.checkTools(f)
+	if c.RunOptions != nil {
+		c.RunOptions.check(f)
+	}
+}
+
+func (c *AgentConfig) checkInjected(f *configFaults) {
+	if len(c.InjectedToolArgs) > MaxInjectedArgs {
+		f.add("$.injected_tool_args", "expected at most %d", MaxInjectedArgs)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.InjectedToolArgs)) {
+		path := "$.injected_tool_args." + name
+		if !argumentName.MatchString(name) {
+			f.add(path, "expected a name of 1 to 64 letters, digits, _ and -, which begins with a letter or _")
+		}
+		f.text(path, c.InjectedToolArgs[name], MaxReasonBytes)
+	}
+}
+
+func (c *AgentConfig) checkTools(f *configFaults) {
+	const name = "a name of 1 to 64 letters, digits, _ and -"
+	isTool := func(s string) bool { return toolName.MatchString(s) && s != ToolSpawnSelf && s != ToolParallel }
+	f.names("$.tools", c.Tools, name+", not "+ToolSpawnSelf+" or "+ToolParallel, isTool)
+	f.names("$.agents", c.Agents, "the name of an agent, or name@runner", func(s string) bool { return ValidAgentName(s) && isTool(AgentToolName(s)) })
+	own := slices.Clone(c.Tools)
+	for i, a := range c.Agents {
+		if slices.Contains(own, AgentToolName(a)) {
+			f.add(fmt.Sprintf("$.agents[%d]", i), "expected a name that makes another tool: there is one named %s", AgentToolName(a))
+		}
+		own = append(own, AgentToolName(a))
+	}
+	c.checkServers(f, own)
+	if slices.ContainsFunc([]string{"$.tools", "$.agents", "$.mcp_servers"}, f.unread) {
+		return // which tools there are is not known
+	}
+	f.names("$.child_tools", c.ChildTools, "a tool of this agent: "+c.known(own), func(s string) bool { return c.has(own, s) })
+	if c.AllowSelfSpawn {
+		own = append(own, ToolSpawnSelf)
+	}
+	if c.AllowParallelSubagents {
+		own = append(own, ToolParallel)
+	}
+	f.names("$.hitl_tools", c.HITLTools, "a tool of this agent: "+c.known(own), func(s string) bool { return c.has(own, s) })
+}
+
+// checkServers adds what is wrong with the servers, one of which could have a tool with the name of another tool.
+func (c *AgentConfig) checkServers(f *configFaults, own []string) {
+	if len(c.MCPServers) > MaxMCPServers {
+		f.add("$.mcp_servers", "expected at most %d", MaxMCPServers)
+	}
+	for _, server := range slices.Sorted(maps.Keys(c.MCPServers)) {
+		path := "$.mcp_servers." + server
+		if !serverName.MatchString(server) || strings.Contains(server+"_", "__") {
+			f.add(path, "expected a name of 1 to 32 letters, digits, _ and -, without two _ in a row or one at the end")
+		}
+		if i := slices.IndexFunc(own, func(t string) bool { return strings.HasPrefix(t, server+"__") }); i >= 0 {
+			f.add(path, "expected another name: the tool %s is named as if it were of this server", own[i])
+		}
+		s := c.MCPServers[server]
+		s.check(f, path)
+	}
+}
+
+// has reports whether a tool may be there: what an MCP server offers is known only to it.
+func (c *AgentConfig) has(own []string, name string) bool {
+	if slices.Contains(own, name) {
+		return true
+	}
+	server, tool, ok := strings.Cut(name, "__")
+	s, declared := c.MCPServers[server]
+	if !ok || !declared || tool == "" || !toolName.MatchString(name) {
+		return false
+	}
+	return s.Tools == nil || slices.ContainsFunc(s.Tools, func(t string) bool { return MCPToolName(server, t) == name })
+}
+
+// known tells which tools there are.
+func (c *AgentConfig) known(own []string) string {
+	all := slices.Compact(slices.Sorted(slices.Values(own)))
+	for _, server := range slices.Sorted(maps.Keys(c.MCPServers)) {
+		all = append(all, server+"__...")
+	}
+	if len(all) == 0 {
+		return "it has none"
+	}
+	return strings.Join(all, ", ")
+}
+
+func (s *MCPServer) check(f *configFaults, path string) {
+	switch {
+	case (s.Command == "") == (s.URL == ""):
+		f.add(path, "expected either command or url")
+	case s.URL != "" && (len(s.Args) > 0 || len(s.Env) > 0):
+		f.add(path, "expected args and env with command only")
+	case s.Command != "" && len(s.Headers) > 0:
+		f.add(path, "expected headers with url only")
+	}
+	if u, err := url.Parse(s.URL); s.URL != "" && !strings.Contains(s.URL, "${") && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
+		f.add(path+".url", "expected an address that begins with https:// or http://")
+	}
+	if strings.ContainsRune(s.Command+strings.Join(s.Args, ""), 0) {
+		f.add(path+".command", "expected no NUL in it, or in args")
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		if !variableName.MatchString(name) || strings.ContainsRune(s.Env[name], 0) {
+			f.add(path+".env."+name, "expected a variable whose name has letters, digits and _, without NUL in its value")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		if !headerName.MatchString(name) || strings.ContainsAny(s.Headers[name], "\r\n\x00") {
+			f.add(path+".headers."+name, "expected a header of HTTP on one line")
+		}
+	}
+	f.names(path+".tools", s.Tools, "the name of a tool", func(t string) bool { return t != "" && len(t) <= MaxKeyBytes })
+}
+
+func (o *AgentRunOptions) check(f *configFaults) {
+	const path = "$.run_options"
+	f.text(path+".user_template", o.UserTemplate, MaxInstructionsBytes)
+	f.template(path+".user_template", o.UserTemplate)
+	f.optional(path+".max_tool_calls", int64(o.MaxToolCalls), 1, 10_000)
+	if o.MaxRetries != nil {
+		f.within(path+".max_retries", int64(*o.MaxRetries), 0, MaxMaxRetries)
+	}
+	if len(o.Metadata) > 16 {
+		f.add(path+".metadata", "expected at most 16")
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Metadata)) {
+		at, value := path+".metadata."+name, o.Metadata[name]
+		switch n := utf8.RuneCountInString(name); {
+		case n < 1 || n > 64:
+			f.add(at, "expected a name of 1 to 64 characters")
+		case utf8.RuneCountInString(value) > 512:
+			f.add(at, "expected at most 512 characters")
+		default:
+			f.text(at, name+value, 4*(64+512))
+		}
+	}
+	if o.Budget == nil {
+		return
+	}
+	b := o.Budget
+	if b.Tokens == 0 && b.Ms == 0 {
+		f.add(path+".budget", "expected tokens, ms or both")
+	}
+	f.optional(path+".budget.tokens", b.Tokens, 1, 1_000_000_000)
+	f.optional(path+".budget.ms", b.Ms, MinDurationMs, MaxTurnMs)
+	if b.OnExceeded != "" && b.OnExceeded != BudgetAbort && b.OnExceeded != BudgetPartial {
+		f.add(path+".budget.on_exceeded", "expected %s or %s", BudgetAbort, BudgetPartial)
+	}
+}
+
+// template faults a text in which a brace is none of {name}, {{ and }}: the first.
+func (f *configFaults) template(path, s string) {
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] != '{' && s[i] != '}':
+		case i+1 < len(s) && s[i+1] == s[i]:
+			i++
+		case s[i] == '}':
+			f.add(path, "expected }} for a brace at byte %d", i)
+			return
+		default:
+			name, _, closed := strings.Cut(s[i+1:], "}")
+			if !closed || name == "" || strings.ContainsAny(name, "{ \t\n") {
+				f.add(path, "expected {, a name and } at byte %d, or {{ for a brace", i)
+				return
+			}
+			i += len(name) + 1
+		}
+	}
+}

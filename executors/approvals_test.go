@@ -1,0 +1,127 @@
+package executors_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/executors"
+)
+
+// asksFirst asks for an approval in turn 1, says what has become of it, and closes the conversation.
+func asksFirst(ask parley.RequestApprovalParams, then parley.AgentFunc) parley.AgentFunc {
+	return func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
+		if n, err := turn.Messages(ctx); err != nil || len(n) > 0 { // somebody has something else to say
+			_, err := turn.Post(ctx, parley.Message{Text: "soon"}, parley.FinalityTurn)
+			return parley.TurnComplete, err
+		}
+		a, err := turn.Approve(ctx, &ask)
+		if err != nil {
+			return "", errors.Join(err, context.Cause(ctx))
+		}
+		if then != nil {
+			return then(ctx, turn)
+		}
+		_, err = turn.Complete(ctx, parley.Message{Text: string(a.Status)}, parley.Outcome{Status: parley.OutcomeCompleted})
+		return parley.TurnComplete, err
+	}
+}
+
+// seats are an agent, a, and a person, ann.
+func seats(l parley.Limits) *parley.CreateConversationParams {
+	p := limited(l, "a")
+	p.Participants = append(p.Participants, parley.Participant{ID: "ann", Kind: parley.KindHuman})
+	return p
+}
+
+// resolve answers what waits for ann's answer.
+func (w *world) resolve(d parley.ApprovalDecision) {
+	w.Helper()
+	ann := w.client("ann", parley.ScopeRead, parley.ScopeApprove)
+	l, err := ann.ListApprovals(w.Context(), nil)
+	if err != nil || len(l.Approvals) != 1 {
+		w.Fatalf("%+v, %v", l, err)
+	}
+	if _, err := ann.ResolveApproval(w.Context(), &parley.ResolveApprovalParams{ApprovalID: l.Approvals[0].ApprovalID, Decision: d}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// TestApprovalOutlastsTheClaim: the work of an agent that waits for an approval does not end at maxClaimMs, however long it waits; the time that it has when it goes on does.
+func TestApprovalOutlastsTheClaim(t *testing.T) {
+	limits := parley.Limits{TurnTimeoutMs: 1000, MaxClaimMs: 5000}
+	inWorld(t, func(w *world) {
+		id := w.create(seats(limits))
+		r := w.run(w.client("a"), asksFirst(parley.RequestApprovalParams{Key: "k", Title: "May I?", ExpiresInMs: parley.MaxApprovalMs}, nil), nil)
+		w.await(id, kind(parley.KindApprovalRequested))
+		time.Sleep(30*time.Minute + 300*time.Millisecond)
+		w.resolve(parley.DecisionApproved)
+		w.closed(id)
+		w.stopped(r)
+		if got := w.texts(id); !slices.Equal(got, []string{"approved"}) || w.count(id, "1 ended") > 0 {
+			w.Errorf("said %q in\n%s", got, strings.Join(w.log(id), "\n"))
+		}
+	})
+	inWorld(t, func(w *world) {
+		limits.OnTurnTimeout, limits.MaxAttempts = parley.TurnClose, 1
+		id := w.create(seats(limits))
+		why := make(chan error, 1)
+		r := w.run(w.client("a"), asksFirst(parley.RequestApprovalParams{Key: "k", Title: "May I?"}, untilEnd(why)), nil)
+		w.await(id, kind(parley.KindApprovalRequested))
+		time.Sleep(time.Minute)
+		w.resolve(parley.DecisionRejected)
+		start := time.Now()
+		w.closed(id)
+		w.stopped(r)
+		if err := <-why; !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, parley.ErrClaimLost) {
+			w.Errorf("the agent's ctx has ended with %v", err)
+		}
+		if took := time.Since(start); took > 6*time.Second {
+			w.Errorf("after the answer the agent had %v", took)
+		}
+	})
+}
+
+// TestTurnTimeoutCountsApprovals: a bound of the executor's own is for all of the turn, the wait for an approval too.
+func TestTurnTimeoutCountsApprovals(t *testing.T) {
+	inWorld(t, func(w *world) {
+		id := w.create(seats(parley.Limits{TurnTimeoutMs: 1000, OnTurnTimeout: parley.TurnClose, MaxAttempts: 1}))
+		start := time.Now()
+		r := w.run(w.client("a"), asksFirst(parley.RequestApprovalParams{Key: "k", Title: "May I?"}, nil), &executors.Options{TurnTimeout: 20 * time.Second})
+		w.await(id, kind(parley.KindClaimEnded))
+		if took := time.Since(start); took < 20*time.Second || took > 23*time.Second {
+			w.Errorf("it had %v", took)
+		}
+		w.stopped(r)
+	})
+}
+
+// TestApprovalHoldsNoRoom: a turn that waits for an approval leaves its executor room for another, and goes on when it is answered.
+func TestApprovalHoldsNoRoom(t *testing.T) {
+	inWorld(t, func(w *world) {
+		id := w.create(seats(parley.Limits{}))
+		r := w.run(w.client("a"), asksFirst(parley.RequestApprovalParams{Key: "k", Title: "May I?"}, nil), &executors.Options{Capacity: 1})
+		w.await(id, kind(parley.KindApprovalRequested))
+		p := agents("b", "a")
+		p.Limits = &parley.Limits{MaxTurns: 2}
+		other := w.create(p)
+		if _, err := w.client("b").SendMessage(w.Context(), &parley.SendMessageParams{ConversationID: other, Payload: []byte(`{"text":"quick"}`), Finality: parley.FinalityTurn}); err != nil {
+			w.Fatal(err)
+		}
+		start := time.Now()
+		w.closed(other)
+		if took := time.Since(start); took > time.Second {
+			w.Errorf("the other turn has waited for %v", took)
+		}
+		w.resolve(parley.DecisionRejected)
+		w.closed(id)
+		w.stopped(r)
+		if got := w.texts(id); !slices.Equal(got, []string{"rejected"}) {
+			w.Errorf("said %q", got)
+		}
+	})
+}

@@ -1,0 +1,129 @@
+package blueprint
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/paramschema"
+	"github.com/parleyhub/parley/internal/yamlfile"
+)
+
+// isAgent reports whether a file says that it is an LLM agent's.
+func isAgent(members []yamlfile.Member) bool {
+	return slices.ContainsFunc(members, func(m yamlfile.Member) bool {
+		return m.Named && m.Before == 0 && m.Key.Value == "type" && m.Value.Value == string(parley.AgentTypeAgent)
+	})
+}
+
+// untyped reports whether the type of a file is none that there is.
+func (c *checker) untyped(members []yamlfile.Member) bool {
+	if !slices.ContainsFunc(c.Findings, func(f yamlfile.Finding) bool { return f.Field == "type" }) {
+		return false
+	}
+	return slices.ContainsFunc(members, func(m yamlfile.Member) bool {
+		return m.Named && m.Before == 0 && m.Key.Value == "type" && m.Value.Value != string(parley.AgentTypeAgent) && m.Value.Value != string(parley.AgentTypeDeterministic)
+	})
+}
+
+// notForAgents and notForCommands end what is said of a key that belongs in the other kind of file.
+func notForAgents(path, name string) string {
+	if path == "" && slices.Contains(commandKeys, name) {
+		return ": it is for commands, and this is an LLM agent (type: agent)"
+	}
+	return ""
+}
+
+func notForCommands(path, name string) string {
+	if path == "" && isConfigKey(name) {
+		return ": it is for LLM agents, and this is a command: expected type: agent"
+	}
+	return ""
+}
+
+// checkAgent is check for what only LLM agents have.
+func (c *checker) checkAgent() {
+	if c.file.Parameters == nil {
+		c.file.Parameters = paramschema.Prompt()
+	}
+	c.file.AgentConfig = configOf(c.taken)
+	config, faults := parley.ParseAgentConfig(c.file.AgentConfig)
+	for _, f := range faults {
+		path := strings.TrimPrefix(strings.TrimPrefix(f.Path, "$"), ".")
+		if path == "model" && !c.Has(path) || c.Faulty(path) && path != "" {
+			continue // that was told
+		}
+		c.At(c.nearest(path), f.Message)
+	}
+	if c.file.Config = config; config != nil && config.Spawns() && len(c.content.Name) > parley.MaxSpawnerName {
+		c.fault("name", "expected at most %d bytes: its children are named NAME%s", parley.MaxSpawnerName, parley.ChildSuffix)
+	}
+	if config != nil && config.RunOptions != nil && !c.Faulty("parameters_schema") {
+		c.template(config.RunOptions.UserTemplate)
+	}
+}
+
+// braces are the parts of a user_template that are no text.
+var braces = regexp.MustCompile(`\{\{|\}\}|\{([^{} \t\n]+)\}`)
+
+// template refuses one that names what no session has: the first such name.
+func (c *checker) template(text string) {
+	names, closed := namesOf(c.file.Parameters)
+	for _, at := range braces.FindAllStringSubmatchIndex(text, -1) {
+		switch {
+		case !closed || at[2] < 0 || slices.Contains(names, text[at[2]:at[3]]):
+			continue
+		case len(names) == 0:
+			c.fault("run_options.user_template", "expected no {name}, as at byte %d: there are no parameters", at[0])
+		default:
+			c.fault("run_options.user_template", "expected the name of a parameter at byte %d: there are %s", at[2], strings.Join(names, ", "))
+		}
+		return
+	}
+}
+
+// namesOf gives the names of the parameters of a schema, and whether there can be no others.
+func namesOf(s *paramschema.Schema) (names []string, closed bool) {
+	var top map[string]json.RawMessage
+	if json.Unmarshal(s.Raw(), &top) != nil || top["$ref"] != nil || top["patternProperties"] != nil {
+		return nil, false
+	}
+	return s.Properties(), string(top["additionalProperties"]) == "false"
+}
+
+// nearest gives a path, or the next one above it at which something stands.
+func (c *checker) nearest(path string) string {
+	for path != "" && !c.Has(path) {
+		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
+	}
+	return path
+}
+
+// configOf gives the keys of an agent config of what stands in a file, as they stand there.
+func configOf(taken json.RawMessage) json.RawMessage {
+	dec := json.NewDecoder(bytes.NewReader(taken))
+	_, err := dec.Token()
+	config := []byte{'{'}
+	for err == nil && dec.More() {
+		var key json.Token
+		var value json.RawMessage
+		if key, err = dec.Token(); err == nil {
+			err = dec.Decode(&value)
+		}
+		if name := fmt.Sprint(key); err == nil && isConfigKey(name) {
+			if len(config) > 1 {
+				config = append(config, ',')
+			}
+			config = append(append(append(config, '"'), name...), '"', ':')
+			config = append(config, value...)
+		}
+	}
+	if err != nil {
+		panic(fmt.Sprintf(errTable, err))
+	}
+	return append(config, '}')
+}

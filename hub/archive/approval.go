@@ -1,0 +1,55 @@
+package archive
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+// checkApproval refuses an event of an approval that a hub would not have written; s is the state before it. Who asks, and that an approval ends once, the fold knows.
+func checkApproval(s *fold.State, e *parley.Event, sys *parley.System) error {
+	r := sys.Approval
+	switch sys.Kind {
+	case parley.KindApprovalRequested:
+		if r.Key != "" {
+			return errors.New("approval_requested with the key, which is for the asker alone")
+		}
+		q := parley.ApprovalRecord{Key: "known", Title: r.Title}
+		return fold.CheckApproval(&q, int64(r.ExpiresAt-e.At))
+	case parley.KindApprovalDetails:
+		q := parley.ApprovalRecord{Key: r.Key, Title: "known", Details: r.Details, AnswerSchema: r.AnswerSchema}
+		if n := max(len(r.TokenID), len(r.Account)); n > maxTokenIDBytes {
+			return fmt.Errorf("tokenId or account has %d bytes", n)
+		}
+		return fold.CheckApproval(&q, parley.DefaultApprovalMs)
+	case parley.KindApprovalAnswer:
+		return fold.CheckAnswer(&parley.ApprovalRecord{Status: parley.ApprovalApproved, Answer: r.Answer})
+	}
+	if sys.DurationMs < 0 || sys.DurationMs > parley.MaxTurnMs {
+		return fmt.Errorf("approval_resolved with durationMs %d", sys.DurationMs)
+	}
+	if r.Status == parley.ApprovalTimedOut {
+		return checkTimedOut(s, e, r)
+	}
+	if !parley.ValidParticipantID(r.By) {
+		return fmt.Errorf("an approval that %.80q has answered", r.By)
+	}
+	return fold.CheckAnswer(&parley.ApprovalRecord{Status: r.Status, Comment: r.Comment})
+}
+
+// maxTokenIDBytes is as long as the id of a token gets.
+const maxTokenIDBytes = 128
+
+// checkTimedOut refuses the end of an approval whose time is not over.
+func checkTimedOut(s *fold.State, e *parley.Event, r *parley.ApprovalRecord) error {
+	_, seq, _ := fold.ParseApprovalID(r.ApprovalID)
+	if i := s.Approval(seq); i < 0 || e.At < s.Approvals[i].ExpiresAt {
+		return errors.New("an approval that has timed out before its time")
+	}
+	if r.Comment != "" || e.ClientRequestID != "" {
+		return errors.New("an approval that has timed out, with a comment or a key")
+	}
+	return nil
+}

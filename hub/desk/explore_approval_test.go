@@ -1,0 +1,57 @@
+package desk
+
+import (
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+// Labels of approvals, behind those of the hubs' own commands.
+const (
+	labelOver   = 61
+	labelAnswer = 62
+)
+
+// askApproval asks for the one approval of the turn, or meets what an attempt before has asked for.
+func (x *explorer) askApproval(w *world, i int) call {
+	named := w.reps[i].claim
+	q := &fold.Asked{ExpiresInMs: 60_000}
+	q.Key, q.Title = "k", "may I"
+	c := fold.Command{Verb: fold.RequestApproval, From: agent, Named: &named, Approval: q}
+	return call{c, func(w *world, i int, d *fold.Decision) {
+		r := &w.reps[i]
+		if r.asked = true; d.Err != nil {
+			r.forget()
+		}
+	}}
+}
+
+// ofApproval is what becomes of an approval that is pending: somebody may answer it, or else its time is over.
+func (x *explorer) ofApproval(all []move, w *world) []move {
+	pending := w.head.state.Pending()
+	if len(pending) == 0 {
+		return all
+	}
+	a := pending[0]
+	return append(all,
+		move{labelAnswer, true, "b answers the approval", func(w *world) {
+			q := &fold.Asked{Seq: a.Seq}
+			q.Status, q.By = parley.ApprovalApproved, "b"
+			x.decide(w, 0, -1, fold.Command{Verb: fold.ResolveApproval, From: "b", Approval: q})
+		}},
+		move{labelOver, false, "the time of the approval is over", func(w *world) {
+			x.decide(w, 0, -1, fold.Command{Verb: fold.Tick, From: parley.HubID, Now: a.ExpiresAt})
+		}})
+}
+
+// readApproval holds the events of approvals against the facts.
+func (w *world) readApproval(sys *parley.System) {
+	f := &w.facts
+	if asks := sys.Kind == parley.KindApprovalRequested; asks == f.pending {
+		w.violate("an approval is asked for twice, or resolved twice")
+	} else {
+		f.pending = asks
+	}
+	if sys.Kind == parley.KindApprovalRequested && (!f.claimed || f.claim.String() != sys.ClaimHash) {
+		w.violate("an approval is asked for under a claim that is not current")
+	}
+}

@@ -1,0 +1,351 @@
+package fold
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/parleyhub/parley"
+)
+
+// Approval is one that was asked for, as far as what follows depends on it. Its texts are in the log: what was asked at Seq and the event after it, what
+// was answered at ResolvedSeq and the event after that. It does not change.
+type Approval struct {
+	Seq     int64
+	Turn    int64
+	AgentID string
+	Key     string
+	// Hash tells the question from another one, TokenID is the token with which it was asked, Account the one that its use is counted under, and Schema is true where
+	// an answer may come with its approval.
+	Hash    [16]byte
+	TokenID string
+	Account string
+	Schema  bool
+
+	RequestedAt, ExpiresAt parley.Timestamp
+
+	Status parley.ApprovalStatus
+	// ResolvedSeq is that of approval_resolved, or of the event that has ended its turn.
+	ResolvedSeq int64
+	// Retry tells a retry of the answer from another one; zero where it had no key.
+	Retry [16]byte
+}
+
+// approvalMark stands between the two parts of the id of an approval. No id of a conversation has it.
+const approvalMark = "."
+
+// ApprovalID names the approval that was asked for at a seq of a conversation.
+func ApprovalID(conversation string, seq int64) string {
+	return conversation + approvalMark + strconv.FormatInt(seq, 10)
+}
+
+// ParseApprovalID reads what ApprovalID writes.
+func ParseApprovalID(id string) (conversation string, seq int64, ok bool) {
+	conversation, number, ok := strings.Cut(id, approvalMark)
+	seq, err := strconv.ParseInt(number, 10, 64)
+	return conversation, seq, ok && err == nil && seq > 0 && ApprovalID(conversation, seq) == id
+}
+
+// approvalSeq gives the seq in the id of an approval of this conversation, 0 for any other. Who folds a log without its id cannot tell.
+func (s *State) approvalSeq(id string) int64 {
+	conversation, seq, ok := ParseApprovalID(id)
+	if !ok || s.ID != "" && conversation != s.ID {
+		return 0
+	}
+	return seq
+}
+
+// Approval gives the index in Approvals of the one that was asked for at a seq, or -1.
+func (s *State) Approval(seq int64) int {
+	i, found := slices.BinarySearchFunc(s.Approvals, seq, func(a Approval, seq int64) int { return int(a.Seq - seq) })
+	if !found {
+		return -1
+	}
+	return i
+}
+
+// Pending gives the approvals that are pending, in the order in which they were asked for. All of them are of the current turn, and of one participant.
+func (s *State) Pending() []Approval {
+	var pending []Approval
+	for _, a := range s.Approvals {
+		if !a.Status.Resolved() {
+			pending = append(pending, a)
+		}
+	}
+	return pending
+}
+
+// asks gives the last approval that is pending, nil when none is. It is asked for every append.
+func (s *State) asks() *Approval {
+	for i := len(s.Approvals) - 1; i >= 0; i-- {
+		if a := &s.Approvals[i]; a.Turn != s.CurrentTurn() {
+			return nil // those before are of turns that have ended
+		} else if !a.Status.Resolved() {
+			return a
+		}
+	}
+	return nil
+}
+
+// Awaits reports whether the current turn waits for an approval: then no time limit of its claim runs, and if that ends, nobody takes the turn until all are resolved.
+func (s *State) Awaits() bool { return s.asks() != nil }
+
+// expires gives when the first of the approvals that are pending is over; 0 when none is.
+func (s *State) expires() parley.Timestamp {
+	var first parley.Timestamp
+	for i := len(s.Approvals) - 1; i >= 0 && s.Approvals[i].Turn == s.CurrentTurn(); i-- {
+		if a := &s.Approvals[i]; !a.Status.Resolved() && (first == 0 || a.ExpiresAt < first) {
+			first = a.ExpiresAt
+		}
+	}
+	return first
+}
+
+// Wakes gives when time changes something: a limit closes the conversation, or an approval is over. It is 0 when nothing does.
+func (s *State) Wakes() parley.Timestamp {
+	at, _ := s.Due()
+	if s.Closed() || !s.Exists() {
+		return 0
+	}
+	if e := s.expires(); e > 0 && (at == 0 || e < at) {
+		return e
+	}
+	return at
+}
+
+// suspendedUntil gives when the claim would end at the latest whose turn waits for approvals.
+func (s *State) suspendedUntil() parley.Timestamp {
+	var last parley.Timestamp
+	for _, a := range s.Pending() {
+		last = max(last, a.ExpiresAt)
+	}
+	return last + parley.Timestamp(s.Limits.TurnTimeout())
+}
+
+// change gives the approval at an index of a copy, to be changed.
+func (s *State) change(i int) *Approval {
+	s.Approvals = slices.Clone(s.Approvals)
+	return &s.Approvals[i]
+}
+
+// owesDetails reports whether the event before was an approval_requested.
+func (s *State) owesDetails() bool {
+	n := len(s.Approvals)
+	return n > 0 && s.Approvals[n-1].Seq == s.Seq
+}
+
+// applyApproval is an event of the four kinds.
+func (s *State) applyApproval(e *parley.Event, sys *parley.System, size int) error {
+	r := sys.Approval
+	if r == nil {
+		return fmt.Errorf("event %d: %s without an approval", e.Seq, sys.Kind)
+	}
+	if sys.Kind == parley.KindApprovalRequested {
+		return s.applyRequested(e, sys, size)
+	}
+	seq := s.approvalSeq(r.ApprovalID)
+	i := s.Approval(seq)
+	if i < 0 || s.Approvals[i].AgentID != sys.AgentID || s.Approvals[i].Turn != sys.Turn {
+		return fmt.Errorf("event %d: %s of an approval that was not asked for", e.Seq, sys.Kind)
+	}
+	switch {
+	case sys.Kind == parley.KindApprovalResolved:
+		return s.applyResolved(e, sys, i)
+	case sys.Kind == parley.KindApprovalDetails && e.Seq != seq+1:
+		return fmt.Errorf("event %d: %s does not follow its approval_requested", e.Seq, sys.Kind)
+	case sys.Kind == parley.KindApprovalDetails:
+		if s.keyed(r.Key) >= 0 {
+			return fmt.Errorf("event %d: the key of an approval twice in turn %d", e.Seq, sys.Turn)
+		}
+		if !s.change(i).detail(r) {
+			return fmt.Errorf("event %d: approval_details without a key or hash", e.Seq)
+		}
+	case s.Approvals[i].Status != parley.ApprovalApproved || e.Seq != s.Approvals[i].ResolvedSeq+1 || !s.Approvals[i].Schema || len(r.Answer) == 0:
+		return fmt.Errorf("event %d: an answer that does not follow its approval", e.Seq)
+	default:
+		s.change(i).answer(r)
+	}
+	s.Bytes += int64(size)
+	return nil
+}
+
+func (s *State) applyRequested(e *parley.Event, sys *parley.System, size int) error {
+	if err := s.checkClaim(e, sys); err != nil {
+		return err
+	}
+	a := requested(e, sys)
+	switch {
+	case sys.AgentID != s.Claim.AgentID || sys.Turn != s.Claim.Turn:
+		return fmt.Errorf("event %d: %s asks in turn %d, which it has not claimed", e.Seq, sys.AgentID, sys.Turn)
+	case s.approvalSeq(sys.Approval.ApprovalID) != e.Seq || a.ExpiresAt <= e.At:
+		return fmt.Errorf("event %d: approval_requested without its id or an end", e.Seq)
+	}
+	s.Approvals = append(slices.Clip(s.Approvals), a)
+	s.ActiveAt = e.At
+	s.Events++ // else who asks again and again is bounded by nothing
+	s.Bytes += int64(size)
+	s.forgetApprovals()
+	return nil
+}
+
+// keyed gives the index of the approval of the current turn with a key, or -1.
+func (s *State) keyed(key string) int {
+	return slices.IndexFunc(s.Approvals, func(a Approval) bool { return a.Turn == s.CurrentTurn() && a.Key == key })
+}
+
+// applyResolved gives the claim its time again with the last approval for which it has waited; where none stands, the turn is given anew.
+func (s *State) applyResolved(e *parley.Event, sys *parley.System, i int) error {
+	switch r := sys.Approval; {
+	case s.Approvals[i].Status.Resolved():
+		return fmt.Errorf("event %d: an approval is resolved twice", e.Seq)
+	case !slices.Contains(loggedEnds, r.Status) || (r.Status == parley.ApprovalTimedOut) != (r.By == ""):
+		return fmt.Errorf("event %d: an approval is resolved as %q by %q", e.Seq, r.Status, r.By)
+	}
+	s.change(i).resolve(e, sys.Approval)
+	s.ActiveAt = e.At
+	switch {
+	case s.Awaits():
+		if sys.DurationMs != 0 {
+			return fmt.Errorf("event %d: a claim goes on whose turn still waits", e.Seq)
+		}
+	case s.Claim == nil:
+		s.FloorSeq = e.Seq
+	case sys.DurationMs < 1:
+		return fmt.Errorf("event %d: approval_resolved without a duration", e.Seq)
+	default:
+		c := *s.Claim
+		c.RenewedSeq, c.RenewedAt, c.DurationMs = e.Seq, e.At, sys.DurationMs
+		s.Claim = &c
+	}
+	return nil
+}
+
+// loggedEnds are the ends of approvals that have an event of their own.
+var loggedEnds = []parley.ApprovalStatus{parley.ApprovalApproved, parley.ApprovalRejected, parley.ApprovalTimedOut}
+
+// cancelApprovals ends those that are pending with the event that ends their turn.
+func (s *State) cancelApprovals(e *parley.Event) {
+	if !s.Awaits() {
+		return
+	}
+	s.Approvals = slices.Clone(s.Approvals)
+	for i := range s.Approvals {
+		if a := &s.Approvals[i]; !a.Status.Resolved() {
+			a.Status, a.ResolvedSeq = parley.ApprovalCanceled, e.Seq
+		}
+	}
+	s.ActiveAt = e.At
+}
+
+// forgetApprovals keeps those of the current turn, and no more than MaxKeptApprovals of all that are resolved beside them.
+func (s *State) forgetApprovals() {
+	resolved := 0
+	for _, a := range s.Approvals {
+		if a.Status.Resolved() {
+			resolved++
+		}
+	}
+	old := 0
+	for resolved-old > parley.MaxKeptApprovals && s.Approvals[old].Turn != s.CurrentTurn() {
+		old++
+	}
+	if old > 0 {
+		s.Approvals = slices.Clone(s.Approvals[old:])
+	}
+}
+
+// requested is an approval as approval_requested begins it.
+func requested(e *parley.Event, sys *parley.System) Approval {
+	return Approval{
+		Seq: e.Seq, Turn: sys.Turn, AgentID: sys.AgentID, RequestedAt: e.At, ExpiresAt: sys.Approval.ExpiresAt,
+		Status: parley.ApprovalPending,
+	}
+}
+
+// detail takes what approval_details adds.
+func (a *Approval) detail(r *parley.ApprovalRecord) bool {
+	hash, err := hex.DecodeString(r.Hash)
+	if err != nil || len(hash) != len(a.Hash) || r.Key == "" {
+		return false
+	}
+	a.Key, a.Hash, a.TokenID, a.Account, a.Schema = r.Key, [16]byte(hash), r.TokenID, r.Account, len(r.AnswerSchema) > 0
+	return true
+}
+
+// resolve takes what approval_resolved adds.
+func (a *Approval) resolve(e *parley.Event, r *parley.ApprovalRecord) {
+	a.Status, a.ResolvedSeq = r.Status, e.Seq
+	a.Retry = retry(e.ClientRequestID, r.By, r.Status, r.Comment)
+}
+
+// answer takes what approval_answer adds.
+func (a *Approval) answer(r *parley.ApprovalRecord) { a.Retry = withAnswer(a.Retry, r.Answer) }
+
+// retry tells one answer with a key from another.
+func retry(key, by string, status parley.ApprovalStatus, comment string) [16]byte {
+	if key == "" {
+		return [16]byte{}
+	}
+	return digestOf(key, by, string(status), comment)
+}
+
+func withAnswer(before [16]byte, answer json.RawMessage) [16]byte {
+	if before == ([16]byte{}) || len(answer) == 0 {
+		return before
+	}
+	return digestOf(string(before[:]), string(answer))
+}
+
+// questionHash tells one question from another with the same key.
+func questionHash(r *parley.ApprovalRecord) [16]byte {
+	return digestOf(r.Title, string(r.Details), string(r.AnswerSchema))
+}
+
+// digestOf covers texts and where each ends.
+func digestOf(texts ...string) [16]byte {
+	d := sha256.New()
+	for _, t := range texts {
+		fmt.Fprintf(d, "%d:%s", len(t), t)
+	}
+	return [16]byte(d.Sum(nil)[:16])
+}
+
+// PastApproval finds an approval that the state keeps no more in the events from approval_requested on: See takes them in order.
+type PastApproval struct {
+	Approval
+	id string
+}
+
+// See takes the next event and reports whether the approval has ended with it, or there is none.
+func (p *PastApproval) See(conversation string, e *parley.Event) (over bool, err error) {
+	var sys parley.System
+	if e.Type == parley.TypeSystem {
+		if sys, err = e.System(); err != nil {
+			return true, err
+		}
+	}
+	r := sys.Approval
+	switch {
+	case p.Seq == 0 && (sys.Kind != parley.KindApprovalRequested || r == nil):
+		return true, nil
+	case p.Seq == 0:
+		p.Approval, p.id = requested(e, &sys), ApprovalID(conversation, e.Seq)
+	case e.Finality.Final() && e.Turn == p.Turn, e.Closes(), sys.Kind == parley.KindTurnEnded && sys.Turn == p.Turn:
+		if !p.Status.Resolved() {
+			p.Status, p.ResolvedSeq = parley.ApprovalCanceled, e.Seq
+		}
+		return true, nil
+	case r == nil || r.ApprovalID != p.id:
+	case sys.Kind == parley.KindApprovalDetails:
+		p.detail(r)
+	case sys.Kind == parley.KindApprovalResolved:
+		p.resolve(e, r)
+	case sys.Kind == parley.KindApprovalAnswer:
+		p.answer(r)
+	}
+	return p.Status.Resolved() && e.Seq > p.ResolvedSeq, nil
+}

@@ -1,0 +1,191 @@
+package fold
+
+import (
+	"encoding/hex"
+	"fmt"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/plant"
+)
+
+// Asked is an approval that somebody asks for, or answers.
+type Asked struct {
+	// ApprovalRecord has, to ask, Key, Title, Details, AnswerSchema, TokenID and Account; to answer, Status, By, Comment and Answer. The JSON is compact.
+	parley.ApprovalRecord
+	// ExpiresInMs is for who asks, Seq names the approval for who answers.
+	ExpiresInMs int64
+	Seq         int64
+}
+
+// requestApproval is requestApproval: fenced like an append. What was asked with the same key in this turn is met, by whichever attempt.
+func (d *decision) requestApproval() {
+	if d.expireApprovals(d.now()); !d.mayAppend() || !d.claimed() {
+		return
+	}
+	q := d.c.Approval
+	q.Hash = ""
+	hash := questionHash(&q.ApprovalRecord)
+	if i := d.s.keyed(q.Key); i >= 0 && !plant.AsksAgain.Planted() {
+		if d.s.Approvals[i].Hash != hash {
+			d.refuse(parley.ErrIdempotencyConflict,
+				fmt.Sprintf("the key %q was used in this turn at seq %d with another title, details or answerSchema", q.Key, d.s.Approvals[i].Seq), "a new key")
+			return
+		}
+		d.out.Seq, d.out.Turn, d.out.Duplicate = d.s.Approvals[i].Seq, d.s.CurrentTurn(), true
+		return
+	}
+	if d.mayAskMore() {
+		d.addApproval(hash)
+	}
+}
+
+// claimed refuses who works without a claim.
+func (d *decision) claimed() bool {
+	if d.s.Claim != nil {
+		return true
+	}
+	if seat := d.s.Participants[d.s.Seat(d.c.From)]; !seat.Kind.Claims() {
+		d.refuse(parley.ErrForbidden, fmt.Sprintf("%s is a %s: only agents and tools ask for approvals", seat.ID, seat.Kind), "")
+		return false
+	}
+	d.refuseTurn(parley.ErrClaimRequired, "an approval is asked for under a claim, and none stands", "claimTurn first")
+	return false
+}
+
+// mayAskMore holds the number of approvals of the turn against its bounds.
+func (d *decision) mayAskMore() bool {
+	pending, all := 0, 0
+	for _, a := range d.s.Approvals {
+		if a.Turn != d.s.CurrentTurn() {
+			continue
+		}
+		if all++; !a.Status.Resolved() {
+			pending++
+		}
+	}
+	switch {
+	case pending >= parley.MaxPendingApprovals:
+		d.refuse(parley.ErrTooLarge, fmt.Sprintf("%d approvals of the turn are pending", pending), fmt.Sprintf("at most %d", parley.MaxPendingApprovals))
+	case all >= parley.MaxTurnApprovals:
+		d.refuse(parley.ErrTooLarge, fmt.Sprintf("the turn has asked for %d approvals", all), fmt.Sprintf("at most %d", parley.MaxTurnApprovals))
+	default:
+		return true
+	}
+	return false
+}
+
+// addApproval writes what is asked: what all read, and what is for who decides.
+func (d *decision) addApproval(hash [16]byte) {
+	q, seq, claim := d.c.Approval, d.s.Seq+1, d.s.Claim
+	id := ApprovalID(d.s.ID, seq)
+	about := parley.System{Kind: parley.KindApprovalRequested, Turn: claim.Turn, AgentID: d.c.From, ClaimHash: claim.Hash.String(), Approval: &parley.ApprovalRecord{
+		ApprovalID: id, Title: q.Title, ExpiresAt: d.now() + parley.Timestamp(q.ExpiresInMs),
+	}}
+	details := parley.System{Kind: parley.KindApprovalDetails, Turn: claim.Turn, AgentID: d.c.From, Approval: &parley.ApprovalRecord{
+		ApprovalID: id, Key: q.Key, Details: q.Details, AnswerSchema: q.AnswerSchema, Hash: hex.EncodeToString(hash[:]), TokenID: q.TokenID, Account: q.Account,
+	}}
+	if !d.add(d.system(about)) || !d.add(d.system(details)) {
+		d.undo()
+		return
+	}
+	d.out.Seq, d.out.Turn = seq, claim.Turn
+	d.closeAtLimit()
+}
+
+// answered answers resolveApproval for an approval that is resolved already, also after the close.
+func (d *decision) answered() bool {
+	if d.c.Verb != ResolveApproval || !d.s.Exists() {
+		return false
+	}
+	i := d.s.Approval(d.c.Approval.Seq)
+	if i < 0 || !d.s.Approvals[i].Status.Resolved() || plant.SecondAnswer.Planted() {
+		return false
+	}
+	d.meetAnswer(i)
+	return true
+}
+
+// meetAnswer gives a retry its first result, and refuses any other answer.
+func (d *decision) meetAnswer(i int) {
+	a := &d.s.Approvals[i]
+	if a.Meets(d.c.Key, &d.c.Approval.ApprovalRecord) {
+		d.out.Seq, d.out.Turn, d.out.Duplicate = a.Seq, a.Turn, true
+		return
+	}
+	d.out.Err = a.Refuse()
+}
+
+// Meets reports whether an answer with a key, Status, By, Comment and Answer of r, is the one that the approval got.
+func (a *Approval) Meets(key string, r *parley.ApprovalRecord) bool {
+	return key != "" && a.Retry == withAnswer(retry(key, r.By, r.Status, r.Comment), r.Answer)
+}
+
+// Refuse refuses an answer to an approval that is resolved.
+func (a *Approval) Refuse() error {
+	how := map[parley.ApprovalStatus]string{
+		parley.ApprovalApproved: "the approval was answered already: approved",
+		parley.ApprovalRejected: "the approval was answered already: rejected",
+		parley.ApprovalTimedOut: "the approval has timed out before it was answered",
+		parley.ApprovalCanceled: "the approval is canceled: its turn has ended before it was answered",
+	}[a.Status]
+	return parley.Refuse(parley.ErrAlreadyResolved, how+fmt.Sprintf(" (seq %d)", a.ResolvedSeq), "")
+}
+
+// resolveApproval is resolveApproval. Whoever asks for it was found to be one who may.
+func (d *decision) resolveApproval() {
+	if d.expireApprovals(d.now()); d.answered() {
+		return
+	}
+	q, i := d.c.Approval, d.s.Approval(d.c.Approval.Seq)
+	switch {
+	case i < 0:
+		d.refuse(parley.ErrNotFound, "there is no such approval", "")
+	case len(q.Answer) > 0 && !d.s.Approvals[i].Schema:
+		d.refuse(parley.ErrValidationFailed, "answer: the approval takes none, because it has no answerSchema", "no answer")
+	default:
+		d.addResolved(i)
+	}
+}
+
+// addResolved writes an answer.
+func (d *decision) addResolved(i int) {
+	q, a := d.c.Approval, d.s.Approvals[i]
+	if !d.addEnd(&a, parley.ApprovalRecord{Status: q.Status, By: q.By, Comment: q.Comment}, d.c.Key) {
+		return
+	}
+	if len(q.Answer) > 0 {
+		ok := d.add(d.system(parley.System{Kind: parley.KindApprovalAnswer, Turn: a.Turn, AgentID: a.AgentID, Approval: &parley.ApprovalRecord{
+			ApprovalID: ApprovalID(d.s.ID, a.Seq), Answer: q.Answer,
+		}}))
+		if !ok {
+			d.undo()
+			return
+		}
+	}
+	d.out.Seq, d.out.Turn = a.Seq, a.Turn
+	d.closeAtLimit()
+}
+
+// addEnd writes approval_resolved. With the last one for which the turn waits its claim gets its time again, as with a renewal: the time that it has waited
+// counts neither for its duration nor for maxClaimMs.
+func (d *decision) addEnd(a *Approval, r parley.ApprovalRecord, key string) bool {
+	r.ApprovalID = ApprovalID(d.s.ID, a.Seq)
+	sys := parley.System{Kind: parley.KindApprovalResolved, Turn: a.Turn, AgentID: a.AgentID, Approval: &r}
+	if c := d.s.Claim; c != nil && len(d.s.Pending()) == 1 {
+		sys.DurationMs = max(1, min(d.s.Limits.TurnTimeout(), d.s.Limits.MaxClaim()-max(d.c.HeldMs, c.HeldMs)))
+	}
+	e := d.system(sys)
+	e.ClientRequestID = key
+	return d.add(e)
+}
+
+// expireApprovals writes the end of the approvals whose time was over at a time.
+func (d *decision) expireApprovals(by parley.Timestamp) {
+	for at := d.s.expires(); at > 0 && at <= by; at = d.s.expires() {
+		for _, a := range d.s.Pending() {
+			if a.ExpiresAt <= by && !d.addEnd(&a, parley.ApprovalRecord{Status: parley.ApprovalTimedOut}, "") {
+				return
+			}
+		}
+	}
+}

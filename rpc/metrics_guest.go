@@ -1,0 +1,63 @@
+package rpc
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Metric is something that the program around the hub has counted. It is a histogram where it has Buckets, else a counter.
+type Metric struct {
+	// Name begins with parley_, and is no metric's of the hub.
+	Name, Help string
+	// Labels are the names of the labels, and Buckets the upper bounds of a histogram.
+	Labels  []string
+	Buckets []float64
+	Series  []MetricSeries
+}
+
+// MetricSeries is one combination of the values of the labels.
+type MetricSeries struct {
+	Values []string
+	// Value is a counter's.
+	Value float64
+	// Count, Sum and Cumulative are a histogram's: Cumulative are how many were at most as large as each of Buckets.
+	Count      uint64
+	Sum        float64
+	Cumulative []uint64
+}
+
+// guestCollector gives Options.Metrics. It describes nothing: what there is may depend on what the program runs.
+type guestCollector struct{ server *Server }
+
+var _ prometheus.Collector = guestCollector{}
+
+// Describe names nothing.
+func (guestCollector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect looks once and gives every series.
+func (c guestCollector) Collect(out chan<- prometheus.Metric) {
+	if c.server.opts.Metrics == nil {
+		return
+	}
+	for _, m := range c.server.opts.Metrics() {
+		d := prometheus.NewDesc(m.Name, m.Help, m.Labels, nil)
+		for _, s := range m.Series {
+			out <- s.metric(d, m.Buckets)
+		}
+	}
+}
+
+func (s *MetricSeries) metric(d *prometheus.Desc, bounds []float64) prometheus.Metric {
+	var m prometheus.Metric
+	var err error
+	if len(bounds) == 0 {
+		m, err = prometheus.NewConstMetric(d, prometheus.CounterValue, s.Value, s.Values...)
+	} else {
+		buckets := make(map[float64]uint64, len(bounds))
+		for i, n := range s.Cumulative {
+			buckets[bounds[i]] = n
+		}
+		m, err = prometheus.NewConstHistogram(d, s.Count, s.Sum, buckets, s.Values...)
+	}
+	if err != nil {
+		return prometheus.NewInvalidMetric(d, err)
+	}
+	return m
+}
