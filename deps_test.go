@@ -33,6 +33,8 @@ const (
 	mcp        = "github.com/modelcontextprotocol"
 	mcpSchema  = "github.com/google/jsonschema-go"
 	a2aGo      = "github.com/a2aproject/a2a-go"
+	openaiGo   = "github.com/openai/openai-go"
+	claudeGo   = "github.com/anthropics/anthropic-sdk-go"
 )
 
 // plants is for everybody: it has nothing in a program that is built as usual.
@@ -59,7 +61,7 @@ var never = []struct {
 	{"executors", "hub", "The loop is the same inside the hub and outside: it knows parley.Client only.", nil},
 	{"executors", "rpc", "The loop is the same inside the hub and outside: it knows parley.Client only.", nil},
 	{"executors", "sdk", "The loop is the same inside the hub and outside: it knows parley.Client only.", nil},
-	{"executors", "internal", "The loop is the same inside the hub and outside: it knows parley.Client only.", []string{"executors/blueprint"}},
+	{"executors", "internal", "The loop is the same inside the hub and outside: it knows parley.Client only.", []string{"executors/blueprint", "executors/llm"}},
 	{"sdk", bbolt, "Partners do not build a storage engine.", []string{"sdk/sdktest"}},
 	{"sdk", jsonschema, "Partners do not build what only the hub validates.", []string{"sdk/sdktest"}},
 	{"sdk", zerolog, "Partners choose their own logger; the sdk takes a *slog.Logger.", []string{"sdk/sdktest"}},
@@ -76,6 +78,19 @@ var never = []struct {
 	{"sdk", a2aGo, "Partners do not build foreign protocols.", nil},
 	{"hub", a2aGo, "The hub knows no foreign protocol.", nil},
 	{"executors/a2a", "adapters", "Whether the other side is a hub is nobody's business here.", nil},
+	{"hub", mcp, "The hub knows no foreign protocol.", nil},
+	{"hub", openaiGo, "The hub knows no model.", nil},
+	{"hub", claudeGo, "The hub knows no model.", nil},
+	{"rpc", openaiGo, "A door carries; it does not speak.", nil},
+	{"rpc", claudeGo, "A door carries; it does not speak.", nil},
+	{"sdk", openaiGo, "Partners build a vendor's library only where they use it.", nil},
+	{"sdk", claudeGo, "Partners build a vendor's library only where they use it.", nil},
+	{"sdk", "executors/llm", "Who dials a hub does not build what asks models.", []string{"sdk/sdktest"}},
+	{"executors/llm/agent", openaiGo, "An agent works with any runtime.", nil},
+	{"executors/llm/agent", claudeGo, "An agent works with any runtime.", nil},
+	{"executors/llm/agent", mcp, "An agent is given what connects to servers.", nil},
+	{"internal", "executors/llm", "What is shared knows no model.", nil},
+	{"adapters", "executors/llm", "An adapter is a participant like any other: it knows parley.Client only.", nil},
 	{"examples", "hub", "An example is what a partner could write.", nil},
 	{"examples", "rpc", "An example is what a partner could write.", nil},
 	{"examples", "sdk", "An agent works with any Client.", nil},
@@ -106,7 +121,9 @@ var only = []struct {
 	{zerolog, []string{"cmd", "rpc"}, "Others log by slog or return errors."},
 	{cel, []string{"hub/policy"}, "One package knows expressions."},
 	{fuse, []string{"torture/faultfs"}, "Faults of the disk are for tests."},
-	{mcp, []string{"adapters/mcp", "cmd"}, "One package speaks the Model Context Protocol; the program starts it."},
+	{mcp, []string{"adapters/mcp", "executors/llm/mcptool", "cmd"}, "One package serves the Model Context Protocol and one asks servers of it; the program starts them."},
+	{openaiGo, []string{"executors/llm/openai"}, "One package asks OpenAI, and servers that speak as it does."},
+	{claudeGo, []string{"executors/llm/anthropic"}, "One package asks Anthropic."},
 	{a2aGo, []string{"adapters/a2a", "executors/a2a", "cmd"}, "One package serves the Agent2Agent protocol and one speaks it; the program starts them."},
 	{mcpSchema, []string{"adapters/mcp"}, "One package says what its tools take."},
 	{porcupine, []string{"internal/turnmodel", "torture/history"}, "Two packages judge histories: of turns, and of what is read and written."},
@@ -124,6 +141,10 @@ var within = []struct {
 	{"executors", []string{backoff}, "The loop is small enough to be read."},
 	{"executors/blueprint", []string{"executors/process", "internal/arguments", "internal/paramschema", "internal/shape", "internal/yamlfile", "github.com/gofrs/flock", "github.com/go-json-experiment/json"}, "A blueprint is read, checked and run, and nothing else."},
 	{"executors/a2a", []string{a2aGo}, "A remote agent is spoken to with the library and the standard one."},
+	{"executors/llm", []string{"internal/paramschema", backoff}, "What is the same for every model knows no vendor, no tool and no hub."},
+	{"executors/llm/llmtest", []string{"executors/llm"}, "A provider is tested without any other."},
+	{"executors/llm/openai", []string{"executors/llm", openaiGo}, "A vendor is asked with its library and the standard one."},
+	{"executors/llm/anthropic", []string{"executors/llm", claudeGo}, "A vendor is asked with its library and the standard one."},
 	{"executors/process", nil, "A program is run with the standard library."},
 	{"executors/command", []string{"executors/process"}, "A program is run with the standard library."},
 	{"sdk", []string{"executors", "internal/registration", "internal/wire", backoff}, "Every library of the sdk is one of the partners' too."},

@@ -1,0 +1,509 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/executors/llm"
+	"github.com/parleyhub/parley/executors/llm/agent"
+	"github.com/parleyhub/parley/executors/llm/record"
+	"github.com/parleyhub/parley/executors/llm/tool"
+)
+
+// The tests here are named for the fields of parley.AgentConfig: each fails when its field is accepted and not enforced.
+
+// one makes a world in which bot has answered "hello" once, and gives what its model was asked.
+func one(t *testing.T, fields string, models llm.Models) (*world, llm.Request) {
+	t.Helper()
+	w := newWorld(t, always("hi"))
+	w.models = models
+	w.run(blueprint(fields))
+	w.completed(w.hello(), "hi")
+	calls := w.vendor.calls()
+	if len(calls) != 1 {
+		t.Fatalf("the model was asked %d times", len(calls))
+	}
+	return w, calls[0]
+}
+
+func TestModel(t *testing.T) {
+	_, req := one(t, "", nil)
+	if req.Model != "m" {
+		t.Errorf("the model is %s", req.Model)
+	}
+	w := newWorld(t, always(""))
+	b := blueprint("")
+	b.AgentConfig = json.RawMessage(`{"model":"nobody:m"}`)
+	refused(t, w, b, "fake")
+	w.options.Functions = []tool.Tool{&adder{name: "add"}}
+	w.models = llm.Models{{Capabilities: llm.Capabilities{NoTools: true}}}
+	refused(t, w, blueprint(`"tools":["add"]`), "takes no tools")
+	w.models = nil
+	refused(t, w, blueprint(`"tools":["add","other"]`), "other")
+	refused(t, w, blueprint(`"surprise":1`), "surprise")
+	refused(t, w, blueprint(`"mcp_servers":{"x":{"command":"true"}}`), "mcp_servers")
+	refused(t, w, &parley.Blueprint{Name: "bot", AgentConfig: blueprint("").AgentConfig}, "type")
+}
+
+func TestInstructions(t *testing.T) {
+	_, req := one(t, `"instructions":"Be a pirate."`, nil)
+	if !strings.HasPrefix(req.Instructions, "Be a pirate.\n") || !strings.Contains(req.Instructions, agent.MarksText) {
+		t.Errorf("the instructions are %s", req.Instructions)
+	}
+}
+
+func TestSampling(t *testing.T) {
+	_, req := one(t, `"temperature":0.5,"top_p":0.25,"max_tokens":77`, nil)
+	if req.Temperature == nil || *req.Temperature != 0.5 || req.TopP == nil || *req.TopP != 0.25 || req.MaxTokens != 77 {
+		t.Errorf("asked with %v, %v, %d", req.Temperature, req.TopP, req.MaxTokens)
+	}
+}
+
+func TestRunOptions(t *testing.T) {
+	fields := `"run_options":{"deterministic":true,"seed":7,"responses_use_instructions":true,"metadata":{"team":"a"}},"temperature":1.5`
+	w, req := one(t, fields, nil)
+	if req.Temperature == nil || *req.Temperature != 0 || req.TopP == nil || *req.TopP != 1 || req.Seed == nil || *req.Seed != 7 {
+		t.Errorf("deterministic, seed: asked with %v, %v, %v", req.Temperature, req.TopP, req.Seed)
+	}
+	if !req.UseInstructions || req.Metadata["team"] != "a" {
+		t.Errorf("asked with %+v", req)
+	}
+	if req.TraceID != "0af7651916cd43dd8448eb211c80319c" || !strings.Contains(req.IdempotencyKey, ".execute.1.") {
+		t.Errorf("trace %q, key %q", req.TraceID, req.IdempotencyKey)
+	}
+	if _, plain := one(t, "", nil); plain.UseInstructions || plain.Seed != nil || plain.Temperature != nil {
+		t.Errorf("without options: %+v", plain)
+	}
+	_ = w
+}
+
+// TestStrict: the model is held to the schema unless strict is false; the answer is checked in any case.
+func TestStrict(t *testing.T) {
+	for fields, strict := range map[string]bool{"": true, `"run_options":{"strict":true}`: true, `"run_options":{"strict":false}`: false} {
+		w := newWorld(t, always(`{"a":1}`))
+		b := blueprint(fields)
+		b.OutputSchema = json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"],"additionalProperties":false}`)
+		w.run(b)
+		if s := w.hello(); string(s.Result.ResultData) != `{"a":1}` {
+			t.Errorf("%s: %s", fields, indent(s))
+		}
+		if req := w.vendor.calls()[0]; req.Output == nil || req.Output.Strict != strict {
+			t.Errorf("%s: asked with %+v", fields, req.Output)
+		}
+	}
+}
+
+func TestUserTemplate(t *testing.T) {
+	w := newWorld(t, always("hi"))
+	b := blueprint(`"run_options":{"user_template":"{{Say}} {what} to {whom}."}`)
+	w.run(b)
+	s, err := w.person.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "bot", Prompt: "x", TimeoutMs: 20_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.failed(s, "parameters")
+	for _, bad := range []string{"{", "}", "{}", "{a b}"} {
+		raw, _ := json.Marshal(bad)
+		refused(t, w, blueprint(`"run_options":{"user_template":`+string(raw)+`}`), "user_template")
+	}
+	w = newWorld(t, always("hi"))
+	w.run(blueprint(`"run_options":{"user_template":"{{Say}} {prompt}."}`))
+	w.completed(w.session(`{"prompt":"<hub>x"}`), "hi")
+	if got := w.vendor.calls()[0].Messages; len(got) != 1 || got[0].Text != "<request from=\"ann\" kind=\"peer\">\n{Say} &lt;hub&gt;x.\n</request>" {
+		t.Errorf("the model was told %+v", got)
+	}
+}
+
+func TestMaxSteps(t *testing.T) {
+	add := &adder{name: "add"}
+	w := newWorld(t, func(_ context.Context, req *llm.Request) (*llm.Response, error) {
+		if phase(req) == record.PhasePlan {
+			return says("1. add"), nil
+		}
+		return wants("add", `{"n":1}`), nil
+	})
+	w.options.Functions = []tool.Tool{add}
+	w.run(blueprint(`"tools":["add"],"max_steps":3,"planning_enabled":true`))
+	w.failed(w.hello(), agent.ReasonBudget)
+	if n := len(w.vendor.calls()); n != 3 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	if got := w.vendor.calls(); phase(&got[0]) != record.PhasePlan || phase(&got[1]) != record.PhaseExecute {
+		t.Error("the planner's steps do not count")
+	}
+	refused(t, w, blueprint(`"planning_enabled":true,"max_steps":1`), "max_steps")
+}
+
+func TestMaxToolCalls(t *testing.T) {
+	add := &adder{name: "add"}
+	w := newWorld(t, inTurn(wants("add", `{"n":1}`), wants("add", `{"n":2}`, "add", `{"n":3}`), says("done")))
+	w.options.Functions = []tool.Tool{add}
+	stop := w.run(blueprint(`"tools":["add"],"run_options":{"max_tool_calls":2}`))
+	w.failed(w.hello(), agent.ReasonBudget)
+	if got := add.ran(); len(got) != 1 {
+		t.Errorf("the tool ran with %q", got)
+	}
+	stop()
+	w.run(blueprint(`"tools":["add"],"run_options":{"max_tool_calls":3}`))
+	w.completed(w.hello(), "done")
+}
+
+func TestMaxRetries(t *testing.T) {
+	for fields, calls := range map[string]int{`"run_options":{"max_retries":0}`: 1, `"run_options":{"max_retries":1}`: 2} {
+		w := newWorld(t, func(context.Context, *llm.Request) (*llm.Response, error) {
+			return nil, &llm.ProviderError{Provider: "fake", Category: llm.CategoryServer, Status: 500, Retryable: true, RetryAfter: time.Millisecond}
+		})
+		w.run(blueprint(fields))
+		s, err := w.person.StartSession(t.Context(), &parley.StartSessionParams{AgentName: "bot", Prompt: "x", TimeoutMs: 20_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Status != parley.SessionFailed || s.Reason != parley.ReasonAttempts {
+			t.Errorf("%s: %s", fields, indent(s))
+		}
+		if n := len(w.vendor.calls()); n != calls*parley.DefaultMaxAttempts {
+			t.Errorf("%s: the model was asked %d times", fields, n)
+		}
+	}
+}
+
+func TestStream(t *testing.T) {
+	for fields, streamed := range map[string]bool{"": true, `"run_options":{"stream":true}`: true, `"run_options":{"stream":false}`: false} {
+		w := newWorld(t, always("one two three"))
+		w.vendor.pieces = func(s string) []string { return strings.SplitAfter(s, " ") }
+		w.run(blueprint(fields))
+		deltas, _ := w.turn("hello")
+		if got := strings.Join(deltas, "|"); (got != "") != streamed {
+			t.Errorf("%s: deltas %q", fields, got)
+		}
+		if got := strings.Join(deltas, ""); streamed && got != "one two three" {
+			t.Errorf("%s: deltas %q", fields, got)
+		}
+	}
+}
+
+// turn says something to bot in a conversation, and gives the deltas and the message that come.
+func (w *world) turn(text string) (deltas []string, m *parley.Event) {
+	w.Helper()
+	id := w.conversation("")
+	ctx, stop := context.WithTimeout(w.Context(), patience)
+	defer stop()
+	for n, err := range w.person.Subscribe(ctx, &parley.SubscribeParams{ConversationID: id}) {
+		switch {
+		case err != nil:
+			w.Fatal(err)
+		case n.CaughtUp != nil:
+			w.say(id, text)
+		case n.Delta != nil:
+			if int(n.Delta.Index) != len(deltas) {
+				if n.Delta.Index != 0 {
+					w.Errorf("delta %d after %d", n.Delta.Index, len(deltas))
+				}
+				deltas = nil
+			}
+			deltas = append(deltas, n.Delta.Text)
+		case n.Event != nil && n.Event.Type == parley.TypeMessage && n.Event.From == "bot":
+			return deltas, n.Event
+		}
+	}
+	w.Fatal("no message has come")
+	return nil, nil
+}
+
+// conversation makes one of ann and bot; private is bot's private text.
+func (w *world) conversation(private string) string {
+	w.Helper()
+	s, err := w.hub.Admin(w.T).CreateConversation(w.Context(), &parley.CreateConversationParams{
+		Title: "Talk", Participants: []parley.Participant{{ID: "ann", Kind: parley.KindHuman, Role: "caller"}, {ID: "bot", Kind: parley.KindAgent, Role: "helper", Private: private}},
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return s.ConversationID
+}
+
+func (w *world) say(id, text string) {
+	w.Helper()
+	if _, err := w.person.SendMessage(w.Context(), &parley.SendMessageParams{ConversationID: id, Payload: json.RawMessage(indent(parley.Message{Text: text})), Finality: parley.FinalityTurn}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// answered waits for the next message of bot.
+func (w *world) answered(id string, since int64) *parley.Event {
+	w.Helper()
+	ctx, stop := context.WithTimeout(w.Context(), patience)
+	defer stop()
+	for e, err := range w.person.Events(ctx, id, since) {
+		if err != nil {
+			w.Fatal(err)
+		}
+		if e.Type == parley.TypeMessage && e.From == "bot" {
+			return &e
+		}
+	}
+	w.Fatal("the conversation has ended")
+	return nil
+}
+
+func TestBudgetTokens(t *testing.T) {
+	big := func(text string, tokens int64) *llm.Response {
+		r := says(text)
+		r.Usage = &llm.Usage{PromptTokens: tokens, TotalTokens: tokens}
+		return r
+	}
+	first := big("Let me see.", 5000)
+	first.ToolCalls, first.Finish = wants("add", `{}`).ToolCalls, llm.FinishToolCalls
+	for name, c := range map[string]struct {
+		fields string
+		check  func(w *world, s *parley.Session)
+		calls  int
+	}{
+		"abort": {`"run_options":{"budget":{"tokens":5000}}`, func(w *world, s *parley.Session) { w.failed(s, agent.ReasonBudget) }, 1},
+		"partial": {`"run_options":{"budget":{"tokens":5000,"on_exceeded":"partial"}}`, func(w *world, s *parley.Session) {
+			w.completed(s, "Let me see.")
+			if s.Reason != agent.TagPartial {
+				w.Errorf("the reason is %q", s.Reason)
+			}
+		}, 1},
+		"enough": {`"run_options":{"budget":{"tokens":50000}}`, func(w *world, s *parley.Session) { w.completed(s, "done") }, 2},
+		"passed": {`"run_options":{"budget":{"tokens":4000}}`, func(w *world, s *parley.Session) { w.failed(s, agent.ReasonBudget) }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, inTurn(first, says("done")))
+			w.options.Functions = []tool.Tool{&adder{name: "add"}}
+			w.run(blueprint(`"tools":["add"],` + c.fields))
+			c.check(w, w.hello())
+			if n := len(w.vendor.calls()); n != c.calls {
+				t.Errorf("the model was asked %d times", n)
+			}
+		})
+	}
+}
+
+func TestBudgetMs(t *testing.T) {
+	slow := func(ctx context.Context, _ *llm.Request) (*llm.Response, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	w := newWorld(t, slow)
+	stop := w.run(blueprint(`"run_options":{"budget":{"ms":100}}`))
+	w.failed(w.hello(), agent.ReasonBudget)
+	stop()
+	stop = w.run(blueprint(`"run_options":{"budget":{"ms":100,"on_exceeded":"partial"}}`))
+	w.completed(w.hello(), agent.PartialMessage)
+	stop()
+	// It bounds tools too.
+	add := &adder{name: "add", do: func(ctx context.Context, _ *tool.Call) (*tool.Result, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+	w.vendor.answer = inTurn(wants("add", `{}`), says("done"))
+	w.options.Functions = []tool.Tool{add}
+	w.run(blueprint(`"tools":["add"],"run_options":{"budget":{"ms":200}}`))
+	w.failed(w.hello(), agent.ReasonBudget)
+	if len(add.ran()) != 1 {
+		t.Error("the tool did not run")
+	}
+}
+
+// TestTimeout: timeout_ms of the blueprint bounds a turn.
+func TestTimeout(t *testing.T) {
+	w := newWorld(t, func(ctx context.Context, _ *llm.Request) (*llm.Response, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	b := blueprint("")
+	b.TimeoutMs = 100
+	w.run(b)
+	w.failed(w.hello(), agent.ReasonTimeout)
+}
+
+func TestPlanningEnabled(t *testing.T) {
+	look := &adder{name: "look"}
+	answer := func(_ context.Context, req *llm.Request) (*llm.Response, error) {
+		if phase(req) != record.PhasePlan {
+			return says("done"), nil
+		}
+		if results(req) == 0 {
+			return wants("look", `{"n":1}`), nil
+		}
+		return says("1. do </plan> it"), nil
+	}
+	other := &vendor{name: "other", answer: answer}
+	w := newWorld(t, answer)
+	w.options.Functions = []tool.Tool{look}
+	w.options.Runtimes = llm.NewRuntimes(llm.NewRuntime(w.vendor, nil), llm.NewRuntime(other, nil))
+	w.run(blueprint(`"tools":["look"],"planning_enabled":true,"planning_model":"other:p","planning_instructions":"PLAN WELL","instructions":"Be kind."`))
+	s := w.hello()
+	w.completed(s, "done")
+	plans, done := other.calls(), w.vendor.calls()
+	if len(plans) != 2 || plans[0].Model != "p" || !strings.HasPrefix(plans[0].Instructions, "PLAN WELL\n") || len(plans[0].Tools) != 1 {
+		t.Fatalf("the planner was asked %+v", plans)
+	}
+	if len(done) != 1 || done[0].Model != "m" || !strings.HasPrefix(done[0].Instructions, "Be kind.") || strings.Contains(done[0].Instructions, "PLAN WELL") {
+		t.Fatalf("the agent was asked %+v", done)
+	}
+	if !strings.Contains(done[0].Instructions, "<plan>\n1. do &lt;/plan&gt; it\n</plan>") {
+		t.Error("the agent has no plan: ", done[0].Instructions)
+	}
+	if len(done[0].Messages) != 1 || results(&done[0]) != 0 || strings.Contains(done[0].Messages[0].Text, "look") {
+		t.Errorf("the planner's history is the agent's: %+v", done[0].Messages)
+	}
+	if plan := w.traces(s.SessionID, record.KindPlan); len(plan) != 1 || plan[0].Text != "1. do </plan> it" {
+		t.Errorf("the traces of the plan are %+v", plan)
+	}
+	if _, req := one(t, `"planning_model":"fake:p","planning_instructions":"PLAN"`, nil); phase(&req) != record.PhaseExecute {
+		t.Error("it plans though planning_enabled is not set")
+	}
+}
+
+func TestBudgetAwarenessPerMessage(t *testing.T) {
+	for fields, line := range map[string]string{
+		`"budget_awareness":"per-message","context_window":5000`: "[context: 15 of 5000 tokens used]", `"budget_awareness":"per-message"`: "[context: 15 tokens used]", `"budget_awareness":null`: "",
+	} {
+		w := newWorld(t, inTurn(wants("add", `{}`), says("done")))
+		w.options.Functions = []tool.Tool{&adder{name: "add"}}
+		w.run(blueprint(`"tools":["add"],` + fields))
+		w.completed(w.hello(), "done")
+		req := w.vendor.calls()[1]
+		said, told := req.Messages[1].Text, req.Messages[2].Results[0].Text
+		if said != line || told != strings.TrimSpace("add {}\n\n"+line) {
+			t.Errorf("%s: the model reads %q and %q", fields, said, told)
+		}
+	}
+	// Its own words in the conversation too.
+	w := newWorld(t, always("done"))
+	w.run(blueprint(`"budget_awareness":"per-message"`))
+	id := w.conversation("")
+	w.say(id, "one")
+	e := w.answered(id, 0)
+	w.say(id, "two")
+	w.answered(id, e.Seq)
+	if got := w.vendor.calls()[1].Messages; len(got) != 3 || got[1].Role != llm.RoleAssistant || !strings.HasPrefix(got[1].Text, "done\n\n[context: ") {
+		t.Errorf("the model reads %+v", got)
+	}
+}
+
+func TestBudgetAwarenessLimit(t *testing.T) {
+	long := strings.Repeat("word ", 600)
+	answer := func(_ context.Context, req *llm.Request) (*llm.Response, error) {
+		switch {
+		case phase(req) == record.PhaseCompact:
+			return says("much was said"), nil
+		case strings.Contains(lastText(req), "done?"):
+			return says("done"), nil
+		}
+		return says(long), nil
+	}
+	w := newWorld(t, answer)
+	w.run(blueprint(`"budget_awareness":"limit:50","context_window":4000`))
+	id := w.conversation("")
+	since := int64(0)
+	for range 3 {
+		w.say(id, "tell me")
+		since = w.answered(id, since).Seq
+	}
+	w.say(id, "done?")
+	if m, _ := w.answered(id, since).Message(); m.Text != "done" {
+		t.Errorf("said %q", m.Text)
+	}
+	calls := w.vendor.calls()
+	compact, last := calls[len(calls)-2], calls[len(calls)-1]
+	if phase(&compact) != record.PhaseCompact || !strings.Contains(compact.Messages[0].Text, "<assistant>") || len(compact.Tools) != 0 {
+		t.Fatalf("the model was not asked to put messages together: %+v", compact)
+	}
+	if n := len(last.Messages); n < 3 || !strings.Contains(last.Messages[0].Text, "tell me") || last.Messages[1].Text != "<summary>\nmuch was said\n</summary>" || !strings.Contains(last.Messages[n-1].Text, "done?") {
+		t.Errorf("the model was asked %+v", last.Messages)
+	}
+	if all := w.traces(id, record.KindCompacted); len(all) == 0 {
+		t.Errorf("the traces are %+v", all)
+	}
+	// What cannot be made shorter ends the turn, with the same words each time and without a call.
+	for _, c := range []string{`"budget_awareness":"limit:0","context_window":4000`, `"budget_awareness":"limit:1","context_window":256`} {
+		w := newWorld(t, answer)
+		w.run(blueprint(c))
+		s := w.hello()
+		w.completed(s, agent.BudgetMessage)
+		if n := len(w.vendor.calls()); n != 0 {
+			t.Errorf("%s: the model was asked %d times", c, n)
+		}
+	}
+	refused(t, w, blueprint(`"budget_awareness":"limit:50"`), "context_window")
+	// With limit:0 nothing is put together first, and a summary that is too long is no help.
+	for limit, calls := range map[string]int{"limit:0": 0, "limit:20": 1} {
+		w := newWorld(t, func(_ context.Context, req *llm.Request) (*llm.Response, error) { return says(long + long), nil })
+		stop := w.run(blueprint(`"context_window":8000`))
+		id := w.conversation("")
+		w.say(id, "one")
+		since := w.answered(id, 0).Seq
+		w.say(id, "two")
+		since = w.answered(id, since).Seq
+		stop()
+		before := len(w.vendor.calls())
+		w.run(blueprint(`"context_window":8000,"budget_awareness":"` + limit + `"`))
+		w.say(id, "three")
+		if m, _ := w.answered(id, since).Message(); m.Text != agent.BudgetMessage || len(m.Tags) != 1 || m.Tags[0] != agent.TagBudget {
+			t.Errorf("%s: said %.100q", limit, m.Text)
+		}
+		if n := len(w.vendor.calls()) - before; n != calls {
+			t.Errorf("%s: the model was asked %d times", limit, n)
+		}
+	}
+}
+
+// TestContextWindow: without the field it is what is known of the model.
+func TestContextWindow(t *testing.T) {
+	w := newWorld(t, always("hi"))
+	w.models = llm.Models{{Capabilities: llm.Capabilities{ContextWindow: 256}}}
+	stop := w.run(blueprint(`"budget_awareness":"limit:1"`))
+	w.completed(w.hello(), agent.BudgetMessage)
+	stop()
+	w.run(blueprint(`"budget_awareness":"limit:1","context_window":1000000`))
+	w.completed(w.hello(), "hi")
+}
+
+// TestEveryFieldIsNamed: a field that is new has to be enforced, and to be added here.
+func TestEveryFieldIsNamed(t *testing.T) {
+	tests := map[string]string{
+		"model": "TestModel", "instructions": "TestInstructions", "max_steps": "TestMaxSteps", "temperature": "TestSampling", "top_p": "TestSampling", "max_tokens": "TestSampling",
+		"context_window": "TestContextWindow", "planning_enabled": "TestPlanningEnabled", "planning_model": "TestPlanningEnabled", "planning_instructions": "TestPlanningEnabled",
+		"budget_awareness": "TestBudgetAwarenessLimit", "hitl_tools": "TestHITLTools", "hitl_timeout_ms": "TestHITLTimeout", "emit_mcp_progress": "TestMCPServers",
+		"injected_tool_args": "TestInjectedToolArgs", "allow_self_spawn": "TestChildren", "allow_parallel_subagents": "TestChildren", "max_parallel_subagents": "TestChildren",
+		"tools": "TestTools", "agents": "TestAgents", "mcp_servers": "TestMCPServers", "child_tools": "TestChildTools",
+		"run_options": "TestRunOptions", "deterministic": "TestRunOptions", "seed": "TestRunOptions", "strict": "TestStrict", "responses_use_instructions": "TestRunOptions",
+		"user_template": "TestUserTemplate", "budget": "TestBudgetTokens", "tokens": "TestBudgetTokens", "ms": "TestBudgetMs", "on_exceeded": "TestBudgetTokens",
+		"max_tool_calls": "TestMaxToolCalls", "max_retries": "TestMaxRetries", "stream": "TestStream", "metadata": "TestRunOptions",
+	}
+	there := map[string]bool{}
+	for _, file := range []string{"fields_test.go", "tools_test.go", "turn_test.go"} {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range strings.Split(string(b), "\n") {
+			if name, ok := strings.CutPrefix(line, "func "); ok {
+				there[strings.Split(name, "(")[0]] = true
+			}
+		}
+	}
+	for field, name := range tests {
+		if !there[name] {
+			t.Errorf("%s: there is no test %s", field, name)
+		}
+	}
+	for _, v := range []any{parley.AgentConfig{}, parley.AgentRunOptions{}, parley.AgentBudget{}} {
+		for i := range reflect.TypeOf(v).NumField() {
+			name, _, _ := strings.Cut(reflect.TypeOf(v).Field(i).Tag.Get("json"), ",")
+			if tests[name] == "" {
+				t.Errorf("no test for %s", name)
+			}
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package agent
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/executors/llm/tool"
+	"github.com/parleyhub/parley/internal/paramschema"
+)
+
+// New makes the agent of a blueprint of type agent. It refuses what cannot be enforced here: an unknown runtime, function or field.
+func New(b *parley.Blueprint, o *Options) (*Agent, error) {
+	a := &Agent{blueprint: *b}
+	if o != nil {
+		a.o = *o
+	}
+	if a.log = a.o.Logger; a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
+	}
+	for _, check := range []func() error{a.readConfig, a.readSchemas, a.findModels, a.checkWindow, a.makeBox} {
+		if err := check(); err != nil {
+			return nil, fmt.Errorf("agent %s: %w", b.Name, err)
+		}
+	}
+	return a, nil
+}
+
+// readConfig reads the agent config.
+func (a *Agent) readConfig() error {
+	b := &a.blueprint
+	switch {
+	case !parley.ValidParticipantID(b.Name):
+		return parley.Refuse(parley.ErrValidationFailed, "name is no id of a participant", "1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not hub")
+	case b.Type != parley.AgentTypeAgent:
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("type is %q", b.Type), string(parley.AgentTypeAgent))
+	}
+	config, faults := parley.ParseAgentConfig(b.AgentConfig)
+	if len(faults) > 0 {
+		return &parley.Error{
+			Err: parley.ErrValidationFailed, Message: fmt.Sprintf("agent_config: %s: %s", faults[0].Path, faults[0].Message),
+			Validation: &parley.ValidationFailure{AgentName: b.Name, ValidationErrors: faults},
+		}
+	}
+	a.config = config
+	switch {
+	case config.Spawns() && len(b.Name) > parley.MaxSpawnerName:
+		return parley.Refuse(parley.ErrValidationFailed, "the name is too long for an agent that starts children", fmt.Sprintf("at most %d bytes", parley.MaxSpawnerName))
+	case config.PlanningEnabled && config.MaxSteps == 1:
+		return parley.Refuse(parley.ErrValidationFailed, "planning_enabled with max_steps 1 leaves nothing to the agent", "max_steps of at least 2")
+	case len(config.MCPServers) > 0 && a.o.Connect == nil:
+		return parley.Refuse(parley.ErrValidationFailed, "mcp_servers are not connected to here", "no mcp_servers, or a program that connects to them")
+	}
+	return nil
+}
+
+// readSchemas compiles what parameters and results are held against.
+func (a *Agent) readSchemas() (err error) {
+	b := &a.blueprint
+	parameters := paramschema.Prompt()
+	if len(b.ParametersSchema) > 0 {
+		if parameters, err = paramschema.Compile(b.ParametersSchema); err != nil {
+			return fmt.Errorf("parameters_schema: %w", err)
+		}
+	}
+	b.ParametersSchema = parameters.Raw()
+	if len(b.OutputSchema) > 0 {
+		if a.output, err = paramschema.Compile(b.OutputSchema); err != nil {
+			return fmt.Errorf("output_schema: %w", err)
+		}
+	}
+	if o := a.config.RunOptions; o != nil && o.UserTemplate != "" {
+		if a.template, err = parseTemplate(o.UserTemplate); err != nil {
+			return fmt.Errorf("run_options.user_template: %w", err)
+		}
+	}
+	return nil
+}
+
+// findModels finds the runtimes.
+func (a *Agent) findModels() (err error) {
+	if a.main, err = a.find(a.config.Model); err != nil {
+		return fmt.Errorf("model: %w", err)
+	}
+	if w := a.config.ContextWindow; w > 0 {
+		a.main.window = w
+	}
+	if !a.config.PlanningEnabled {
+		return nil
+	}
+	if a.config.PlanningModel == "" || a.config.PlanningModel == a.config.Model {
+		a.planner = a.main
+		return nil
+	}
+	if a.planner, err = a.find(a.config.PlanningModel); err != nil {
+		return fmt.Errorf("planning_model: %w", err)
+	}
+	if a.planner.window == 0 {
+		a.planner.window = a.config.ContextWindow
+	}
+	return nil
+}
+
+func (a *Agent) find(full string) (*model, error) {
+	r, name, err := a.o.Runtimes.Find(full)
+	if err != nil {
+		return nil, err
+	}
+	if a.hasTools() && !r.SupportsTools(name) {
+		return nil, parley.Refuse(parley.ErrValidationFailed, full+" takes no tools", "no tools, agents, mcp_servers and children, or another model")
+	}
+	if least := r.Capabilities(name).MinOutputTokens; a.config.MaxTokens > 0 && a.config.MaxTokens < least {
+		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("max_tokens is %d, and %s takes at least %d", a.config.MaxTokens, full, least), "more, or none")
+	}
+	return &model{runtime: r, name: name, full: full, window: r.Capabilities(name).ContextWindow}, nil
+}
+
+func (a *Agent) hasTools() bool {
+	c := a.config
+	return len(c.Tools) > 0 || len(c.Agents) > 0 || len(c.MCPServers) > 0 || c.Spawns()
+}
+
+// checkWindow refuses a limit of which nobody knows how much it is.
+func (a *Agent) checkWindow() error {
+	if _, limited := a.config.BudgetLimit(); !limited {
+		return nil
+	}
+	for _, m := range []*model{a.main, a.planner} {
+		if m != nil && m.window == 0 {
+			return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("budget_awareness is %s, and the context window of %s is not known", a.config.BudgetAwareness, m.full),
+				"context_window, or a model whose window is known")
+		}
+	}
+	return nil
+}
+
+// makeBox makes the tools, those of children too: what is wrong with these is found now.
+func (a *Agent) makeBox() (err error) {
+	a.servers = newServers(a.o.Connect)
+	if a.box, err = tool.New(a.boxOptions(a.config)); err != nil || !a.config.Spawns() {
+		return err
+	}
+	child, err := tool.New(a.childBox(nil))
+	if err != nil {
+		return fmt.Errorf("children: %w", err)
+	}
+	return child.Close()
+}
+
+func (a *Agent) boxOptions(c *parley.AgentConfig) *tool.Options {
+	o := &tool.Options{
+		Name: a.blueprint.Name, Config: c, RunnerID: a.o.RunnerID, Functions: slices.Clone(a.o.Functions), Wrap: a.o.Wrap, Meter: a.o.Meter, Logger: a.log,
+	}
+	if a.o.Connect != nil {
+		o.Connect = a.servers.connect
+	}
+	return o
+}
+
+// options are the run options of the config, with their defaults.
+func (a *Agent) options() parley.AgentRunOptions {
+	if a.config.RunOptions == nil {
+		return parley.AgentRunOptions{}
+	}
+	return *a.config.RunOptions
+}
+
+func (a *Agent) streams() bool {
+	s := a.options().Stream
+	return s == nil || *s
+}
+
+func (a *Agent) maxSteps() int {
+	if a.config.MaxSteps == 0 {
+		return parley.DefaultMaxSteps
+	}
+	return a.config.MaxSteps
+}
+
+func (a *Agent) maxRetries() int {
+	if n := a.options().MaxRetries; n != nil {
+		return *n
+	}
+	return parley.DefaultMaxRetries
+}

@@ -1,0 +1,38 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/executors/llm/tool"
+)
+
+// TestConnectClosed: who waits to connect to a server while all are closed makes no connection, which nobody would close.
+func TestConnectClosed(t *testing.T) {
+	for range 20 {
+		all := newServers(func(context.Context, string, parley.MCPServer) (tool.Server, error) {
+			return nil, errors.New("it is connected to")
+		})
+		one := &server{}
+		all.open["s"] = one
+		one.mu.Lock() // as close does, before whoever waits
+		got := make(chan error)
+		go func() {
+			_, err := all.connect(t.Context(), "s", parley.MCPServer{})
+			got <- err
+		}()
+		for range 1000 { // so that it has seen that nothing is closed
+			runtime.Gosched()
+		}
+		all.mu.Lock()
+		all.closed = true
+		all.mu.Unlock()
+		one.mu.Unlock()
+		if err := <-got; !errors.Is(err, errClosed) {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// template is a user_template: {name} stands for a parameter, {{ and }} for braces. There is nothing else to it.
+type template struct{ parts []part }
+
+// part is text, or the name of a parameter.
+type part struct {
+	text string
+	name bool
+}
+
+func parseTemplate(text string) (*template, error) {
+	t := &template{}
+	var plain strings.Builder
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		double := i+1 < len(text) && text[i+1] == c
+		switch {
+		case (c == '{' || c == '}') && double:
+			plain.WriteByte(c)
+			i++
+		case c == '}':
+			return nil, fmt.Errorf("a } without { at byte %d: expected }} for a brace", i)
+		case c == '{':
+			name, _, found := strings.Cut(text[i+1:], "}")
+			if !found || name == "" || strings.ContainsAny(name, "{ \t\n") {
+				return nil, fmt.Errorf("a { that begins no {name} at byte %d: expected {{ for a brace", i)
+			}
+			t.parts = append(t.parts, part{text: plain.String()}, part{text: name, name: true})
+			plain.Reset()
+			i += len(name) + 1
+		default:
+			plain.WriteByte(c)
+		}
+	}
+	t.parts = append(t.parts, part{text: plain.String()})
+	return t, nil
+}
+
+// fill puts parameters in: texts as they are, what else there is as JSON, and both so that they make no marks.
+func (t *template) fill(parameters json.RawMessage) (string, error) {
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(parameters, &values); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, p := range t.parts {
+		if !p.name {
+			b.WriteString(p.text)
+			continue
+		}
+		raw, ok := values[p.text]
+		if !ok {
+			return "", fmt.Errorf("user_template names {%s}, and there is no such parameter", p.text)
+		}
+		var text string
+		if json.Unmarshal(raw, &text) != nil {
+			text = string(raw)
+		}
+		b.WriteString(escape(text))
+	}
+	return b.String(), nil
+}

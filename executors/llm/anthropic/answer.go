@@ -1,0 +1,94 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/anthropics/anthropic-sdk-go"
+
+	"github.com/parleyhub/parley/executors/llm"
+)
+
+// whole reads an answer that is not streamed.
+func (p *Provider) whole(res *http.Response, raw []byte) (*llm.Response, error) {
+	var m anthropic.Message
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return nil, p.faults.Malformed(requestID(res), "the answer is no JSON of the Messages API", err)
+	}
+	if m.Type != "message" {
+		var e vendorError
+		if json.Unmarshal(raw, &e) == nil && e.Type == "error" {
+			return nil, p.failed(res, &e)
+		}
+		return nil, p.faults.Malformed(requestID(res), "the answer is no message", nil)
+	}
+	return p.response(res, &m)
+}
+
+// response reads a message that has ended.
+func (p *Provider) response(res *http.Response, m *anthropic.Message) (*llm.Response, error) {
+	r := &llm.Response{Model: m.Model, Finish: finish(m.StopReason), Usage: usage(&m.Usage), Metadata: map[string]string{}}
+	if m.ID != "" {
+		r.Metadata["response_id"] = m.ID
+	}
+	if id := requestID(res); id != "" {
+		r.Metadata["request_id"] = id
+	}
+	if !m.JSON.Usage.Valid() && r.Usage.TotalTokens == 0 { // a stream may count in its end alone
+		r.Usage = nil
+	}
+	var text strings.Builder
+	var blocks []json.RawMessage
+	unread := false // there is something that only the vendor reads
+	for i := range m.Content {
+		b := &m.Content[i]
+		blocks = append(blocks, json.RawMessage(b.RawJSON()))
+		switch b.Type {
+		case "text":
+			text.WriteString(b.Text)
+		case "tool_use":
+			r.ToolCalls = append(r.ToolCalls, llm.ToolCall{ID: b.ID, Name: b.Name, Arguments: orElse(string(b.Input), "{}")})
+		default:
+			unread = true
+		}
+	}
+	r.Text = text.String()
+	if r.Finish == llm.FinishRefusal {
+		r.Refusal = orElse(m.StopDetails.Explanation, declined)
+	}
+	if unread {
+		data, err := json.Marshal(blocks)
+		if err != nil {
+			return nil, p.faults.Malformed(requestID(res), "the content is no JSON", err)
+		}
+		r.Opaque = &llm.Opaque{Provider: p.name, Data: data}
+	}
+	return r, nil
+}
+
+// declined are the words of a refusal that has none of its own.
+const declined = "The model has declined to answer."
+
+func finish(reason anthropic.StopReason) llm.FinishReason {
+	switch reason {
+	case anthropic.StopReasonEndTurn, anthropic.StopReasonStopSequence:
+		return llm.FinishStop
+	case anthropic.StopReasonToolUse:
+		return llm.FinishToolCalls
+	case anthropic.StopReasonMaxTokens, anthropic.StopReasonModelContextWindowExceeded:
+		return llm.FinishLength
+	case anthropic.StopReasonRefusal:
+		return llm.FinishRefusal
+	}
+	return llm.FinishOther
+}
+
+// usage adds what came from caches and went to them to the prompt: the vendor counts it apart.
+func usage(u *anthropic.Usage) *llm.Usage {
+	prompt := u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens
+	return &llm.Usage{
+		PromptTokens: prompt, CompletionTokens: u.OutputTokens, TotalTokens: prompt + u.OutputTokens,
+		CacheReadTokens: u.CacheReadInputTokens, CacheWriteTokens: u.CacheCreationInputTokens, ReasoningTokens: u.OutputTokensDetails.ThinkingTokens,
+	}
+}

@@ -1,0 +1,182 @@
+package anthropic
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/packages/param"
+
+	"github.com/parleyhub/parley/executors/llm"
+	"github.com/parleyhub/parley/executors/llm/internal/wire"
+)
+
+func (p *Provider) params(req *llm.Request) (*anthropic.MessageNewParams, error) {
+	params := &anthropic.MessageNewParams{
+		Model:       req.Model,
+		MaxTokens:   DefaultMaxTokens,
+		Temperature: optional(req.Temperature),
+		TopP:        optional(req.TopP),
+	}
+	if req.MaxTokens > 0 {
+		params.MaxTokens = int64(req.MaxTokens)
+	}
+	if user := req.Metadata["user_id"]; user != "" {
+		params.Metadata.UserID = param.NewOpt(user)
+	}
+	if !isBlank(req.Instructions) {
+		params.System = []anthropic.TextBlockParam{{Text: req.Instructions}}
+	}
+	for i := range req.Messages {
+		if m := p.message(&req.Messages[i]); len(m.Content) > 0 { // a message of nothing is refused
+			params.Messages = append(params.Messages, m)
+		}
+	}
+	for _, t := range req.Tools {
+		schema, err := wire.Parameters(t.Parameters)
+		if err != nil {
+			return nil, p.faults.Invalid(fmt.Sprintf("the parameters of the tool %q: %v", t.Name, err))
+		}
+		params.Tools = append(params.Tools, anthropic.ToolUnionParam{OfTool: tool(&t, schema)})
+	}
+	if len(req.Tools) > 0 {
+		switch req.ToolChoice {
+		case llm.ToolsNone:
+			params.ToolChoice.OfNone = &anthropic.ToolChoiceNoneParam{}
+		case llm.ToolsRequired:
+			params.ToolChoice.OfAny = &anthropic.ToolChoiceAnyParam{}
+		}
+	}
+	return params, p.output(params, req.Output)
+}
+
+func tool(t *llm.ToolSpec, schema map[string]any) *anthropic.ToolParam {
+	made := &anthropic.ToolParam{Name: t.Name, InputSchema: anthropic.ToolInputSchemaParam{ExtraFields: map[string]any{}}}
+	for k, v := range schema {
+		switch k {
+		case "type": // it is object
+		case "properties":
+			made.InputSchema.Properties = v
+		default:
+			made.InputSchema.ExtraFields[k] = v
+		}
+	}
+	if t.Description != "" {
+		made.Description = param.NewOpt(t.Description)
+	}
+	return made
+}
+
+// output holds the model to a schema: by the API where that is strict, else by words.
+func (p *Provider) output(params *anthropic.MessageNewParams, o *llm.OutputSchema) error {
+	if o == nil {
+		return nil
+	}
+	schema, err := wire.Object(o.Schema)
+	if err != nil {
+		return p.faults.Invalid(fmt.Sprintf("the output schema: %v", err))
+	}
+	if o.Strict {
+		params.OutputConfig.Format.Schema = schema
+		return nil
+	}
+	var plain bytes.Buffer
+	if err := json.Compact(&plain, o.Schema); err != nil {
+		return p.faults.Invalid("the output schema is no JSON")
+	}
+	params.System = append(params.System, anthropic.TextBlockParam{
+		Text: "When you give your answer, it is one JSON value that matches this JSON Schema, with no other text around it:\n" + plain.String(),
+	})
+	return nil
+}
+
+func (p *Provider) message(m *llm.Message) anthropic.MessageParam {
+	switch m.Role {
+	case llm.RoleTool:
+		var all []anthropic.ContentBlockParamUnion
+		for i := range m.Results {
+			all = append(all, anthropic.ContentBlockParamUnion{OfToolResult: result(&m.Results[i])})
+		}
+		return anthropic.NewUserMessage(all...)
+	case llm.RoleAssistant:
+		if own := p.ownBlocks(m); own != nil {
+			return anthropic.NewAssistantMessage(own...)
+		}
+		var all []anthropic.ContentBlockParamUnion
+		if !isBlank(m.Text) {
+			all = append(all, anthropic.NewTextBlock(m.Text))
+		}
+		for _, c := range m.ToolCalls {
+			all = append(all, anthropic.NewToolUseBlock(c.ID, input(c.Arguments), c.Name))
+		}
+		return anthropic.NewAssistantMessage(all...)
+	}
+	if isBlank(m.Text) {
+		return anthropic.MessageParam{}
+	}
+	return anthropic.NewUserMessage(anthropic.NewTextBlock(m.Text))
+}
+
+// isBlank reports whether there is nothing to read in a text: the vendor refuses such a one.
+func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
+
+func result(r *llm.ToolResult) *anthropic.ToolResultBlockParam {
+	b := &anthropic.ToolResultBlockParam{ToolUseID: r.CallID}
+	if r.IsError {
+		b.IsError = param.NewOpt(true)
+	}
+	if !isBlank(r.Text) {
+		b.Content = []anthropic.ToolResultBlockParamContentUnion{{OfText: &anthropic.TextBlockParam{Text: r.Text}}}
+	}
+	return b
+}
+
+// input are the arguments of a call, which have to be an object: what is none stands in one.
+func input(arguments string) any {
+	if strings.TrimSpace(arguments) == "" {
+		return json.RawMessage(`{}`)
+	}
+	var o map[string]json.RawMessage
+	if json.Unmarshal([]byte(arguments), &o) != nil || o == nil {
+		return map[string]any{"arguments": arguments}
+	}
+	return json.RawMessage(arguments)
+}
+
+// ownBlocks are the blocks that the vendor has given, as they were, without calls that are not in the message any more, and texts of nothing, which the vendor does not take back. Nil
+// where the message is not this provider's, or has calls that the blocks have not.
+func (p *Provider) ownBlocks(m *llm.Message) []anthropic.ContentBlockParamUnion {
+	var blocks []json.RawMessage
+	if m.Opaque == nil || m.Opaque.Provider != p.name || json.Unmarshal(m.Opaque.Data, &blocks) != nil {
+		return nil
+	}
+	calls := map[string]bool{}
+	for _, c := range m.ToolCalls {
+		calls[c.ID] = true
+	}
+	var all []anthropic.ContentBlockParamUnion
+	for _, raw := range blocks {
+		var b struct{ Type, ID, Text string }
+		if json.Unmarshal(raw, &b) != nil {
+			return nil
+		}
+		if b.Type == "tool_use" && !calls[b.ID] || b.Type == "text" && isBlank(b.Text) {
+			continue
+		}
+		delete(calls, b.ID)
+		all = append(all, param.Override[anthropic.ContentBlockParamUnion](raw))
+	}
+	if len(calls) > 0 {
+		return nil
+	}
+	return all
+}
+
+func optional[T comparable](v *T) param.Opt[T] {
+	if v == nil {
+		return param.Opt[T]{}
+	}
+	return param.NewOpt(*v)
+}

@@ -1,0 +1,366 @@
+package mcptool_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/executors/llm"
+	"github.com/parleyhub/parley/executors/llm/mcptool"
+	"github.com/parleyhub/parley/executors/llm/tool"
+)
+
+// TestTools: all pages are listed, and again when the server says that there are others.
+func TestTools(t *testing.T) {
+	everyWay(t, func(w *world) {
+		all, err := w.Tools(w.Context())
+		if err != nil || len(all) != 14 {
+			w.Fatalf("%d tools: %v", len(all), err)
+		}
+		s := w.named("echo").Spec()
+		if s.Description != "Does echo." || string(s.Parameters) != `{"properties":{"x":{"type":"string"}},"type":"object"}` {
+			w.Errorf("%+v %s", s, s.Parameters)
+		}
+		w.must("grow", "{}")
+		w.until("the new tool is listed", func() bool {
+			all, err := w.Tools(w.Context())
+			return err == nil && slices.ContainsFunc(all, func(t tool.Tool) bool { return t.Spec().Name == "new" })
+		})
+		if got := w.must("new", "{}").Text; got != "new" {
+			w.Error(got)
+		}
+	})
+}
+
+// TestResults: texts are given as they are, what is structured as JSON, files by their names; all of it bounded.
+func TestResults(t *testing.T) {
+	everyWay(t, func(w *world) {
+		for name, wanted := range map[string]string{
+			"echo": `{"x":"1"}`, "structured": "seen\n{\"n\":1}", "both": `{ "n": 1 }`,
+			"files": "[an image, image/png, 5 bytes, is not shown]\n[a sound, audio/wav, 3 bytes, is not shown]\n[the resource file:///a: a, text/plain]\n[the resource file:///b, text/csv, 3 bytes, is not shown]",
+		} {
+			if r := w.must(name, `{"x":"1"}`); r.Text != wanted || r.IsError {
+				w.Errorf("%s gave %+v", name, r)
+			}
+		}
+		if r := w.must("fails", "{}"); r.Text != "it did not work" || !r.IsError {
+			w.Errorf("%+v", r)
+		}
+		r := w.must("large", "{}")
+		if !strings.HasSuffix(r.Text, "é\n[cut: 1048576 bytes more]") || len(r.Text) > mcptool.MaxText+100 {
+			w.Errorf("%d bytes: %s", len(r.Text), r.Text[len(r.Text)-100:])
+		}
+	})
+}
+
+// TestRefused: what the server refuses is told, and the connection goes on.
+func TestRefused(t *testing.T) {
+	everyWay(t, func(w *world) {
+		gone := w.named("echo")
+		w.must("echo", "{}")
+		_, err := gone.Run(w.Context(), &tool.Call{Arguments: []byte(`[1]`), Progress: func(tool.Progress) {}})
+		if err != nil {
+			lacks(w, "the error", err.Error(), "may have been called or not")
+		}
+		w.must("echo", "{}")
+	})
+}
+
+// TestProgress: it is told of the call that it is of.
+func TestProgress(t *testing.T) {
+	everyWay(t, func(w *world) {
+		got := make(chan tool.Progress, 10)
+		r, err := w.named("progress").Run(w.Context(), &tool.Call{Arguments: []byte("{}"), Progress: func(p tool.Progress) {
+			if got <- p; p.Done == 3 {
+				note(w.notes+".seen", "3")
+			}
+		}})
+		if err != nil || r.Text != "done" {
+			w.Fatal(r, err)
+		}
+		if p := <-got; len(got) != 2 || p != (tool.Progress{Done: 1, Total: 3, Text: "on it"}) {
+			w.Errorf("%+v", p)
+		}
+	})
+}
+
+// TestCanceled: a call ends with its ctx, here and at the server, and the connection goes on.
+func TestCanceled(t *testing.T) {
+	everyWay(t, func(w *world) {
+		ctx, cancel := ending(w)
+		one := w.named("wait")
+		go func() {
+			w.until("the call is there", func() bool { return w.noted("wait") == 1 })
+			cancel()
+		}()
+		if _, err := one.Run(ctx, &tool.Call{Arguments: []byte("{}"), Progress: func(tool.Progress) {}}); !errors.Is(err, context.Canceled) {
+			w.Error(err)
+		}
+		w.until("the server has heard of it", func() bool { return w.deaf || w.noted("canceled") == 1 })
+		w.must("echo", "{}")
+	})
+}
+
+// TestLost: a call whose connection ends is not made again, and the next one is made over another connection.
+func TestLost(t *testing.T) {
+	w := stdio(t, "serve")
+	_, err := w.call("exit", "{}")
+	if !errors.Is(err, llm.ErrTool) {
+		t.Fatal(err)
+	}
+	contains(t, "the error", err.Error(), "may have been called or not")
+	if n := w.noted("exit"); n != 1 {
+		t.Errorf("it was called %d times", n)
+	}
+	w.must("echo", "{}")
+	if n := w.noted("echo"); n != 1 {
+		t.Errorf("the next was called %d times", n)
+	}
+}
+
+// TestForgotten: a server that knows the session no longer has not looked at the call, which is made again.
+func TestForgotten(t *testing.T) {
+	var forgets atomic.Bool
+	var refused atomic.Int32
+	w := over(t, false, func(rw http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPost || r.Header.Get("Mcp-Session-Id") == "" || !forgets.CompareAndSwap(true, false) {
+			return false
+		}
+		refused.Add(1)
+		http.NotFound(rw, r)
+		return true
+	})
+	w.must("echo", "{}")
+	one := w.named("echo")
+	forgets.Store(true)
+	r, err := one.Run(t.Context(), &tool.Call{Arguments: []byte("{}"), Progress: func(tool.Progress) {}})
+	if refused.Load() == 0 {
+		t.Skip("the protocol that was spoken has no sessions")
+	}
+	if err != nil || r.Text != "{}" || w.noted("echo") != 2 {
+		t.Errorf("%v %v, called %d times", r, err, w.noted("echo"))
+	}
+}
+
+// TestBrokenAnswer: over HTTP too a call of which nobody has answered is not made again.
+func TestBrokenAnswer(t *testing.T) {
+	var breaks atomic.Bool
+	var calls atomic.Int32
+	w := over(t, false, func(rw http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPost || !breaks.Load() {
+			return false
+		}
+		calls.Add(1)
+		panic(http.ErrAbortHandler)
+	})
+	one := w.named("echo")
+	breaks.Store(true)
+	_, err := one.Run(t.Context(), &tool.Call{Arguments: []byte("{}"), Progress: func(tool.Progress) {}})
+	if err == nil || calls.Load() != 1 {
+		t.Fatalf("%v, sent %d times", err, calls.Load())
+	}
+	contains(t, "the error", err.Error(), "may have been called or not")
+	breaks.Store(false)
+	w.must("echo", "{}")
+}
+
+// TestBrokenStream: an answer whose stream ends in the middle is not waited for.
+func TestBrokenStream(t *testing.T) {
+	var breaks atomic.Bool
+	w := over(t, false, func(rw http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPost || !breaks.Load() {
+			return false
+		}
+		rw.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(rw, "event: message\ndata: {\"jsonrpc\":")
+		_ = http.NewResponseController(rw).Flush()
+		panic(http.ErrAbortHandler)
+	})
+	one := w.named("echo")
+	breaks.Store(true)
+	_, err := one.Run(t.Context(), &tool.Call{Arguments: []byte("{}"), Progress: func(tool.Progress) {}})
+	if err == nil {
+		t.Fatal("it has a result")
+	}
+	contains(t, "the error", err.Error(), "may have been called or not")
+	breaks.Store(false)
+	w.must("echo", "{}")
+}
+
+// TestClose: nothing of a command is left, whatever it has started, and however deaf it is.
+func TestClose(t *testing.T) {
+	for _, name := range []string{"serve", "deaf"} {
+		t.Run(name, func(t *testing.T) {
+			w := stdio(t, name)
+			pid, err := strconv.Atoi(w.must("fork", "{}").Text)
+			if err != nil || !lives(pid) {
+				t.Fatal(pid, err)
+			}
+			if err := errors.Join(w.Close(), w.Close()); err != nil {
+				t.Error(err)
+			}
+			if lives(pid) {
+				t.Errorf("process %d lives", pid)
+			}
+			if _, err := w.Tools(t.Context()); err == nil {
+				t.Error("a closed connection has tools")
+			}
+		})
+	}
+}
+
+// TestCloseEndsCalls: a call under way ends with the connection.
+func TestCloseEndsCalls(t *testing.T) {
+	everyWay(t, func(w *world) {
+		one := w.named("wait")
+		ended := make(chan error, 1)
+		go func() {
+			_, err := one.Run(context.Background(), &tool.Call{Arguments: []byte("{}"), Progress: func(tool.Progress) {}})
+			ended <- err
+		}()
+		w.until("the call is there", func() bool { return w.noted("wait") == 1 })
+		if err := w.Close(); err != nil {
+			w.Error(err)
+		}
+		select {
+		case err := <-ended:
+			if err == nil {
+				w.Error("it has a result")
+			}
+		case <-time.After(patience):
+			w.Fatal("the call does not end")
+		}
+	})
+}
+
+// TestNoServer: what does not speak the protocol is told by name, in time, and nothing of it is left.
+func TestNoServer(t *testing.T) {
+	for name, words := range map[string]string{"silent": "no connection within", "babble": "mcp server s: connect", "fail": "mcp server s: connect"} {
+		t.Run(name, func(t *testing.T) {
+			notes := filepath.Join(t.TempDir(), "notes")
+			w, err := connect(t, program(t, name, notes), notes, mcptool.Options{ConnectTimeout: 2 * time.Second})
+			if err == nil {
+				t.Fatal("it is connected to")
+			}
+			contains(t, "the error", err.Error(), words)
+			if b, err := os.ReadFile(notes); err == nil {
+				var pid int
+				if _, err := fmt.Sscanf(string(b), "pid %d", &pid); err != nil || lives(pid) {
+					t.Errorf("process %d lives: %v", pid, err)
+				}
+			}
+			if name == "fail" {
+				w.until("stderr is in the log", func() bool { return strings.Contains(w.log.String(), "no such database") })
+			}
+		})
+	}
+	_, err := mcptool.Connect(t.Context(), "s", parley.MCPServer{Command: "no-such-program-anywhere"}, nil)
+	if err == nil {
+		t.Fatal("a command that is not there runs")
+	}
+	contains(t, "the error", err.Error(), "mcp server s: start no-such-program-anywhere")
+	_, err = mcptool.Connect(t.Context(), "s", parley.MCPServer{URL: "http://127.0.0.1:1/"}, nil)
+	if err == nil {
+		t.Fatal("an address where nobody is answers")
+	}
+	contains(t, "the error", err.Error(), "mcp server s: connect")
+}
+
+// TestVariables: ${NAME} stands for a variable in args, env, url and headers, and its value stands in no error and no log.
+func TestVariables(t *testing.T) {
+	const secret = "s3cret/value+1"
+	getenv := func(name string) string {
+		return map[string]string{"SECRET": secret, "NOTES": filepath.Join(t.TempDir(), "notes")}[name]
+	}
+	t.Run("command", func(t *testing.T) {
+		t.Setenv("PARLEY_TOKEN", "not-for-servers")
+		s := program(t, "serve", "${NOTES}")
+		s.Env = map[string]string{"TOKEN": "t-${SECRET}"}
+		w, err := connect(t, s, "", mcptool.Options{Getenv: getenv})
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := w.must("environment", "{}").Text
+		contains(t, "the environment", env, "TOKEN=t-"+secret, "PATH=")
+		lacks(t, "the environment", env, "not-for-servers")
+		w.must("echo", "{}")
+		w.must("stderr", "{}")
+		w.until("stderr is in the log", func() bool { return strings.Contains(w.log.String(), "the token is t-${SECRET}") })
+		lacks(t, "the log", w.log.String(), secret, strings.Repeat("x", 2000))
+	})
+	t.Run("url", func(t *testing.T) {
+		var seen atomic.Value
+		server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			seen.Store(r.Header.Get("Authorization") + " " + r.URL.Query().Get("key"))
+			http.Error(rw, "no", http.StatusForbidden)
+		}))
+		url := server.URL + "/?key=k${SECRET}"
+		s := parley.MCPServer{URL: url, Headers: map[string]string{"Authorization": "Bearer ${SECRET}"}}
+		_, err := connect(t, s, "", mcptool.Options{Getenv: getenv})
+		if err == nil || seen.Load() != "Bearer "+secret+" k"+strings.ReplaceAll(secret, "+", " ") {
+			t.Fatalf("%v: the server has seen %v", err, seen.Load())
+		}
+		server.Close()
+		_, err = connect(t, s, "", mcptool.Options{Getenv: getenv})
+		if err == nil {
+			t.Fatal("it is connected to")
+		}
+		lacks(t, "the error", err.Error(), secret)
+		contains(t, "the error", err.Error(), "${SECRET}")
+	})
+	for where, s := range map[string]parley.MCPServer{
+		"args":       {Command: "c", Args: []string{"${NONE}"}},
+		"env.A":      {Command: "c", Env: map[string]string{"A": "${NONE}"}},
+		"url":        {URL: "https://h/${NONE}"},
+		"headers.H":  {URL: "https://h/", Headers: map[string]string{"H": "x${NONE}"}},
+		"no address": {URL: "${SECRET}"},
+	} {
+		_, err := mcptool.Connect(t.Context(), "s", s, &mcptool.Options{Getenv: getenv})
+		switch {
+		case err == nil:
+			t.Fatalf("%s: it is connected to", where)
+		case where == "no address":
+			contains(t, where, err.Error(), "mcp server s: url is ${SECRET}")
+		case !errors.Is(err, mcptool.ErrUnknownVariable):
+			t.Errorf("%s: %v", where, err)
+		default:
+			contains(t, where, err.Error(), where+": ${NONE} is not set")
+		}
+	}
+}
+
+// TestNoRedirect: headers go to nobody else.
+func TestNoRedirect(t *testing.T) {
+	var reached atomic.Bool
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Store(true) }))
+	defer other.Close()
+	server := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	defer server.Close()
+	if _, err := mcptool.Connect(t.Context(), "s", parley.MCPServer{URL: server.URL}, nil); err == nil || reached.Load() {
+		t.Errorf("%v, the other was reached: %v", err, reached.Load())
+	}
+}
+
+// TestServersOwnErrors: what a server answers with an error of its own is told as that, also with a code that the SDK has for connections that end.
+func TestServersOwnErrors(t *testing.T) {
+	everyWay(t, func(w *world) {
+		for _, code := range []int{-32000, -32003, -32004, -32005, -32602, 7} {
+			_, err := w.call("limited", fmt.Sprintf(`{"code":%d}`, code))
+			if !errors.Is(err, llm.ErrTool) || !strings.HasSuffix(err.Error(), "has refused limited: too many calls") {
+				w.Errorf("%d: %v", code, err)
+			}
+		}
+		w.must("echo", "{}")
+	})
+}

@@ -1,0 +1,179 @@
+package mcptool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/parleyhub/parley/executors/process"
+)
+
+// endWait is how long a command has to end by itself when its stdin is closed.
+const endWait = 2 * time.Second
+
+// maxRetries is how often a stream that broke off is taken up again where it was. No call is sent again by that.
+const maxRetries = 2
+
+// transport makes what a connection goes over, and what releases it, which may be called twice.
+func (s *Server) transport(l *link) (mcp.Transport, func(), error) {
+	if s.config.Command == "" {
+		t, release := s.overHTTP(l)
+		return t, release, nil
+	}
+	return s.overStdio()
+}
+
+// passedOn are the variables of this process that a command has.
+var passedOn = []string{
+	"HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
+	"APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR",
+}
+
+func (s *Server) environment() (env []string) {
+	for _, name := range passedOn {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.config.Env)) {
+		env = append(env, name+"="+s.config.Env[name])
+	}
+	return env
+}
+
+// reader does not close what it reads: the command ends by itself when its stdin is closed, and that ends what is read.
+type reader struct{ io.Reader }
+
+func (reader) Close() error { return nil }
+
+// overStdio runs the command.
+func (s *Server) overStdio() (mcp.Transport, func(), error) {
+	stdin, toServer := io.Pipe()
+	fromServer, stdout := io.Pipe()
+	p, err := s.o.Processes.Start(context.Background(), &process.Spec{
+		Argv: append([]string{s.config.Command}, s.config.Args...), Env: s.environment(),
+		Stdin: stdin, Stdout: stdout, Stderr: &lines{log: s.o.Logger, hide: s.secrets},
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("start %s: %w", s.config.Command, err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		<-p.Done()
+		stdin.CloseWithError(io.ErrClosedPipe)
+		stdout.CloseWithError(io.EOF)
+		s.o.Logger.Debug("a command has ended", "how", p.Exit().String())
+	}()
+	release := sync.OnceFunc(func() {
+		toServer.Close()
+		t := time.NewTimer(endWait)
+		defer t.Stop()
+		select {
+		case <-p.Done():
+		case <-t.C:
+			p.Stop(errClosed)
+		}
+		fromServer.Close()
+		<-ended
+	})
+	return &mcp.IOTransport{Reader: reader{fromServer}, Writer: toServer, MaxLineLength: MaxMessage}, release, nil
+}
+
+// overHTTP speaks to the address.
+func (s *Server) overHTTP(l *link) (mcp.Transport, func()) {
+	client := http.Client{}
+	if s.o.HTTP != nil {
+		client = *s.o.HTTP
+	}
+	base, own := client.Transport, client.Transport == nil
+	if own {
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		t.MaxResponseHeaderBytes = 1 << 20
+		base = t
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	client.Transport = &headers{base: base, set: s.config.Headers, life: l.ctx}
+	return &mcp.StreamableClientTransport{Endpoint: s.config.URL, HTTPClient: &client, MaxRetries: maxRetries, MaxEventSize: MaxMessage}, func() {
+		l.end(errClosed)
+		if own {
+			client.CloseIdleConnections()
+		}
+	}
+}
+
+// headers adds headers to requests, and bounds what comes back.
+type headers struct {
+	base http.RoundTripper
+	set  map[string]string
+	life context.Context // of the connection
+}
+
+// RoundTrip makes a request, which ends with the connection.
+func (h *headers) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	stop := func() bool { return true }
+	if r.Method != http.MethodDelete { // which ends the session, after the end of everything else
+		stop = context.AfterFunc(h.life, func() { cancel(errClosed) })
+	}
+	r = r.Clone(ctx)
+	for name, value := range h.set {
+		r.Header.Set(name, value)
+	}
+	resp, err := h.base.RoundTrip(r)
+	if err != nil {
+		stop()
+		cancel(nil)
+		return nil, err
+	}
+	body := &body{ReadCloser: resp.Body, left: MaxMessage, closed: func() { stop(); cancel(nil) }}
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		body.left = -1 // its events are bounded, not all of it
+	}
+	resp.Body = body
+	return resp, nil
+}
+
+// CloseIdleConnections closes those that nobody uses.
+func (h *headers) CloseIdleConnections() {
+	if t, ok := h.base.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+}
+
+var errTooLarge = errors.New("the server's answer is too large")
+
+// body is a body of at most so many bytes; negative, of any number.
+type body struct {
+	io.ReadCloser
+	left   int
+	closed func()
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		return 0, errTooLarge
+	}
+	if b.left > 0 && len(p) > b.left {
+		p = p[:b.left]
+	}
+	n, err := b.ReadCloser.Read(p)
+	if b.left > 0 {
+		b.left -= n
+	}
+	return n, err
+}
+
+func (b *body) Close() error {
+	defer b.closed()
+	return b.ReadCloser.Close()
+}

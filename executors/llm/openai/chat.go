@@ -1,0 +1,90 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/openai/openai-go/v3"
+
+	"github.com/parleyhub/parley/executors/llm"
+)
+
+func (p *Provider) callChat(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
+	params, err := p.chatParams(req, emit != nil)
+	if err != nil {
+		return nil, err
+	}
+	var res *http.Response
+	options, err := p.options(req, &res, emit != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.chat.New(ctx, *params, options...); err != nil || res == nil || res.StatusCode != http.StatusOK {
+		return nil, p.answered(res, err)
+	}
+	if emit != nil {
+		return p.streamChat(res, emit)
+	}
+	raw, err := p.faults.Whole(res, requestID(res))
+	if err != nil {
+		return nil, err
+	}
+	return p.wholeChat(res, raw)
+}
+
+// wholeChat reads an answer that is not streamed.
+func (p *Provider) wholeChat(res *http.Response, raw []byte) (*llm.Response, error) {
+	id := requestID(res)
+	var c openai.ChatCompletion
+	if err := json.Unmarshal(raw, &c); err != nil {
+		return nil, p.faults.Malformed(id, "the answer is no JSON of chat completions", err)
+	}
+	if len(c.Choices) == 0 {
+		if e := errorOf(raw); e != nil {
+			return nil, p.failed(id, e)
+		}
+		return nil, p.faults.Malformed(id, "the answer has no choice", nil)
+	}
+	said := &c.Choices[0].Message
+	r := &llm.Response{Text: said.Content, Refusal: said.Refusal, Model: c.Model, Metadata: metadata(res, c.ID)}
+	if c.JSON.Usage.Valid() {
+		r.Usage = chatUsage(&c.Usage)
+	}
+	for _, t := range said.ToolCalls {
+		r.ToolCalls = append(r.ToolCalls, llm.ToolCall{ID: t.ID, Name: t.Function.Name, Arguments: t.Function.Arguments})
+	}
+	finish(r, c.Choices[0].FinishReason)
+	return r, nil
+}
+
+// finish says why the model has stopped. Servers differ about stop and tool_calls where there are calls, so the calls count.
+func finish(r *llm.Response, reason string) {
+	switch reason {
+	case "stop", "tool_calls", "function_call", "":
+		r.Finish = llm.FinishStop
+		if len(r.ToolCalls) > 0 {
+			r.Finish = llm.FinishToolCalls
+		}
+	case "length":
+		r.Finish = llm.FinishLength
+	case "content_filter":
+		r.Finish = llm.FinishRefusal
+	default:
+		r.Finish = llm.FinishOther
+	}
+	if r.Refusal != "" {
+		r.Finish = llm.FinishRefusal
+	}
+	if r.Finish == llm.FinishRefusal && r.Refusal == "" {
+		r.Refusal = filtered
+	}
+}
+
+func chatUsage(u *openai.CompletionUsage) *llm.Usage {
+	return &llm.Usage{
+		PromptTokens: u.PromptTokens, CompletionTokens: u.CompletionTokens, TotalTokens: u.PromptTokens + u.CompletionTokens,
+		CacheReadTokens: u.PromptTokensDetails.CachedTokens, CacheWriteTokens: u.PromptTokensDetails.CacheWriteTokens,
+		ReasoningTokens: u.CompletionTokensDetails.ReasoningTokens,
+	}
+}

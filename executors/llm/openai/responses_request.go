@@ -1,0 +1,160 @@
+package openai
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/openai/openai-go/v3/packages/param"
+	"github.com/openai/openai-go/v3/responses"
+
+	"github.com/parleyhub/parley/executors/llm"
+	"github.com/parleyhub/parley/executors/llm/internal/wire"
+)
+
+// reasoning are the models whose thoughts can be had in encrypted form. Others refuse a request that asks for them.
+var reasoning = regexp.MustCompile(`^(o[1-9]|gpt-([5-9]|[1-9][0-9])|codex|computer-use)`)
+
+func reasons(model string) bool {
+	if rest, ok := strings.CutPrefix(model, "ft:"); ok {
+		model = rest
+	}
+	if i := strings.LastIndexByte(model, '/'); i >= 0 { // as gateways name them
+		model = model[i+1:]
+	}
+	return reasoning.MatchString(model) && !strings.Contains(model, "-chat")
+}
+
+func (p *Provider) responsesParams(req *llm.Request) (*responses.ResponseNewParams, error) {
+	params := &responses.ResponseNewParams{
+		Model:       req.Model,
+		Store:       param.NewOpt(false),
+		Temperature: optional(req.Temperature),
+		TopP:        optional(req.TopP),
+		Metadata:    req.Metadata,
+	}
+	if reasons(req.Model) {
+		params.Include = []responses.ResponseIncludable{responses.ResponseIncludableReasoningEncryptedContent}
+	}
+	if req.MaxTokens > 0 && ownParam(req) == "" {
+		params.MaxOutputTokens = param.NewOpt(int64(req.MaxTokens))
+	}
+	var input responses.ResponseInputParam
+	switch {
+	case req.Instructions == "":
+	case req.UseInstructions:
+		params.Instructions = param.NewOpt(req.Instructions)
+	default:
+		input = append(input, responses.ResponseInputItemParamOfMessage(req.Instructions, responses.EasyInputMessageRoleSystem))
+	}
+	for i := range req.Messages {
+		input = append(input, p.items(&req.Messages[i])...)
+	}
+	params.Input.OfInputItemList = input
+	for _, t := range req.Tools {
+		parameters, err := wire.Parameters(t.Parameters)
+		if err != nil {
+			return nil, p.faults.Invalid(fmt.Sprintf("the parameters of the tool %q: %v", t.Name, err))
+		}
+		f := &responses.FunctionToolParam{Name: t.Name, Parameters: parameters, Strict: param.NewOpt(false)}
+		if t.Description != "" {
+			f.Description = param.NewOpt(t.Description)
+		}
+		params.Tools = append(params.Tools, responses.ToolUnionParam{OfFunction: f})
+	}
+	if req.ToolChoice != llm.ToolsAuto && len(req.Tools) > 0 {
+		params.ToolChoice.OfToolChoiceMode = param.NewOpt(responses.ToolChoiceOptions(req.ToolChoice))
+	}
+	if o := req.Output; o != nil {
+		schema, err := wire.Object(o.Schema)
+		if err != nil {
+			return nil, p.faults.Invalid(fmt.Sprintf("the output schema: %v", err))
+		}
+		params.Text.Format.OfJSONSchema = &responses.ResponseFormatTextJSONSchemaConfigParam{Name: o.Name, Schema: schema, Strict: param.NewOpt(o.Strict)}
+	}
+	return params, nil
+}
+
+// items are what a message is in the input.
+func (p *Provider) items(m *llm.Message) []responses.ResponseInputItemUnionParam {
+	switch m.Role {
+	case llm.RoleTool:
+		var all []responses.ResponseInputItemUnionParam
+		for _, r := range m.Results {
+			all = append(all, responses.ResponseInputItemUnionParam{OfFunctionCallOutput: &responses.ResponseInputItemFunctionCallOutputParam{
+				CallID: param.NewOpt(r.CallID),
+				Output: responses.ResponseInputItemFunctionCallOutputOutputUnionParam{OfString: param.NewOpt(resultText(&r))},
+			}})
+		}
+		return all
+	case llm.RoleAssistant:
+		if own := p.ownItems(m); own != nil {
+			return own
+		}
+		var all []responses.ResponseInputItemUnionParam
+		if m.Text != "" {
+			all = append(all, responses.ResponseInputItemParamOfMessage(m.Text, responses.EasyInputMessageRoleAssistant))
+		}
+		for _, c := range m.ToolCalls {
+			all = append(all, responses.ResponseInputItemParamOfFunctionCall(orElse(c.Arguments, "{}"), c.ID, c.Name))
+		}
+		return all
+	}
+	return []responses.ResponseInputItemUnionParam{responses.ResponseInputItemParamOfMessage(m.Text, responses.EasyInputMessageRoleUser)}
+}
+
+// ownItems are the items that the vendor has given, as they were, without calls that are not in the message any more. Nil where the message is not this provider's, or has calls that
+// the items have not.
+func (p *Provider) ownItems(m *llm.Message) []responses.ResponseInputItemUnionParam {
+	var own opaque
+	if m.Opaque == nil || m.Opaque.Provider != p.name || json.Unmarshal(m.Opaque.Data, &own) != nil || own.API != llm.APIResponses {
+		return nil
+	}
+	calls := map[string]bool{}
+	for _, c := range m.ToolCalls {
+		calls[c.ID] = true
+	}
+	var all []responses.ResponseInputItemUnionParam
+	for _, raw := range own.Items {
+		var item struct {
+			Type   string `json:"type"`
+			CallID string `json:"call_id"`
+		}
+		if json.Unmarshal(raw, &item) != nil {
+			return nil
+		}
+		if item.Type == "function_call" {
+			if !calls[item.CallID] {
+				continue
+			}
+			delete(calls, item.CallID)
+		}
+		all = append(all, param.Override[responses.ResponseInputItemUnionParam](raw))
+	}
+	if len(calls) > 0 {
+		return nil
+	}
+	return all
+}
+
+// opaque is llm.Opaque.Data: the output of a response.
+type opaque struct {
+	API   llm.API           `json:"api"`
+	Items []json.RawMessage `json:"items"`
+}
+
+// resultText marks what could not be done, for the API has no place for it.
+func resultText(r *llm.ToolResult) string {
+	if r.IsError && !strings.HasPrefix(strings.ToLower(r.Text), "error") {
+		return "Error: " + r.Text
+	}
+	return r.Text
+}
+
+func optional[T comparable](v *T) param.Opt[T] {
+	if v == nil {
+		return param.Opt[T]{}
+	}
+	return param.NewOpt(*v)
+}

@@ -1,0 +1,72 @@
+package scripted_test
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parleyhub/parley/executors/llm/scripted"
+	"github.com/parleyhub/parley/internal/yamlfile"
+)
+
+var update = flag.Bool("update", false, "write what is generated and what is expected")
+
+// golden holds a text to a file.
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-update writes it): %s", file, diff)
+	}
+}
+
+// TestSchema: what editors know of scripts is what is taken.
+func TestSchema(t *testing.T) {
+	golden(t, filepath.Join("..", "..", "..", "docs", "script.schema.json"), string(scripted.Schema()))
+}
+
+// TestFaults: every fault of every file is told, with its place and what was expected.
+func TestFaults(t *testing.T) {
+	_, err := scripted.New(&scripted.Options{Dir: "testdata/faults"})
+	var all yamlfile.Findings
+	if !errors.As(err, &all) {
+		t.Fatalf("%v: expected findings", err)
+	}
+	var lines strings.Builder
+	for _, f := range all {
+		lines.WriteString(f.String() + "\n")
+	}
+	golden(t, "testdata/faults.txt", lines.String())
+}
+
+// TestLoad: scripts are the files of one directory, by their names.
+func TestLoad(t *testing.T) {
+	one := &fstest.MapFile{Data: []byte("turns: [{text: one}]")}
+	p, err := scripted.New(&scripted.Options{FS: fstest.MapFS{
+		"b.yaml": one, "a.yml": one, "c.d.JSON": {Data: []byte(`{"turns":[{"text":"one"}]}`)}, "notes.txt": one, ".hidden.yaml": one, "below/e.yaml": one,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(p.Models(), " "); got != "a b c.d" {
+		t.Errorf("the models are %s", got)
+	}
+	_, err = scripted.New(&scripted.Options{Dir: filepath.Join(t.TempDir(), "none")})
+	if err == nil || !strings.Contains(err.Error(), "expected a directory of scripts") {
+		t.Errorf("a directory that is not there: %v", err)
+	}
+}

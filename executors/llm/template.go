@@ -1,0 +1,94 @@
+package llm
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// template is a user_template: text in which {name} stands for a variable, {{ for { and }} for }. There is no other syntax.
+type template struct{ parts []templatePart }
+
+type templatePart struct {
+	text     string
+	variable string // empty, it is text
+}
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
+
+func parseTemplate(s string) (*template, error) {
+	t := &template{}
+	var text strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] != '{' && s[i] != '}':
+			text.WriteByte(s[i])
+		case i+1 < len(s) && s[i+1] == s[i]:
+			text.WriteByte(s[i])
+			i++
+		case s[i] == '}':
+			return nil, fmt.Errorf("user_template: there is a } at byte %d without a {: expected }} for a brace", i)
+		default:
+			name, _, closed := strings.Cut(s[i+1:], "}")
+			if !closed || !variableName.MatchString(name) {
+				return nil, fmt.Errorf("user_template: expected {, the name of a variable and } at byte %d, or {{ for a brace", i)
+			}
+			t.parts = append(t.parts, templatePart{text: text.String()}, templatePart{variable: name})
+			text.Reset()
+			i += len(name) + 1
+		}
+	}
+	t.parts = append(t.parts, templatePart{text: text.String()})
+	return t, nil
+}
+
+func (t *template) render(variables map[string]any) (string, error) {
+	var b strings.Builder
+	for _, p := range t.parts {
+		if p.variable == "" {
+			b.WriteString(p.text)
+			continue
+		}
+		v, ok := variables[p.variable]
+		if !ok {
+			return "", fmt.Errorf("user_template: there is no variable %q: there are %q", p.variable, slices.Sorted(maps.Keys(variables)))
+		}
+		s, err := written(v)
+		if err != nil {
+			return "", fmt.Errorf("user_template: variable %q: %w", p.variable, err)
+		}
+		b.WriteString(s)
+	}
+	return b.String(), nil
+}
+
+// written is a text as it is, and any other value as JSON.
+func written(v any) (string, error) {
+	switch v := v.(type) {
+	case string:
+		return v, nil
+	case json.RawMessage:
+		return writtenRaw(v)
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return strings.TrimSuffix(b.String(), "\n"), err
+}
+
+// writtenRaw is a JSON text as the text that it stands for, and other JSON as it is.
+func writtenRaw(raw json.RawMessage) (string, error) {
+	if !json.Valid(raw) {
+		return "", fmt.Errorf("expected JSON")
+	}
+	var s string
+	if json.Unmarshal(raw, &s) == nil && !bytes.Equal(bytes.TrimSpace(raw), []byte("null")) {
+		return s, nil
+	}
+	return string(bytes.TrimSpace(raw)), nil
+}

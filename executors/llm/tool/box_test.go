@@ -1,0 +1,187 @@
+package tool_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/executors/llm"
+	"github.com/parleyhub/parley/executors/llm/tool"
+)
+
+// fakeServer is a remote MCP server.
+type fakeServer struct {
+	tools  []tool.Tool
+	err    error
+	asked  int
+	closed int
+}
+
+func (s *fakeServer) Tools(context.Context) ([]tool.Tool, error) { s.asked++; return s.tools, s.err }
+
+func (s *fakeServer) Close() error { s.closed++; return nil }
+
+func connectTo(servers map[string]*fakeServer) func(context.Context, string, parley.MCPServer) (tool.Server, error) {
+	return func(_ context.Context, name string, _ parley.MCPServer) (tool.Server, error) {
+		if servers[name] == nil {
+			return nil, errors.New("no such server")
+		}
+		return servers[name], nil
+	}
+}
+
+// TestNames: what names a tool that is not there is refused, by New or as soon as its server is asked.
+func TestNames(t *testing.T) {
+	functions := []tool.Tool{echo(t, "one"), echo(t, "two")}
+	servers := map[string]parley.MCPServer{"s": {Command: "s"}}
+	for name, row := range map[string]struct {
+		o     tool.Options
+		at    string // new, specs or ok
+		is    error
+		words string
+	}{
+		"function":         {tool.Options{Config: &parley.AgentConfig{Tools: []string{"three"}}}, "new", llm.ErrUnknownTool, "there are one, two"},
+		"hitl":             {tool.Options{Config: &parley.AgentConfig{Tools: []string{"one"}, HITLTools: []string{"two"}}}, "new", llm.ErrUnknownTool, "hitl_tools names two"},
+		"hitl of a server": {tool.Options{Config: &parley.AgentConfig{MCPServers: servers, HITLTools: []string{"s__none"}}}, "specs", llm.ErrUnknownTool, "hitl_tools names s__none"},
+		"hitl there":       {tool.Options{Config: &parley.AgentConfig{MCPServers: servers, HITLTools: []string{"s__a_b"}}}, "ok", nil, "[s__a_b s__c]"},
+		"hitl spawner":     {tool.Options{Config: &parley.AgentConfig{HITLTools: []string{"spawn_self"}, AllowSelfSpawn: true}}, "ok", nil, "[spawn_self]"},
+		"child":            {tool.Options{Config: &parley.AgentConfig{MCPServers: servers, ChildTools: []string{"s__none"}}}, "specs", llm.ErrUnknownTool, "child_tools names s__none"},
+		"tools of server":  {tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"s": {Command: "s", Tools: []string{"c", "d"}}}}}, "specs", llm.ErrUnknownTool, "mcp_servers.s.tools names d"},
+		"some of server":   {tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"s": {Command: "s", Tools: []string{"c"}}}}}, "ok", nil, "[s__c]"},
+		"none of server":   {tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"s": {Command: "s", Tools: []string{}}}}}, "ok", nil, "[]"},
+		"order":            {tool.Options{Config: &parley.AgentConfig{Tools: []string{"two", "one"}, MCPServers: servers, AllowParallelSubagents: true, AllowSelfSpawn: true}}, "ok", nil, "[two one s__a_b s__c spawn_self run_parallel_subagents]"},
+		"many subagents":   {tool.Options{Config: &parley.AgentConfig{AllowParallelSubagents: true, MaxParallelSubagents: 8}}, "new", parley.ErrValidationFailed, "1 to 7"},
+		"no subagents":     {tool.Options{Config: &parley.AgentConfig{AllowParallelSubagents: true, MaxParallelSubagents: -1}}, "new", parley.ErrValidationFailed, "1 to 7"},
+		"long name":        {tool.Options{Name: strings.Repeat("n", 59), Config: &parley.AgentConfig{AllowSelfSpawn: true}}, "new", parley.ErrValidationFailed, "at most 58 bytes"},
+		"no client":        {tool.Options{Config: &parley.AgentConfig{Agents: []string{"a"}}}, "specs", nil, "no client"},
+		"clash":            {tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"clash": {Command: "s"}}}}, "specs", parley.ErrValidationFailed, "two tools are called clash__a_b"},
+		"no parameters":    {tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"odd": {Command: "s"}}}}, "ok", nil, "[odd__absent odd__bare odd__good odd__maybe odd__null]"},
+		"hitl left out":    {tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"odd": {Command: "s"}}, HITLTools: []string{"odd__list"}}}, "specs", llm.ErrUnknownTool, "hitl_tools names odd__list"},
+		"down":             {tool.Options{Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"down": {Command: "s"}}}}, "specs", nil, "MCP server down"},
+
+		"child: all":       {tool.Options{Child: true, Config: &parley.AgentConfig{Tools: []string{"one", "two"}, HITLTools: []string{"two"}, AllowSelfSpawn: true, AllowParallelSubagents: true}}, "ok", nil, "[one]"},
+		"child: own list":  {tool.Options{Child: true, Config: &parley.AgentConfig{Tools: []string{"one", "two"}, HITLTools: []string{"two"}, ChildTools: []string{"two"}}}, "ok", nil, "[two]"},
+		"child: none":      {tool.Options{Child: true, Config: &parley.AgentConfig{Tools: []string{"one"}, ChildTools: []string{}}}, "ok", nil, "[]"},
+		"child: only":      {tool.Options{Child: true, Only: []string{"s__c"}, Config: &parley.AgentConfig{Tools: []string{"one"}, MCPServers: servers}}, "ok", nil, "[s__c]"},
+		"child: only none": {tool.Options{Child: true, Only: []string{}, Config: &parley.AgentConfig{Tools: []string{"one"}, MCPServers: servers}}, "ok", nil, "[]"},
+		"child: hitl":      {tool.Options{Child: true, Only: []string{"two"}, Config: &parley.AgentConfig{Tools: []string{"one", "two"}, HITLTools: []string{"two"}}}, "specs", llm.ErrUnknownTool, "tool_names names two"},
+		"child: spawner":   {tool.Options{Child: true, Only: []string{"spawn_self"}, Config: &parley.AgentConfig{Tools: []string{"one"}, AllowSelfSpawn: true}}, "specs", llm.ErrUnknownTool, "tool_names names spawn_self"},
+		"only of a parent": {tool.Options{Only: []string{"one"}, Config: &parley.AgentConfig{Tools: []string{"one"}}}, "new", nil, "goes with Child"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			row.o.Functions = functions
+			if row.o.Name == "" {
+				row.o.Name = "bot"
+			}
+			row.o.Connect = connectTo(map[string]*fakeServer{
+				"s": {tools: []tool.Tool{echo(t, "c"), named{echo(t, "c"), "a.b"}}}, "clash": {tools: []tool.Tool{named{echo(t, "c"), "a.b"}, named{echo(t, "c"), "a/b"}}},
+				"down": {err: errors.New("down")}, "odd": {tools: oddTools(t)},
+			})
+			b, err := tool.New(&row.o)
+			var specs []llm.ToolSpec
+			if (err != nil) != (row.at == "new") {
+				t.Fatalf("New: %v", err)
+			}
+			if err == nil {
+				if specs, err = b.Specs(t.Context(), nil); (err != nil) != (row.at == "specs") {
+					t.Fatalf("Specs: %v", err)
+				}
+			}
+			if row.at == "ok" {
+				want(t, "the tools", specNames(specs), row.words)
+				return
+			}
+			contains(t, "the error", err.Error(), row.words)
+			if row.is != nil && !errors.Is(err, row.is) {
+				t.Errorf("the error is %v, want %v", err, row.is)
+			}
+		})
+	}
+}
+
+// named is a tool under a name that only servers may use.
+type named struct {
+	tool.Tool
+	name string
+}
+
+func (n named) Spec() llm.ToolSpec {
+	s := n.Tool.Spec()
+	s.Name = n.name
+	return s
+}
+
+// TestServers: they are connected to once, asked each time, and closed with the box; a child does not connect to one of which it has no tool.
+func TestServers(t *testing.T) {
+	s, other := &fakeServer{tools: []tool.Tool{echo(t, "a")}}, &fakeServer{tools: []tool.Tool{echo(t, "b")}}
+	config := &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"s": {Command: "s"}, "other": {Command: "o"}}}
+	o := &tool.Options{Name: "bot", Config: config, Connect: connectTo(map[string]*fakeServer{"s": s, "other": other}), Child: true, Only: []string{"s__a"}}
+	b, err := tool.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if specs, err := b.Specs(t.Context(), nil); err != nil || specNames(specs) != "[s__a]" {
+			t.Fatal(specNames(specs), err)
+		}
+	}
+	if err := errors.Join(b.Close(), b.Close()); err != nil || s.asked != 2 || s.closed != 1 || other.asked != 0 {
+		t.Errorf("%v: asked %d times, closed %d times, the other asked %d times", err, s.asked, s.closed, other.asked)
+	}
+	if _, err := b.Specs(t.Context(), nil); err == nil {
+		t.Error("a closed box has tools")
+	}
+	if _, err := tool.New(&tool.Options{Config: config}); err == nil {
+		t.Error("servers are taken that nobody connects to")
+	}
+}
+
+// shaped is a tool with parameters that only servers may have.
+type shaped struct {
+	named
+	parameters string
+}
+
+func (s shaped) Spec() llm.ToolSpec {
+	spec := s.named.Spec()
+	spec.Parameters = json.RawMessage(s.parameters)
+	return spec
+}
+
+// oddTools are tools that say of their parameters what servers say: some nothing, some what no model takes.
+func oddTools(t *testing.T) (all []tool.Tool) {
+	for name, parameters := range map[string]string{
+		"absent": ``, "null": `null`, "bare": `{}`, "good": `{"type":"object","properties":{"x":{"type":"string"}}}`,
+		"text": `{"type":"string"}`, "list": `[]`, "all": `true`, "types": `{"type":["array","null"]}`, "maybe": `{"type":["object","null"]}`, "half": `{"type":`, "two": `{} {}`,
+	} {
+		all = append(all, shaped{named{echo(t, "c"), name}, parameters})
+	}
+	return all
+}
+
+// TestLeftOut: a tool of a server that has no object for parameters is left out, and that is logged; one that says nothing of them takes an empty object.
+func TestLeftOut(t *testing.T) {
+	var log bytes.Buffer
+	b, err := tool.New(&tool.Options{
+		Name: "bot", Config: &parley.AgentConfig{MCPServers: map[string]parley.MCPServer{"odd": {Command: "s"}}}, Connect: connectTo(map[string]*fakeServer{"odd": {tools: oddTools(t)}}),
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	specs, err := b.Specs(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"absent", "bare", "null"} {
+		want(t, name, string(spec(t, specs, "odd__"+name).Parameters), `{"properties":{},"type":"object"}`)
+	}
+	for _, name := range []string{"text", "list", "all", "types", "half", "two"} {
+		contains(t, "the log", log.String(), `level=WARN msg="a tool of an MCP server is left out" tool=odd__`+name)
+	}
+}

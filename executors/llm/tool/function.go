@@ -1,0 +1,56 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/executors/llm"
+	"github.com/parleyhub/parley/internal/paramschema"
+)
+
+var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// checkName refuses what no function may be called.
+func checkName(name string) error {
+	if !toolName.MatchString(name) || name == parley.ToolSpawnSelf || name == parley.ToolParallel {
+		return fmt.Errorf("a tool named %q: expected 1 to 64 letters, digits, _ and -, not %s or %s", name, parley.ToolSpawnSelf, parley.ToolParallel)
+	}
+	return nil
+}
+
+// function is a Tool of the program.
+type function struct {
+	spec llm.ToolSpec
+	run  func(ctx context.Context, c *Call) (*Result, error)
+}
+
+// NewFunc makes a Tool of a function. parameters is a JSON Schema of an object. It refuses a name or a schema that no model could be given.
+func NewFunc(name, description string, parameters json.RawMessage, f func(ctx context.Context, c *Call) (*Result, error)) (Tool, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	s, err := paramschema.Compile(parameters)
+	if err != nil {
+		return nil, fmt.Errorf("tool %s: parameters: %w", name, err)
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(s.Raw(), &object) != nil || object == nil {
+		return nil, fmt.Errorf("tool %s: parameters: expected the schema of an object", name)
+	}
+	return &function{llm.ToolSpec{Name: name, Description: description, Parameters: s.Raw()}, f}, nil
+}
+
+func (f *function) Spec() llm.ToolSpec { return f.spec }
+
+func (f *function) Run(ctx context.Context, c *Call) (*Result, error) { return f.run(ctx, c) }
+
+// repeatable is a function that may be run again.
+type repeatable struct{ Tool }
+
+// AsRepeatable says of a tool that it is Repeatable.
+func AsRepeatable(t Tool) Repeatable { return repeatable{t} }
+
+func (repeatable) Repeatable() {}

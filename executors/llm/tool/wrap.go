@@ -1,0 +1,23 @@
+package tool
+
+import "github.com/parleyhub/parley/executors/llm"
+
+// wrapped gives a tool with what Options.Wrap puts around it, which sees it by the name that the model has for it.
+func (b *Box) wrapped(t Tool, spec llm.ToolSpec) Tool {
+	if b.o.Wrap == nil {
+		return t
+	}
+	named := Tool(renamed{t, spec})
+	if _, ok := t.(Repeatable); ok {
+		named = AsRepeatable(named)
+	}
+	return b.o.Wrap(named)
+}
+
+// renamed is a tool with another spec.
+type renamed struct {
+	Tool
+	spec llm.ToolSpec
+}
+
+func (r renamed) Spec() llm.ToolSpec { return r.spec }
