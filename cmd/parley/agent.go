@@ -13,14 +13,35 @@ import (
 )
 
 func (a *app) agentCommand() *cobra.Command {
-	return group(&cobra.Command{Use: "agent", Short: "list the agents that can be asked to do something"}, a.agentListCommand(), a.agentShowCommand())
+	return group(&cobra.Command{Use: "agent", Short: "list the agents that can be asked to do something"}, a.agentListCommand(), a.agentShowCommand(), a.agentCheckCommand())
 }
 
 // agentsCommand is agent list, for those who type less.
 func (a *app) agentsCommand() *cobra.Command {
 	c := a.agentListCommand()
 	c.Use, c.Long = "agents", c.Short+". It is 'parley agent list'.\n\n"+agentStates
+	c.AddCommand(a.agentCheckCommand())
 	return c
+}
+
+func (a *app) agentCheckCommand() *cobra.Command {
+	var f modelFlags
+	c := &cobra.Command{
+		Use:   "check DIR",
+		Short: "tell what is wrong with the agents of a directory of blueprints",
+		Long: `check reads the files of DIR as 'parley run --blueprints' and 'parley serve --blueprints' do, and makes the agents that they describe with the runtimes that are there: what
+the environment has keys of, what --models adds, and scripts. It prints a line for each file that can be run and for each fault, asks no hub and no model, and starts nothing.
+
+The exit code is 2 when there are faults.`,
+		Args: cobra.ExactArgs(1),
+	}
+	f.add(c, "")
+	return a.does(c, func(_ context.Context, args []string) error {
+		if err := f.agree(c.Flags().Changed); err != nil {
+			return err
+		}
+		return a.checkDirectory(args[0], &f)
+	})
 }
 
 const agentStates = `STATE is online, away (its runner is not connected: it may come back), stale (it has been away for 90 s; after 180 s it is gone) or offline.

@@ -39,7 +39,7 @@ func (a *app) completionCommand() *cobra.Command {
 	return a.does(c, func(_ context.Context, args []string) error { return shells[args[0]](c.Root(), a) })
 }
 
-// flagValues are what flags take: those of a name in whatever command, or in one.
+// flagValues are what flags take: those of a name in whatever command, or in those of a name, or in one.
 var flagValues = map[string][]string{
 	"output":        {formatText, formatJSON},
 	"finality":      names(parley.FinalityNone, parley.FinalityTurn, parley.FinalityConversation),
@@ -48,6 +48,9 @@ var flagValues = map[string][]string{
 	"policy":        names(parley.Policies...),
 	"types":         names(parley.TypeMessage, parley.TypeTrace, parley.TypeSystem),
 	"scopes":        names(parley.Scopes...),
+
+	"approvals --status":      names(parley.ApprovalStatuses...),
+	"approvals list --status": names(parley.ApprovalStatuses...),
 
 	"mode":            names(parley.ModeSync, parley.ModeAsyncPoll, parley.ModeAsyncCallback),
 	"on-turn-timeout": names(parley.TurnReoffer, parley.TurnSkip, parley.TurnClose),
@@ -62,12 +65,16 @@ func names[S ~string](values ...S) []string {
 }
 
 // idsBelow are what arguments called ID are below a command; elsewhere they are conversations.
-var idsBelow = map[string]func(context.Context, parley.Client) ([]string, error){"token": tokenIDs, "session": sessionIDs}
+var idsBelow = map[string]func(context.Context, parley.Client) ([]string, error){"token": tokenIDs, "session": sessionIDs, "approvals": approvalIDs}
 
 // addCompletion lets a shell complete the arguments and flags of c and of the commands below it.
 func addCompletion(c *cobra.Command) {
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		values, ok := flagValues[c.Name()+" --"+f.Name]
+		below := strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" ")
+		values, ok := flagValues[below+" --"+f.Name]
+		if !ok {
+			values, ok = flagValues[c.Name()+" --"+f.Name]
+		}
 		if !ok {
 			values, ok = flagValues[f.Name]
 		}
@@ -155,6 +162,23 @@ func conversationIDs(ctx context.Context, client parley.Client) (ids []string, e
 func sessionIDs(ctx context.Context, client parley.Client) ([]string, error) {
 	ids, err := conversationIDs(ctx, client)
 	return slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, sessionPrefix) }), err
+}
+
+// approvalIDs gives the approvals that wait for an answer.
+func approvalIDs(ctx context.Context, client parley.Client) (ids []string, err error) {
+	p := &parley.ListApprovalsParams{Limit: 1000}
+	for {
+		page, err := client.ListApprovals(ctx, p)
+		if err != nil {
+			return ids, err
+		}
+		for _, a := range page.Approvals {
+			ids = append(ids, cobra.CompletionWithDesc(a.ApprovalID, clean(a.AgentID+" asks: "+a.Title)))
+		}
+		if p.Cursor = page.NextCursor; p.Cursor == "" {
+			return ids, nil
+		}
+	}
 }
 
 // agentNames gives the agents that can be started, with what they do.

@@ -42,7 +42,7 @@ A hub with --mcp (parley serve --mcp) serves the same at /mcp over HTTP.`,
 	}
 	asFlag(c, &f.as)
 	c.Flags().BoolVar(&f.readOnly, "read-only", false, "only the tools that change nothing")
-	c.Flags().StringSliceVar(&f.toolsets, "toolsets", nil, "only these: conversations, agents (default: all)")
+	c.Flags().StringSliceVar(&f.toolsets, "toolsets", nil, "only these: conversations, agents, approvals (default: all)")
 	c.Flags().DurationVar(&f.maxWait, "max-wait", mcp.DefaultMaxWait, "how long one call may wait, for clients that are not known to wait longer")
 	a.does(c, func(ctx context.Context, _ []string) error { return a.mcp(ctx, &f) })
 	c.AddCommand(a.mcpInstallCommand())
@@ -131,7 +131,7 @@ func toolsetsOf(names []string) ([]mcp.Toolset, error) {
 	for _, name := range names {
 		set := mcp.Toolset(strings.TrimSpace(name))
 		if !slices.Contains(mcp.Toolsets, set) {
-			return nil, usagef("--toolsets %s: expected conversations or agents", clean(name))
+			return nil, usagef("--toolsets %s: expected conversations, agents or approvals", clean(name))
 		}
 		sets = append(sets, set)
 	}

@@ -83,7 +83,7 @@ func TestExitCodes(t *testing.T) {
 		"not_found":                   exitNotFound, "unauthenticated": exitAuth, "forbidden": exitAuth,
 		"not_your_turn": exitConflict, "turn_closed": exitConflict, "conversation_closed": exitConflict, "turn_conflict": exitConflict,
 		"claim_required": exitConflict, "claim_lost": exitConflict,
-		"idempotency_conflict": exitConflict, "already_exists": exitConflict,
+		"idempotency_conflict": exitConflict, "already_exists": exitConflict, "already_resolved": exitConflict,
 		"rate_limited": exitUnavailable, "unavailable": exitUnavailable, "outcome_unknown": exitUnavailable, "storage_full": exitUnavailable,
 	}
 	for _, row := range parley.Errors {

@@ -2,13 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/cmd/parley/internal/agents"
 	"github.com/parleyhub/parley/executors"
 	"github.com/parleyhub/parley/executors/blueprint"
 )
@@ -19,28 +23,27 @@ type runnerFlags struct {
 	labels  []string
 	grace   time.Duration
 	check   bool
+	models  modelFlags
 }
 
 func (f *runnerFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.dir, "blueprints", "", "run the commands that the files of this directory describe")
+	c.Flags().StringVar(&f.dir, "blueprints", "", "run the agents that the files of this directory describe: commands and LLM agents")
 	c.Flags().StringArrayVar(&f.labels, "label", nil, "with --blueprints: NAME=VALUE, what sessions may demand; may be repeated")
 	c.Flags().StringVar(&f.id, "runner", "", "with --blueprints: id of the runner (default: the one that is kept in DIR)")
 	c.Flags().DurationVar(&f.grace, "grace", parley.OfflineMs*time.Millisecond, "with --blueprints: how long commands go on, and their sessions stand, while the hub cannot be reached")
+	f.models.add(c, "with --blueprints: ")
 	c.Flags().BoolVar(&f.check, "check", false, "with --blueprints: tell what is wrong with the files, and run nothing")
 }
 
 // agree refuses flags of one kind of run with the other.
 func (f *runnerFlags) agree(given func(flag string) bool) error {
 	if !given("blueprints") {
-		for _, flag := range []string{"label", "runner", "grace", "check"} {
+		for _, flag := range []string{"label", "runner", "grace", "check", "models", "replay", "replay-mode"} {
 			if given(flag) {
 				return usagef("--%s goes with --blueprints", flag)
 			}
 		}
 		return nil
-	}
-	if given("agent") {
-		return usagef("--agent and --blueprints: choose one; a blueprint names its agent itself")
 	}
 	for flag, instead := range map[string]string{
 		"conversation": "every session is a conversation of its own", "executor": "its name is --runner", "pull": "sessions are offered", "turn-timeout": "each file has its timeout",
@@ -50,11 +53,11 @@ func (f *runnerFlags) agree(given func(flag string) bool) error {
 			return usagef("--%s does not go with --blueprints: %s", flag, instead)
 		}
 	}
-	return nil
+	return f.models.agree(given)
 }
 
-// options are those of the executor, without what is known only when it is connected.
-func (f *programFlags) runnerOptions(set *blueprint.Set) (*executors.Options, error) {
+// options are those of the executor, without what is known only when the agents are made.
+func (f *programFlags) runnerOptions() (*executors.Options, error) {
 	if err := f.checkCommon(); err != nil {
 		return nil, err
 	}
@@ -70,7 +73,7 @@ func (f *programFlags) runnerOptions(set *blueprint.Set) (*executors.Options, er
 		return nil, usagef("--grace %s: expected %dms to %s", f.runner.grace, parley.MinGraceMs, parley.MaxGraceMs*time.Millisecond)
 	}
 	return &executors.Options{
-		Blueprints: set.Blueprints(), Labels: labels, Capacity: f.capacity, Grace: runnerGrace, GraceMs: grace, Drain: drainOption(f.drain),
+		Agents: append([]string{}, f.agents...), Labels: labels, Capacity: f.capacity, Grace: runnerGrace, GraceMs: grace, Drain: drainOption(f.drain),
 	}, nil
 }
 
@@ -78,16 +81,15 @@ func (f *programFlags) runnerOptions(set *blueprint.Set) (*executors.Options, er
 const runnerGrace = blueprint.StopWait + 2*time.Second
 
 func (a *app) runBlueprints(ctx context.Context, f *programFlags) error {
-	set, faults := blueprint.Load(f.runner.dir)
 	if f.runner.check {
-		return a.checkBlueprints(set, faults)
+		return a.checkDirectory(f.runner.dir, &f.runner.models)
 	}
-	if err := a.usable(set, faults); err != nil {
-		return err
-	}
-	o, err := f.runnerOptions(set)
+	o, err := f.runnerOptions()
 	if err != nil {
 		return err
+	}
+	if set, faults := blueprint.Load(f.runner.dir); len(set.Files) == 0 { // before anything is kept there
+		return a.usable(nil, faults)
 	}
 	if o.ExecutorID = f.runner.id; o.ExecutorID == "" {
 		id, release, err := blueprint.RunnerID(f.runner.dir)
@@ -97,6 +99,47 @@ func (a *app) runBlueprints(ctx context.Context, f *programFlags) error {
 		defer release()
 		o.ExecutorID = id
 	}
+	o.Logger = slog.New(executorLog{a: a})
+	all, err := a.makeAgents(f, o)
+	if err != nil {
+		return err
+	}
+	return errors.Join(a.runAgents(ctx, f, o, all), all.Close())
+}
+
+// makeAgents makes the agents of the directory.
+func (a *app) makeAgents(f *programFlags, o *executors.Options) (*blueprints, error) {
+	commands := &blueprint.Options{}
+	if !f.noToken {
+		commands.URL = hubURL()
+	}
+	all, faults, err := loadBlueprints(f.runner.dir, &f.runner.models, &agents.Options{RunnerID: o.ExecutorID, Commands: commands, Meter: meter, Logger: o.Logger})
+	if err != nil {
+		return nil, a.faultyModels(err)
+	}
+	err = a.usable(all.Files, faults)
+	for _, name := range f.agents {
+		if err == nil && !slices.Contains(all.Seats(), name) {
+			err = usagef("--agent %s: expected an LLM agent of %s: %s", clean(name), clean(f.runner.dir), orNone(all.Seats()))
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, all.Close())
+	}
+	o.Blueprints = all.Blueprints()
+	return all, nil
+}
+
+// orNone lists names.
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "there is none"
+	}
+	return clean(strings.Join(names, ", "))
+}
+
+// runAgents runs them until ctx ends.
+func (a *app) runAgents(ctx context.Context, f *programFlags, o *executors.Options, all *blueprints) error {
 	if err := hideEnvironment(); err != nil {
 		return fmt.Errorf("hide the token of this process from the commands: %w", err)
 	}
@@ -107,25 +150,29 @@ func (a *app) runBlueprints(ctx context.Context, f *programFlags) error {
 		return err
 	}
 	defer client.Close()
-	a.err.linef("-- %s runs %s of %s", o.ExecutorID, count(int64(len(set.Files)), "blueprint"), clean(f.runner.dir))
-	o.Logger = slog.New(executorLog{a: a})
+	a.err.linef("-- %s runs %s of %s", o.ExecutorID, count(int64(len(all.Files)), "blueprint"), clean(f.runner.dir))
 	o.Registered = (&namesTold{tell: func(text string) { a.err.line("-- " + text) }, runner: o.ExecutorID}).registered
-	bo := &blueprint.Options{}
-	if !f.noToken {
-		bo.URL = hubURL()
-	}
-	agent := &sessionTeller{agent: blueprint.New(set, bo), tell: a.tellSession}
-	return executors.Run(ctx, client, agent, o)
+	return executors.Run(ctx, client, byPlace(&sessionTeller{agent: all, tell: a.tellSession}, a.told(all)), o)
+}
+
+// byPlace gives the turns of sessions to one agent, and those of seats to another.
+func byPlace(sessions, seats parley.Agent) parley.Agent {
+	return parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
+		if strings.HasPrefix(turn.ConversationID, "ses_") {
+			return sessions.HandleTurn(ctx, turn)
+		}
+		return seats.HandleTurn(ctx, turn)
+	})
 }
 
 // usable tells of faults on stderr, and refuses a directory of which nothing can be run.
-func (a *app) usable(set *blueprint.Set, faults []blueprint.Fault) error {
-	if len(set.Files) > 0 || len(faults) > 1 && a.format != formatJSON { // one alone stands in the error
+func (a *app) usable(files []*blueprint.File, faults []blueprint.Fault) error {
+	if len(files) > 0 || len(faults) > 1 && a.format != formatJSON { // one alone stands in the error
 		for _, f := range faults {
 			a.err.line("-- " + clean(f.String()))
 		}
 	}
-	if len(set.Files) > 0 {
+	if len(files) > 0 {
 		return nil
 	}
 	hint := "'parley schema blueprint' says what one is, 'parley wrap' makes one of a command line"
@@ -156,8 +203,18 @@ type blueprintFinding struct {
 	What     string `json:"what"`
 }
 
+// checkDirectory prints what is wrong with a directory of blueprints, and what can be run.
+func (a *app) checkDirectory(dir string, f *modelFlags) error {
+	all, faults, err := loadBlueprints(dir, f, nil)
+	if err != nil {
+		return a.faultyModels(err)
+	}
+	defer all.Close() // of what was not used
+	return a.checkBlueprints(all.Files, faults)
+}
+
 // checkBlueprints prints what is wrong with a directory, and what can be run.
-func (a *app) checkBlueprints(set *blueprint.Set, faults []blueprint.Fault) error {
+func (a *app) checkBlueprints(files []*blueprint.File, faults []blueprint.Fault) error {
 	for _, f := range faults {
 		if a.format != formatJSON {
 			a.out.line(clean("fault: " + f.String()))
@@ -168,14 +225,14 @@ func (a *app) checkBlueprints(set *blueprint.Set, faults []blueprint.Fault) erro
 		}
 	}
 	if a.format != formatJSON {
-		for _, f := range set.Files {
+		for _, f := range files {
 			a.out.line("ok: " + clean(f.Path) + ": " + clean(f.Name))
 		}
 	}
 	if len(faults) > 0 {
 		return withHint(usagef("%s in the blueprints", count(int64(len(faults)), "fault")), "'parley schema blueprint' says what there is")
 	}
-	if len(set.Files) == 0 {
+	if len(files) == 0 {
 		return noBlueprint(nil)
 	}
 	return nil

@@ -38,7 +38,7 @@ type sessionTold struct {
 	SessionID string `json:"sessionId"`
 	AgentName string `json:"agentName"`
 	Attempt   int    `json:"attempt"`
-	// Status is completed or failed; lost where the session, or the claim on it, had ended before the command.
+	// Status is completed, failed or, of an LLM agent that has asked something, input_required; lost where the session, or the claim on it, had ended before the command.
 	Status   string `json:"status"`
 	ExitCode *int   `json:"exit_code,omitempty"`
 	Error    string `json:"error,omitempty"`
@@ -70,6 +70,8 @@ func (s *sessionTeller) HandleTurn(ctx context.Context, turn *parley.Turn) (parl
 		t.Status, t.Error = "lost", "the session was stopped, or the claim on it was lost"
 	case err != nil:
 		t.Status, t.Error = string(parley.SessionFailed), err.Error()
+	default:
+		t.Status = string(parley.SessionInputRequired)
 	}
 	s.tell(t)
 	return outcome, err

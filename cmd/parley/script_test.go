@@ -41,18 +41,22 @@ func TestMain(m *testing.M) {
 //	certificates DIR DAYS [NAME...]
 //	                      make a new authority, ca.pem, and a pair for 127.0.0.1 and the names that ends in so many days
 //	hangup NAME           send SIGHUP
+//	asks ID KEY TITLE [DETAILS [SCHEMA]]
+//	                      with the token of the script: take the open turn of a conversation, or stay with it, and ask for an approval; APPROVAL is its id
+//	ends-turn ID          with the same, say the final message of that turn
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(env *testscript.Env) error {
 			env.Values[processesKey{}] = map[string]*running{}
+			env.Values[askersKey{}] = map[string]*asker{}
 			env.Setenv("HOME", env.WorkDir)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"hub": startScriptHub, "hubends": endScriptHub, "hubkill": killScriptHub, "begin": begin, "ends": ends,
 			"exits": expectExit, "jsonset": setFromJSON, "outset": setFromOutput, "flip": flipByte,
-			"certificates": makeCertificates, "hangup": hangUp,
+			"certificates": makeCertificates, "hangup": hangUp, "asks": askInScript, "ends-turn": endTurnInScript,
 		},
 		RequireUniqueNames: true,
 	})

@@ -32,7 +32,8 @@ is told too. --ready-file gets that line as well, whole or not at all; one that 
 Every setting may also stand in the environment (PARLEY_LISTEN for --listen) or in a file (--config); a flag is the strongest, then the
 environment, then the file. See docs/configuration.md, 'parley config show' and 'parley config check'.
 
-With --blueprints it runs commands as agents too (docs/blueprints.md): it refuses to start where none of the files can be used, and warns of those that cannot.
+With --blueprints it runs commands (docs/blueprints.md) and LLM agents (docs/llm.md) too: it refuses to start where none of the files can be used, and warns of those that cannot. LLM
+agents take the seats of their names.
 
 With --dev it makes an admin token (or takes $` + envDevToken + `), listens on loopback only and, without --data, keeps everything in
 memory. Without --dev make the first token while no hub runs: parley token create --admin --data DIR`,
@@ -72,7 +73,7 @@ func (a *app) serve(ctx context.Context, f *hubFlags) error {
 		journal: j, addr: settings.Listening(), metricsAddr: settings.MetricsListening(),
 		log: log, door: doorOptions(settings, f.dev), verifier: verifier, tls: parts.tlsConfig(), doors: protocolDoors(settings, f.dev, kept),
 	}
-	o.door.Audit = parts.auditLogger(f.dev)
+	o.door.Audit, o.door.Metrics = parts.auditLogger(f.dev), llmMetrics
 	if f.dev {
 		o.rootToken = cmp.Or(os.Getenv(envDevToken), randomToken())
 	}

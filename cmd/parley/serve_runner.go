@@ -13,7 +13,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/cmd/parley/internal/agents"
 	"github.com/parleyhub/parley/cmd/parley/internal/config"
+	"github.com/parleyhub/parley/cmd/parley/internal/models"
 	"github.com/parleyhub/parley/executors"
 	"github.com/parleyhub/parley/executors/blueprint"
 )
@@ -30,12 +32,23 @@ func checkServed(c *config.Loaded) (faults, warnings config.Faults) {
 	if c.Blueprints == "" {
 		return nil, nil
 	}
-	set, wrong := blueprint.Load(c.Blueprints)
+	all, wrong, err := loadBlueprints(c.Blueprints, modelsOf(c), nil)
+	if err != nil {
+		setting := "models"
+		if at, ok := errors.AsType[*models.SettingError](err); ok {
+			setting = at.Setting
+		}
+		for _, line := range models.Faults(err) {
+			faults = append(faults, c.Fault(setting, line))
+		}
+		return faults, nil
+	}
+	defer all.Close() // of what was not used
 	for _, f := range wrong {
 		warnings = append(warnings, c.Fault("blueprints", f.String()))
 	}
 	switch {
-	case len(set.Files) > 0:
+	case len(all.Files) > 0:
 		return nil, warnings
 	case len(wrong) > 0:
 		return warnings, nil
@@ -43,34 +56,45 @@ func checkServed(c *config.Loaded) (faults, warnings config.Faults) {
 	return config.Faults{c.Fault("blueprints", "there is no blueprint in the directory: expected .json, .yaml or .yml files")}, nil
 }
 
+// modelsOf are the settings of models.
+func modelsOf(c *config.Loaded) *modelFlags {
+	return &modelFlags{file: c.Models, replay: c.Replay, mode: c.ReplayMode}
+}
+
 // localAgents is the runner of a hub's own blueprints, in its process.
 type localAgents struct {
 	client parley.Client
+	agents *blueprints
 	stop   context.CancelFunc
 	ended  sync.WaitGroup
 }
 
-// startLocalAgents runs the blueprints of the settings, if there are some. The hub has to take calls already.
+// startLocalAgents runs the blueprints of the settings, if there are some; LLM agents take the seats of their names too. The hub has to take calls already.
 func startLocalAgents(s *server, c *config.Loaded, log zerolog.Logger) (*localAgents, error) {
 	if c.Blueprints == "" {
 		return nil, nil
 	}
-	set, _ := blueprint.Load(c.Blueprints) // what is wrong was told
-	if len(set.Files) == 0 {
-		return nil, noBlueprint(nil)
+	logger := slog.New(zerolog.NewSlogHandler(log))
+	all, _, err := loadBlueprints(c.Blueprints, modelsOf(c), &agents.Options{ // what is wrong was told
+		RunnerID: localRunner, Commands: &blueprint.Options{URL: commandsURL(s.url, c)}, Meter: meter, Logger: logger,
+	})
+	if err != nil {
+		return nil, modelsFault(err)
+	}
+	if len(all.Files) == 0 {
+		return nil, errors.Join(noBlueprint(nil), all.Close())
 	}
 	if err := hideEnvironment(); err != nil {
-		return nil, fmt.Errorf("hide the environment of the hub from the commands: %w", err)
+		return nil, errors.Join(fmt.Errorf("hide the environment of the hub from the commands: %w", err), all.Close())
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &localAgents{client: s.hub.Client(s.hub.LocalPrincipal(localRunner)), stop: cancel}
-	logger := slog.New(zerolog.NewSlogHandler(log))
+	l := &localAgents{client: s.hub.Client(s.hub.LocalPrincipal(localRunner).SpeakingAs(all.Seats()...)), agents: all, stop: cancel}
 	o := &executors.Options{
-		Blueprints: set.Blueprints(), ExecutorID: localRunner, Grace: runnerGrace, Drain: localDrain, Logger: logger,
+		Agents: all.Seats(), Blueprints: all.Blueprints(), ExecutorID: localRunner, Grace: runnerGrace, Drain: localDrain, Logger: logger,
 		Registered: (&namesTold{tell: func(text string) { log.Info().Str("agent", text).Msg("a blueprint is served") }}).registered,
 	}
-	agent := &sessionTeller{agent: blueprint.New(set, &blueprint.Options{URL: commandsURL(s.url, c)}), tell: func(t *sessionTold) { log.Debug().Msg(t.text()) }}
-	runner := executors.Internal(stayingClient{l.client}, agent, o)
+	agent := &sessionTeller{agent: all, tell: func(t *sessionTold) { log.Debug().Msg(t.text()) }}
+	runner := executors.Internal(stayingClient{l.client}, byPlace(agent, all), o)
 	l.ended.Go(func() {
 		if err := runner.Run(ctx); err != nil && !errors.Is(err, parley.ErrUnavailable) { // else the hub has ended, and says why
 			log.Error().Err(err).Msg("the blueprints are no longer served: start the hub again")
@@ -87,6 +111,7 @@ func (l *localAgents) close() {
 	l.stop()
 	l.ended.Wait()
 	_ = l.client.Close() // which never fails
+	_ = l.agents.Close() // what they have open ends with the process
 }
 
 // stayingClient does not tell the hub that its runner leaves: that comes back with the hub, and what waits for it waits on.

@@ -163,7 +163,7 @@ func (v *view) system(e *parley.Event) {
 		v.row(e, v.to.paint(styleDim, fmt.Sprintf("added %s, %d bytes", fileText(s.Name, s.MediaType, s.SHA256), s.Size)))
 	default:
 		shade := styleDim
-		if s.ResetFrom > 0 { // it changes what was said
+		if s.ResetFrom > 0 || s.Kind == parley.KindApprovalRequested || s.Kind == parley.KindApprovalResolved { // it changes what was said, or somebody is asked
 			shade = stylePlain
 		}
 		v.row(e, v.to.paint(shade, v.turn(e, s)))

@@ -113,6 +113,7 @@ func (c *check) pairs() {
 		{"tls.cert", "tls.key"}, {"tls.key", "tls.cert"}, {"tls.clientCA", "tls.cert"},
 		{"oidc.issuer", "oidc.audience"}, {"oidc.audience", "oidc.issuer"}, {"oidc.claim", "oidc.issuer"}, {"oidc.allowAdmin", "oidc.issuer"},
 		{"mcpReadOnly", "mcp"}, {"mcpToolsets", "mcp"}, {"mcpMaxWait", "mcp"},
+		{"models", "blueprints"}, {"replay", "blueprints"}, {"replayMode", "replay"},
 		{"a2aAgents", "a2a"}, {"a2aCards", "a2a"}, {"a2aAllowPrivate", "a2a"},
 	} {
 		if c.Given(p.name) && !c.Given(p.needs) {

@@ -22,6 +22,9 @@ type Config struct {
 	InsecurePublic bool
 	ReadyFile      string
 	Blueprints     string
+	Models         string
+	Replay         string
+	ReplayMode     string
 	PublicURL      string
 	MCP            bool
 	MCPReadOnly    bool
@@ -75,6 +78,7 @@ const (
 var defaults = Config{
 	Listen:     "127.0.0.1:7447",
 	MCPMaxWait: "50s",
+	ReplayMode: "auto",
 	OIDC:       OIDC{Claim: "sub"},
 	Limits: Limits{
 		WritesPerSecond: 100, WriteBurst: 500,

@@ -86,7 +86,7 @@ func TestGood(t *testing.T) {
 			t.Errorf("%s is from %s", s.Name, l.Origin(s.Name))
 		}
 	}
-	if got := l.Origin("limits.streams").String(); got != filepath.Join("testdata", "good", "all.yaml")+":21" {
+	if got := l.Origin("limits.streams").String(); got != filepath.Join("testdata", "good", "all.yaml")+":24" {
 		t.Errorf("limits.streams is from %s", got)
 	}
 	if got := l.Proxies(); len(got) != 3 || got[2].String() != "192.0.2.1/32" {

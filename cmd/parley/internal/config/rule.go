@@ -62,7 +62,7 @@ var (
 		pattern:  regexp.MustCompile(`^(all|[0-9A-Fa-f:.]+(/[0-9]{1,3})?)$`),
 		precise:  func(text string) error { _, err := egress.ParseAllowed([]string{text}); return err },
 	}
-	toolset = rule{expected: "conversations or agents", choices: []string{"conversations", "agents"}}
+	toolset = rule{expected: "conversations, agents or approvals", choices: []string{"conversations", "agents", "approvals"}}
 	wait    = rule{
 		expected: "a time such as 50s, from 1s to 1h",
 		pattern:  regexp.MustCompile(`^([0-9]{1,5}[hms])+$`),

@@ -1,0 +1,140 @@
+// Package agents runs the agents of a directory of blueprints: the commands, and the LLM agents.
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/cmd/parley/internal/models"
+	"github.com/parleyhub/parley/executors/blueprint"
+	"github.com/parleyhub/parley/executors/llm"
+	"github.com/parleyhub/parley/executors/llm/agent"
+	"github.com/parleyhub/parley/executors/llm/mcptool"
+	"github.com/parleyhub/parley/executors/llm/tool"
+)
+
+// Options are for New.
+type Options struct {
+	// Models are the runtimes of the LLM agents.
+	Models *models.Open
+	// RunnerID is the executor that runs them, and Commands are the options of the commands.
+	RunnerID string
+	Commands *blueprint.Options
+	Meter    *llm.Meter
+	Logger   *slog.Logger
+}
+
+// Agents are those of a directory. It is the agent of all their sessions, and of the seats of the LLM agents.
+type Agents struct {
+	// Files are the blueprints that can be run.
+	Files    []*blueprint.File
+	commands *blueprint.Agent
+	llm      map[string]*agent.Agent // by name, and by that of their children
+}
+
+var _ parley.Agent = (*Agents)(nil)
+
+// New makes the agents of a set. What cannot be run here is told as faults, and left out.
+func New(set *blueprint.Set, o *Options) (*Agents, []blueprint.Fault) {
+	a := &Agents{commands: blueprint.New(set, o.Commands), llm: map[string]*agent.Agent{}}
+	var faults []blueprint.Fault
+	for _, f := range set.Files {
+		if f.IsAgent() {
+			if err := a.add(f, o); err != nil {
+				faults = append(faults, faultOf(f, o.Models, err))
+				continue
+			}
+		}
+		a.Files = append(a.Files, f)
+	}
+	return a, faults
+}
+
+// add makes one LLM agent.
+func (a *Agents) add(f *blueprint.File, o *Options) error {
+	if len(a.Seats()) == parley.MaxExecutorAgents {
+		return fmt.Errorf("expected at most %d LLM agents in a directory", parley.MaxExecutorAgents)
+	}
+	for _, m := range []struct{ field, model string }{{"model", f.Config.Model}, {"planning_model", f.Config.PlanningModel}} {
+		if err := o.Models.Has(m.model); err != nil {
+			return fmt.Errorf("%s: %w", m.field, err)
+		}
+	}
+	b := f.Blueprint()
+	connect := func(ctx context.Context, name string, s parley.MCPServer) (tool.Server, error) {
+		return mcptool.Connect(ctx, name, s, &mcptool.Options{Logger: o.Logger})
+	}
+	one, err := agent.New(&b, &agent.Options{
+		Runtimes: o.Models.Runtimes, Connect: connect, Wrap: o.Models.Wrap(), RunnerID: o.RunnerID, Meter: o.Meter, Logger: o.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	for _, b := range one.Blueprints() {
+		a.llm[b.Name] = one
+	}
+	return nil
+}
+
+var leadingWord = regexp.MustCompile(`^[a-z_.]+`)
+
+// faultOf is the fault of a file whose agent cannot be made. The error begins with the name of the agent and, where it is about one, with a field.
+func faultOf(f *blueprint.File, open *models.Open, err error) blueprint.Fault {
+	what := strings.TrimPrefix(open.Explain(err, f.Config.Model, f.Config.PlanningModel).Error(), "agent "+f.Name+": ")
+	for _, sentinel := range []error{parley.ErrValidationFailed, llm.ErrUnknownTool} {
+		what = strings.TrimPrefix(what, sentinel.Error()+": ")
+	}
+	field := leadingWord.FindString(what)
+	if rest, ok := strings.CutPrefix(what, field+": "); ok && f.Fault(field, "").Field == field {
+		what = rest
+	}
+	return f.Fault(field, what)
+}
+
+// Blueprints is what the hub is told of all, those of children too.
+func (a *Agents) Blueprints() []parley.Blueprint {
+	all := []parley.Blueprint{}
+	for _, f := range a.Files {
+		if one := a.llm[f.Name]; f.IsAgent() && one != nil {
+			all = append(all, one.Blueprints()...)
+			continue
+		}
+		all = append(all, f.Blueprint())
+	}
+	return all
+}
+
+// Seats are the names of the LLM agents, which may sit in conversations, in the order of their files.
+func (a *Agents) Seats() []string {
+	var names []string
+	for _, f := range a.Files {
+		if f.IsAgent() {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+// HandleTurn gives a turn to the agent that it is of.
+func (a *Agents) HandleTurn(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
+	name, _, _ := strings.Cut(turn.Agent, "@")
+	if one := a.llm[name]; one != nil {
+		return one.HandleTurn(ctx, turn)
+	}
+	return a.commands.HandleTurn(ctx, turn)
+}
+
+// Close ends the connections of the LLM agents.
+func (a *Agents) Close() error {
+	var errs []error
+	for _, name := range a.Seats() {
+		errs = append(errs, a.llm[name].Close())
+	}
+	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return err == nil })...)
+}
