@@ -38,6 +38,7 @@ torture: ## every promise attacked for about an hour, and every planted bug (as 
 	  $(ATTACK) -timeout 60m ./torture/power -power.kills 50 -power.cuts 10 -power.replies 10 ; \
 	  $(ATTACK) -timeout 90m ./torture/disk -disk.points 0 -disk.flips 1000 -disk.slow 10 -disk.rounds 20 ; \
 	  $(ATTACK) -timeout 30m ./torture/a2a -a2a.kills 50 -a2a.pushkills 10 -a2a.tasks 10000 ; \
+	  $(ATTACK) -timeout 30m ./torture/llm -llm.rounds 5 ; \
 	  $(ATTACK) -timeout 30m ./torture/simulation -simulation.seeds 1000 ; \
 	  $(ATTACK) -timeout 30m -run '^TestWaitRaces$$' ./hub -simulation.races 1000000 ; } 2>&1 | $(SUMMARY) -record docs/guarantees.md
 	$(MAKE) plants
@@ -62,6 +63,7 @@ bench: build ## what a hub carries on this machine, beside the bare limit of it 
 	$(BIN) bench session
 	$(BIN) bench mcp
 	$(BIN) bench a2a
+	$(GO) test -run '^$$' -bench ChunkOverhead ./executors/llm
 
 bench-compare: ## the same work with NATS JetStream, Redis and PostgreSQL, where they are installed
 	cd bench/compare && $(GO) run . all

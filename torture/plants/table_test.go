@@ -59,6 +59,11 @@ var rows = []row{
 	{bug: plant.LateUpdates, pkg: "torture/a2a", run: "^TestStreams$/^in_the_hub$", says: `the task at \S+ is .*, and was|P19: `},
 	{bug: plant.HeadSnapshot, pkg: "torture/a2a", run: "^TestStreams$/^in_the_hub$", says: `the task at \S+ is given as that at`},
 	{bug: plant.EarlyPush, pkg: "torture/a2a", run: "^TestPush$/^in_the_hub$", says: `P19: .* (was not told before|were told)`},
+	{bug: plant.UnwrittenStart, pkg: "torture/llm", run: "^TestTurnsUnderKills$", says: `has run, and that was not written before`},
+	{bug: plant.RunsAgain, pkg: "torture/llm", run: "^TestTurnsUnderKills$", says: `has run 2 times, expected 1`},
+	{bug: plant.AsksAgain, pkg: "torture/llm", run: "^TestTurnsUnderKills$", says: `refund has run 0 times, expected 1`},
+	{bug: plant.SecondAnswer, pkg: "torture/llm", run: "^TestTurnsUnderKills$", says: `a second answer: .*, expected already_resolved`},
+	{bug: plant.UngatedTools, pkg: "executors/llm/tool", run: "^TestFailsClosed$", says: `.`},
 	{bug: plant.OpenTasks, pkg: "torture/a2a", run: "^TestStrangers$", says: `P20: `, short: true},
 
 	// What attacks a running hub finds them too.
