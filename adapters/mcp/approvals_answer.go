@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"github.com/parleyhub/parley"
 )
 
@@ -25,7 +27,10 @@ func refineAnswer(a *arguments) {
 	a.length(0, parley.MaxReasonBytes, "comment")
 	a.length(0, parley.MaxKeyBytes, "client_request_id")
 	p := a.of("answer")
-	p.Type = ""                                                                                     // whatever the answerSchema takes
+	p.Type = "" // whatever the answerSchema takes; said type by type, since some clients warn of a property that says nothing
+	for _, kind := range []string{"object", "array", "string", "number", "boolean", "null"} {
+		p.AnyOf = append(p.AnyOf, &jsonschema.Schema{Type: kind})
+	}
 	a.of("decision").Enum = []any{string(parley.DecisionApproved), string(parley.DecisionRejected)} // and no default
 }
 
