@@ -21,7 +21,7 @@ import (
 var httpBlock = regexp.MustCompile("(?ms)^```http ([a-z0-9 -]+)\n(.*?)^```\n")
 
 // TestCurlExamples runs the examples of plain HTTP in protocol.md as they stand there, in a shell, and compares status lines, the headers that
-// are shown and bodies. Only times, ids of claims and what hangs on them may differ.
+// are shown and bodies. Only times, ids of claims, tokens and what hangs on them may differ.
 func TestCurlExamples(t *testing.T) {
 	require(t, "curl")
 	doc, err := os.ReadFile(filepath.Join("..", "protocol.md"))
@@ -35,7 +35,7 @@ func TestCurlExamples(t *testing.T) {
 	for _, b := range blocks {
 		t.Run(string(b[1]), func(t *testing.T) {
 			h := program.Start(t, t.TempDir())
-			ids := claims{}
+			ids := secrets{}
 			for _, e := range examples(string(b[2])) {
 				want := timeless(e.answer)
 				answer := ids.learn(e.answer, shown(shell(t, h, ids.real(e.command)), want))
@@ -48,15 +48,15 @@ func TestCurlExamples(t *testing.T) {
 	}
 }
 
-// claims are the ids of claims that a hub has given, by those in the examples, which count them.
-type claims map[string]string
+// secrets are the ids of claims and the tokens that a hub has given, by those in the examples, which count them.
+type secrets map[string]string
 
-var claimID = regexp.MustCompile(`"claimId":"(clm_[^"]+)"`)
+var secret = regexp.MustCompile(`"(?:claimId|token)":"((?:clm|plt)_[^"]+)"`)
 
-// learn notes the ids in an answer, and gives it with those of the example in their place.
-func (c claims) learn(example, answer string) string {
-	given := claimID.FindAllStringSubmatch(answer, -1)
-	for i, m := range claimID.FindAllStringSubmatch(example, -1) {
+// learn notes the secrets in an answer, and gives it with those of the example in their place.
+func (c secrets) learn(example, answer string) string {
+	given := secret.FindAllStringSubmatch(answer, -1)
+	for i, m := range secret.FindAllStringSubmatch(example, -1) {
 		if i < len(given) {
 			c[m[1]] = given[i][1]
 		}
@@ -67,8 +67,8 @@ func (c claims) learn(example, answer string) string {
 	return answer
 }
 
-// real gives a command with the ids that the hub has given.
-func (c claims) real(command string) string {
+// real gives a command with what the hub has given.
+func (c secrets) real(command string) string {
 	for shown, real := range c {
 		command = strings.ReplaceAll(command, shown, real)
 	}
@@ -126,7 +126,7 @@ func shown(answer, example string) string {
 	return strings.Join(lines, "\n") + "\n\n" + body
 }
 
-var varies = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z|"headHash":"[0-9a-f]{64}"|"(nowMs|deadlineMs|durationMs)":\d+`)
+var varies = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z|"headHash":"[0-9a-f]{64}"|"tokenId":"[^"]+"|"(nowMs|deadlineMs|durationMs)":\d+`)
 
 // timeless takes out what differs from run to run, and space at the end.
 func timeless(s string) string {
