@@ -23,7 +23,7 @@ type Blueprint struct {
 	// Name is that of the agent: an id like a participant's.
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	// Type is AgentTypeDeterministic or AgentTypeAgent; absent, the first.
+	// Type is AgentTypeDeterministic, AgentTypeAgent, AgentTypeFunction or AgentTypeWorkflow; absent, the first. What a function or workflow does stays with the runner.
 	Type AgentType `json:"type,omitempty"`
 	// AgentConfig is an AgentConfig, as it stands in the file, and is there with AgentTypeAgent alone. ParamsVia and Idempotent are not.
 	AgentConfig json.RawMessage `json:"agent_config,omitempty"`
@@ -35,6 +35,8 @@ type Blueprint struct {
 	TimeoutMs int64 `json:"timeout_ms,omitempty"`
 	// Idempotent allows that a run that was interrupted is begun again, at most twice.
 	Idempotent bool `json:"idempotent,omitempty"`
+	// Subscriptions are what wakes the agent, and its context: an object as ParseSubscriptions takes it, in any of its spellings. They need a token that may speak as Name.
+	Subscriptions json.RawMessage `json:"subscriptions,omitempty"`
 	// Labels are added to the runner's; what a session demands must be among them.
 	Labels map[string]string `json:"labels,omitempty"`
 }
@@ -79,6 +81,8 @@ type RunnerRecord struct {
 	RunnerRef
 	Blueprints []Blueprint       `json:"blueprints"`
 	Labels     map[string]string `json:"labels,omitempty"`
+	// Workspaces are those that its token grants; "*" alone stands for any, with an admin's.
+	Workspaces []string `json:"workspaces,omitempty"`
 	// Internal is true for a runner in the hub's process.
 	Internal bool `json:"internal,omitempty"`
 }

@@ -103,6 +103,43 @@ const (
 	MaxKeptApprovals = 100
 )
 
+// Bounds of subscriptions and of what they wake.
+const (
+	MaxSelectors         = 32
+	MaxSubscriptionBytes = 64 << 10
+	// MaxContextMatches bounds the conditions of one selector.
+	MaxContextMatches  = 16
+	MaxMatchPathBytes  = 512
+	MaxMatchValueBytes = 4 << 10
+	MaxSchemaNameBytes = 128
+	MaxContextKeyBytes = 128
+	// MaxHintFields bounds include and exclude, MaxHintBytes each name, and MaxTemplateBytes a template.
+	MaxHintFields     = 64
+	MaxHintBytes      = 256
+	MaxTemplateBytes  = 4 << 10
+	DefaultFetchLimit = 10
+	MaxFetchLimit     = 100
+	DefaultFetchNN    = 5
+	MaxFetchNN        = 50
+	// DefaultContextBytes is how large a context may be unless subscriptions say otherwise.
+	DefaultContextBytes = 64 << 10
+	MinContextBytes     = 1 << 10
+	MaxContextBytes     = 512 << 10
+	// MaxFetchScan is how many events one fetch looks at in a conversation, from its end backwards.
+	MaxFetchScan = 20_000
+	// MaxWoken bounds the matches of a conversation that wait, and MaxWokenOfOne those of one agent.
+	MaxWoken      = 1000
+	MaxWokenOfOne = 100
+	// MaxWatchers bounds the watchers of a workspace that one event wakes.
+	MaxWatchers = 64
+	// MaxExplained bounds the rows of explainTriggers.
+	MaxExplained = 256
+	// MaxAnswerBytes bounds what of a result stands in the note that answers.
+	MaxAnswerBytes = 512 << 10
+	// MaxWorkspaces bounds the workspaces of a token.
+	MaxWorkspaces = 64
+)
+
 // Bounds of attachments and tickets.
 const (
 	// MaxAttachmentBytes bounds one file, and MaxAttachments the files of one conversation.
@@ -139,7 +176,12 @@ const (
 	// MaxRulesBytes bounds the expressions of all rules of a policy together.
 	MaxRulesBytes     = 8 << 10
 	MaxExpressionCost = 100_000
-	MaxDurationMs     = 366 * 24 * 3600 * 1000
+
+	DefaultMaxHops           = 8
+	MaxHopsLimit             = 100
+	DefaultMaxWakesPerMinute = 30
+	MaxWakesLimit            = 10_000
+	MaxDurationMs            = 366 * 24 * 3600 * 1000
 )
 
 var (
@@ -157,6 +199,9 @@ func KeptConversationID(id string) bool {
 	rest, ok := strings.CutPrefix(id, "~a2a.")
 	return ok && len(id) <= 64 && ValidConversationID(rest)
 }
+
+// ValidWorkspace reports whether a workspace may be named so: like a participant.
+func ValidWorkspace(name string) bool { return participantID.MatchString(name) }
 
 // ValidAgentName reports whether an agent may be named so: like a participant, or that, "@" and the id of a runner.
 func ValidAgentName(name string) bool {

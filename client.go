@@ -69,6 +69,10 @@ type Client interface {
 	ListApprovals(ctx context.Context, p *ListApprovalsParams) (*ListApprovalsResult, error)
 	ResolveApproval(ctx context.Context, p *ResolveApprovalParams) (*Approval, error)
 
+	// GetContext gives what an agent is to work with, fetched now. ExplainTriggers says which agents an event has woken, or would wake.
+	GetContext(ctx context.Context, p *GetContextParams) (*GetContextResult, error)
+	ExplainTriggers(ctx context.Context, p *ExplainTriggersParams) (*ExplainTriggersResult, error)
+
 	CreateToken(ctx context.Context, p *CreateTokenParams) (*CreateTokenResult, error)
 	ListTokens(ctx context.Context, p *ListTokensParams) (*ListTokensResult, error)
 	RevokeToken(ctx context.Context, p *RevokeTokenParams) (*RevokeTokenResult, error)

@@ -82,10 +82,13 @@ const (
 	PolicyRules PolicyKind = "rules"
 	// PolicyModerator lets one participant name the next, who gives the floor back to it.
 	PolicyModerator PolicyKind = "moderator"
+	// PolicyTriggers gives the floor to the agents that the last messages have woken by their subscriptions, one after the other, and else to people and peers in the order they were
+	// named. An agent or tool that nothing has woken does not speak, unless the conversation starts with it.
+	PolicyTriggers PolicyKind = "triggers"
 )
 
 // Policies are all of them.
-var Policies = []PolicyKind{PolicyRoundRobin, PolicyOpen, PolicyAddressed, PolicyRules, PolicyModerator}
+var Policies = []PolicyKind{PolicyRoundRobin, PolicyOpen, PolicyAddressed, PolicyRules, PolicyModerator, PolicyTriggers}
 
 // Policy says who has the floor when no turn is open. A policy that finds nobody falls back to round_robin, after the one who had the last turn, and
 // guidance says why.
@@ -151,6 +154,11 @@ type Limits struct {
 	// MaxAutonomousTurns bounds the turns of others since a human last ended one with a message: then a human has the floor, and where there is none the
 	// conversation is closed. 1 to 1,000,000.
 	MaxAutonomousTurns int64 `json:"maxAutonomousTurns,omitempty"`
+	// MaxHops bounds how many wakes may follow one from another: 1 to MaxHopsLimit; default DefaultMaxHops.
+	MaxHops int `json:"maxHops,omitempty"`
+	// MaxWakesPerMinute bounds how often within a minute one agent's events wake one agent, itself too: 1 to MaxWakesLimit; default DefaultMaxWakesPerMinute. Those of people and
+	// peers that nothing has woken do not count.
+	MaxWakesPerMinute int `json:"maxWakesPerMinute,omitempty"`
 	// StopWhen is an expression in CEL, like that of a rule: when it holds after a turn has ended with a message, the conversation is closed as completed.
 	StopWhen string `json:"stopWhen,omitempty"`
 }
@@ -170,6 +178,12 @@ func (l *Limits) MaxClaim() int64 {
 
 // ClaimWindow gives ClaimWindowMs or its default.
 func (l *Limits) ClaimWindow() int64 { return cmp.Or(l.ClaimWindowMs, DefaultClaimWindowMs) }
+
+// Hops gives MaxHops or its default.
+func (l *Limits) Hops() int { return cmp.Or(l.MaxHops, DefaultMaxHops) }
+
+// WakesPerMinute gives MaxWakesPerMinute or its default.
+func (l *Limits) WakesPerMinute() int { return cmp.Or(l.MaxWakesPerMinute, DefaultMaxWakesPerMinute) }
 
 // AtTurnTimeout gives OnTurnTimeout or its default.
 func (l *Limits) AtTurnTimeout() TurnTimeout { return cmp.Or(l.OnTurnTimeout, TurnReoffer) }
@@ -238,6 +252,7 @@ type Snapshot struct {
 	StartsWith     string          `json:"startsWith,omitempty"`
 	Limits         Limits          `json:"limits"`
 	Metadata       json.RawMessage `json:"metadata,omitempty"`
+	Workspace      string          `json:"workspace,omitempty"`
 	// Session is set when the conversation is one.
 	Session   *SessionRecord `json:"session,omitempty"`
 	LatestSeq int64          `json:"latestSeq"`
@@ -266,6 +281,7 @@ type ConversationSummary struct {
 	Participants   []string  `json:"participants"`
 	LatestSeq      int64     `json:"latestSeq"`
 	Turn           int64     `json:"turn"`
+	Workspace      string    `json:"workspace,omitempty"`
 	Outcome        *Outcome  `json:"outcome,omitempty"`
 }
 

@@ -35,6 +35,9 @@ const (
 	a2aGo      = "github.com/a2aproject/a2a-go"
 	openaiGo   = "github.com/openai/openai-go"
 	claudeGo   = "github.com/anthropics/anthropic-sdk-go"
+	jsonpath   = "github.com/theory/jsonpath"
+	cron       = "github.com/netresearch/go-cron"
+	webhooks   = "github.com/standard-webhooks/standard-webhooks"
 )
 
 // plants is for everybody: it has nothing in a program that is built as usual.
@@ -58,10 +61,10 @@ var never = []struct {
 	{"rpc", "executors", "A door carries; it does not speak.", nil},
 	{"rpc", "hub/journal/bolt", "A door works with any journal.", nil},
 	{"rpc", bbolt, "A door works with any journal.", nil},
-	{"executors", "hub", "The loop is the same inside the hub and outside: it knows parley.Client only.", nil},
-	{"executors", "rpc", "The loop is the same inside the hub and outside: it knows parley.Client only.", nil},
-	{"executors", "sdk", "The loop is the same inside the hub and outside: it knows parley.Client only.", nil},
-	{"executors", "internal", "The loop is the same inside the hub and outside: it knows parley.Client only.", []string{"executors/blueprint", "executors/llm"}},
+	{"executors", "hub", "The loop is the same inside the hub and outside: it knows parley.Client only.", []string{"executors/work/worktest"}},
+	{"executors", "rpc", "The loop is the same inside the hub and outside: it knows parley.Client only.", []string{"executors/work/worktest"}},
+	{"executors", "sdk", "The loop is the same inside the hub and outside: it knows parley.Client only.", []string{"executors/work/worktest"}},
+	{"executors", "internal", "The loop is the same inside the hub and outside: it knows parley.Client only.", []string{"executors/blueprint", "executors/function", "executors/llm", "executors/work", "executors/workflow"}},
 	{"sdk", bbolt, "Partners do not build a storage engine.", []string{"sdk/sdktest"}},
 	{"sdk", jsonschema, "Partners do not build what only the hub validates.", []string{"sdk/sdktest"}},
 	{"sdk", zerolog, "Partners choose their own logger; the sdk takes a *slog.Logger.", []string{"sdk/sdktest"}},
@@ -91,6 +94,10 @@ var never = []struct {
 	{"executors/llm/agent", mcp, "An agent is given what connects to servers.", nil},
 	{"internal", "executors/llm", "What is shared knows no model.", nil},
 	{"adapters", "executors/llm", "An adapter is a participant like any other: it knows parley.Client only.", nil},
+	{"sdk", jsonpath, "Partners do not build what only the hub matches.", []string{"sdk/sdktest"}},
+	{"executors/llm", "hub", "What embeds fits what the hub asks for, and does not know it.", nil},
+	{"hub/vector", "executors", "The hub compares vectors, whoever has made them.", nil},
+	{"internal/selector", "internal/paramschema", "What matches validates nothing.", nil},
 	{"examples", "hub", "An example is what a partner could write.", nil},
 	{"examples", "rpc", "An example is what a partner could write.", nil},
 	{"examples", "sdk", "An agent works with any Client.", nil},
@@ -125,6 +132,11 @@ var only = []struct {
 	{openaiGo, []string{"executors/llm/openai"}, "One package asks OpenAI, and servers that speak as it does."},
 	{claudeGo, []string{"executors/llm/anthropic"}, "One package asks Anthropic."},
 	{a2aGo, []string{"adapters/a2a", "executors/a2a", "cmd"}, "One package serves the Agent2Agent protocol and one speaks it; the program starts them."},
+	{jsonpath, []string{"internal/selector", "executors/workflow"}, "One package matches events, and one maps the inputs of steps."},
+	{cron, []string{"adapters/timetable"}, "One package knows when something is due."},
+	{webhooks, []string{"adapters/hooks"}, "One package verifies what others have signed."},
+	{"internal/selector", []string{"hub", "executors/blueprint"}, "Who routes, fetches and explains asks one matcher; who reads files checks with it."},
+	{"hub/vector", []string{"hub", "cmd"}, "The hub compares; which embedder it asks is chosen where the program is put together."},
 	{mcpSchema, []string{"adapters/mcp"}, "One package says what its tools take."},
 	{porcupine, []string{"internal/turnmodel", "torture/history"}, "Two packages judge histories: of turns, and of what is read and written."},
 	{"internal/turnmodel", nil, "Tests judge; the program does not."},
@@ -139,7 +151,15 @@ var within = []struct {
 }{
 	{"", nil, "The nouns import the standard library only."},
 	{"executors", []string{backoff}, "The loop is small enough to be read."},
-	{"executors/blueprint", []string{"executors/process", "internal/arguments", "internal/paramschema", "internal/shape", "internal/yamlfile", "github.com/gofrs/flock", "github.com/go-json-experiment/json"}, "A blueprint is read, checked and run, and nothing else."},
+	{"executors/blueprint", []string{"executors/function", "executors/process", "executors/work", "executors/workflow", "internal/arguments", "internal/paramschema", "internal/selector", "internal/shape", "internal/yamlfile", "github.com/gofrs/flock", "github.com/go-json-experiment/json"}, "A blueprint is read, checked and run, and nothing else."},
+	{"executors/work", []string{"internal/paramschema", "internal/triggerinput"}, "What all kinds of agents share is nothing but the work, its schemas and what an event gives."},
+	{"executors/function", []string{"executors/work"}, "A function is work, and nothing more."},
+	{"executors/workflow", []string{"executors/work", jsonpath}, "A workflow is work whose steps are sessions."},
+	{"internal/selector", []string{jsonpath}, "The matcher reads paths with a library and walks them itself."},
+	{"internal/triggerinput", nil, "What an event gives is made with the standard library."},
+	{"hub/vector", nil, "Vectors are compared with the standard library."},
+	{"adapters/hooks", []string{webhooks}, "A hook is a signature and a note."},
+	{"adapters/timetable", []string{cron}, "A timetable is a clock and a note."},
 	{"executors/a2a", []string{a2aGo}, "A remote agent is spoken to with the library and the standard one."},
 	{"executors/llm", []string{"internal/paramschema", backoff}, "What is the same for every model knows no vendor, no tool and no hub."},
 	{"executors/llm/llmtest", []string{"executors/llm"}, "A provider is tested without any other."},

@@ -42,6 +42,10 @@ type Event struct {
 	Payload  json.RawMessage `json:"payload"`
 	// ClientRequestID is the idempotency key that the author gave.
 	ClientRequestID string `json:"clientRequestId,omitempty"`
+	// Cause is the event for which it was said, where its author was woken by one, and Hops how many wakes lie between it and one that nothing has woken. Both are the
+	// hub's own: it writes them, and takes them from nobody.
+	Cause *Cause `json:"cause,omitempty"`
+	Hops  int    `json:"hops,omitempty"`
 
 	raw []byte
 }

@@ -59,6 +59,8 @@ const (
 	MethodResolveApproval    = "resolveApproval"
 	MethodGetApproval        = "getApproval"
 	MethodListApprovals      = "listApprovals"
+	MethodGetContext         = "getContext"
+	MethodExplainTriggers    = "explainTriggers"
 	MethodCreateTicket       = "createTicket"
 	MethodCreateToken        = "createToken"
 	MethodListTokens         = "listTokens"
@@ -130,6 +132,8 @@ var Methods = []Method{
 	{Name: MethodGetApproval, Group: "approvals", Scope: ScopeRead, Route: "GET /approvals/{approvalId}"},
 	{Name: MethodListApprovals, Group: "approvals", Scope: ScopeRead, Route: "GET /approvals"},
 	{Name: MethodResolveApproval, Group: "approvals", Scope: ScopeApprove, Route: "POST /approvals/{approvalId}/resolve"},
+	{Name: MethodGetContext, Group: "triggers", Scope: ScopeRead, Route: "POST /conversations/{conversationId}/context"},
+	{Name: MethodExplainTriggers, Group: "triggers", Scope: ScopeRead, Route: "GET /conversations/{conversationId}/triggers/{seq}"},
 	{Name: MethodCreateToken, Group: "admin", Scope: ScopeSelf, Route: "POST /tokens"},
 	{Name: MethodListTokens, Group: "admin", Scope: ScopeSelf, Route: "GET /tokens"},
 	{Name: MethodRevokeToken, Group: "admin", Scope: ScopeSelf, Route: "DELETE /tokens/{tokenId}"},

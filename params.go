@@ -26,10 +26,12 @@ type CreateConversationParams struct {
 	// Policy is round_robin when absent.
 	Policy *Policy `json:"policy,omitempty"`
 	// StartsWith names who has the floor first; absent, the first participant, or the moderator (moderator), or anyone (open).
-	StartsWith      string          `json:"startsWith,omitempty"`
-	Limits          *Limits         `json:"limits,omitempty"`
-	Metadata        json.RawMessage `json:"metadata,omitempty"`
-	ClientRequestID string          `json:"clientRequestId,omitempty"`
+	StartsWith string          `json:"startsWith,omitempty"`
+	Limits     *Limits         `json:"limits,omitempty"`
+	Metadata   json.RawMessage `json:"metadata,omitempty"`
+	// Workspace is one that the caller's token grants: who else has a token of it may read the conversation, and its watchers are woken.
+	Workspace       string `json:"workspace,omitempty"`
+	ClientRequestID string `json:"clientRequestId,omitempty"`
 }
 
 // GetConversationParams asks for a snapshot with the events after SinceSeq.
@@ -43,6 +45,8 @@ type GetConversationParams struct {
 // They come in order of creation.
 type ListConversationsParams struct {
 	Status Status `json:"status,omitempty"`
+	// Workspace lists the conversations of one that the token grants, instead.
+	Workspace string `json:"workspace,omitempty"`
 	// Limit is 1 to 100; default 50.
 	Limit int `json:"limit,omitempty"`
 	// Cursor is nextCursor of the page before.
@@ -180,6 +184,8 @@ type CreateTokenParams struct {
 	Scopes []Scope `json:"scopes,omitzero"`
 	// Conversations narrow the token to these; nil, the caller's own. Empty but not nil is refused.
 	Conversations []string `json:"conversations,omitzero"`
+	// Workspaces are those that it grants: of the caller's own, and of any for an admin; nil, none. Empty but not nil is refused.
+	Workspaces []string `json:"workspaces,omitzero"`
 	// ExpiresInMs is 1,000 to MaxDurationMs; absent, as long as the caller's own.
 	ExpiresInMs int64 `json:"expiresInMs,omitempty"`
 	// Claim makes it a token for one turn: it ends with the claim, which the caller must hold, reaches that conversation alone, speaks as the claim's

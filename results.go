@@ -167,6 +167,8 @@ type AgentInfo struct {
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
 	// AgentConfig is there where it was asked for, of an LLM agent: see ListAgentsParams.
 	AgentConfig json.RawMessage `json:"agent_config,omitempty"`
+	// Subscriptions are there where it has some and includeConfig gives them.
+	Subscriptions json.RawMessage `json:"subscriptions,omitempty"`
 	// Runner is who registered it; empty for the hub's own process. RunnerID is the id of the runner of a blueprint's agent.
 	Runner   string            `json:"runner,omitempty"`
 	RunnerID string            `json:"runner_id,omitempty"`
@@ -187,6 +189,7 @@ type TokenInfo struct {
 	Agents        []string  `json:"agents"`
 	Scopes        []Scope   `json:"scopes"`
 	Conversations []string  `json:"conversations,omitempty"`
+	Workspaces    []string  `json:"workspaces,omitempty"`
 	ExpiresAt     Timestamp `json:"expiresAt,omitempty"`
 	CreatedBy     string    `json:"createdBy"`
 	CreatedAt     Timestamp `json:"createdAt"`

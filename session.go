@@ -71,6 +71,11 @@ type SessionRecord struct {
 	Demands map[string]string `json:"demands,omitempty"`
 	// TimeoutMs bounds the run of a command; 0 for other agents.
 	TimeoutMs int64 `json:"timeoutMs,omitempty"`
+	// Trigger is set where an event of the parent has started it.
+	Trigger *SessionTrigger `json:"trigger,omitempty"`
+	// Cause and Hops are those of what is said in it, unless it is woken itself.
+	Cause *Cause `json:"cause,omitempty"`
+	Hops  int    `json:"hops,omitempty"`
 }
 
 // Deterministic reports whether its agent is a command.

@@ -21,6 +21,8 @@ const (
 	KindApprovalDetails     = "approval_details"
 	KindApprovalResolved    = "approval_resolved"
 	KindApprovalAnswer      = "approval_answer"
+	KindTriggerMatched      = "trigger_matched"
+	KindTriggerEnded        = "trigger_ended"
 	// KindRunnerRegistered and KindRunnerLeft are written to the hub's own conversation of runners only.
 	KindRunnerRegistered = "runner_registered"
 	KindRunnerLeft       = "runner_left"
@@ -43,6 +45,7 @@ type System struct {
 	Metadata     json.RawMessage `json:"metadata,omitempty"`
 	ParamsHash   string          `json:"paramsHash,omitempty"`
 	Session      *SessionRecord  `json:"session,omitempty"`
+	Workspace    string          `json:"workspace,omitempty"`
 
 	// participant_added has Participant, AddedBy; participant_private has ParticipantID, Text.
 	Participant   *Participant `json:"participant,omitempty"`
@@ -90,6 +93,9 @@ type System struct {
 	// from its own time on, where one stands.
 	Approval *ApprovalRecord `json:"approval,omitempty"`
 
+	// trigger_matched and trigger_ended have Trigger; trigger_ended may have Detail.
+	Trigger *TriggerRecord `json:"trigger,omitempty"`
+
 	// runner_registered has RunnerRecord; runner_left has RunnerRef and Reason, left or offline.
 	RunnerRecord *RunnerRecord `json:"runnerRecord,omitempty"`
 	RunnerRef    *RunnerRef    `json:"runnerRef,omitempty"`
@@ -107,6 +113,7 @@ type TokenRecord struct {
 	Agents        []string  `json:"agents"`
 	Scopes        []Scope   `json:"scopes"`
 	Conversations []string  `json:"conversations,omitempty"`
+	Workspaces    []string  `json:"workspaces,omitempty"`
 	ExpiresAt     Timestamp `json:"expiresAt,omitempty"`
 	CreatedBy     string    `json:"createdBy"`
 	// Parent is the id of the token that this one was made with: it ends with it.

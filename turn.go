@@ -33,6 +33,9 @@ type Turn struct {
 	// Logger is never nil when an executor made the turn.
 	Logger *slog.Logger
 
+	fetching sync.Mutex // held while the context is fetched; guards the field below
+	context  *GetContextResult
+
 	mu    sync.Mutex // guards the fields below
 	posts int
 	said  Said

@@ -70,7 +70,7 @@ const schemaLevel = 4
 
 // rowBytes is about what an agent takes in the answer of listAgents: escaped, a byte of a description is six at most.
 func rowBytes(info *parley.AgentInfo) int {
-	return 200 + len(info.Name) + 6*len(info.Description) + len(info.ParametersSchema) + len(info.OutputSchema) + len(info.AgentConfig) + len(info.Runner)
+	return 200 + len(info.Name) + 6*len(info.Description) + len(info.ParametersSchema) + len(info.OutputSchema) + len(info.AgentConfig) + len(info.Subscriptions) + len(info.Runner)
 }
 
 func (a *agents) add(info *parley.AgentInfo) error {
@@ -110,7 +110,7 @@ func (h *Hub) ListAgents(_ context.Context, p *Principal, q *parley.ListAgentsPa
 	return parley.ListAgentsResult{Agents: h.withExecutors(list)}, nil
 }
 
-// mayReadConfig reports whether p is told what the LLM agents of a runner are made of: who has registered it is, and an admin.
+// mayReadConfig reports whether p is told what the agents of a runner are made of, and what wakes them: who has registered it is, and an admin.
 func (p *Principal) mayReadConfig(r parley.RunnerRef) bool {
 	whole := p.claim == nil && p.session == "" && !p.guest && p.conversations == nil
 	return whole && (p.Admin() || p.AgentID == r.ParticipantID)

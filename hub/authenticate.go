@@ -28,7 +28,7 @@ func (h *Hub) Authenticate(ctx context.Context, token, agentID string) (*Princip
 	}
 	p := &Principal{
 		AgentID: id.Agents[0], TokenID: id.TokenID, Account: cmp.Or(id.Account, id.TokenID), ExpiresAt: id.ExpiresAt,
-		agents: id.Agents, scopes: id.Scopes, conversations: id.Conversations, revoked: id.Revoked,
+		agents: id.Agents, scopes: id.Scopes, conversations: id.Conversations, workspaces: id.Workspaces, revoked: id.Revoked,
 	}
 	p.session = id.session
 	if err := h.underClaim(p, &id); err != nil {

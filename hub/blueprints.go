@@ -34,7 +34,7 @@ func (h *Hub) RegisterBlueprints(p *Principal, q *parley.RegisterBlueprintsParam
 	}
 	h.wg.Go(func() { // to compile schemas takes time
 		defer h.end()
-		h.registerBlueprints(x, q, done)
+		h.registerBlueprints(p, x, q, done)
 	})
 }
 
@@ -51,14 +51,14 @@ func (h *Hub) runnerOf(p *Principal) (*executor, error) {
 	return nil, parley.Refuse(parley.ErrValidationFailed, "the connection is registered as no executor", "registerExecutor before")
 }
 
-func (h *Hub) registerBlueprints(x *executor, q *parley.RegisterBlueprintsParams, done func(parley.RegisterBlueprintsResult, error)) {
+func (h *Hub) registerBlueprints(p *Principal, x *executor, q *parley.RegisterBlueprintsParams, done func(parley.RegisterBlueprintsResult, error)) {
 	ref := parley.RunnerRef{RunnerID: x.id, ParticipantID: x.by.AgentID}
 	if len(q.Blueprints) == 0 {
 		h.runners.leave(ref, runnerLeft, func(err error) { done(parley.RegisterBlueprintsResult{Agents: []parley.RegisteredBlueprint{}}, err) })
 		return
 	}
-	record := &parley.RunnerRecord{RunnerRef: ref, Labels: x.labels, Internal: x.conn.internal}
-	made, err := h.checkBlueprints(record, q.Blueprints)
+	record := &parley.RunnerRecord{RunnerRef: ref, Labels: x.labels, Workspaces: p.watchable(), Internal: x.conn.internal}
+	made, err := h.checkBlueprints(p, record, q.Blueprints)
 	if err == nil {
 		err = h.runners.say(record, made)
 	}
@@ -71,6 +71,7 @@ func (h *Hub) registerBlueprints(x *executor, q *parley.RegisterBlueprintsParams
 	}
 	h.sessions.look()
 	h.sessions.lookAt(ref) // what it runs no more
+	h.triggers.look()
 	done(h.runners.found(h, record), nil)
 }
 
@@ -90,7 +91,7 @@ func (r *runners) say(record *parley.RunnerRecord, made *runner) error {
 }
 
 // checkBlueprints holds what a runner says against the rules, and puts it into record.
-func (h *Hub) checkBlueprints(record *parley.RunnerRecord, all []parley.Blueprint) (*runner, error) {
+func (h *Hub) checkBlueprints(by *Principal, record *parley.RunnerRecord, all []parley.Blueprint) (*runner, error) {
 	if len(all) > parley.MaxBlueprints {
 		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("blueprints: there are %d", len(all)), fmt.Sprintf("at most %d", parley.MaxBlueprints))
 	}
@@ -104,6 +105,9 @@ func (h *Hub) checkBlueprints(record *parley.RunnerRecord, all []parley.Blueprin
 		if err := checkBlueprint(&b); err != nil {
 			return nil, atBlueprint(b.Name, err)
 		}
+		if err := checkSubscriber(by, &b); err != nil {
+			return nil, err
+		}
 		record.Blueprints = append(record.Blueprints, b)
 	}
 	made := newRunner(record)
@@ -111,7 +115,7 @@ func (h *Hub) checkBlueprints(record *parley.RunnerRecord, all []parley.Blueprin
 		return nil, err
 	}
 	for _, b := range made.agents {
-		if b.isAgent() {
+		if !b.isCommand() {
 			continue
 		}
 		if err := arguments.CheckNames(b.ParamsVia, b.parameters.Properties()); err != nil {
@@ -156,7 +160,45 @@ func checkBlueprint(b *parley.Blueprint) error {
 	if err := checkKind(b); err != nil {
 		return err
 	}
+	if err := checkSubscriptions(b); err != nil {
+		return err
+	}
 	return fold.CheckLabels("labels", b.Labels)
+}
+
+// checkSubscriptions holds what wakes an agent against its bounds, and makes it compact and its own. Its selectors are held against the rules when they are compiled.
+func checkSubscriptions(b *parley.Blueprint) error {
+	if len(b.Subscriptions) == 0 {
+		b.Subscriptions = nil
+		return nil
+	}
+	if n := len(b.Subscriptions); n > parley.MaxSubscriptionBytes {
+		return parley.Refuse(parley.ErrTooLarge, fmt.Sprintf("subscriptions have %d bytes", n), fmt.Sprintf("at most %d", parley.MaxSubscriptionBytes))
+	}
+	compact, err := fold.Compact(bytes.Clone(b.Subscriptions))
+	if err != nil {
+		return parley.Refuse(parley.ErrValidationFailed, "subscriptions are not JSON", "selectors")
+	}
+	if b.Subscriptions = compact; string(compact) == "null" {
+		b.Subscriptions = nil
+	}
+	return nil
+}
+
+// checkSubscriber refuses subscriptions of a name that the token of the runner may not speak as: what wakes an agent also decides what it is told.
+func checkSubscriber(by *Principal, b *parley.Blueprint) error {
+	if b.Subscriptions == nil || by.maySpeakAs(b.Name) {
+		return nil
+	}
+	return parley.Refuse(parley.ErrForbidden, fmt.Sprintf("subscriptions of %s need a token that may speak as %s", b.Name, b.Name), "such a token, or no subscriptions")
+}
+
+// watchable are the workspaces that agents of p's runner may watch: none where its token is narrowed to some conversations.
+func (p *Principal) watchable() []string {
+	if p.conversations != nil || p.claim != nil || p.session != "" || p.guest {
+		return nil
+	}
+	return slices.Clone(p.workspaceList())
 }
 
 // checkKind holds what a blueprint is against what it says, and makes its config compact and its own.
@@ -164,14 +206,15 @@ func checkKind(b *parley.Blueprint) error {
 	switch b.Kind() {
 	case parley.AgentTypeDeterministic:
 		b.Type = "" // so that it is told in one way
-		if len(b.AgentConfig) > 0 {
-			return parley.Refuse(parley.ErrValidationFailed, "agent_config with a deterministic agent", "type agent, or no agent_config")
+		return withoutConfig(b)
+	case parley.AgentTypeFunction, parley.AgentTypeWorkflow:
+		if b.ParamsVia != "" || b.Idempotent {
+			return parley.Refuse(parley.ErrValidationFailed, "params_via or idempotent with a "+string(b.Type), "neither: they are for commands")
 		}
-		b.AgentConfig = nil
-		return nil
+		return withoutConfig(b)
 	case parley.AgentTypeAgent:
 	default:
-		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("type is %q", policy.Clip(string(b.Type))), "deterministic or agent")
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("type is %q", policy.Clip(string(b.Type))), "agent, deterministic, function or workflow")
 	}
 	switch {
 	case b.ParamsVia != "" || b.Idempotent:
@@ -193,6 +236,15 @@ func checkKind(b *parley.Blueprint) error {
 	case config.Spawns() && len(b.Name) > parley.MaxSpawnerName:
 		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("the name has %d bytes, and its children are named NAME%s", len(b.Name), parley.ChildSuffix), fmt.Sprintf("at most %d", parley.MaxSpawnerName))
 	}
+	return nil
+}
+
+// withoutConfig is for all that is no LLM agent.
+func withoutConfig(b *parley.Blueprint) error {
+	if len(b.AgentConfig) > 0 {
+		return parley.Refuse(parley.ErrValidationFailed, "agent_config with a "+string(b.Kind())+" agent", "type agent, or no agent_config")
+	}
+	b.AgentConfig = nil
 	return nil
 }
 
@@ -289,6 +341,7 @@ func (r *runners) leave(ref parley.RunnerRef, why string, done func(error)) {
 	r.write(parley.System{Kind: parley.KindRunnerLeft, RunnerRef: &ref, Reason: why}, func(err error) {
 		if err == nil {
 			r.hub.sessions.lookAt(ref)
+			r.hub.triggers.look()
 		}
 		done(err)
 	})

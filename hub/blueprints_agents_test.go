@@ -53,7 +53,7 @@ func TestAgentBlueprintsRefused(t *testing.T) {
 			sentinel error
 			words    string
 		}{
-			"another type":       {func(b *parley.Blueprint) { b.Type = parley.AgentTypeWorkflow }, parley.ErrValidationFailed, `bad: type is "workflow"`},
+			"another type":       {func(b *parley.Blueprint) { b.Type = "magic" }, parley.ErrValidationFailed, `bad: type is "magic"`},
 			"a command's config": {func(b *parley.Blueprint) { b.Type = parley.AgentTypeDeterministic }, parley.ErrValidationFailed, "agent_config with a deterministic agent"},
 			"no type":            {func(b *parley.Blueprint) { b.Type = "" }, parley.ErrValidationFailed, "agent_config with a deterministic agent"},
 			"no config":          {config(""), parley.ErrValidationFailed, "there is no agent_config"},

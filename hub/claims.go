@@ -66,7 +66,7 @@ func (h *Hub) enterTake(p *Principal, q *parley.ClaimTurnParams, cmd *fold.Comma
 	}
 	who, visible := p.on(&s, seat)
 	if !visible {
-		err = errNotFound // whatever else is wrong
+		err = p.hidden(&s) // whatever else is wrong
 	}
 	if err != nil {
 		h.unpin(c)
@@ -170,7 +170,7 @@ func (h *Hub) enterClaimed(p *Principal, method, conversation, claimID string, c
 		err = errNoClaimID
 	}
 	if !visible {
-		err = errNotFound
+		err = p.hidden(&s)
 	}
 	if err != nil {
 		h.unpin(c)

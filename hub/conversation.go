@@ -83,7 +83,7 @@ func (h *Hub) pin(id string) (*conversation, error) {
 	return c, nil
 }
 
-// find pins a conversation that exists for p. A writer sees what was decided, a reader what was committed.
+// find pins a conversation that exists for p. A writer sees what was decided, a reader what was committed; who only reads it, by a workspace, is no writer.
 func (h *Hub) find(p *Principal, id string, writes bool) (*conversation, error) {
 	if !p.reaches(id) {
 		return nil, errNotFound
@@ -93,11 +93,17 @@ func (h *Hub) find(p *Principal, id string, writes bool) (*conversation, error) 
 		return nil, err
 	}
 	c.mu.Lock()
-	seen := p.sees(&c.durable) || (writes && p.sees(&c.head))
+	reads, sees := p.reads(&c.durable) || (writes && p.reads(&c.head)), p.sees(&c.durable) || (writes && p.sees(&c.head))
 	c.mu.Unlock()
-	if !seen {
+	switch {
+	case !reads:
+		err = errNotFound
+	case writes && !sees:
+		err = errReadsOnly
+	}
+	if err != nil {
 		h.unpin(c)
-		return nil, errNotFound
+		return nil, err
 	}
 	return c, nil
 }

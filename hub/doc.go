@@ -31,20 +31,22 @@
 //   - Another clock lets runners go that have been away for too long.
 //   - Errands ([errands.run]), at most 8 at once, write what follows from the states of sessions: that a parent knows of its children, and is told of their ends.
 //     A clock of their own tries again what has failed.
+//   - Errands of another kind ([triggers.run]), at most 8 at once too, start the sessions of events that have woken agents, with a clock of their own. They begin when the hub knows what runs.
 //   - The follower ([Hub.follow]), of a hub that shares its journal, shows what others have written to it.
 //   - A reload ([conversation.reload]) runs after a failed append, one at a time for a conversation.
 //   - The schemas of registerBlueprints are compiled on a goroutine of its own.
 //   - The answer to createConversation ([conversation.created]) is read on a goroutine of its own, once it is committed.
 //   - A verifier of the options is asked on a goroutine of its own ([Hub.ask]), so that a slow one holds its caller up for 5 s at most.
+//   - The embedder of the options is asked on goroutines of their own ([contexts.ask]), at most 8 at once, which hold nobody up for longer than 30 s.
 //   - Journal callbacks ([conversation.committed]) run on the journal's goroutine; they take the conversation's mutex and
 //     never block.
 //
-// [Hub.Close] waits for all of them.
+// [Hub.Close] waits for all of them, but for an embedder that does not come back.
 //
 // # Locks
 //
 // Hub.mu guards the map of conversations; conversation.mu guards one conversation. Hub.mu is never taken while a
 // conversation.mu is held. Neither is held over a wait or over I/O, but for the load of a conversation, which only those
 // who need this conversation wait for. What is counted is atomic, so that who looks at the numbers ([Hub.Counted]) waits for no
-// conversation. Hub.backup is only ever tried: a second backup is refused and does not wait.
+// conversation. Whom an event wakes is found out before it is decided, without a lock of its conversation; triggers.mu is only ever taken after that of the runners. Hub.backup is only ever tried: a second backup is refused and does not wait.
 package hub

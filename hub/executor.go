@@ -56,6 +56,10 @@ func (h *Hub) RegisterExecutor(p *Principal, q *parley.RegisterExecutorParams, d
 			done(parley.RegisterExecutorResult{}, errDraining)
 			return
 		}
+		if err := h.runners.narrow(p, parley.RunnerRef{RunnerID: x.id, ParticipantID: p.AgentID}); err != nil {
+			done(parley.RegisterExecutorResult{}, err)
+			return
+		}
 		h.turns.register(x, q.Holding, done)
 	})
 }

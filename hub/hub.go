@@ -14,6 +14,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/hub/vector"
 )
 
 // Options of a hub. Nil and the zero value are valid.
@@ -32,6 +33,10 @@ type Options struct {
 	IdleEvict time.Duration
 	// Verifier is asked for tokens that are neither the root token nor begin as the hub's own do; nil: there are no others.
 	Verifier Verifier
+	// Embedder finds what is alike for selectors that fetch by vector; nil means vector.Lexical.
+	Embedder vector.Embedder
+	// VectorFile is where the vectors of texts are kept, so that a restart does not pay for them again; empty, in memory. It may be deleted while the hub is stopped.
+	VectorFile string
 	// NewID makes ids that begin with prefix, on any goroutine; nil means random ones.
 	NewID func(prefix string) string
 	// NewSecret makes the secret of a token; nil means 256 random bits.
@@ -60,6 +65,9 @@ func (o *Options) withDefaults() Options {
 	}
 	if d.IdleEvict == 0 {
 		d.IdleEvict = 5 * time.Minute
+	}
+	if d.Embedder == nil {
+		d.Embedder = vector.Lexical{}
 	}
 	if d.NewID == nil {
 		d.NewID = randomID
@@ -111,6 +119,8 @@ type Hub struct {
 	agents      agents
 	runners     *runners
 	sessions    *sessions
+	triggers    *triggers
+	contexts    *contexts
 	approvals   *approvals
 	backup      sync.Mutex // held by the one backup that is under way
 	uploads     *uploads
@@ -143,6 +153,7 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 	h.clock = newClock(h, h.tick)
 	h.turns = newTurns(h)
 	h.runners, h.sessions, h.approvals = newRunners(h), newSessions(h), newApprovals()
+	h.triggers, h.contexts = newTriggers(h), newContexts(h)
 	var err error
 	if h.tokens, err = loadTokens(h); err != nil {
 		h.cancel()
@@ -156,6 +167,8 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 	h.wg.Go(h.runners.alarm.run)
 	h.wg.Go(h.sessions.errands.run)
 	h.wg.Go(h.sessions.errands.alarm.run)
+	h.wg.Go(h.triggers.run)
+	h.wg.Go(h.triggers.errands.alarm.run)
 	h.wg.Go(h.clock.run)
 	h.wg.Go(h.turns.alarm.run)
 	if h.opts.shared {
@@ -272,5 +285,6 @@ func (h *Hub) Close() error {
 	h.cancel()
 	h.wg.Wait()
 	h.saveAll()
+	h.contexts.close()
 	return nil
 }

@@ -25,6 +25,7 @@ type Principal struct {
 	agents        []string // ids that its token may speak as; nil with admin: any
 	scopes        []parley.Scope
 	conversations []string        // nil: any
+	workspaces    []string        // that its token grants; with admin: any
 	guest         bool            // it has only a ticket for one conversation: its token is not its own
 	revoked       <-chan struct{} // closed when its token is revoked; nil: it cannot be
 	claim         *fold.ClaimHash // it speaks under this claim alone; nil: as it likes
@@ -113,7 +114,7 @@ func (p *Principal) reaches(id string) bool {
 	return p.conversations == nil || slices.Contains(p.conversations, id)
 }
 
-// sees reports whether a conversation exists for the principal.
+// sees reports whether the principal has a part in a conversation: it may write there, as far as the floor and its scopes let it.
 func (p *Principal) sees(s *fold.State) bool {
 	return s.Exists() && p.reaches(s.ID) && (p.Admin() || p.AgentID == s.CreatedBy || s.HasParticipant(p.AgentID))
 }

@@ -143,7 +143,7 @@ func snapshotOf(s *fold.State) *parley.Snapshot {
 	out := &parley.Snapshot{
 		ConversationID: s.ID, Status: s.Status, Title: s.Title, CreatedBy: s.CreatedBy, CreatedAt: s.CreatedAt,
 		Participants: append([]parley.Participant{}, s.Participants...), Policy: s.Policy, StartsWith: s.StartsWith, Limits: s.Limits,
-		Metadata: bytes.Clone(s.Metadata), Session: sessionOf(s), LatestSeq: s.Seq, Turn: s.CurrentTurn(),
+		Metadata: bytes.Clone(s.Metadata), Workspace: s.Workspace, Session: sessionOf(s), LatestSeq: s.Seq, Turn: s.CurrentTurn(),
 		Outcome: outcomeOf(s), Events: []parley.Event{},
 	}
 	if s.Open {
@@ -163,6 +163,14 @@ func sessionOf(s *fold.State) *parley.SessionRecord {
 		ref := *r.Runner
 		r.Runner = &ref
 	}
+	if r.Trigger != nil {
+		trigger := *r.Trigger
+		r.Trigger = &trigger
+	}
+	if r.Cause != nil {
+		cause := *r.Cause
+		r.Cause = &cause
+	}
 	return &r
 }
 
@@ -175,7 +183,7 @@ func outcomeOf(s *fold.State) *parley.Outcome {
 	return &o
 }
 
-// ListConversations gives a page of what the caller takes part in or created.
+// ListConversations gives a page of what the caller takes part in or created, or of a workspace that its token grants.
 func (h *Hub) ListConversations(ctx context.Context, p *Principal, q *parley.ListConversationsParams) (*parley.ListConversationsResult, error) {
 	if err := h.allow(p, parley.MethodListConversations); err != nil {
 		return nil, err
@@ -192,7 +200,13 @@ func (h *Hub) ListConversations(ctx context.Context, p *Principal, q *parley.Lis
 		return nil, err
 	}
 	label := fold.SeatLabel(p.AgentID)
-	if p.Admin() {
+	switch {
+	case q.Workspace != "":
+		if err := p.checkGrants(q.Workspace); err != nil {
+			return nil, err
+		}
+		label = fold.WorkspaceLabel(q.Workspace)
+	case p.Admin():
 		label = ""
 	}
 	return h.list(ctx, p, label, after, limit, q.Status)
@@ -244,7 +258,7 @@ func (h *Hub) summary(p *Principal, id string) (parley.ConversationSummary, bool
 	c.mu.Lock()
 	s := c.durable
 	c.mu.Unlock()
-	if !p.sees(&s) {
+	if !p.reads(&s) {
 		return parley.ConversationSummary{}, false, nil
 	}
 	ids := make([]string, len(s.Participants))
@@ -253,7 +267,7 @@ func (h *Hub) summary(p *Principal, id string) (parley.ConversationSummary, bool
 	}
 	return parley.ConversationSummary{
 		ConversationID: s.ID, Status: s.Status, Title: s.Title, CreatedBy: s.CreatedBy, CreatedAt: s.CreatedAt, UpdatedAt: s.LastAt,
-		Participants: ids, LatestSeq: s.Seq, Turn: s.CurrentTurn(), Outcome: outcomeOf(&s),
+		Participants: ids, LatestSeq: s.Seq, Turn: s.CurrentTurn(), Workspace: s.Workspace, Outcome: outcomeOf(&s),
 	}, true, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/internal/paramschema"
+	"github.com/parleyhub/parley/internal/selector"
 	"golang.org/x/time/rate"
 )
 
@@ -28,6 +29,7 @@ type blueprint struct {
 	parley.Blueprint
 	runner     *runner
 	parameters *paramschema.Schema
+	set        *selector.Set // nil where it subscribes to nothing
 }
 
 // runners are a fold of runnersConversation, and of who is connected. A name belongs to the runner that was the first to have it.
@@ -75,6 +77,11 @@ func (r *runners) load() error {
 	for _, x := range r.all() {
 		r.compiles(x)
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name, places := range r.names {
+		r.hub.triggers.renew(name, places)
+	}
 	return nil
 }
 
@@ -120,11 +127,27 @@ func (x *runner) compile() error {
 		if b.parameters, err = paramschema.Compile(b.ParametersSchema); err != nil {
 			return err
 		}
+		if err := b.subscribe(); err != nil {
+			return atBlueprint(b.Name, err)
+		}
 	}
 	return nil
 }
 
-// compiles compiles the schemas of x. Where that fails they were taken by a version that knew fewer bounds: it is not there until it says it anew.
+// subscribe compiles what it subscribes to.
+func (b *blueprint) subscribe() error {
+	if len(b.Subscriptions) == 0 {
+		return nil
+	}
+	set, faults := selector.Compile(b.Subscriptions)
+	if len(faults) > 0 {
+		return parley.Refuse(parley.ErrValidationFailed, "subscriptions: "+told(faults), "subscriptions as docs/blueprint.schema.json says")
+	}
+	b.set = set
+	return nil
+}
+
+// compiles compiles the schemas and subscriptions of x. Where that fails they were taken by a version that knew fewer bounds: it is not there until it says it anew.
 func (r *runners) compiles(x *runner) bool {
 	err := x.compile()
 	if err != nil {
@@ -137,17 +160,20 @@ func (r *runners) compiles(x *runner) bool {
 // isAgent reports whether it is an LLM agent.
 func (b *blueprint) isAgent() bool { return b.Kind() == parley.AgentTypeAgent }
 
-// maxClaimMs is how long its agent may hold a turn of a session that allows more than usual; 0 for the usual.
+// isCommand reports whether it is a command: it is run once, by whoever has taken its session. What an LLM agent, a function or a workflow does stands in the log.
+func (b *blueprint) isCommand() bool { return b.Kind() == parley.AgentTypeDeterministic }
+
+// maxClaimMs is how long its agent, which is no command, may hold a turn of a session that allows more than usual; 0 for the usual.
 func (b *blueprint) maxClaimMs() int64 {
 	whole := b.TimeoutMs + parley.SessionSlackMs
-	if !b.isAgent() || whole <= (&parley.Limits{}).MaxClaim() {
+	if b.isCommand() || whole <= (&parley.Limits{}).MaxClaim() {
 		return 0
 	}
 	return whole
 }
 
 func (b *blueprint) rowBytes() int {
-	n := 400 + 2*len(b.Name) + 6*len(b.Description) + len(b.ParametersSchema) + len(b.OutputSchema) + len(b.AgentConfig)
+	n := 400 + 2*len(b.Name) + 6*len(b.Description) + len(b.ParametersSchema) + len(b.OutputSchema) + len(b.AgentConfig) + len(b.Subscriptions)
 	for k, v := range b.labels() {
 		n += 6 * (len(k) + len(v))
 	}
@@ -193,6 +219,7 @@ func (r *runners) put(x *runner) {
 		}
 	}
 	r.forgetLocked(old)
+	r.subscribedLocked(old, x)
 	if !online {
 		r.awayLocked(x)
 	}
@@ -222,6 +249,19 @@ func (r *runners) remove(ref parley.RunnerRef) {
 	delete(r.byID, ref.RunnerID)
 	r.bytes -= x.bytes
 	r.forgetLocked(x)
+	r.subscribedLocked(x)
+}
+
+// subscribedLocked tells of the names of runners who subscribes to what now.
+func (r *runners) subscribedLocked(all ...*runner) {
+	for _, x := range all {
+		if x == nil {
+			continue
+		}
+		for name := range x.agents {
+			r.hub.triggers.renew(name, r.names[name])
+		}
+	}
 }
 
 // awayLocked begins the time after which x is gone.
@@ -335,11 +375,11 @@ type names struct {
 	executors map[string][]string
 }
 
-// seatedLocked gives the blueprint that says what an agent of executors takes: one of an LLM agent, of a participant that runs executors of that name. A foreign runner says
+// seatedLocked gives the blueprint that says what an agent of executors takes: one of a participant that runs executors of that name. A foreign runner says
 // nothing of it. Nil where there is none.
 func (r *runners) seatedLocked(name string, executors map[string][]string) *blueprint {
 	i := slices.IndexFunc(r.names[name], func(b *blueprint) bool {
-		return b.isAgent() && slices.Contains(executors[name], b.runner.ParticipantID)
+		return slices.Contains(executors[name], b.runner.ParticipantID)
 	})
 	if i < 0 {
 		return nil
@@ -355,7 +395,7 @@ func (h *Hub) seated(name string) *blueprint {
 	return h.runners.seatedLocked(name, executors)
 }
 
-// list gives the rows of listAgents; config says of which runners that of LLM agents is given too.
+// list gives the rows of listAgents; config says of which runners that of LLM agents, and what wakes the agents, is given too.
 func (r *runners) list(taken *names, config func(parley.RunnerRef) bool) []parley.AgentInfo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -376,7 +416,7 @@ func (r *runners) list(taken *names, config func(parley.RunnerRef) bool) []parle
 				info.Online, info.Stale = true, false // an executor of that name is there
 			}
 			if config(x.RunnerRef) {
-				info.AgentConfig = slices.Clone(b.AgentConfig)
+				info.AgentConfig, info.Subscriptions = slices.Clone(b.AgentConfig), slices.Clone(b.Subscriptions)
 			}
 			list = append(list, info)
 		}

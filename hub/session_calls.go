@@ -44,6 +44,9 @@ func (h *Hub) whoIn(p *Principal, s *fold.State) *Principal {
 	if p.in(s.ID).sees(s) {
 		return p.in(s.ID)
 	}
+	if p.runsWoken(s) {
+		return p.as(s.Session.AgentID)
+	}
 	if s.Session.Parent == "" || !p.reaches(s.Session.Parent) {
 		return nil
 	}
@@ -51,6 +54,12 @@ func (h *Hub) whoIn(p *Principal, s *fold.State) *Principal {
 		return up
 	}
 	return nil
+}
+
+// runsWoken reports whether p has registered the runner of a session that an event has started.
+func (p *Principal) runsWoken(s *fold.State) bool {
+	r := s.Session
+	return r.Trigger != nil && r.Runner != nil && p.AgentID == r.Runner.ParticipantID && p.claim == nil && p.session == "" && p.reaches(s.ID)
 }
 
 // GetSession tells how a session stands, and waits for its end or for news as long as asked.
@@ -123,14 +132,12 @@ func (h *Hub) StopSession(ctx context.Context, p *Principal, q *parley.StopSessi
 	return out, err
 }
 
-// findToStop is findSession for who stops a session: its starter, a human of the conversation that it was started out of, or an admin. reads is false for a
+// findToStop is findSession for who stops a session: its starter, a human of the conversation that it was started out of, who runs it where an event has started it, or an admin. reads is false for a
 // human that may stop it and no more.
 func (h *Hub) findToStop(p *Principal, id string) (c *conversation, who *Principal, reads bool, err error) {
 	if c, who, err = h.findSession(p, id); err == nil {
-		c.mu.Lock()
-		starter := c.head.CreatedBy
-		c.mu.Unlock()
-		if who.Admin() || who.AgentID == starter {
+		s := c.headState()
+		if starter := s.CreatedBy; who.Admin() || who.AgentID == starter || p.AgentID == starter || p.runsWoken(s) {
 			return c, who, true, nil
 		}
 		h.unpin(c)

@@ -270,7 +270,17 @@ func (s *starting) prepareIn(parent *fold.State) error {
 	case s.record.Mode == parley.ModeAsyncCallback && parent.Session.Deterministic():
 		return parley.Refuse(parley.ErrValidationFailed, "a deterministic agent takes no callbacks", "mode sync")
 	}
+	s.record.Cause, s.record.Hops = carriedOut(parent, s.by.AgentID)
 	return nil
+}
+
+// carriedOut gives the cause and the hops of a session that a participant starts out of a conversation: those of what it says there itself.
+func carriedOut(parent *fold.State, by string) (*parley.Cause, int) {
+	cause, hops := parent.Carries(by)
+	if cause != nil && cause.ConversationID == "" {
+		cause = &parley.Cause{ConversationID: parent.ID, Seq: cause.Seq}
+	}
+	return cause, hops
 }
 
 // create writes the session, with the message of its caller.

@@ -20,38 +20,45 @@ type target struct {
 	runner     *parley.RunnerRef // whose it is; nil for an agent of executors, and where no runner meets the demands
 	blueprint  *blueprint
 	timeoutMs  int64 // of a command
-	maxClaimMs int64 // of an LLM agent; 0, the usual
+	maxClaimMs int64 // of an agent that is no command; 0, the usual
 	idempotent bool
-	hosted     bool // an LLM agent of a runner
+	hosted     bool // an agent of a runner that is no command
 }
 
 // findAgent finds the agent of a name: one that the hub's process has registered, else one that executors run, whose tokens speak as that, else that of a
-// runner, which may call its agents as it likes. What an agent of executors takes one of them may have said, by a blueprint of an LLM agent of that name.
+// runner, which may call its agents as it likes. What an agent of executors takes one of them may have said, by a blueprint of that name.
 func (h *Hub) findAgent(name string, demands map[string]string) (*target, error) {
 	plain, runnerID, at := strings.Cut(name, "@")
 	if info, ok := h.agents.info(name); ok && !at {
 		return agentTarget(name, info.ParametersSchema)
 	}
 	if !at && h.turns.serves(name) {
-		if b := h.seated(name); b != nil {
-			return &target{name: name, kind: parley.AgentTypeAgent, schema: b.parameters, maxClaimMs: b.maxClaimMs()}, nil
-		}
-		return agentTarget(name, nil)
+		switch b := h.seated(name); {
+		case b == nil:
+			return agentTarget(name, nil)
+		case !b.isCommand():
+			return &target{name: name, kind: b.Kind(), schema: b.parameters, maxClaimMs: b.maxClaimMs()}, nil
+		} // a command is run by a runner, also where it sits in conversations
 	}
 	if b, met := h.runners.find(plain, runnerID, demands); b != nil {
-		t := &target{name: name, kind: b.Kind(), schema: b.parameters, blueprint: b, hosted: b.isAgent(), timeoutMs: b.TimeoutMs, maxClaimMs: b.maxClaimMs()}
-		switch {
-		case t.hosted:
-			t.timeoutMs = 0 // its agent keeps to it
-		case t.timeoutMs == 0:
-			t.timeoutMs = parley.DefaultSessionTimeoutMs
-		}
-		if met {
-			t.runner, t.idempotent = &b.runner.RunnerRef, b.Idempotent // the one that comes late may not be
-		}
-		return t, nil
+		return b.target(name, met), nil
 	}
 	return nil, parley.Refuse(parley.ErrNotFound, fmt.Sprintf("there is no agent %s", policy.Clip(name)), "a name that listAgents gives")
+}
+
+// target is the agent of a blueprint; met says that its runner is the one that is to run it.
+func (b *blueprint) target(name string, met bool) *target {
+	t := &target{name: name, kind: b.Kind(), schema: b.parameters, blueprint: b, hosted: !b.isCommand(), timeoutMs: b.TimeoutMs, maxClaimMs: b.maxClaimMs()}
+	switch {
+	case t.hosted:
+		t.timeoutMs = 0 // its agent keeps to it
+	case t.timeoutMs == 0:
+		t.timeoutMs = parley.DefaultSessionTimeoutMs
+	}
+	if met {
+		t.runner, t.idempotent = &b.runner.RunnerRef, b.Idempotent // the one that comes late may not be
+	}
+	return t
 }
 
 func agentTarget(name string, schema json.RawMessage) (*target, error) {
@@ -101,7 +108,7 @@ func (t *target) accept(parameters json.RawMessage) (json.RawMessage, error) {
 
 // fits gives the parameters that could not be given to the command as they are.
 func (b *blueprint) fits(parameters json.RawMessage) ([]parley.ValidationError, error) {
-	if b.isAgent() {
+	if !b.isCommand() {
 		return nil, nil
 	}
 	_, faults, err := arguments.Give(b.ParamsVia, b.parameters.Properties(), parameters)

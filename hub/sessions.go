@@ -55,6 +55,7 @@ func newSessions(h *Hub) *sessions {
 
 // saw is told of every committed state.
 func (s *sessions) saw(id string, state *fold.State) {
+	s.hub.triggers.saw(id, state)
 	if state.Session == nil && len(state.Children) == 0 && len(state.Callbacks) == 0 {
 		return
 	}
@@ -101,6 +102,17 @@ func (s *sessions) told(id string) {
 	if l := s.live[id]; l != nil && !l.known() {
 		close(l.told)
 		s.hub.turns.alarm.set(id, parley.TimestampOf(s.hub.Now()))
+	}
+}
+
+// tell has the parent of a session told that it has ended, of which that knows nothing. Once is enough: it is tried until it succeeds.
+func (s *sessions) tell(id string) {
+	s.mu.Lock()
+	_, under := s.untold[id]
+	s.untold[id] = struct{}{}
+	s.mu.Unlock()
+	if !under {
+		s.errands.add(id)
 	}
 }
 
@@ -173,10 +185,29 @@ func (s *sessions) holdLocked(root, id string) {
 }
 
 func (s *sessions) releaseLocked(root, id string) {
+	s.vacateLocked(root, id)
+	s.hub.triggers.freed(root)
+}
+
+func (s *sessions) vacateLocked(root, id string) {
 	delete(s.trees[root], id)
 	if len(s.trees[root]) == 0 {
 		delete(s.trees, root)
 	}
+}
+
+// runs reports whether a session is known to have begun and not to have ended.
+func (s *sessions) runs(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.live[id] != nil
+}
+
+// hasRoom reports whether another session of a tree may begin.
+func (s *sessions) hasRoom(root string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.trees[root]) < parley.MaxLiveSessions
 }
 
 // reserve takes a place in a tree for a session that is about to begin.
@@ -196,6 +227,15 @@ func (s *sessions) release(root, id string) {
 	defer s.mu.Unlock()
 	if s.live[id] == nil {
 		s.releaseLocked(root, id)
+	}
+}
+
+// giveUp is release for who tries again by itself.
+func (s *sessions) giveUp(root, id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.live[id] == nil {
+		s.vacateLocked(root, id)
 	}
 }
 
@@ -299,7 +339,7 @@ func (s *sessions) attendParent(state *fold.State) (over bool, err error) {
 		return false, err
 	}
 	if parent.Exists() && !parent.Closed() {
-		over, err = s.tellParent(state, parent.Child(state.ID) >= 0)
+		over, err = s.tellParent(&parent, state)
 		if !errors.Is(err, parley.ErrConversationClosed) {
 			return over, err
 		}
@@ -313,17 +353,22 @@ func (s *sessions) attendParent(state *fold.State) (over bool, err error) {
 }
 
 // tellParent tells an open parent of the start and the end of its child, as far as it does not know.
-func (s *sessions) tellParent(state *fold.State, known bool) (over bool, err error) {
-	r := state.Session
-	child := fold.Child{ID: state.ID, By: r.Caller, Agent: r.Agent, Mode: r.Mode}
-	if !known && (!state.Closed() || s.isUntold(state.ID)) {
+func (s *sessions) tellParent(parent, state *fold.State) (over bool, err error) {
+	r, known := state.Session, parent.Child(state.ID) >= 0
+	child := fold.Child{ID: state.ID, By: r.Caller, Agent: r.Agent, Mode: r.Mode, Hops: r.Hops}
+	waits := r.Trigger == nil || parent.PendingSession(state.ID) >= 0 // else it was told already, to its end
+	if !known && (!state.Closed() || s.isUntold(state.ID) && waits) {
 		if err := s.hub.command(r.Parent, fold.Command{Verb: fold.StartChild, Child: child}); err != nil {
 			return false, err
 		}
 		known = true
 	}
 	if known && state.Closed() {
-		if err := s.hub.command(r.Parent, fold.Command{Verb: fold.EndChild, Child: child, Status: state.SessionStatus()}); err != nil {
+		end := fold.Command{Verb: fold.EndChild, Child: child, Status: state.SessionStatus()}
+		if err := s.hub.triggers.answer(parent, state, &end); err != nil {
+			return true, err
+		}
+		if err := s.hub.command(r.Parent, end); err != nil {
 			return true, err
 		}
 	}

@@ -119,6 +119,14 @@ var tried = map[string]func(ctx context.Context, c parley.Client, session string
 		_, err := c.ResolveApproval(ctx, &parley.ResolveApprovalParams{ApprovalID: id + ".3", Decision: parley.DecisionApproved})
 		return err
 	},
+	parley.MethodGetContext: func(ctx context.Context, c parley.Client, id string) error {
+		_, err := c.GetContext(ctx, &parley.GetContextParams{ConversationID: id})
+		return err
+	},
+	parley.MethodExplainTriggers: func(ctx context.Context, c parley.Client, id string) error {
+		_, err := c.ExplainTriggers(ctx, &parley.ExplainTriggersParams{ConversationID: id, Seq: 2})
+		return err
+	},
 	parley.MethodCreateToken: func(ctx context.Context, c parley.Client, _ string) error {
 		_, err := c.CreateToken(ctx, &parley.CreateTokenParams{AgentID: "count"})
 		return err

@@ -97,7 +97,7 @@ func checkTypes(types []parley.EventType) error {
 // conversation and the sight that it was made with.
 func (s *Subscription) Allows(p *Principal) error {
 	s.c.mu.Lock()
-	seen := p.sees(&s.c.durable)
+	seen := p.reads(&s.c.durable)
 	s.c.mu.Unlock()
 	now := s.caller.Load()
 	if !seen || p.AgentID != now.AgentID || !p.Has(parley.ScopeRead) || p.viewer() != now.viewer() {

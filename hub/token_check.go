@@ -77,6 +77,25 @@ func checkTokenConversations(p *Principal, r *parley.TokenRecord) error {
 	return nil
 }
 
+func checkTokenWorkspaces(p *Principal, r *parley.TokenRecord) error {
+	if r.Workspaces == nil {
+		return nil
+	}
+	if n := len(r.Workspaces); n == 0 || n > parley.MaxWorkspaces {
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("workspaces: there are %d", n), fmt.Sprintf("1 to %d", parley.MaxWorkspaces))
+	}
+	for _, w := range r.Workspaces {
+		if err := checkWorkspace("workspaces", w); err != nil {
+			return err
+		}
+		if !p.grants(w) {
+			return widens("the caller's token does not grant the workspace %s", w)
+		}
+	}
+	r.Workspaces = slices.Compact(slices.Sorted(slices.Values(r.Workspaces)))
+	return nil
+}
+
 func (h *Hub) checkTokenExpiry(p *Principal, r *parley.TokenRecord, expiresInMs int64) error {
 	if expiresInMs == 0 {
 		if !p.ExpiresAt.IsZero() {

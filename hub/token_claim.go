@@ -18,8 +18,8 @@ func (h *Hub) bindToken(p *Principal, r *parley.TokenRecord, q *parley.CreateTok
 	if q.Claim == nil {
 		return nil
 	}
-	if len(q.Agents) > 0 || q.Conversations != nil {
-		return parley.Refuse(parley.ErrValidationFailed, "agents or conversations beside claim", "claim alone, which says both")
+	if len(q.Agents) > 0 || q.Conversations != nil || q.Workspaces != nil {
+		return parley.Refuse(parley.ErrValidationFailed, "agents, conversations or workspaces beside claim", "claim alone, which says the first two and has no workspace")
 	}
 	if !p.Has(parley.ScopeClaim) {
 		return widens("the caller does not have the scope claim")
@@ -37,7 +37,7 @@ func (h *Hub) bindToken(p *Principal, r *parley.TokenRecord, q *parley.CreateTok
 	who, visible := p.on(&s, seat)
 	switch {
 	case !visible:
-		return errNotFound
+		return p.hidden(&s)
 	case seat == "" || who.AgentID != seat:
 		return parley.Refuse(parley.ErrClaimLost, "the claim does not stand, or no longer", "a claim of the caller's")
 	case q.AgentID != seat:

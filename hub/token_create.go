@@ -77,7 +77,7 @@ func (h *Hub) newToken(p *Principal, q *parley.CreateTokenParams) (*parley.Token
 	}
 	r := &parley.TokenRecord{
 		TokenID: strings.ReplaceAll(h.opts.NewID("t"), "_", ""), Agents: []string{q.AgentID}, Scopes: q.Scopes,
-		Conversations: q.Conversations, CreatedBy: p.AgentID, Parent: p.parentID(),
+		Conversations: q.Conversations, Workspaces: q.Workspaces, CreatedBy: p.AgentID, Parent: p.parentID(),
 	}
 	if !p.Admin() {
 		r.Account = p.Account
@@ -87,7 +87,7 @@ func (h *Hub) newToken(p *Principal, q *parley.CreateTokenParams) (*parley.Token
 			r.Agents = append(r.Agents, id)
 		}
 	}
-	checks := []func(*Principal, *parley.TokenRecord) error{checkTokenIDs, checkTokenAgents, checkTokenScopes, checkTokenConversations}
+	checks := []func(*Principal, *parley.TokenRecord) error{checkTokenIDs, checkTokenAgents, checkTokenScopes, checkTokenConversations, checkTokenWorkspaces}
 	if q.Claim != nil { // bindToken looks whose the claim is: that may be a seat of the caller's agent
 		checks = slices.Delete(checks, 1, 2)
 	}

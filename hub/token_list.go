@@ -66,7 +66,7 @@ func (t *tokens) of(p *Principal) []*token {
 
 func (k *token) info() parley.TokenInfo {
 	return parley.TokenInfo{
-		TokenID: k.TokenID, Agents: k.Agents, Scopes: k.Scopes, Conversations: k.Conversations, ExpiresAt: k.ExpiresAt,
-		CreatedBy: k.CreatedBy, CreatedAt: k.createdAt, Parent: k.Parent,
+		TokenID: k.TokenID, Agents: k.Agents, Scopes: k.Scopes, Conversations: k.Conversations, Workspaces: k.Workspaces,
+		ExpiresAt: k.ExpiresAt, CreatedBy: k.CreatedBy, CreatedAt: k.createdAt, Parent: k.Parent,
 	}
 }

@@ -214,7 +214,7 @@ func (t *tokens) Verify(_ context.Context, shown string) (Identity, error) {
 	}
 	id := Identity{
 		TokenID: known.TokenID, Account: known.Account, Agents: known.Agents, Scopes: known.Scopes, Conversations: known.Conversations, Revoked: known.revoked,
-		claimHash: known.ClaimHash,
+		Workspaces: known.Workspaces, claimHash: known.ClaimHash,
 	}
 	if known.ExpiresAt != 0 {
 		id.ExpiresAt = known.ExpiresAt.Time()

@@ -32,6 +32,8 @@ type Identity struct {
 	Scopes []parley.Scope
 	// Conversations narrow it; nil: any.
 	Conversations []string
+	// Workspaces are those that it grants; nil: none.
+	Workspaces []string
 	// ExpiresAt is when it ends; zero: never.
 	ExpiresAt time.Time
 	// Revoked is closed when it ends before that; nil: it cannot.
@@ -120,6 +122,8 @@ func (h *Hub) believable(id *Identity) error {
 		wrong = "Agents"
 	case slices.ContainsFunc(id.Scopes, func(s parley.Scope) bool { return !slices.Contains(parley.Scopes, s) }):
 		wrong = "Scopes"
+	case len(id.Workspaces) > parley.MaxWorkspaces || slices.ContainsFunc(id.Workspaces, func(w string) bool { return !parley.ValidWorkspace(w) }):
+		wrong = "Workspaces"
 	case !id.ExpiresAt.IsZero() && !h.Now().Before(id.ExpiresAt):
 		wrong = "ExpiresAt"
 	default:

@@ -78,8 +78,11 @@ func (h *Hub) speak(p *Principal, method, conversation, claimID string, o *op, c
 		}
 		done(parley.SendResult{Seq: d.Seq, Turn: d.Turn, Duplicate: d.Duplicate, ClaimID: h.turns.told(d, p)}, nil)
 	}
-	if o.cmd.Verb == fold.Trace || !o.cmd.Finality.Final() {
+	switch {
+	case o.cmd.Verb == fold.Trace || !o.cmd.Finality.Final():
 		h.mint(c, o)
+	case o.cmd.Finality == parley.FinalityTurn:
+		o.cmd.Wakes = h.triggers.onMessage(c, p.AgentID, o.cmd.Payload)
 	}
 	c.do(o)
 }
@@ -150,7 +153,11 @@ func (h *Hub) SendNote(p *Principal, q *parley.SendNoteParams, done func(parley.
 	if err == nil {
 		note.Data, err = compact("payload.data", note.Data)
 	}
-	h.run(c, p, err, fold.Command{Verb: fold.Note, Note: &note, Key: q.ClientRequestID}, nil, done)
+	cmd := fold.Command{Verb: fold.Note, Note: &note, Key: q.ClientRequestID}
+	if err == nil {
+		cmd.Wakes = h.triggers.onNote(c, p.AgentID, &note)
+	}
+	h.run(c, p, err, cmd, nil, done)
 }
 
 // AddParticipant adds a seat.
@@ -266,6 +273,14 @@ func (h *Hub) prepareCreate(p *Principal, q *parley.CreateConversationParams) (*
 	case id == "":
 		id = h.opts.NewID(madeID)
 	}
+	if q.Workspace != "" {
+		if err := p.checkGrants(q.Workspace); err != nil {
+			return nil, none, nil, err
+		}
+		if reserved(id) {
+			return nil, none, nil, parley.Refuse(parley.ErrValidationFailed, "workspace: a conversation in which an adapter keeps what is its own has none", "no workspace")
+		}
+	}
 	if !p.reaches(id) {
 		return nil, none, nil, parley.Refuse(parley.ErrForbidden, "the token is for other conversations", "one of the token's conversations")
 	}
@@ -275,7 +290,7 @@ func (h *Hub) prepareCreate(p *Principal, q *parley.CreateConversationParams) (*
 	}
 	var labels []string
 	if !reserved(id) {
-		labels = fold.SeatLabels(p.AgentID, q.Participants)
+		labels = fold.CreateLabels(p.AgentID, q.Participants, q.Workspace)
 	}
 	cmd := fold.Command{Verb: fold.Create, From: p.AgentID, Admin: p.Admin(), Key: q.ClientRequestID, Create: &params}
 	return c, cmd, labels, nil

@@ -1,7 +1,9 @@
 package rpc_test
 
 import (
+	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,13 +21,17 @@ func TestHead(t *testing.T) {
 			t.Fatal(text)
 		}
 		w.helper()
+		var note parley.SeqResult
+		if err := json.Unmarshal(w.as("alice").must(parley.MethodSendNote, `{"conversationId":"case","payload":{"schema":"x","data":1}}`), &note); err != nil {
+			t.Fatal(err)
+		}
 		session := w.as("alice").begin(`{"agentName":"helper","prompt":"x","mode":"async_poll"}`).SessionID
 		w.as("alice").create(`{"conversationId":"asking","participants":[{"id":"alice","kind":"agent"}]}`)
 		approval := w.as("alice").asks("asking").ApprovalID
 		targets := []string{"/rpc", "/livez", "/readyz", "/metrics", "/backup", "/openrpc.json", "/asyncapi.json"}
 		for _, m := range parley.Methods {
 			if path, ok := strings.CutPrefix(m.Route, "GET "); ok {
-				targets = append(targets, strings.NewReplacer("{conversationId}", "case", "{sessionId}", session, "{approvalId}", approval, "{sha256}", hashOf("file")+"?conversationId=case", "/wait", "/wait?sinceSeq=0").Replace(path))
+				targets = append(targets, strings.NewReplacer("{conversationId}", "case", "{seq}", strconv.FormatInt(note.Seq, 10), "{sessionId}", session, "{approvalId}", approval, "{sha256}", hashOf("file")+"?conversationId=case", "/wait", "/wait?sinceSeq=0").Replace(path))
 			}
 		}
 		for _, target := range targets {

@@ -13,12 +13,13 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// role is who calls in the authorization matrix. own is a conversation of alice, bob and pat, a person, that carol created; foreign is one of dave's, whom nobody
-// here knows.
+// role is who calls in the authorization matrix. own is a conversation of alice, bob and pat, a person, that carol created in the workspace w; foreign is one of
+// dave's, whom nobody here knows.
 type role struct {
 	name   string
 	token  string // params of createToken; empty: none at all
 	sees   bool   // own
+	reads  bool   // own, by its workspace
 	all    bool   // foreign too
 	like   string // the role whose row of matrixRefusals is this one's too; empty: its own name
 	narrow bool   // to conversations, so that it may create none
@@ -45,6 +46,11 @@ var roles = []role{
 	{name: "admin", token: `{"agentId":"root","scopes":["admin"]}`, sees: true, all: true},
 	{name: "narrow admin", token: `{"agentId":"root","scopes":["admin"],"conversations":[` + ownConversations() + `]}`, sees: true, like: "admin", narrow: true},
 	{name: "holder of a ticket", token: `{"agentId":"alice"}`, sees: true, like: "participant", narrow: true, ticket: true},
+	{name: "reader of the workspace", token: `{"agentId":"zed","workspaces":["v","w"]}`, reads: true},
+	{name: "reader of the workspace with approve", token: `{"agentId":"zed","scopes":["read","approve","trace"],"workspaces":["w"]}`, reads: true},
+	{name: "reader of the workspace without read", token: `{"agentId":"zed","scopes":["write"],"workspaces":["w"]}`, reads: true},
+	{name: "reader of another workspace", token: `{"agentId":"zed","workspaces":["v"]}`},
+	{name: "holder of a reader's ticket", token: `{"agentId":"zed","workspaces":["w"]}`, reads: true, narrow: true, ticket: true},
 	{name: "revoked", token: `{"agentId":"alice"}`, ended: func(m *matrix) {
 		m.world.as("admin").must(parley.MethodRevokeToken, revokes(m.token))
 	}},
@@ -101,6 +107,8 @@ var matrixParams = map[string]string{
 	parley.MethodGetApproval:        `{"approvalId":"APPROVAL"}`,
 	parley.MethodListApprovals:      `{"conversationId":"CONVERSATION"}`,
 	parley.MethodResolveApproval:    `{"approvalId":"APPROVAL","decision":"approved"}`,
+	parley.MethodGetContext:         `{"conversationId":"CONVERSATION","agentId":"alice"}`,
+	parley.MethodExplainTriggers:    `{"conversationId":"CONVERSATION","seq":2}`,
 	parley.MethodCreateTicket:       `{"conversationId":"CONVERSATION"}`,
 	parley.MethodCreateToken:        `{"agentId":"AGENT"}`,
 	parley.MethodListTokens:         `{}`,
@@ -125,6 +133,8 @@ var matrixRefusals = map[string]map[string]string{
 	parley.MethodRequestApproval:   {"other participant": "not_your_turn", "person": "not_your_turn", "creator": "forbidden"},
 	parley.MethodGetApproval: {"other participant": "not_found", "creator": "not_found", "person without approve": "not_found", "agent with approve": "not_found",
 		"creator with approve": "not_found"},
+	parley.MethodGetContext: {"other participant": "forbidden", "creator": "forbidden", "person": "forbidden", "person without approve": "forbidden", "agent with approve": "forbidden",
+		"creator with approve": "forbidden"}, // it is alice's
 	parley.MethodResolveApproval:    {"asker with approve": "forbidden", "agent with approve": "forbidden", "creator with approve": "forbidden"},
 	parley.MethodRegisterBlueprints: {"*": "validation_failed"}, // no executor is registered
 	parley.MethodGetSession:         {"*": "not_found"},
@@ -205,7 +215,7 @@ func (m *matrix) row(method parley.Method, door door) {
 	m.n++
 	m.own = ownConversation(m.n)
 	own, foreign, absent := m.own, fmt.Sprintf("for-%03d", m.n), fmt.Sprintf("abs-%03d", m.n)
-	m.carol.create(fmt.Sprintf(`{"conversationId":%q,"participants":[{"id":"alice","kind":"agent"},{"id":"bob","kind":"agent"},{"id":"pat","kind":"human"}]}`, own))
+	m.carol.create(fmt.Sprintf(`{"conversationId":%q,"workspace":"w","participants":[{"id":"alice","kind":"agent"},{"id":"bob","kind":"agent"},{"id":"pat","kind":"human"}]}`, own))
 	guest := "erin"
 	if m.role.ticket {
 		guest = m.agent // her token would show her the foreign one
@@ -214,6 +224,10 @@ func (m *matrix) row(method parley.Method, door door) {
 	if method.Name == parley.MethodGetAttachment {
 		m.alice.must(parley.MethodPutAttachment, strings.ReplaceAll(matrixParams[parley.MethodPutAttachment], "CONVERSATION", own))
 		m.dave.must(parley.MethodPutAttachment, strings.ReplaceAll(matrixParams[parley.MethodPutAttachment], "CONVERSATION", foreign))
+	}
+	if method.Name == parley.MethodExplainTriggers {
+		m.alice.must(parley.MethodSendNote, strings.ReplaceAll(matrixParams[parley.MethodSendNote], "CONVERSATION", own))
+		m.dave.must(parley.MethodSendNote, strings.ReplaceAll(matrixParams[parley.MethodSendNote], "CONVERSATION", foreign))
 	}
 	claim := "clm_1_x"
 	if strings.Contains(params, "CLAIM") { // own's is alice's
@@ -256,9 +270,13 @@ func (m *matrix) want(method parley.Method, door door, about, own, foreign bool)
 		return "method_not_found"
 	case !m.scopes(method.Scope):
 		return "forbidden"
+	case own && m.role.reads && about:
+		return readerRefusal(method)
 	case about && !(own && m.role.sees) && !(foreign && m.role.all):
 		return "not_found"
 	case m.role.narrow && method.Name == parley.MethodCreateConversation:
+		return "forbidden"
+	case foreign && method.Name == parley.MethodGetContext: // alice has no seat there
 		return "forbidden"
 	case foreign && method.Name == parley.MethodRequestApproval: // admin has no seat there, and the claim is own's
 		return "forbidden"
@@ -269,4 +287,20 @@ func (m *matrix) want(method parley.Method, door door, about, own, foreign bool)
 		return want
 	}
 	return matrixRefusals[method.Name][cmp.Or(m.role.like, m.role.name)]
+}
+
+// readerRefusal is what a reader of a workspace is refused in its conversations: what writes, and what is for participants only does not exist.
+func readerRefusal(method parley.Method) string {
+	switch method.Name {
+	case parley.MethodGetSession, parley.MethodStopSession, parley.MethodGetApproval, parley.MethodListApprovals, parley.MethodResolveApproval:
+		return "not_found"
+	case parley.MethodCreateTicket:
+		return ""
+	case parley.MethodGetContext: // it is no agent there
+		return "forbidden"
+	}
+	if method.Scope == parley.ScopeRead {
+		return matrixRefusals[method.Name]["*"]
+	}
+	return "forbidden"
 }

@@ -65,6 +65,8 @@ var handlers = table(map[string]handler{
 	parley.MethodGetApproval:       read(reader[parley.GetApprovalParams, parley.Approval](getApproval)),
 	parley.MethodListApprovals:     read(gated(plain((*hub.Hub).ListApprovals))),
 	parley.MethodResolveApproval:   read(gated(plain((*hub.Hub).ResolveApproval))),
+	parley.MethodGetContext:        read(reader[parley.GetContextParams, parley.GetContextResult](getContext)), // may wait for an embedder
+	parley.MethodExplainTriggers:   read(gated(plain((*hub.Hub).ExplainTriggers))),
 	parley.MethodListTokens:        read(gated(plain((*hub.Hub).ListTokens))),
 	parley.MethodStats:             typed[parley.StatsParams, parley.Stats](handler{waits: true, serve: stats}),
 
@@ -213,6 +215,15 @@ func getConversation(ctx context.Context, h *hub.Hub, p *hub.Principal, q *parle
 func getUpdates(ctx context.Context, h *hub.Hub, p *hub.Principal, q *parley.GetUpdatesParams, g gate) (encoder, error) {
 	u, events, err := h.GetUpdatesWhen(ctx, p, q, g)
 	return func(b []byte) ([]byte, error) { return appendUpdates(b, u, events) }, err
+}
+
+// getContext asks the gate when the context is there: meanwhile the caller reads other things.
+func getContext(ctx context.Context, h *hub.Hub, p *hub.Principal, q *parley.GetContextParams, g gate) (encoder, error) {
+	r, err := h.GetContext(ctx, p, q)
+	if err == nil {
+		err = g(ctx)
+	}
+	return func(b []byte) ([]byte, error) { return appendJSON(b, r) }, err
 }
 
 func tail(ctx context.Context, h *hub.Hub, p *hub.Principal, q *parley.TailParams, _ gate) (encoder, error) {

@@ -202,3 +202,11 @@ func (c counting) ListApprovals(ctx context.Context, p *parley.ListApprovalsPara
 func (c counting) ResolveApproval(ctx context.Context, p *parley.ResolveApprovalParams) (*parley.Approval, error) {
 	return counted(c, ctx, parley.MethodResolveApproval, c.Client.ResolveApproval, p)
 }
+
+func (c counting) GetContext(ctx context.Context, p *parley.GetContextParams) (*parley.GetContextResult, error) {
+	return counted(c, ctx, parley.MethodGetContext, c.Client.GetContext, p)
+}
+
+func (c counting) ExplainTriggers(ctx context.Context, p *parley.ExplainTriggersParams) (*parley.ExplainTriggersResult, error) {
+	return counted(c, ctx, parley.MethodExplainTriggers, c.Client.ExplainTriggers, p)
+}

@@ -293,6 +293,35 @@ var methodCases = map[string]func(s *scene){
 			s.Errorf("%+v, %v", got, err)
 		}
 	},
+	parley.MethodGetContext: func(s *scene) {
+		s.subscribed()
+		noted, err := s.b.SendNote(s.Context(), &parley.SendNoteParams{ConversationID: s.id, Payload: parley.Note{Schema: "page.v1", Data: json.RawMessage(`{"title":"<&>"}`)}})
+		if err != nil {
+			s.Fatal(err)
+		}
+		got, err := s.a.GetContext(s.Context(), &parley.GetContextParams{ConversationID: s.id})
+		const want = `{"trigger":null,"page":{"title":"<&>"}}`
+		if err != nil || string(got.Context) != want || got.Bytes != len(want) || len(got.Triggers) != 0 || got.LatestSeq != noted.Seq || len(got.Sources) != 1 ||
+			got.Sources[0].Key != "page" || got.Sources[0].Fetch != parley.FetchLatest || !slices.Equal(got.Sources[0].Events, []parley.Cause{{Seq: noted.Seq}}) {
+			s.Errorf("%+v, %v: %s", got, err, got.Context)
+		}
+	},
+	parley.MethodExplainTriggers: func(s *scene) {
+		s.subscribed()
+		noted, err := s.b.SendNote(s.Context(), &parley.SendNoteParams{ConversationID: s.id, Payload: parley.Note{Schema: "ask.v1", Data: json.RawMessage(`{"input":{"n":7}}`)}})
+		if err != nil {
+			s.Fatal(err)
+		}
+		got, err := s.a.ExplainTriggers(s.Context(), &parley.ExplainTriggersParams{ConversationID: s.id, Seq: noted.Seq})
+		if err != nil || got.Seq != noted.Seq || len(got.Agents) != 1 || got.More != 0 {
+			s.Fatalf("%+v, %v", got, err)
+		}
+		row := got.Agents[0]
+		if row.Agent != "a" || row.AgentID != "a" || !row.Woken || row.Workspace || !strings.HasPrefix(row.SessionID, "ses_") || row.State == "" || row.Because == "" ||
+			len(row.Selectors) != 2 || !row.Selectors[0].Matched || row.Selectors[0].Role != parley.RoleTrigger || row.Selectors[1].Matched || row.Selectors[1].Role != parley.RoleContext {
+			s.Errorf("%+v", row)
+		}
+	},
 	parley.MethodCreateToken: func(s *scene) {
 		token, err := s.a.CreateToken(s.Context(), &parley.CreateTokenParams{AgentID: "a", Scopes: []parley.Scope{parley.ScopeRead}})
 		if err != nil || !strings.HasPrefix(token.Token, "plt_") || token.TokenID == "" {

@@ -18,10 +18,19 @@ func checkSpeech(s *fold.State, e *parley.Event) error {
 		if e.Finality != parley.FinalityConversation {
 			return checkCallback(s, e)
 		}
+		if err := checkCarries(e, nil, 0); err != nil {
+			return err
+		}
 	case !s.HasParticipant(e.From):
-		return fmt.Errorf("%s does not take part in the conversation", e.From)
+		return errNoPart(e.From)
 	case !s.MaySpeak(e.From):
 		return fmt.Errorf("%s does not have the floor", e.From)
+	}
+	if e.From != parley.HubID {
+		cause, hops := s.CarriesWords(e.From)
+		if err := checkCarries(e, cause, hops); err != nil {
+			return err
+		}
 	}
 	if e.Type == parley.TypeTrace {
 		return fold.CheckTrace(e.Payload)
@@ -44,17 +53,22 @@ func checkSpeech(s *fold.State, e *parley.Event) error {
 	return checkInSession(s, e, &speech)
 }
 
+func errNoPart(id string) error { return fmt.Errorf("%s does not take part in the conversation", id) }
+
 // checkKind refuses a system event that a hub would have refused, or not have written itself; s is the state before it. Kinds that this
 // version does not know pass.
 func checkKind(s *fold.State, e *parley.Event, sys *parley.System) error {
 	authored := sys.Kind == parley.KindNote || sys.Kind == parley.KindAttachmentAdded
 	switch {
 	case authored && !s.HasParticipant(e.From):
-		return fmt.Errorf("%s does not take part in the conversation", e.From)
+		return errNoPart(e.From)
 	case !authored && e.From != parley.HubID:
 		return fmt.Errorf("%s is from %s, not from %s", sys.Kind, e.From, parley.HubID)
 	}
 	if err := fold.CheckKey(e.ClientRequestID); err != nil {
+		return err
+	}
+	if err := checkSystemCarries(s, e, sys); err != nil {
 		return err
 	}
 	switch sys.Kind {
@@ -62,8 +76,12 @@ func checkKind(s *fold.State, e *parley.Event, sys *parley.System) error {
 		if err := checkSession(s.ID, sys); err != nil {
 			return err
 		}
+		if sys.Workspace != "" && (sys.Session != nil || parley.KeptConversationID(s.ID)) {
+			return errors.New("a workspace of a session, or of what an adapter keeps")
+		}
 		return fold.CheckCreate(&parley.CreateConversationParams{
 			Participants: sys.Participants, Policy: sys.Policy, StartsWith: sys.StartsWith, Limits: sys.Limits, Title: sys.Title, Metadata: sys.Metadata,
+			Workspace: sys.Workspace,
 		})
 	case parley.KindParticipantAdded:
 		if s.HasParticipant(sys.Participant.ID) {
@@ -83,6 +101,10 @@ func checkKind(s *fold.State, e *parley.Event, sys *parley.System) error {
 		return checkChild(s, sys)
 	case parley.KindApprovalRequested, parley.KindApprovalDetails, parley.KindApprovalResolved, parley.KindApprovalAnswer:
 		return checkApproval(s, e, sys)
+	case parley.KindTriggerMatched:
+		return checkMatched(s, e, sys.Trigger)
+	case parley.KindTriggerEnded:
+		return checkTriggerEnded(sys)
 	case parley.KindTokenCreated, parley.KindTokenRevoked, parley.KindRunnerRegistered, parley.KindRunnerLeft:
 		return fmt.Errorf("%s in a conversation that is not the hub's own", sys.Kind)
 	}
@@ -93,7 +115,7 @@ func checkKind(s *fold.State, e *parley.Event, sys *parley.System) error {
 func checkOwnKind(id string, sys *parley.System) error {
 	switch {
 	case sys.Kind == parley.KindConversationCreated:
-		if len(sys.Participants) == 0 && sys.Session == nil {
+		if len(sys.Participants) == 0 && sys.Session == nil && sys.Workspace == "" {
 			return nil
 		}
 	case id == tokensConversation:
@@ -107,7 +129,12 @@ func checkOwnKind(id string, sys *parley.System) error {
 // checkTokenKind refuses what is nothing about a token.
 func checkTokenKind(sys *parley.System) error {
 	switch sys.Kind {
-	case parley.KindTokenCreated, parley.KindTokenRevoked:
+	case parley.KindTokenCreated:
+		if sys.Token != nil {
+			return checkGranted(sys.Token.Workspaces)
+		}
+		return nil
+	case parley.KindTokenRevoked:
 		return nil
 	}
 	return fmt.Errorf("%s does not belong in %s", sys.Kind, tokensConversation)

@@ -47,8 +47,9 @@ type planned struct {
 	state fold.State
 	there journal.Head // in the journal
 	head  journal.Head // in the archive
-	// started are the sessions that were started out of it.
-	started map[string]bool
+	// started are the sessions that were started out of it, and matched those that its events were to start.
+	started, matched map[string]bool
+	owed             *owed // the answer that the next event may be
 }
 
 func (p *planner) attachment(*attachmentLine) error { return p.ctx.Err() }
@@ -105,6 +106,9 @@ func (c *planned) apply(l *eventLine, e *parley.Event) error {
 	default:
 		err = checkSpeech(&before, e)
 	}
+	if err == nil {
+		err = c.owe(&before, e)
+	}
 	if err != nil { // which is no answer to a call, whatever the check has made of it
 		return fmt.Errorf("no hub would take it: %v", err)
 	}
@@ -121,11 +125,17 @@ func (c *planned) checkSystem(e *parley.Event) error {
 	case err != nil:
 		return err
 	case own(c.state.ID):
-		return checkOwnKind(c.state.ID, &sys)
+		return errors.Join(checkOwnKind(c.state.ID, &sys), checkCarries(e, nil, 0))
 	case parley.KeptConversationID(c.state.ID) && !inKept[sys.Kind]:
 		return errKept
+	case sys.Kind == parley.KindNote && c.answers(e, &sys):
+		return c.checkAnswer(&sys)
 	case sys.Kind == parley.KindSessionStarted:
 		if err := c.startsOnce(sys.SessionID); err != nil {
+			return err
+		}
+	case sys.Kind == parley.KindTriggerMatched && sys.Trigger != nil:
+		if err := c.matchesOnce(sys.Trigger.Wakes); err != nil {
 			return err
 		}
 	}

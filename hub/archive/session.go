@@ -40,6 +40,9 @@ func checkSession(id string, sys *parley.System) error {
 	if err := checkRun(r); err != nil {
 		return err
 	}
+	if err := checkStarted(r); err != nil {
+		return err
+	}
 	return fold.CheckLabels("demands", r.Demands)
 }
 
@@ -63,7 +66,7 @@ func checkRun(r *parley.SessionRecord) error {
 	switch {
 	case r.Deterministic() && (r.TimeoutMs < parley.MinDurationMs || r.TimeoutMs > parley.MaxSessionTimeoutMs), !r.Deterministic() && r.TimeoutMs != 0:
 		return fmt.Errorf("a session of type %s with timeoutMs %d", r.Type, r.TimeoutMs)
-	case r.Hosted && r.Type != parley.AgentTypeAgent:
+	case r.Hosted && r.Deterministic():
 		return fmt.Errorf("a session of type %s that is hosted", r.Type)
 	case r.Runner == nil:
 		return nil
@@ -95,6 +98,8 @@ func checkChild(s *fold.State, sys *parley.System) error {
 		if !sys.Status.Ended() {
 			return fmt.Errorf("session_ended with status %.80q", sys.Status)
 		}
+	case s.PendingSession(sys.SessionID) >= 0:
+		return checkStartOf(&s.Woken[s.PendingSession(sys.SessionID)], sys)
 	case !s.HasParticipant(sys.AgentID):
 		return fmt.Errorf("a session of %.80q, who does not take part in the conversation", sys.AgentID)
 	case !parley.ValidAgentName(sys.Agent) || sys.Mode == "" || !sys.Mode.Valid():
@@ -151,7 +156,7 @@ func checkCallback(s *fold.State, e *parley.Event) error {
 	if m.Parameters != nil || m.Result != nil || e.Outcome != nil || e.TurnHint != nil {
 		return errors.New("a callback with more than that")
 	}
-	by := s.CallsBackTo()
+	by, hops := s.CallsBackTo(), 0
 	for _, c := range told.Callbacks {
 		i := slices.IndexFunc(s.Callbacks, func(p fold.EndedChild) bool { return p.ID == c.ChildSessionID })
 		if i < 0 || s.Callbacks[i].By != by || s.Callbacks[i].Agent != c.AgentName || s.Callbacks[i].Status != c.Status {
@@ -160,8 +165,9 @@ func checkCallback(s *fold.State, e *parley.Event) error {
 		if c.CallbackType != parley.CallbackChildCompleted || c.Result == nil {
 			return fmt.Errorf("a callback of type %.80q, or without a result", c.CallbackType)
 		}
+		hops = max(hops, s.Callbacks[i].Hops)
 	}
-	return nil
+	return checkCarries(e, nil, hops)
 }
 
 // checkRunnerKind refuses what is nothing about a runner.
@@ -175,11 +181,15 @@ func checkRunnerKind(sys *parley.System) error {
 	return fmt.Errorf("%s does not belong in %s", sys.Kind, runnersConversation)
 }
 
-// checkBlueprint holds what a blueprint is against what it says. Its config the hub reads when it starts, as it does its schemas.
+// checkBlueprint holds what a blueprint is against what it says. Its config and subscriptions the hub reads when it starts, as it does its schemas.
 func checkBlueprint(b *parley.Blueprint) error {
 	switch k := b.Kind(); {
-	case k != parley.AgentTypeAgent && k != parley.AgentTypeDeterministic:
+	case !slices.Contains(parley.AgentTypes, k):
 		return fmt.Errorf("blueprint %s: type %.80q", b.Name, k)
+	case k != parley.AgentTypeDeterministic && (b.ParamsVia != "" || b.Idempotent):
+		return fmt.Errorf("blueprint %s: of type %s, with params_via or idempotent", b.Name, k)
+	case len(b.Subscriptions) > parley.MaxSubscriptionBytes:
+		return fmt.Errorf("blueprint %s: subscriptions of %d bytes", b.Name, len(b.Subscriptions))
 	case (k == parley.AgentTypeAgent) != (len(b.AgentConfig) > 0):
 		return fmt.Errorf("blueprint %s: of type %s, with %d bytes of agent_config", b.Name, k, len(b.AgentConfig))
 	}
@@ -210,6 +220,9 @@ func checkRunner(r *parley.RunnerRecord) error {
 		if err := fold.CheckLabels("labels", b.Labels); err != nil {
 			return err
 		}
+	}
+	if err := checkWatched(r.Workspaces); err != nil {
+		return err
 	}
 	return fold.CheckLabels("labels", r.Labels)
 }

@@ -23,6 +23,7 @@ type box struct {
 	h      *hub.Hub
 	p      *hub.Principal
 	offers chan parley.RequestTurn
+	took   map[string]bool // by conversation, of those that takes took
 }
 
 // answer waits for what a call passes on.

@@ -47,7 +47,7 @@ func (s *State) Asks() []Ask {
 	}
 	f := s.floor()
 	switch {
-	case f.rule == rulePassed, f.waits:
+	case f.rule == rulePassed, f.Anyone && f.rule == ruleTriggers, f.waits:
 		return nil
 	case !f.Anyone:
 		return s.askOne(f)

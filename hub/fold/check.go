@@ -73,6 +73,9 @@ func CheckCreate(q *parley.CreateConversationParams) error {
 	if err := CheckMetadata(q.Metadata); err != nil {
 		return err
 	}
+	if q.Workspace != "" && !parley.ValidWorkspace(q.Workspace) {
+		return invalid("1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit", "workspace %q is not acceptable", policy.Clip(q.Workspace))
+	}
 	return CheckKey(q.ClientRequestID)
 }
 
@@ -139,6 +142,8 @@ func checkLimits(l *parley.Limits) error {
 		{"maxClaimMs", l.MaxClaimMs, l.TurnTimeout(), parley.MaxTurnMs},
 		{"claimWindowMs", l.ClaimWindowMs, parley.MinClaimWindowMs, parley.MaxClaimWindowMs},
 		{"maxAutonomousTurns", l.MaxAutonomousTurns, 1, parley.MaxTurnsLimit},
+		{"maxHops", int64(l.MaxHops), 1, parley.MaxHopsLimit},
+		{"maxWakesPerMinute", int64(l.MaxWakesPerMinute), 1, parley.MaxWakesLimit},
 	} {
 		if x.v != 0 && (x.v < x.low || x.v > x.up) {
 			return invalid(fmt.Sprintf("%d to %d", x.low, x.up), "limits.%s is %d", x.name, x.v)

@@ -294,3 +294,27 @@ func TestNothingThere(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckWaking: workspaces are named like participants, and the limits of waking have bounds.
+func TestCheckWaking(t *testing.T) {
+	create := func(workspace string, l parley.Limits, kind parley.PolicyKind) error {
+		return fold.CheckCreate(&parley.CreateConversationParams{Participants: seats("a"), Workspace: workspace, Limits: &l, Policy: &parley.Policy{Kind: kind}})
+	}
+	for _, workspace := range []string{"", "lab", "Lab-7.x_y"} {
+		if err := create(workspace, parley.Limits{MaxHops: parley.MaxHopsLimit, MaxWakesPerMinute: parley.MaxWakesLimit}, parley.PolicyTriggers); err != nil {
+			t.Errorf("workspace %q: %v", workspace, err)
+		}
+	}
+	for want, err := range map[string]error{
+		`workspace "-lab" is not acceptable`: create("-lab", parley.Limits{}, parley.PolicyOpen),
+		`workspace "la b" is not acceptable`: create("la b", parley.Limits{}, parley.PolicyOpen),
+		"limits.maxHops is 101":              create("", parley.Limits{MaxHops: 101}, parley.PolicyOpen),
+		"limits.maxHops is -1":               create("", parley.Limits{MaxHops: -1}, parley.PolicyOpen),
+		"limits.maxWakesPerMinute is 10001":  create("", parley.Limits{MaxWakesPerMinute: 10_001}, parley.PolicyOpen),
+		`policy.kind is "trigger"`:           create("", parley.Limits{}, "trigger"),
+	} {
+		if !errors.Is(err, parley.ErrValidationFailed) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}

@@ -67,6 +67,8 @@ type Claim struct {
 	Passed               []string
 	MessageSeq, OtherSeq int64
 	MessageBy            string
+	// UpTo is the seq that its speaker was given.
+	UpTo int64
 	// Internal is true when its executor is a part of a hub.
 	Internal bool
 }
@@ -157,7 +159,7 @@ func (s *State) applyClaimed(e *parley.Event, sys *parley.System) error {
 	s.Claim = &Claim{
 		Hash: h, Turn: sys.Turn, AgentID: sys.AgentID, ExecutorID: sys.ExecutorID, Attempt: sys.Attempt, Seq: e.Seq, At: e.At,
 		RenewedSeq: e.Seq, RenewedAt: e.At, DurationMs: sys.DurationMs, GraceMs: sys.GraceMs,
-		Passed: s.Passed, MessageSeq: s.MessageSeq, MessageBy: s.MessageBy, OtherSeq: s.OtherSeq, Internal: sys.Internal,
+		Passed: s.Passed, MessageSeq: s.MessageSeq, MessageBy: s.MessageBy, OtherSeq: s.OtherSeq, Internal: sys.Internal, UpTo: sys.UpTo,
 	}
 	s.ClaimedAt = e.At
 	s.Spoke = slices.Clone(s.Spoke)
@@ -250,6 +252,7 @@ func (s *State) applyTurnEnded(e *parley.Event, sys *parley.System, size int) er
 		return fmt.Errorf("event %d: the end of turn %d of %s where %d is current", e.Seq, sys.Turn, sys.AgentID, s.CurrentTurn())
 	}
 	s.cancelApprovals(e)
+	s.consume(sys.AgentID)
 	s.endClaim(parley.ClaimTurnEnded)
 	s.Events++ // else who yields again and again is bounded by nothing
 	s.Bytes += int64(size)
@@ -269,7 +272,10 @@ func (s *State) applyTurnEnded(e *parley.Event, sys *parley.System, size int) er
 func (s *State) endTurn(seq int64, who string) {
 	s.Turns++
 	if s.LastHad = who; who == s.CallbackFor { // a human may have to speak before it
-		s.CallbackFor = ""
+		s.CallbackFor, s.CallbackHops = "", 0
+	}
+	if k := s.kindOf(who); k != "" && !k.Claims() {
+		s.LastPerson = who
 	}
 	s.Open, s.Owner, s.Tries, s.WordsFrom, s.FloorSeq = false, "", nil, 0, seq
 }

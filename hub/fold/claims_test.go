@@ -53,7 +53,7 @@ func (c *claimer) drawCreate(rt *rapid.T) fold.Command {
 	}
 	someone := func(name string) string { return rapid.SampledFrom(q.Participants).Draw(rt, name).ID }
 	p := parley.Policy{Kind: rapid.SampledFrom([]parley.PolicyKind{
-		parley.PolicyRoundRobin, parley.PolicyOpen, parley.PolicyAddressed, parley.PolicyRules, parley.PolicyModerator,
+		parley.PolicyRoundRobin, parley.PolicyOpen, parley.PolicyAddressed, parley.PolicyRules, parley.PolicyModerator, parley.PolicyTriggers,
 	}).Draw(rt, "policy")}
 	switch p.Kind {
 	case parley.PolicyModerator:

@@ -45,6 +45,8 @@ const (
 	// RequestApproval is requestApproval, ResolveApproval resolveApproval.
 	RequestApproval
 	ResolveApproval
+	// EndTrigger is the hub's own: the match of the session Child.ID ends as Detail says, with TriggerNotStarted, and with Answer where there is one. It does nothing where that is not pending.
+	EndTrigger
 	// Timeout is the hub's own: AgentID has not taken its turn since Since. It does nothing when that is no longer so.
 	Timeout
 )
@@ -123,6 +125,13 @@ type Command struct {
 
 	// Approval is what is asked or answered.
 	Approval *Asked
+
+	// Wakes are whom the event of Message or Note would wake, or with EndChild that of Answer, as subscriptions say: the limits are not applied yet. SessionID is set for those that start
+	// sessions.
+	Wakes []parley.Wake
+	// Answer is the note with which a session that a trigger has started answers, for EndChild and EndTrigger; AnswerBy is its author.
+	Answer   *parley.Note
+	AnswerBy string
 
 	// Attachment is the payload of attachment_added. For OfferAttachment SHA256 and Size may be empty: not known yet.
 	Attachment *parley.System

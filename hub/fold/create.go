@@ -38,7 +38,7 @@ func (d *decision) create() {
 	}
 	e := d.system(parley.System{
 		Kind: parley.KindConversationCreated, Title: q.Title, CreatedBy: d.c.From, Participants: seats, Policy: &policy,
-		StartsWith: q.StartsWith, Limits: &limits, Metadata: q.Metadata, ParamsHash: hash, Session: d.c.Session,
+		StartsWith: q.StartsWith, Limits: &limits, Metadata: q.Metadata, ParamsHash: hash, Session: d.c.Session, Workspace: q.Workspace,
 	})
 	e.ClientRequestID = d.c.Key
 	if !d.add(e) {

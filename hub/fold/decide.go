@@ -135,6 +135,8 @@ func (d *decision) decide() {
 		d.startChild()
 	case EndChild:
 		d.endChild()
+	case EndTrigger:
+		d.endTrigger()
 	case Bind:
 		d.bind()
 	case Callback:
@@ -162,7 +164,7 @@ func (d *decision) append() {
 
 func (d *decision) refuseClosed() {
 	switch d.c.Verb {
-	case Tick, EndClaim, Timeout, EndChild, Bind, Callback, EndSession: // the hub's own: there is nothing left to do
+	case Tick, EndClaim, Timeout, EndChild, EndTrigger, Bind, Callback, EndSession: // the hub's own: there is nothing left to do
 		return
 	}
 	if d.answered() { // it was canceled with the close
@@ -244,15 +246,25 @@ func (d *decision) draft() parley.Event {
 	}
 }
 
-// speak appends the caller's event and, if that reaches a limit, the hub's close.
+// speak appends the caller's event with its cause, whom that wakes and, if that reaches a limit, the hub's close.
 func (d *decision) speak() {
 	e := d.draft()
+	if d.c.Verb == Note {
+		e.Cause, e.Hops = d.s.Carries(d.c.From)
+	} else {
+		e.Cause, e.Hops = d.s.CarriesWords(d.c.From)
+	}
 	before := len(d.out.Events)
 	if !d.add(e) {
 		return
 	}
 	said := &d.out.Events[before].Event
 	d.out.Seq, d.out.Turn = said.Seq, said.Turn
+	if len(d.c.Wakes) > 0 {
+		if d.wake(d.c.Wakes); d.out.Err != nil {
+			return
+		}
+	}
 	if !d.s.Closed() {
 		d.closeAtLimit()
 	}

@@ -16,8 +16,10 @@
 //   - One claim stands at most, and its participant has the floor. An append that names a claim is taken only while that claim stands; while one
 //     stands, an append that names none is not.
 //   - In no state of an active conversation is everybody kept from speaking without a time limit that runs: see Asks, and Wakes for approvals.
+//   - A match is over once: with the end of a turn of its agent that was given it, with the end of its session, by name where that was not started, or with the
+//     conversation. Nothing else takes it away. Under the policy triggers who was woken first has the floor before people and peers have.
 //   - An approval ends once: answered, timed out, or with its turn. While one is pending no claim expires, and where none stands, none is taken.
 package fold
 
 // Version of what State means. Derived state that was kept under another version is made anew from the log.
-const Version = 9
+const Version = 10

@@ -50,6 +50,21 @@ func AppendEvent(b []byte, e *parley.Event) []byte {
 		b = append(b, `,"clientRequestId":`...)
 		b = appendString(b, e.ClientRequestID)
 	}
+	if e.Cause != nil {
+		b = append(b, `,"cause":{`...)
+		if e.Cause.ConversationID != "" {
+			b = append(b, `"conversationId":"`...)
+			b = append(b, e.Cause.ConversationID...) // an id
+			b = append(b, `",`...)
+		}
+		b = append(b, `"seq":`...)
+		b = strconv.AppendInt(b, e.Cause.Seq, 10)
+		b = append(b, '}')
+	}
+	if e.Hops != 0 {
+		b = append(b, `,"hops":`...)
+		b = strconv.AppendInt(b, int64(e.Hops), 10)
+	}
 	return append(b, '}')
 }
 

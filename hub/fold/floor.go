@@ -22,6 +22,7 @@ const (
 	ruleModerator  = "moderator"
 	ruleRoundRobin = "round_robin"
 	ruleCallback   = "callback"
+	ruleTriggers   = "triggers"
 )
 
 // Floor says who may open the next turn, or continue the open one. Anyone is true when any participant may. Nobody may while the turn waits for an approval and no
@@ -68,6 +69,8 @@ func (s *State) next() Floor {
 		return Floor{Speaker: s.StartsWith, rule: ruleStartsWith}
 	case s.Policy.Kind == parley.PolicyOpen:
 		return Floor{Anyone: true, rule: ruleOpen}
+	case s.Policy.Kind == parley.PolicyTriggers:
+		return s.woken()
 	case s.LastHad == "" && s.Policy.Kind == parley.PolicyModerator:
 		return Floor{Speaker: s.Policy.Moderator, rule: ruleModerator}
 	}
@@ -92,6 +95,9 @@ func (s *State) allPassed() bool {
 	if len(s.Passed) == 0 {
 		return false
 	}
+	if s.Policy.Kind == parley.PolicyTriggers && !s.humansOnly() {
+		return s.firstWoken() == nil && s.person() == "" && slices.ContainsFunc(s.Participants, isPerson)
+	}
 	return !slices.ContainsFunc(s.Participants, func(p parley.Participant) bool {
 		return (!s.humansOnly() || p.Kind == parley.KindHuman) && !slices.Contains(s.Passed, p.ID)
 	})
@@ -100,10 +106,15 @@ func (s *State) allPassed() bool {
 // afterLast is the participant, of a kind if one is given, after the one who had the last turn, or the first, of those who have not passed; empty only
 // where there is none.
 func (s *State) afterLast(kind parley.ParticipantKind) string {
+	return s.after(s.LastHad, func(p parley.Participant) bool { return kind == "" || p.Kind == kind })
+}
+
+// after is the first of those wanted after a participant, or after none, who have not passed; empty where there is none.
+func (s *State) after(id string, wanted func(parley.Participant) bool) string {
 	n := len(s.Participants)
-	last := s.Seat(s.LastHad) // -1 before anybody has had a turn
+	last := s.Seat(id) // -1 before anybody has had a turn
 	for i := range n {
-		if p := s.Participants[(last+1+i)%n]; (kind == "" || p.Kind == kind) && !slices.Contains(s.Passed, p.ID) {
+		if p := s.Participants[(last+1+i)%n]; wanted(p) && !slices.Contains(s.Passed, p.ID) {
 			return p.ID
 		}
 	}
@@ -168,6 +179,8 @@ func (s *State) because(f Floor) string {
 		return fmt.Sprintf("%s was told that sessions it has started have ended", s.CallbackFor)
 	case ruleStartsWith:
 		return fmt.Sprintf("the conversation starts with %s", s.StartsWith)
+	case ruleTriggers:
+		return s.becauseWoken(f)
 	case ruleOpen:
 		return "the policy is open: anyone may take the floor"
 	case ruleRoundRobin:

@@ -83,6 +83,9 @@ type Stand struct {
 	CallbackFor  string
 	Children     int
 	Awaits       bool
+	// Woken are how many matches wait for a turn, and WokenBy the event of the first.
+	Woken   int
+	WokenBy int64
 }
 
 // Stand gives the state's Stand.
@@ -93,6 +96,9 @@ func (s *State) Stand() Stand {
 	}
 	if s.Claim != nil {
 		stand.Claim = s.Claim.Hash
+	}
+	if w := s.firstWoken(); w != nil {
+		stand.Woken, stand.WokenBy = len(s.Woken), w.Seq
 	}
 	for _, t := range s.Tries {
 		stand.Attempts += t.Attempts

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/internal/plant"
 )
 
 // Child is a session that was started out of a conversation and has not ended, as far as this log knows.
@@ -15,12 +16,15 @@ type Child struct {
 	By    string // who has started it
 	Agent string // its name
 	Mode  parley.SessionMode
+	// Hops are those of what its agent says.
+	Hops int
 }
 
 // EndedChild is one in mode async_callback that has ended, and of which its parent was not told yet.
 type EndedChild struct {
 	ID, By, Agent string
 	Status        parley.SessionStatus
+	Hops          int
 }
 
 // Child gives the index of a session in Children, or -1.
@@ -93,7 +97,7 @@ func (s *State) applyChildStarted(e *parley.Event, sys *parley.System, size int)
 	if sys.SessionID == "" || s.Child(sys.SessionID) >= 0 {
 		return fmt.Errorf("event %d: session_started of one that runs, or of none", e.Seq)
 	}
-	s.Children = append(slices.Clip(s.Children), Child{ID: sys.SessionID, By: sys.AgentID, Agent: sys.Agent, Mode: sys.Mode})
+	s.Children = append(slices.Clip(s.Children), Child{ID: sys.SessionID, By: sys.AgentID, Agent: sys.Agent, Mode: sys.Mode, Hops: e.Hops})
 	s.ActiveAt = e.At
 	s.Events++ // else who starts again and again is bounded by nothing
 	s.Bytes += int64(size)
@@ -101,14 +105,19 @@ func (s *State) applyChildStarted(e *parley.Event, sys *parley.System, size int)
 }
 
 func (s *State) applyChildEnded(e *parley.Event, sys *parley.System) error {
-	i := s.Child(sys.SessionID)
-	if i < 0 {
+	i, woken := s.Child(sys.SessionID), s.PendingSession(sys.SessionID)
+	if i < 0 && woken < 0 {
 		return fmt.Errorf("event %d: session_ended of one that does not run", e.Seq)
 	}
-	c := s.Children[i]
-	s.Children = slices.Concat(s.Children[:i], s.Children[i+1:])
-	if c.Mode == parley.ModeAsyncCallback {
-		s.Callbacks = append(slices.Clip(s.Callbacks), EndedChild{ID: c.ID, By: c.By, Agent: c.Agent, Status: sys.Status})
+	if i >= 0 {
+		c := s.Children[i]
+		s.Children = slices.Concat(s.Children[:i], s.Children[i+1:])
+		if c.Mode == parley.ModeAsyncCallback {
+			s.Callbacks = append(slices.Clip(s.Callbacks), EndedChild{ID: c.ID, By: c.By, Agent: c.Agent, Status: sys.Status, Hops: c.Hops})
+		}
+	}
+	if woken >= 0 && !plant.WakeStays.Planted() {
+		s.dropWoken(func(w *Woken) bool { return w.SessionID == sys.SessionID })
 	}
 	s.ActiveAt = e.At
 	s.Passed = nil // the end of a session is worth a word
@@ -147,7 +156,7 @@ func (s *State) applyCallback(e *parley.Event) error {
 	if len(told) == 0 || len(told) != len(s.Callbacks)-len(left) {
 		return fmt.Errorf("event %d: a callback of sessions that have not ended, or were told of", e.Seq)
 	}
-	s.Callbacks, s.CallbackFor, s.Passed = left, by, nil
+	s.Callbacks, s.CallbackFor, s.CallbackHops, s.Passed = left, by, e.Hops, nil
 	return nil
 }
 
@@ -157,17 +166,30 @@ func (d *decision) startChild() {
 	if d.s.Child(c.ID) >= 0 {
 		return
 	}
-	if d.add(d.system(parley.System{Kind: parley.KindSessionStarted, SessionID: c.ID, AgentID: c.By, Agent: c.Agent, Mode: c.Mode})) {
+	e := d.system(parley.System{Kind: parley.KindSessionStarted, SessionID: c.ID, AgentID: c.By, Agent: c.Agent, Mode: c.Mode})
+	if e.Hops = c.Hops; d.add(e) {
 		d.closeAtLimit()
 	}
 }
 
-// endChild is the hub's: a session has ended. It does nothing when that is known.
+// endChild is the hub's: a session has ended, and answers, if a match has started it. It does nothing when that is known.
 func (d *decision) endChild() {
-	if d.s.Child(d.c.Child.ID) < 0 {
+	i, woken := d.s.Child(d.c.Child.ID), d.s.PendingSession(d.c.Child.ID)
+	if i < 0 && woken < 0 {
 		return
 	}
-	d.add(d.system(parley.System{Kind: parley.KindSessionEnded, SessionID: d.c.Child.ID, Status: d.c.Status}))
+	e := d.system(parley.System{Kind: parley.KindSessionEnded, SessionID: d.c.Child.ID, Status: d.c.Status})
+	if i >= 0 {
+		e.Hops = d.s.Children[i].Hops
+	}
+	var w Woken
+	if woken >= 0 {
+		w = d.s.Woken[woken]
+		e.Hops = w.Hops + 1
+	}
+	if d.add(e) && woken >= 0 {
+		d.answer(&w)
+	}
 }
 
 // bind is the hub's: a runner has come that a session has waited for.
@@ -181,10 +203,13 @@ func (d *decision) bind() {
 // callback is the hub's: it tells of the ends of sessions, of one starter, that were not told yet. It does nothing within a turn.
 func (d *decision) callback() {
 	by := d.s.CallsBackTo()
+	hops := 0
 	var told []parley.Callback
 	for _, c := range d.c.Callbacks {
-		if slices.ContainsFunc(d.s.Callbacks, func(p EndedChild) bool { return p.ID == c.ChildSessionID && p.By == by }) {
+		i := slices.IndexFunc(d.s.Callbacks, func(p EndedChild) bool { return p.ID == c.ChildSessionID && p.By == by })
+		if i >= 0 {
 			told = append(told, c)
+			hops = max(hops, d.s.Callbacks[i].Hops)
 		}
 	}
 	if len(told) == 0 {
@@ -195,7 +220,7 @@ func (d *decision) callback() {
 		text = fmt.Sprintf("The session %s of %s has ended: %s.", told[0].ChildSessionID, by, told[0].Status)
 	}
 	d.add(parley.Event{
-		Turn: d.s.CurrentTurn(), Type: parley.TypeMessage, From: parley.HubID, Finality: parley.FinalityTurn,
+		Turn: d.s.CurrentTurn(), Type: parley.TypeMessage, From: parley.HubID, Finality: parley.FinalityTurn, Hops: hops,
 		Payload: marshal(parley.Message{Text: text, Data: marshal(parley.Callbacks{Callbacks: told})}),
 	})
 }

@@ -29,6 +29,8 @@ type State struct {
 	StartsWith   string
 	Limits       parley.Limits
 	Metadata     json.RawMessage
+	// Workspace is the one that the conversation belongs to; empty, none.
+	Workspace string
 
 	// Turn is the last turn that was opened; 0 before the first.
 	Turn  int64
@@ -37,6 +39,8 @@ type State struct {
 	// LastSpeaker owned the last turn that a participant closed; LastHad the last turn of a participant that has ended in whatever way.
 	LastSpeaker string
 	LastHad     string
+	// LastPerson is LastHad of people and peers alone.
+	LastPerson string
 	// Choice is what the policy found when that turn ended.
 	Choice *Chosen
 	// Passed are those whose turns have ended without a final message since the last message of a participant.
@@ -69,19 +73,26 @@ type State struct {
 	ClaimedAt parley.Timestamp
 	Progress  *parley.SessionProgress
 	// Children are the sessions that were started out of it and run; Callbacks those that have ended and of which it was not told yet. CallbackFor has the
-	// floor because it was told of one.
-	Children    []Child
-	Callbacks   []EndedChild
-	CallbackFor string
+	// floor because it was told of one, and CallbackHops are the hops of what it was told.
+	Children     []Child
+	Callbacks    []EndedChild
+	CallbackFor  string
+	CallbackHops int
 
 	// Approvals are those of the current turn, and the last that were resolved, in the order in which they were asked for.
 	Approvals []Approval
+
+	// Woken are the matches that wait or are worked at, in the order of their events. Recent counts for limits.maxWakesPerMinute. Waker is the last event that may
+	// wake.
+	Woken  []Woken
+	Recent []Pair
+	Waker  Waker
 
 	// Attachments are the files that were added, by hash.
 	Attachments []Attachment
 
 	// Turns counts turns that participants closed; Events and Bytes count messages, traces, notes, attachments, with the bytes of
-	// their files, and approvals, with what was answered.
+	// their files, approvals, with what was answered, and matches.
 	Turns  int64
 	Events int64
 	Bytes  int64
@@ -149,6 +160,8 @@ func (s *State) apply(e *parley.Event, size int) (err error) {
 		return fmt.Errorf("event %d: a conversation begins with conversation_created", e.Seq)
 	case e.At < s.LastAt:
 		return fmt.Errorf("event %d: time goes back", e.Seq)
+	case e.Hops < 0 || e.Cause != nil && (e.Cause.Seq < 1 || e.Cause.ConversationID == "" && e.Cause.Seq >= e.Seq):
+		return fmt.Errorf("event %d: a cause that does not come before it", e.Seq)
 	}
 	switch e.Type {
 	case parley.TypeSystem:
@@ -184,7 +197,7 @@ func (s *State) applySystem(e *parley.Event, size int) error {
 		if sys.Limits != nil {
 			s.Limits = *sys.Limits
 		}
-		s.ActiveAt, s.FloorSeq, s.Session = e.At, e.Seq, sys.Session
+		s.ActiveAt, s.FloorSeq, s.Session, s.Workspace = e.At, e.Seq, sys.Session, sys.Workspace
 		s.Spoke = make([]Spoke, len(s.Participants))
 		s.SeatSeqs = slices.Repeat([]int64{e.Seq}, len(s.Participants))
 		s.SeatPrivates = make([][16]byte, len(s.Participants))
@@ -205,6 +218,7 @@ func (s *State) applySystem(e *parley.Event, size int) error {
 		s.ActiveAt = e.At
 		s.Events++
 		s.Bytes += int64(size)
+		s.Waker = Waker{Seq: e.Seq, From: e.From, Hops: e.Hops}
 	case parley.KindAttachmentAdded:
 		return s.applyAttachment(e, &sys, size)
 	case parley.KindTurnClaimed:
@@ -225,6 +239,10 @@ func (s *State) applySystem(e *parley.Event, size int) error {
 		return s.applyBound(e, &sys)
 	case parley.KindApprovalRequested, parley.KindApprovalDetails, parley.KindApprovalResolved, parley.KindApprovalAnswer:
 		return s.applyApproval(e, &sys, size)
+	case parley.KindTriggerMatched:
+		return s.applyMatched(e, &sys, size)
+	case parley.KindTriggerEnded:
+		return s.applyTriggerEnded(e, &sys)
 	}
 	return nil
 }
@@ -265,6 +283,7 @@ func (s *State) applySpeech(e *parley.Event, size int) error {
 		if e.Outcome != nil {
 			*s.Outcome = *e.Outcome // the event may hold on to its author's
 		}
+		s.Woken, s.Recent = nil, nil
 	}
 	return nil
 }
@@ -277,6 +296,7 @@ func (s *State) applyFinal(e *parley.Event) {
 		s.Open, s.Owner, s.Tries, s.WordsFrom, s.FloorSeq = false, "", nil, 0, e.Seq
 		return
 	}
+	s.consume(e.From)
 	if rule.CloseClears.Holds() {
 		s.endClaim(parley.ClaimFinal)
 	}
@@ -293,6 +313,7 @@ func (s *State) applyFinal(e *parley.Event) {
 		s.Spoke[seat].FinalSeq = e.Seq
 	}
 	s.Choice = s.afterMessage(e)
+	s.Waker = Waker{Seq: e.Seq, From: e.From, Hops: e.Hops, Message: true}
 }
 
 func (s *State) countSpeech(e *parley.Event, size int) {

@@ -13,7 +13,7 @@ func invalid(expected, format string, args ...any) error {
 	return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf(format, args...), expected)
 }
 
-const kinds = "round_robin, open, addressed, rules or moderator"
+const kinds = "round_robin, open, addressed, rules, moderator or triggers"
 
 // Check holds a policy and limits.stopWhen against the seats of a conversation. stopWhen may be empty, p.Kind not. It gives nil, or a *parley.Error for
 // ErrValidationFailed whose message begins with the path, such as policy.rules[1].when.
@@ -40,9 +40,7 @@ func Check(p parley.Policy, stopWhen string, seats []parley.Participant) error {
 // checkKind holds the kind against those that there are, and what is given against the kind.
 func checkKind(p parley.Policy) error {
 	switch p.Kind {
-	case parley.PolicyRoundRobin, parley.PolicyOpen, parley.PolicyAddressed, parley.PolicyRules, parley.PolicyModerator:
-	case "triggers":
-		return invalid(kinds, "policy.kind: triggers is not served by this version")
+	case parley.PolicyRoundRobin, parley.PolicyOpen, parley.PolicyAddressed, parley.PolicyRules, parley.PolicyModerator, parley.PolicyTriggers:
 	default:
 		return invalid(kinds, "policy.kind is %q", Clip(string(p.Kind)))
 	}

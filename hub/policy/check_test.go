@@ -21,7 +21,7 @@ func rules(when ...string) parley.Policy {
 
 func TestCheckTakes(t *testing.T) {
 	for _, p := range []parley.Policy{
-		{Kind: parley.PolicyRoundRobin}, {Kind: parley.PolicyOpen}, {Kind: parley.PolicyAddressed},
+		{Kind: parley.PolicyRoundRobin}, {Kind: parley.PolicyOpen}, {Kind: parley.PolicyAddressed}, {Kind: parley.PolicyTriggers},
 		{Kind: parley.PolicyModerator, Moderator: "anna"},
 		rules("true"), rules(slices.Repeat([]string{"true"}, parley.MaxRules)...),
 		rules("last.from == 'payer'\n\t&& last.kind == 'agent'"), // an expression may have lines
@@ -44,9 +44,10 @@ func TestCheckRefuses(t *testing.T) {
 	}{
 		{parley.Policy{}, "", `policy.kind is ""`, "addressed"},
 		{parley.Policy{Kind: "nonsense"}, "", `policy.kind is "nonsense"`, "moderator"},
-		{parley.Policy{Kind: "triggers"}, "", "triggers is not served", "rules"},
+		{parley.Policy{Kind: "trigger"}, "", `policy.kind is "trigger"`, "moderator or triggers"},
 		{parley.Policy{Kind: parley.PolicyOpen, Moderator: "anna"}, "", "policy.moderator was given with policy.kind open", "moderator"},
 		{parley.Policy{Kind: parley.PolicyAddressed, Rules: rules("true").Rules}, "", "policy.rules were given with policy.kind addressed", "rules"},
+		{parley.Policy{Kind: parley.PolicyTriggers, Moderator: "anna"}, "", "policy.moderator was given with policy.kind triggers", "moderator"},
 		{parley.Policy{Kind: parley.PolicyModerator}, "", `policy.moderator names ""`, "a participant"},
 		{parley.Policy{Kind: parley.PolicyModerator, Moderator: "stranger"}, "", `policy.moderator names "stranger"`, "a participant"},
 		{rules(), "", "policy.rules: there are 0", "1 to 32"},
@@ -87,6 +88,7 @@ func TestCheckHint(t *testing.T) {
 		{parley.Policy{Kind: parley.PolicyRoundRobin}, "payer", "clinic", parley.FinalityTurn, "the policy round_robin", "addressed"},
 		{parley.Policy{Kind: parley.PolicyOpen}, "payer", "clinic", parley.FinalityTurn, "the policy open", "addressed"},
 		{rules("true"), "payer", "clinic", parley.FinalityTurn, "the policy rules", "addressed"},
+		{parley.Policy{Kind: parley.PolicyTriggers}, "payer", "clinic", parley.FinalityTurn, "the policy triggers", "addressed"},
 	} {
 		err := policy.CheckHint(c.policy, seats(), c.from, c.next, c.finality)
 		if c.message == "" {

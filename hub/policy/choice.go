@@ -42,7 +42,7 @@ type Choice struct {
 	Because string
 }
 
-// Next finds who has the floor. For round_robin and open, which do not look at the message, the Choice is empty.
+// Next finds who has the floor. For round_robin, open and triggers, which do not look at the message, the Choice is empty.
 func Next(e *Ended) Choice {
 	switch e.Policy.Kind {
 	case parley.PolicyAddressed:

@@ -52,4 +52,8 @@ const (
 	UngatedTools    Bug = "ungated-tools"    // a tool that needs an approval runs without
 	AsksAgain       Bug = "asks-again"       // the next attempt does not meet the approval that was asked for
 	SecondAnswer    Bug = "second-answer"    // an approval is answered twice
+	Unsubscribed    Bug = "unsubscribed"     // the end of any turn forgets the matches of all agents
+	WakeStays       Bug = "wake-stays"       // a match is not over when its session has ended
+	TurnWakeStays   Bug = "turn-wake-stays"  // a match is not over when the turn that was given it has ended
+	AnySession      Bug = "any-session"      // the session that an event starts has another id each time that it is tried
 )

@@ -38,6 +38,7 @@ var bounds = map[string]bound{
 	"CreateConversationParams.Participants":    items(1, parley.MaxParticipants),
 	"CreateConversationParams.StartsWith":      participant,
 	"CreateConversationParams.Metadata":        object,
+	"CreateConversationParams.Workspace":       workspace,
 	"CreateConversationParams.ClientRequestID": line(1, parley.MaxKeyBytes),
 
 	"Participant.ID":       participant,
@@ -55,6 +56,8 @@ var bounds = map[string]bound{
 	"Limits.MaxClaimMs":         between(parley.MinDurationMs, parley.MaxTurnMs),
 	"Limits.ClaimWindowMs":      between(parley.MinClaimWindowMs, parley.MaxClaimWindowMs),
 	"Limits.MaxAutonomousTurns": between(1, parley.MaxTurnsLimit),
+	"Limits.MaxHops":            between(1, parley.MaxHopsLimit),
+	"Limits.MaxWakesPerMinute":  between(1, parley.MaxWakesLimit),
 	"Limits.StopWhen":           text(1, parley.MaxExpressionBytes),
 	"Participant.Agent":         participant,
 	"Policy.Rules":              items(1, parley.MaxRules),
@@ -69,6 +72,7 @@ var bounds = map[string]bound{
 	"ClaimTurnParams.ClaimID":    claim,
 	"RenewClaimParams.ClaimID":   claim,
 	"ReleaseClaimParams.ClaimID": claim,
+	"GetContextParams.ClaimID":   claim,
 
 	"RegisterExecutorParams.ExecutorID": participant,
 	"RegisterExecutorParams.Agents":     each(0, parley.MaxExecutorAgents, participant),
@@ -86,6 +90,7 @@ var bounds = map[string]bound{
 	"Blueprint.ParametersSchema":          object,
 	"Blueprint.OutputSchema":              object,
 	"Blueprint.AgentConfig":               object,
+	"Blueprint.Subscriptions":             objectOrList,
 	"Blueprint.TimeoutMs":                 between(parley.MinDurationMs, parley.MaxSessionTimeoutMs),
 	"Blueprint.Labels":                    labels,
 
@@ -111,19 +116,21 @@ var bounds = map[string]bound{
 	"ResolveApprovalParams.Comment":         line(1, parley.MaxReasonBytes),
 	"ResolveApprovalParams.ClientRequestID": line(1, parley.MaxKeyBytes),
 
-	"GetConversationParams.SinceSeq": between(0, maxInteger),
-	"GetConversationParams.Limit":    between(1, parley.MaxPage),
-	"ListConversationsParams.Limit":  between(1, 100),
-	"TailParams.SinceSeq":            between(0, maxInteger),
-	"TailParams.Limit":               between(1, parley.MaxPage),
-	"WaitForChangeParams.SinceSeq":   between(0, maxInteger),
-	"WaitForChangeParams.TimeoutMs":  between(0, maxInteger),
-	"GetUpdatesParams.SinceSeq":      between(0, maxInteger),
-	"GetUpdatesParams.Limit":         between(1, parley.MaxPage),
-	"GetUpdatesParams.TimeoutMs":     between(0, maxInteger),
-	"SubscribeParams.SinceSeq":       between(0, maxInteger),
-	"SubscribeParams.Types":          items(1, 0),
-	"ExplainParams.Seq":              between(1, maxInteger),
+	"GetConversationParams.SinceSeq":    between(0, maxInteger),
+	"GetConversationParams.Limit":       between(1, parley.MaxPage),
+	"ListConversationsParams.Limit":     between(1, 100),
+	"ListConversationsParams.Workspace": workspace,
+	"TailParams.SinceSeq":               between(0, maxInteger),
+	"TailParams.Limit":                  between(1, parley.MaxPage),
+	"WaitForChangeParams.SinceSeq":      between(0, maxInteger),
+	"WaitForChangeParams.TimeoutMs":     between(0, maxInteger),
+	"GetUpdatesParams.SinceSeq":         between(0, maxInteger),
+	"GetUpdatesParams.Limit":            between(1, parley.MaxPage),
+	"GetUpdatesParams.TimeoutMs":        between(0, maxInteger),
+	"SubscribeParams.SinceSeq":          between(0, maxInteger),
+	"SubscribeParams.Types":             items(1, 0),
+	"ExplainParams.Seq":                 between(1, maxInteger),
+	"ExplainTriggersParams.Seq":         between(1, maxInteger),
 
 	"SendMessageParams.AfterSeq":        between(0, maxInteger),
 	"SendMessageParams.ClientRequestID": line(1, parley.MaxKeyBytes),
@@ -145,6 +152,7 @@ var bounds = map[string]bound{
 	"CreateTokenParams.Agents":        each(0, 0, participant), // the hub counts different ids
 	"CreateTokenParams.Scopes":        items(1, 0),
 	"CreateTokenParams.Conversations": each(1, parley.MaxConversationScope, conversation),
+	"CreateTokenParams.Workspaces":    each(1, parley.MaxWorkspaces, workspace),
 	"CreateTokenParams.ExpiresInMs":   between(1000, parley.MaxDurationMs),
 	"ListTokensParams.Limit":          between(1, parley.MaxPage),
 }
@@ -202,6 +210,9 @@ func participant(s *jsonschema.Schema) {
 	s.Not = &jsonschema.Schema{Const: parley.HubID}
 }
 
+// workspace is a name like a participant's, of which none is reserved.
+func workspace(s *jsonschema.Schema) { pattern(participantPattern)(s) }
+
 // agentName is an id like a participant's, perhaps with that of a runner.
 func agentName(s *jsonschema.Schema) {
 	pattern(agentPattern)(s)
@@ -244,6 +255,11 @@ func each(least, most int, b bound) bound {
 func tags(s *jsonschema.Schema) { each(0, parley.MaxTags, line(1, parley.MaxTagBytes))(s) }
 
 func object(s *jsonschema.Schema) { s.Type = "object" }
+
+// objectOrList is for what has a short spelling as a list.
+func objectOrList(s *jsonschema.Schema) {
+	s.AnyOf = []*jsonschema.Schema{{Type: "object"}, {Type: "array"}}
+}
 
 // labels are names and what they stand for.
 func labels(s *jsonschema.Schema) {

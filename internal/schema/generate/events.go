@@ -14,7 +14,7 @@ var kinds = []struct {
 	kind               string
 	required, optional []string
 }{
-	{parley.KindConversationCreated, []string{"createdBy", "policy", "limits"}, []string{"participants", "title", "startsWith", "metadata", "paramsHash", "session"}},
+	{parley.KindConversationCreated, []string{"createdBy", "policy", "limits"}, []string{"participants", "title", "startsWith", "metadata", "paramsHash", "session", "workspace"}},
 	{parley.KindParticipantAdded, []string{"participant", "addedBy"}, nil},
 	{parley.KindParticipantPrivate, []string{"participantId", "text"}, nil},
 	{parley.KindNote, []string{"schema", "data"}, []string{"tags"}},
@@ -31,6 +31,8 @@ var kinds = []struct {
 	{parley.KindApprovalDetails, []string{"turn", "agentId", "approval"}, nil},
 	{parley.KindApprovalResolved, []string{"turn", "agentId", "approval"}, []string{"durationMs"}},
 	{parley.KindApprovalAnswer, []string{"turn", "agentId", "approval"}, nil},
+	{parley.KindTriggerMatched, []string{"trigger"}, nil},
+	{parley.KindTriggerEnded, []string{"trigger"}, []string{"detail"}},
 	{parley.KindRunnerRegistered, []string{"runnerRecord"}, nil},
 	{parley.KindRunnerLeft, []string{"runnerRef", "reason"}, nil},
 	{parley.KindTokenCreated, []string{"token"}, nil},

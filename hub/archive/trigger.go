@@ -1,0 +1,154 @@
+package archive
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+// checkMatched refuses a trigger_matched that a hub would not have written; s is the state before it. That it follows the event that it matches, and wakes nobody twice, the fold knows.
+func checkMatched(s *fold.State, e *parley.Event, t *parley.TriggerRecord) error {
+	if t.AgentID != "" || t.SessionID != "" || t.Reason != "" || len(t.Wakes) > len(s.Participants)+parley.MaxWatchers {
+		return fmt.Errorf("trigger_matched with %d wakes, or with what is for trigger_ended", len(t.Wakes))
+	}
+	pending := len(s.Woken)
+	for i := range t.Wakes {
+		w := &t.Wakes[i]
+		if err := checkWake(s, w); err != nil {
+			return err
+		}
+		if w.Stopped != "" {
+			continue
+		}
+		if limit := s.Stops(w, pending, e.At); limit != "" {
+			return fmt.Errorf("%s is woken in spite of %s", w.AgentID, limit)
+		}
+		pending++
+	}
+	return nil
+}
+
+// checkWake refuses one that no event wakes so.
+func checkWake(s *fold.State, w *parley.Wake) error {
+	switch w.Stopped {
+	case "", parley.StoppedMaxHops, parley.StoppedMaxWakes, parley.StoppedTooMany:
+	default:
+		return fmt.Errorf("%.80q is stopped by %.80q", w.AgentID, w.Stopped)
+	}
+	switch {
+	case w.Selector < 0 || w.Selector >= parley.MaxSelectors:
+		return fmt.Errorf("%.80q is woken by the selector %d", w.AgentID, w.Selector)
+	case w.SessionID != "" && (w.Stopped != "" || !validSession(w.SessionID)):
+		return fmt.Errorf("%.80q is woken by the session %.80q", w.AgentID, w.SessionID)
+	case (w.SessionID != "") != (w.AnswerSchema != "") && w.Stopped == "":
+		return fmt.Errorf("%.80q is woken by the session %.80q, which answers with %.80q", w.AgentID, w.SessionID, w.AnswerSchema)
+	case w.AnswerSchema != "" && fold.CheckNote(&parley.Note{Schema: w.AnswerSchema, Data: []byte("null")}) != nil:
+		return fmt.Errorf("%.80q is woken to answer with %.200q", w.AgentID, w.AnswerSchema)
+	case w.Workspace && (s.Workspace == "" || w.Agent != w.AgentID || !parley.ValidParticipantID(w.AgentID)):
+		return fmt.Errorf("%.80q watches a workspace, and has no such name or there is none", w.AgentID)
+	case w.Workspace:
+		return nil
+	}
+	seat := s.Seat(w.AgentID)
+	if seat < 0 || !s.Participants[seat].Kind.Claims() || fold.AgentName(s.Participants[seat]) != w.Agent {
+		return fmt.Errorf("%.80q, who is woken, is no agent of the conversation named %.80q", w.AgentID, w.Agent)
+	}
+	return nil
+}
+
+// checkTriggerEnded refuses the end of a match that a hub would not have written. That it waits the fold knows.
+func checkTriggerEnded(sys *parley.System) error {
+	if t := sys.Trigger; t.Reason != parley.TriggerNotStarted || len(t.Wakes) > 0 {
+		return fmt.Errorf("trigger_ended with reason %.80q and %d wakes", t.Reason, len(t.Wakes))
+	}
+	return fold.CheckReason(sys.Detail)
+}
+
+// checkStarted holds why a session was started against what can be.
+func checkStarted(r *parley.SessionRecord) error {
+	t, c := r.Trigger, r.Cause
+	switch {
+	case r.Hops < 0 || r.Hops > parley.MaxHopsLimit:
+		return fmt.Errorf("a session after %d hops", r.Hops)
+	case c != nil && (r.Hops < 1 || c.Seq < 1 || r.Parent == "" || !parley.ValidConversationID(c.ConversationID)):
+		return fmt.Errorf("a session for the event %d of %.80q, after %d hops", c.Seq, c.ConversationID, r.Hops)
+	case t == nil:
+		return nil
+	case r.Parent == "" || r.Depth != 1 || r.Mode != parley.ModeAsyncPoll || r.Runner == nil:
+		return errors.New("a session that an event has started without a parent, or in another way than events start them")
+	case t.Selector < 0 || t.Selector >= parley.MaxSelectors || c == nil || c.ConversationID != r.Parent || c.Seq != t.Seq:
+		return fmt.Errorf("a session that the event %d has started by the selector %d, and another cause", t.Seq, t.Selector)
+	}
+	return nil
+}
+
+// checkStartOf refuses a session_started that is another than its match says.
+func checkStartOf(w *fold.Woken, sys *parley.System) error {
+	if sys.AgentID != w.By || sys.Agent != w.Agent || sys.Mode != parley.ModeAsyncPoll {
+		return fmt.Errorf("a session of %.80q that %.80q has started, and the event %d of %s wakes %s", sys.Agent, sys.AgentID, w.Seq, w.By, w.Agent)
+	}
+	return nil
+}
+
+// checkCarries refuses an event with another cause than the hub gives it.
+func checkCarries(e *parley.Event, cause *parley.Cause, hops int) error {
+	if e.Hops == hops && (e.Cause == nil) == (cause == nil) && (cause == nil || *e.Cause == *cause) {
+		return nil
+	}
+	return fmt.Errorf("it has the cause %s, expected %s", tellCause(e.Cause, e.Hops), tellCause(cause, hops))
+}
+
+func tellCause(c *parley.Cause, hops int) string {
+	switch {
+	case c == nil:
+		return fmt.Sprintf("none after %d hops", hops)
+	case c.ConversationID == "":
+		return fmt.Sprintf("%d after %d hops", c.Seq, hops)
+	}
+	return fmt.Sprintf("%d of %.80q after %d hops", c.Seq, c.ConversationID, hops)
+}
+
+// checkSystemCarries is checkCarries for a system event that answers nothing; s is the state before it.
+func checkSystemCarries(s *fold.State, e *parley.Event, sys *parley.System) error {
+	cause, hops := (*parley.Cause)(nil), 0
+	switch sys.Kind {
+	case parley.KindNote:
+		cause, hops = s.Carries(e.From)
+	case parley.KindSessionStarted, parley.KindSessionEnded:
+		if i := s.Child(sys.SessionID); i >= 0 {
+			hops = s.Children[i].Hops
+		} else if sys.Kind == parley.KindSessionStarted {
+			hops = min(max(e.Hops, 0), parley.MaxHopsLimit) // what its caller carried when it began
+		}
+		if i := s.PendingSession(sys.SessionID); i >= 0 {
+			hops = s.Woken[i].Hops + 1
+		}
+	}
+	return checkCarries(e, cause, hops)
+}
+
+// checkGranted holds the workspaces of a token against their bounds.
+func checkGranted(workspaces []string) error {
+	if len(workspaces) > parley.MaxWorkspaces {
+		return fmt.Errorf("there are %d workspaces, expected at most %d", len(workspaces), parley.MaxWorkspaces)
+	}
+	for _, w := range workspaces {
+		if !parley.ValidWorkspace(w) {
+			return fmt.Errorf("workspace %.80q is not acceptable", w)
+		}
+	}
+	return nil
+}
+
+// anyWorkspace stands for every one in what a runner says.
+const anyWorkspace = "*"
+
+// checkWatched holds the workspaces of a runner against their bounds.
+func checkWatched(workspaces []string) error {
+	if len(workspaces) == 1 && workspaces[0] == anyWorkspace {
+		return nil
+	}
+	return checkGranted(workspaces)
+}

@@ -1,0 +1,118 @@
+package fold
+
+import (
+	"slices"
+
+	"github.com/parleyhub/parley"
+)
+
+// wake writes whom the last event wakes, of those that subscriptions say, right after it: what a limit stops is written with the reason, and who cannot be woken so,
+// because the seat is unknown, is left out. It takes everything back when that fails.
+func (d *decision) wake(wakes []parley.Wake) {
+	if wakes = d.s.limitWakes(wakes, d.now()); len(wakes) == 0 {
+		return
+	}
+	if !d.add(d.system(parley.System{Kind: parley.KindTriggerMatched, Trigger: &parley.TriggerRecord{Seq: d.s.Seq, Wakes: wakes}})) {
+		d.undo()
+	}
+}
+
+// limitWakes gives those of wakes that the last event may cause, each agent once, and says of which a limit stops them.
+func (s *State) limitWakes(wakes []parley.Wake, now parley.Timestamp) []parley.Wake {
+	if s.Waker.Seq != s.Seq || s.Closed() {
+		return nil
+	}
+	pending := len(s.Woken)
+	var limited []parley.Wake
+	for _, w := range wakes {
+		same := func(o parley.Wake) bool {
+			return o.AgentID == w.AgentID || o.SessionID != "" && o.SessionID == w.SessionID
+		}
+		if !s.mayWake(&w) || slices.ContainsFunc(limited, same) {
+			continue
+		}
+		if w.Stopped == "" {
+			w.Stopped = s.Stops(&w, pending, now)
+		}
+		if w.Stopped == "" {
+			pending++
+		} else {
+			w.SessionID = "" // there will be none
+		}
+		limited = append(limited, w)
+	}
+	return limited
+}
+
+// Stops gives the limit that keeps the last event from waking an agent, where so many matches are pending; empty, none does.
+func (s *State) Stops(w *parley.Wake, pending int, now parley.Timestamp) string {
+	switch {
+	case s.Waker.Hops+1 > s.Limits.Hops():
+		return parley.StoppedMaxHops
+	case s.countsWakes() && s.recentWakes(s.Waker.From, w.AgentID, now) >= s.Limits.WakesPerMinute():
+		return parley.StoppedMaxWakes
+	case pending >= parley.MaxWoken, s.pendingOf(w.AgentID) >= parley.MaxWokenOfOne:
+		return parley.StoppedTooMany
+	}
+	return ""
+}
+
+// recentWakes counts how often the events of one author have woken one agent in the minute before now.
+func (s *State) recentWakes(by, agentID string, now parley.Timestamp) int {
+	i := s.pair(by, agentID)
+	if i < 0 {
+		return 0
+	}
+	n := 0
+	for _, at := range s.Recent[i].At {
+		if at > now-wakeWindowMs {
+			n++
+		}
+	}
+	return n
+}
+
+// pendingOf counts the matches of an agent that are not over.
+func (s *State) pendingOf(agentID string) int {
+	n := 0
+	for i := range s.Woken {
+		if s.Woken[i].AgentID == agentID {
+			n++
+		}
+	}
+	return n
+}
+
+// answer writes the note with which a session answers the event that has woken its agent, and whom that wakes. It takes everything back when it fails.
+func (d *decision) answer(w *Woken) {
+	n := d.c.Answer
+	if n == nil {
+		return
+	}
+	ok := d.add(parley.Event{
+		Type: parley.TypeSystem, From: d.c.AnswerBy, Cause: &parley.Cause{Seq: w.Seq}, Hops: w.Hops + 1,
+		Payload: marshal(parley.System{Kind: parley.KindNote, Schema: n.Schema, Tags: n.Tags, Data: n.Data}),
+	})
+	if !ok {
+		d.undo()
+		return
+	}
+	if d.wake(d.c.Wakes); d.out.Err == nil {
+		d.closeAtLimit()
+	}
+}
+
+// endTrigger is the hub's: the session of a match cannot be started. It does nothing when the match is over, or the session runs.
+func (d *decision) endTrigger() {
+	i := d.s.PendingSession(d.c.Child.ID)
+	if i < 0 || d.s.Child(d.c.Child.ID) >= 0 {
+		return
+	}
+	w := d.s.Woken[i]
+	e := d.system(parley.System{Kind: parley.KindTriggerEnded, Detail: d.c.Detail, Trigger: &parley.TriggerRecord{
+		Seq: w.Seq, AgentID: w.AgentID, SessionID: w.SessionID, Reason: parley.TriggerNotStarted,
+	}})
+	if d.add(e) {
+		d.answer(&w)
+	}
+}

@@ -1,0 +1,325 @@
+package fold_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+// answerSchema is that of the answers of sessions here. Nobody else says such.
+const answerSchema = "answer.v1"
+
+// waker plays random commands on the fold of a conversation whose events wake agents. Whom they would wake is drawn too, seats that are none among them.
+type waker struct {
+	state  fold.State
+	keys   fold.Keys
+	stored [][]byte
+	now    parley.Timestamp
+	ids    int
+	ledger ledger
+	seen   map[string]int // what has happened at all
+}
+
+// TestWaking: by whatever way a log has come about, what waits is what a plain reading of it says, each match is over once, no limit is passed, and who was woken
+// first has the floor between two turns.
+func TestWaking(t *testing.T) {
+	seen := map[string]int{}
+	for range 3 { // each has as many checks as -rapid.checks says
+		rapid.Check(t, func(rt *rapid.T) { testWaking(rt, seen) })
+	}
+	for _, what := range []string{
+		parley.StoppedMaxHops, parley.StoppedMaxWakes, "woken by turn", "woken by session", "consumed by turn", "consumed by session", "answered", "first woken", "trigger_ended", "anyone",
+		"person", "hops",
+	} {
+		if seen[what] == 0 {
+			t.Errorf("never seen: %s (%v)", what, seen)
+		}
+	}
+}
+
+func testWaking(rt *rapid.T, seen map[string]int) {
+	w := &waker{state: fold.State{ID: "cnv"}, keys: fold.Keys{}, now: 1_000_000, seen: seen}
+	w.ledger.running = map[string]bool{}
+	create := w.drawCreate(rt)
+	w.ledger.params = *create.Create
+	w.do(rt, create)
+	for range rapid.SampledFrom([]int{2, 40, 80}).Draw(rt, "steps") {
+		w.now += parley.Timestamp(rapid.SampledFrom([]int64{0, 1, 1, 29_000, 61_000}).Draw(rt, "dt"))
+		w.do(rt, w.draw(rt))
+		w.floor(rt)
+	}
+	w.replay(rt)
+}
+
+func (w *waker) drawCreate(rt *rapid.T) fold.Command {
+	q := &parley.CreateConversationParams{Workspace: "lab"}
+	for _, id := range everybody[:rapid.IntRange(1, 4).Draw(rt, "n")] {
+		kind := rapid.SampledFrom([]parley.ParticipantKind{parley.KindAgent, parley.KindAgent, parley.KindTool, parley.KindHuman, parley.KindPeer}).Draw(rt, "kind")
+		q.Participants = append(q.Participants, parley.Participant{ID: id, Kind: kind})
+	}
+	q.Policy = &parley.Policy{Kind: rapid.SampledFrom([]parley.PolicyKind{
+		parley.PolicyTriggers, parley.PolicyTriggers, parley.PolicyTriggers, parley.PolicyTriggers, parley.PolicyRoundRobin, parley.PolicyOpen,
+	}).Draw(rt, "policy")}
+	if rapid.IntRange(0, 2).Draw(rt, "starts") == 0 {
+		q.StartsWith = rapid.SampledFrom(q.Participants).Draw(rt, "startsWith").ID
+	}
+	q.Limits = &parley.Limits{
+		MaxAttempts: rapid.IntRange(1, 3).Draw(rt, "maxAttempts"), MaxEvents: rapid.SampledFrom([]int64{0, 0, 30}).Draw(rt, "maxEvents"),
+		TurnTimeoutMs:      rapid.SampledFrom([]int64{0, 1000}).Draw(rt, "turnTimeout"),
+		OnTurnTimeout:      rapid.SampledFrom([]parley.TurnTimeout{"", parley.TurnSkip, parley.TurnSkip, parley.TurnClose}).Draw(rt, "onTurnTimeout"),
+		MaxAutonomousTurns: rapid.SampledFrom([]int64{0, 0, 3}).Draw(rt, "maxAutonomous"),
+		MaxHops:            rapid.SampledFrom([]int{0, 1, 2, 3}).Draw(rt, "maxHops"),
+		MaxWakesPerMinute:  rapid.SampledFrom([]int{0, 1, 3}).Draw(rt, "maxWakes"),
+	}
+	return fold.Command{Verb: fold.Create, From: "maker", Create: q}
+}
+
+var wakingVerbs = slices.Concat(
+	slices.Repeat([]fold.Verb{fold.Message}, 10), slices.Repeat([]fold.Verb{fold.Note}, 4), slices.Repeat([]fold.Verb{fold.StartChild, fold.EndChild}, 3),
+	[]fold.Verb{
+		fold.Trace, fold.Take, fold.Take, fold.Release, fold.Release, fold.Cancel, fold.EndClaim, fold.Timeout, fold.Timeout, fold.EndTrigger, fold.EndTrigger, fold.Tick,
+	},
+)
+
+func (w *waker) draw(rt *rapid.T) fold.Command {
+	s := &w.state
+	cmd := fold.Command{Verb: rapid.SampledFrom(wakingVerbs).Draw(rt, "verb"), Turn: s.CurrentTurn(), Payload: text("x"), Key: rapid.SampledFrom(someKeys).Draw(rt, "key")}
+	cmd.From = rapid.SampledFrom(everybody[:5]).Draw(rt, "from")
+	if f := s.Floor(); f.Speaker != "" && rapid.IntRange(0, 4).Draw(rt, "any") > 0 {
+		cmd.From = f.Speaker
+	}
+	w.ids++
+	cmd.New = fold.HashClaim(fold.ClaimID(s.CurrentTurn(), strconv.Itoa(w.ids)))
+	if s.Claim != nil && rapid.IntRange(0, 9).Draw(rt, "names") > 0 {
+		cmd.Named, cmd.RenewedSeq = &s.Claim.Hash, s.Claim.RenewedSeq
+	}
+	switch cmd.Verb {
+	case fold.Message:
+		cmd.Finality = rapid.SampledFrom([]parley.Finality{none, turn, turn, turn, turn}).Draw(rt, "finality")
+		if rapid.IntRange(0, 40).Draw(rt, "ends") == 0 {
+			cmd.Finality = conversation
+		}
+		cmd.Wakes = w.drawWakes(rt)
+	case fold.Note:
+		cmd.Note = &parley.Note{Schema: "s", Data: json.RawMessage(`1`)}
+		cmd.Wakes = w.drawWakes(rt)
+	case fold.Trace:
+		cmd.Payload = json.RawMessage(`{"kind":"k"}`)
+	case fold.Release:
+		cmd.Reason = rapid.SampledFrom([]parley.ClaimEnd{parley.ClaimYielded, parley.ClaimYielded, parley.ClaimDeclined, parley.ClaimFailed}).Draw(rt, "reason")
+	case fold.EndClaim:
+		cmd.From, cmd.Reason = parley.HubID, rapid.SampledFrom([]parley.ClaimEnd{parley.ClaimExpired, parley.ClaimDisconnected}).Draw(rt, "reason")
+		if cmd.Named == nil {
+			cmd.Verb = fold.Tick
+		}
+	case fold.Timeout:
+		cmd.From, cmd.Asked = parley.HubID, rapid.Bool().Draw(rt, "asked")
+		if asks := s.Asks(); len(asks) > 0 {
+			a := rapid.SampledFrom(asks).Draw(rt, "ask")
+			cmd.AgentID, cmd.Since = a.AgentID, a.Since
+		}
+	case fold.StartChild, fold.EndChild, fold.EndTrigger:
+		w.drawSession(rt, &cmd)
+	}
+	return cmd
+}
+
+// drawWakes draws whom subscriptions would have an event wake: some that cannot be.
+func (w *waker) drawWakes(rt *rapid.T) []parley.Wake {
+	var wakes []parley.Wake
+	for range rapid.IntRange(0, 3).Draw(rt, "wakes") {
+		id := rapid.SampledFrom([]string{"a", "a", "b", "b", "c", "d", "stranger", "watcher"}).Draw(rt, "woken")
+		wake := parley.Wake{Agent: id, AgentID: id, Selector: rapid.IntRange(0, 2).Draw(rt, "selector"), AnswerSchema: answerSchema, Workspace: id == "watcher"}
+		if rapid.Bool().Draw(rt, "session") || wake.Workspace {
+			wake.SessionID = w.newSession(rt)
+		}
+		wakes = append(wakes, wake)
+	}
+	return wakes
+}
+
+// newSession gives a new id, and seldom one that there was.
+func (w *waker) newSession(rt *rapid.T) string {
+	if w.ids++; w.ids > 1 && rapid.IntRange(0, 9).Draw(rt, "old") == 0 {
+		return fmt.Sprint("ses_", rapid.IntRange(1, w.ids).Draw(rt, "which"))
+	}
+	return fmt.Sprint("ses_", w.ids)
+}
+
+// drawSession draws what the hub tells of a session, mostly one that an event has started.
+func (w *waker) drawSession(rt *rapid.T, cmd *fold.Command) {
+	cmd.From, cmd.Key = parley.HubID, ""
+	cmd.Child = fold.Child{ID: w.newSession(rt), By: "a", Agent: "b", Mode: parley.ModeAsyncPoll}
+	var woken []fold.Woken
+	for _, m := range w.state.Woken {
+		if m.SessionID != "" {
+			woken = append(woken, m)
+		}
+	}
+	if len(woken) > 0 && rapid.IntRange(0, 5).Draw(rt, "known") > 0 {
+		m := rapid.SampledFrom(woken).Draw(rt, "match")
+		cmd.Child = fold.Child{ID: m.SessionID, By: m.By, Agent: m.Agent, Mode: parley.ModeAsyncPoll, Hops: m.Hops + 1}
+		cmd.AnswerBy = m.AgentID
+		cmd.Answer = &parley.Note{Schema: answerSchema, Data: json.RawMessage(`{}`)}
+		cmd.Wakes = w.drawWakes(rt)
+	}
+	cmd.Status = parley.SessionCompleted
+}
+
+func (w *waker) do(rt *rapid.T, cmd fold.Command) {
+	cmd.Now = w.now
+	before, unstarted := w.state, w.seen[parley.KindTriggerEnded]
+	d := fold.Decide(w.state, w.keys, cmd)
+	if errors.Is(d.Err, parley.ErrInternal) || d.Err != nil && len(d.Events) > 0 {
+		rt.Fatalf("%+v: %v with %d events", cmd, d.Err, len(d.Events))
+	}
+	if !reflect.DeepEqual(before, w.state) {
+		rt.Fatal("Decide changed the state that it was given")
+	}
+	finished, answers := w.ledger.finished, w.ledger.answers
+	for i := range d.Events {
+		e := &d.Events[i]
+		w.ledger.read(rt, &e.Event)
+		if canonical, err := e.Event.Encode(); err != nil || string(canonical) != string(e.Data) {
+			rt.Fatalf("encoding %s, Event.Encode gives %s, %v", e.Data, canonical, err)
+		}
+		w.stored = append(w.stored, e.Data)
+		enter(&w.keys, e)
+		w.see(e)
+	}
+	w.state = d.State
+	w.ledger.compare(rt, &w.state)
+	ended, answered := w.ledger.finished-finished, w.ledger.answers-answers
+	switch cmd.Verb {
+	case fold.EndChild:
+		if answered != ended && cmd.Answer != nil {
+			rt.Fatalf("%d matches are over with a session, and %d answers said", ended, answered)
+		}
+		w.seen["consumed by session"] += ended
+	case fold.EndTrigger:
+		if over := w.seen[parley.KindTriggerEnded] > unstarted; over != (answered == 1) && cmd.Answer != nil {
+			rt.Fatalf("the session of a match was not started: %t, and %d answers said", over, answered)
+		}
+	case fold.Message:
+		w.seen["consumed by turn"] += ended
+	}
+	w.seen["answered"] += answered
+}
+
+func (w *waker) see(e *fold.Encoded) {
+	if e.Event.Hops > 1 {
+		w.seen["hops"]++
+	}
+	if e.Event.Type != parley.TypeSystem {
+		return
+	}
+	sys, _ := e.Event.System()
+	w.seen[sys.Kind]++
+	if sys.Trigger == nil {
+		return
+	}
+	for _, m := range sys.Trigger.Wakes {
+		switch {
+		case m.Stopped != "":
+			w.seen[m.Stopped]++
+		case m.SessionID == "":
+			w.seen["woken by turn"]++
+		default:
+			w.seen["woken by session"]++
+		}
+	}
+}
+
+// floor: between two turns it belongs to who was woken first, unless something comes before that; nobody is left without a time limit whose turn it is.
+func (w *waker) floor(rt *rapid.T) {
+	s := &w.state
+	if s.Closed() {
+		return
+	}
+	someoneMay := false
+	for _, p := range s.Participants {
+		g := s.Guidance(p.ID, true)
+		checkReason(rt, g, true)
+		may := g.Kind == parley.MaySpeak
+		someoneMay = someoneMay || may
+		cmd := fold.Command{Verb: fold.Message, From: p.ID, Now: s.LastAt, Finality: turn, Payload: text("?")}
+		if s.Claim != nil {
+			cmd.Named = &s.Claim.Hash
+		}
+		if d := fold.Decide(*s, w.keys, cmd); (d.Err == nil) != may {
+			rt.Fatalf("guidance of %s: may speak %t, but a message gets %v", p.ID, may, d.Err)
+		}
+	}
+	f, asks := s.Floor(), s.Asks()
+	if !someoneMay {
+		rt.Fatalf("nobody may speak in %+v", s)
+	}
+	if s.Claim == nil && !f.Anyone && w.ledger.kind(f.Speaker).Claims() && (len(asks) != 1 || asks[0].AgentID != f.Speaker || asks[0].TimeoutMs == 0) {
+		rt.Fatalf("%s has the floor, and asked are %+v", f.Speaker, asks)
+	}
+	w.decided(rt, f)
+}
+
+// decided holds the floor against the log where the policy triggers has decided.
+func (w *waker) decided(rt *rapid.T, f fold.Floor) {
+	rules := w.state.Guidance("a", true).Rules
+	rule := rules[len(rules)-1].Rule
+	if rule == "participant" {
+		rule = rules[len(rules)-2].Rule
+	}
+	policy := w.state.Policy.Kind
+	if policy != parley.PolicyTriggers && rule == "triggers" || policy == parley.PolicyTriggers && (rule == "round_robin" || rule == "open") {
+		rt.Fatalf("the rule %s decides under the policy %s", rule, policy)
+	}
+	if rule != "triggers" {
+		return
+	}
+	first := slices.IndexFunc(w.ledger.pending, func(m match) bool { return m.Session == "" })
+	switch {
+	case first >= 0 && (f.Anyone || f.Speaker != w.ledger.pending[first].AgentID):
+		rt.Fatalf("%+v waits first, and the floor is %+v", w.ledger.pending[first], f)
+	case first >= 0:
+		w.seen["first woken"]++
+	case f.Anyone:
+		if len(w.state.Asks()) > 0 {
+			rt.Fatal("somebody is asked whom nothing has woken")
+		}
+		w.seen["anyone"]++
+	case w.ledger.kind(f.Speaker).Claims():
+		rt.Fatalf("%s has the floor, and nothing has woken it", f.Speaker)
+	default:
+		w.seen["person"]++
+	}
+}
+
+func (w *waker) replay(rt *rapid.T) {
+	again := fold.State{ID: "cnv"}
+	kept := rapid.IntRange(0, len(w.stored)).Draw(rt, "kept")
+	for i, b := range w.stored {
+		if i == kept {
+			again = throughGob(rt, again)
+		}
+		var e parley.Event
+		if err := json.Unmarshal(b, &e); err != nil {
+			rt.Fatal(err)
+		}
+		next, err := again.Apply(&e, len(b))
+		if err != nil {
+			rt.Fatalf("replay: %v", err)
+		}
+		again = next
+	}
+	if diff := cmp.Diff(w.state, again); diff != "" {
+		rt.Fatalf("replayed state differs:\n%s", diff)
+	}
+}

@@ -1,0 +1,152 @@
+package hub_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub"
+)
+
+// TestSubscriptionsAreChecked: faults are told with their paths, before anything is written; functions and workflows are taken, without what is for others.
+func TestSubscriptionsAreChecked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJournal(t)
+		h := startOn(t, j, counted("x"))
+		x := listeners(t, h, counter("good"))
+		x.p = x.p.SpeakingAs("bad")
+		for name, c := range map[string]struct {
+			change   func(b *parley.Blueprint)
+			sentinel error
+			words    string
+		}{
+			"an operator": {func(b *parley.Blueprint) {
+				b.Subscriptions = json.RawMessage(`[{"context_match":[{"path":"$.a","op":"like","value":1}]}]`)
+			}, parley.ErrValidationFailed, "[0].context_match[0].op"},
+			"a path": {func(b *parley.Blueprint) {
+				b.Subscriptions = json.RawMessage(`[{"context_match":[{"path":"a","op":"eq","value":1}]}]`)
+			}, parley.ErrValidationFailed, "[0].context_match[0].path"},
+			"a role":  {func(b *parley.Blueprint) { b.Subscriptions = json.RawMessage(`[{"role":"listen"}]`) }, parley.ErrValidationFailed, "blueprint bad: subscriptions: "},
+			"no JSON": {func(b *parley.Blueprint) { b.Subscriptions = json.RawMessage(`[`) }, parley.ErrValidationFailed, "subscriptions: $: expected a list"},
+			"none":    {func(b *parley.Blueprint) { b.Subscriptions = json.RawMessage(`[]`) }, parley.ErrValidationFailed, "subscriptions"},
+			"too large": {func(b *parley.Blueprint) {
+				b.Subscriptions = json.RawMessage(`["` + strings.Repeat("x", parley.MaxSubscriptionBytes) + `"]`)
+			}, parley.ErrTooLarge, "subscriptions have"},
+			"a name":         {func(b *parley.Blueprint) { b.Name, b.Subscriptions = "foreign", json.RawMessage(`[{}]`) }, parley.ErrForbidden, "subscriptions of foreign need a token that may speak as foreign"},
+			"a function":     {func(b *parley.Blueprint) { b.Type, b.ParamsVia = parley.AgentTypeFunction, parley.ParamsEnv }, parley.ErrValidationFailed, "params_via or idempotent with a function"},
+			"a workflow":     {func(b *parley.Blueprint) { b.Type, b.Idempotent = parley.AgentTypeWorkflow, true }, parley.ErrValidationFailed, "params_via or idempotent with a workflow"},
+			"a config":       {func(b *parley.Blueprint) { b.Type, b.AgentConfig = parley.AgentTypeFunction, json.RawMessage(`{}`) }, parley.ErrValidationFailed, "agent_config with a function"},
+			"a type unknown": {func(b *parley.Blueprint) { b.Type = "tool" }, parley.ErrValidationFailed, "agent, deterministic, function or workflow"},
+		} {
+			b := counter("bad")
+			c.change(&b)
+			_, err := x.bring(b)
+			if !errors.Is(err, c.sentinel) || !strings.Contains(err.Error(), c.words) {
+				var e *parley.Error
+				if errors.As(err, &e) && strings.Contains(e.Expected, c.words) {
+					continue
+				}
+				t.Errorf("%s: %v, want %v with %q", name, err, c.sentinel, c.words)
+			}
+		}
+	})
+}
+
+// TestListedSubscriptions: who has registered an agent, and an admin, are told what wakes it; nobody else is.
+func TestListedSubscriptions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJournal(t)
+		h := startOn(t, j, counted("x"))
+		b := listens("calc", ` [ {"schema_name" : "s.v1"} ]`)
+		b.Type = parley.AgentTypeFunction
+		x := listeners(t, h, b)
+		for name, c := range map[string]struct {
+			p    *hub.Principal
+			all  bool
+			want string
+		}{
+			"its runner":   {x.p, true, `{"selectors":[{"schema_name":"s.v1"}]}`},
+			"not asked":    {x.p, false, ``},
+			"an admin":     {root(h), true, `{"selectors":[{"schema_name":"s.v1"}]}`},
+			"another":      {h.LocalPrincipal("ann"), true, ``},
+			"the agent":    {h.LocalPrincipal("calc"), true, ``},
+			"root, silent": {root(h), false, ``},
+		} {
+			r, err := h.ListAgents(t.Context(), c.p, &parley.ListAgentsParams{IncludeConfig: c.all})
+			if err != nil || len(r.Agents) != 1 || string(r.Agents[0].Subscriptions) != c.want || r.Agents[0].Type != parley.AgentTypeFunction {
+				t.Errorf("%s: %+v, %v", name, r.Agents, err)
+			}
+		}
+	})
+}
+
+// TestFunctionsAreHosted: the session of a function or workflow belongs to its runner, and is no command's: what it does stands in the log.
+func TestFunctionsAreHosted(t *testing.T) {
+	for _, kind := range []parley.AgentType{parley.AgentTypeFunction, parley.AgentTypeWorkflow} {
+		synctest.Test(t, func(t *testing.T) {
+			j := newJournal(t)
+			h := startOn(t, j, counted("x"))
+			b := listens("calc", onSchema("s.v1"))
+			b.Type = kind
+			x := listeners(t, h, b)
+			ann := h.LocalPrincipal("ann")
+			id := create(t, h, ann, hall("calc"))
+			seq := noting(t, h, ann, id, "s.v1", `{"input":{"n":1}}`)
+			ses := x.works("done")
+			if r := recordOf(t, j, ses); r.Type != kind || !r.Hosted || r.Runner == nil || r.Runner.RunnerID != x.id || r.TimeoutMs != 0 {
+				t.Errorf("record %+v", r)
+			}
+			logIs(t, j, id, seq, "note ann s.v1", "woken calc", "begun calc", "over completed", "note calc tool.response.v1")
+		})
+	}
+}
+
+// TestCommandThatSits: a command of a runner that takes the turns of a seat too is started as the command.
+func TestCommandThatSits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJournal(t)
+		h := startOn(t, j, counted("x"))
+		x := &host{id: "box"}
+		x.runner = &runner{t: t, h: h}
+		x.conn = h.Connect(x.notify, func() {})
+		x.p = h.LocalPrincipal("ops").SpeakingAs("count").On(x.conn)
+		x.mustRegister(parley.RegisterExecutorParams{ExecutorID: x.id, Agents: []string{"count"}, Mode: parley.ModePush, GraceMs: parley.OfflineMs, Capacity: 4})
+		synctest.Wait()
+		if names := x.says(counter("count")); names[0] != "count" {
+			t.Errorf("it is found as %v", names)
+		}
+		s := start(t, h, h.LocalPrincipal("ann"), counts("count", 1, parley.ModeAsyncPoll, ""))
+		if s.AgentType != parley.AgentTypeDeterministic || s.RunnerID != "box" {
+			t.Fatalf("%+v", s)
+		}
+		x.works("done")
+		stands(t, h, h.LocalPrincipal("ann"), s.SessionID, parley.SessionCompleted, "")
+	})
+}
+
+// TestFirstWithSubscriptions: of two runners of a name the first with subscriptions counts, and when it leaves the next.
+func TestFirstWithSubscriptions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJournal(t)
+		h := startOn(t, j, counted("x"))
+		first := speaker(t, h, "one", 4, []string{"calc"}, nil)
+		second := speaker(t, h, "two", 4, []string{"calc"}, nil)
+		synctest.Wait()
+		first.says(listens("calc", onSchema("s.v1")))
+		second.says(listens("calc", onSchema("s.v1")))
+		ann := h.LocalPrincipal("ann")
+		id := create(t, h, ann, hall("calc"))
+		noting(t, h, ann, id, "s.v1", `{"input":{"n":1}}`)
+		second.noOffer()
+		first.works("done")
+		if _, err := first.bring(); err != nil {
+			t.Fatal(err)
+		}
+		noting(t, h, ann, id, "s.v1", `{"input":{"n":1}}`)
+		first.noOffer()
+		second.works("done")
+	})
+}

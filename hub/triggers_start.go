@@ -1,0 +1,224 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/internal/plant"
+	"github.com/parleyhub/parley/internal/triggerinput"
+)
+
+// maxOfOneAgent bounds the sessions of one agent that run at once because events of one conversation have woken it: others of the tree shall find room too.
+const maxOfOneAgent = parley.MaxLiveSessions / 2
+
+// errNoRoom is told when a session has to wait until another one of its tree has ended.
+var errNoRoom = errors.New("the tree of sessions has no room")
+
+// saw is told of every committed state, and of one that was read anew because an append has failed: what was tried on that is tried again later.
+func (t *triggers) saw(id string, state *fold.State) {
+	if slices.ContainsFunc(state.Woken, func(w fold.Woken) bool { return !w.ByTurn() }) && !t.tried.is(id, state.Seq) {
+		t.errands.add(id)
+	}
+}
+
+// attend starts the sessions of a conversation's matches that have none yet, as far as there is room. One that cannot be started now holds up no other.
+//
+//	match in the log -> its id is free? -> event -> blueprint -> parameters -> place in the tree -> session -> (its own errand) parent's log
+func (t *triggers) attend(id string) error {
+	state, err := t.hub.stateOf(id)
+	if err != nil || !state.Exists() {
+		return err
+	}
+	left, full := 0, false
+	var failed error
+	t.tried.set(id, state.Seq)
+	defer func() {
+		if failed == nil {
+			t.tried.set(id, 0)
+		}
+	}()
+	if !state.Closed() {
+		waiting, running := t.sort(&state)
+		for _, w := range waiting {
+			if full || running[w.AgentID] >= maxOfOneAgent {
+				left++
+				continue
+			}
+			err := t.start(&state, &w)
+			switch {
+			case err == nil:
+				running[w.AgentID]++
+			case errors.Is(err, errNoRoom):
+				left, full = left+1, true
+			default:
+				failed = errors.Join(failed, err)
+			}
+		}
+	}
+	t.waiting.set(id, left > 0)
+	if full && t.hub.sessions.hasRoom(id) { // it was freed before it was known that somebody waits
+		t.errands.add(id)
+	}
+	return failed
+}
+
+// sort gives the matches that wait for their sessions to begin, and counts those of each agent whose sessions run. The first of each agent come before the second of any, so that
+// one with many does not keep the others waiting.
+func (t *triggers) sort(state *fold.State) (waiting []fold.Woken, running map[string]int) {
+	running = make(map[string]int)
+	before := make(map[string]int)
+	rank := make(map[string]int)
+	for _, w := range state.Woken {
+		switch {
+		case w.ByTurn():
+		case state.Child(w.SessionID) >= 0, t.hub.sessions.runs(w.SessionID):
+			running[w.AgentID]++
+		default:
+			before[w.AgentID]++
+			rank[w.SessionID] = before[w.AgentID]
+			waiting = append(waiting, w)
+		}
+	}
+	slices.SortStableFunc(waiting, func(a, b fold.Woken) int {
+		return running[a.AgentID] + rank[a.SessionID] - running[b.AgentID] - rank[b.SessionID]
+	})
+	return waiting, running
+}
+
+// start begins the session of a match, or meets it where it was begun before. Where it never can begin the match ends.
+func (t *triggers) start(parent *fold.State, w *fold.Woken) error {
+	if plant.AnySession.Planted() {
+		another := *w
+		another.SessionID, w = t.hub.opts.NewID(sessionPrefix), &another
+	}
+	c, err := t.hub.pin(w.SessionID)
+	if err != nil {
+		return err
+	}
+	defer t.hub.unpin(c)
+	if head := c.headState(); head.Exists() {
+		if head.Closed() {
+			t.hub.sessions.tell(c.id)
+		}
+		return nil
+	}
+	s, err := t.prepare(parent, w)
+	if err == nil {
+		if err := t.hub.sessions.reserve(parent.ID, c.id); err != nil {
+			return errNoRoom
+		}
+		defer t.hub.sessions.giveUp(parent.ID, c.id)
+		_, err = s.create(context.Background(), c)
+	}
+	if refusal := lasting(err); refusal != nil {
+		return t.end(parent, w, refusal)
+	}
+	return err
+}
+
+// lasting gives a refusal that another try would meet again; nil where there is none.
+func lasting(err error) *parley.Error {
+	var e *parley.Error
+	if !errors.As(err, &e) {
+		return nil
+	}
+	for _, sentinel := range []error{
+		parley.ErrParameters, parley.ErrValidationFailed, parley.ErrInvalidParams, parley.ErrParse, parley.ErrTooLarge, parley.ErrNotFound, parley.ErrForbidden, parley.ErrAlreadyExists,
+	} {
+		if errors.Is(e, sentinel) {
+			return e
+		}
+	}
+	return nil
+}
+
+// prepare finds the agent of a match and what it is given, and holds both against the rules.
+func (t *triggers) prepare(parent *fold.State, w *fold.Woken) (*starting, error) {
+	b := t.of(parent, &w.Wake)
+	if b == nil {
+		return nil, parley.Refuse(parley.ErrNotFound, fmt.Sprintf("no runner that may speak as %s subscribes for it any more", policy.Clip(w.Agent)), "a runner with its blueprint")
+	}
+	e, err := t.hub.eventAt(parent.ID, w.Seq)
+	if err != nil {
+		return nil, err
+	}
+	given, err := parametersOf(e, b)
+	if err != nil {
+		return nil, err
+	}
+	s := &starting{
+		hub: t.hub, by: &Principal{AgentID: w.By}, params: &parley.StartSessionParams{AgentName: w.Agent, Mode: parley.ModeAsyncPoll}, parent: parent, id: w.SessionID,
+		target: b.target(w.Agent, true),
+	}
+	if s.parameters, err = s.target.accept(given); err != nil {
+		return nil, err
+	}
+	s.record = parley.SessionRecord{
+		Agent: w.Agent, AgentID: s.target.seat(w.By), Type: s.target.kind, Caller: w.By, Mode: parley.ModeAsyncPoll, Root: w.SessionID, Depth: 1,
+		Runner: s.target.runner, TimeoutMs: s.target.timeoutMs, Hosted: s.target.hosted,
+	}
+	if err := s.prepareIn(parent); err != nil {
+		return nil, err
+	}
+	s.record.Trigger = &parley.SessionTrigger{Seq: w.Seq, Selector: w.Selector, Workspace: w.Workspace}
+	s.record.Cause, s.record.Hops = &parley.Cause{ConversationID: parent.ID, Seq: w.Seq}, w.Hops+1
+	return s, nil
+}
+
+// of gives the blueprint by which an agent was woken, or what its runner says now; nil where nobody subscribes for it any more. A name alone is not enough: another runner may have it too,
+// whose token may not speak as the agent.
+func (t *triggers) of(s *fold.State, w *parley.Wake) *blueprint {
+	if w.Workspace {
+		return t.watcher(w.Agent, s.Workspace)
+	}
+	return t.seated(w.Agent)
+}
+
+// eventAt reads an event of the log.
+func (h *Hub) eventAt(id string, seq int64) (*parley.Event, error) {
+	records, err := h.journal.Read(id, seq-1, 1, parley.MaxEventBytes)
+	if err != nil {
+		return nil, fmt.Errorf("%w: read %s: %w", errUnread, id, err)
+	}
+	if len(records) == 0 {
+		return nil, fmt.Errorf("%w: there is no event %d in %s", errUnread, seq, id)
+	}
+	var e parley.Event
+	if err := e.UnmarshalJSON(records[0].Data); err != nil {
+		return nil, err
+	}
+	return &e, nil
+}
+
+// parametersOf gives what an agent is given for an event.
+func parametersOf(e *parley.Event, b *blueprint) (json.RawMessage, error) {
+	text, data, err := wordsOf(e)
+	if err != nil {
+		return nil, err
+	}
+	given, wrong := triggerinput.Parameters(b.parameters.Properties(), text, data)
+	if len(wrong) > 0 {
+		return nil, &parley.Error{
+			Err: parley.ErrParameters, Message: "data.input is neither an object nor a text", Validation: &parley.ValidationFailure{
+				AgentName: b.Name, ValidationErrors: wrong, ParametersSchema: b.parameters.Raw(),
+			},
+		}
+	}
+	return given, nil
+}
+
+// wordsOf gives the text and the data of a note or message.
+func wordsOf(e *parley.Event) (text string, data json.RawMessage, err error) {
+	if e.Type == parley.TypeSystem {
+		sys, err := e.System()
+		return "", sys.Data, err
+	}
+	m, err := e.Message()
+	return m.Text, m.Data, err
+}

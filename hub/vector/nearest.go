@@ -1,0 +1,46 @@
+package vector
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Hit is a vector that Nearest has found: its index, and the cosine of the angle, -1 to 1.
+type Hit struct {
+	Index int
+	Score float64
+}
+
+// Cosine is the cosine of the angle between two vectors; 0 where one is all zeros, or they have different lengths.
+func Cosine(a, b []float32) float64 {
+	if len(a) != len(b) {
+		return 0
+	}
+	var ab, aa, bb float64
+	for i := range a {
+		x, y := float64(a[i]), float64(b[i])
+		ab += float64(x * y) // rounded by itself, here as on every machine
+		aa += float64(x * x)
+		bb += float64(y * y)
+	}
+	if aa == 0 || bb == 0 {
+		return 0
+	}
+	return ab / (math.Sqrt(aa) * math.Sqrt(bb))
+}
+
+// Nearest compares every vector with the query and gives the n most similar, the best first; of equal ones that with the smaller index.
+func Nearest(query []float32, vectors [][]float32, n int) []Hit {
+	hits := make([]Hit, len(vectors))
+	for i, v := range vectors {
+		hits[i] = Hit{Index: i, Score: Cosine(query, v)}
+	}
+	slices.SortFunc(hits, func(a, b Hit) int {
+		if c := cmp.Compare(b.Score, a.Score); c != 0 {
+			return c
+		}
+		return a.Index - b.Index
+	})
+	return hits[:min(n, len(hits))]
+}

@@ -1,0 +1,132 @@
+package selector
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/parleyhub/parley"
+)
+
+// condition is a compiled context_match.
+type condition struct {
+	path  *query
+	op    parley.MatchOp
+	value *value // nil where exists has none
+	given parley.ContextMatch
+}
+
+func compileCondition(m parley.ContextMatch, p *patterns) (condition, error) {
+	q, err := compilePath(m.Path, p)
+	if err != nil {
+		return condition{}, err
+	}
+	c := condition{path: q, op: m.Op, value: decode(m.Value), given: m}
+	if c.value != nil {
+		c.value.indexAll()
+	}
+	return c, nil
+}
+
+// outcome is how a condition saw the data.
+type outcome struct {
+	holds bool
+	found *value // the value that decided, or the first one where none did
+	count int    // how many it found until the outcome was known
+	over  bool   // it took too many steps
+}
+
+// see holds the data against the condition.
+func (c *condition) see(w *walk) (o outcome) {
+	some := false
+	ended := w.root == nil || c.path.each(w, w.root, func(v *value) bool {
+		if o.count == 0 {
+			o.found = v
+		}
+		o.count++
+		if some = c.one(w, v); some {
+			o.found = v
+		}
+		return !some && !w.over()
+	})
+	o.over = w.over() || !ended && !some
+	if o.over {
+		return o
+	}
+	o.holds = some != c.opposite()
+	return o
+}
+
+// opposite reports whether it holds where no value that the path finds does.
+func (c *condition) opposite() bool {
+	return c.op == parley.OpNe || c.op == parley.OpExists && c.value != nil && c.value.raw == "false"
+}
+
+// one reports whether one value that the path finds does: for ne whether it is equal, and for exists always.
+func (c *condition) one(w *walk, v *value) bool {
+	switch c.op {
+	case parley.OpEq, parley.OpNe:
+		return w.equal(v, c.value)
+	case parley.OpContains:
+		return w.contains(v, c.value)
+	case parley.OpContainsAny:
+		for i := range c.value.items {
+			if w.contains(v, &c.value.items[i]) {
+				return true
+			}
+		}
+		return false
+	case parley.OpExists:
+		return true
+	}
+	n, ok := w.order(v, c.value)
+	switch {
+	case !ok:
+		return false
+	case c.op == parley.OpGt:
+		return n > 0
+	case c.op == parley.OpGte:
+		return n >= 0
+	case c.op == parley.OpLt:
+		return n < 0
+	}
+	return n <= 0
+}
+
+// because says why it does not hold.
+func (c *condition) because(o outcome) string {
+	path := show(c.given.Path)
+	asked := string(c.op)
+	if c.value != nil {
+		asked += " " + show(c.value.raw)
+	}
+	switch {
+	case o.over:
+		return fmt.Sprintf("to look for %s took more than %d steps", path, MaxSteps)
+	case o.count == 0:
+		return fmt.Sprintf("nothing stands at %s, and %s is asked for", path, asked)
+	case o.count == 1 || c.opposite():
+		return fmt.Sprintf("%s is %s, and %s is asked for", path, show(o.found.raw), asked)
+	}
+	return fmt.Sprintf("none of the %d values at %s is what %s asks for: the first is %s", o.count, path, asked, show(o.found.raw))
+}
+
+// maxShown is about how much of a path, a value or a name a sentence shows.
+const maxShown = 80
+
+// show is s on one line, not longer than that.
+func show(s string) string {
+	if len(s) > maxShown {
+		n := maxShown
+		for n > 0 && !utf8.RuneStart(s[n]) {
+			n--
+		}
+		s = s[:n] + "…"
+	}
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, s)
+}

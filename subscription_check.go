@@ -1,0 +1,244 @@
+package parley
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+var schemaVersion = regexp.MustCompile(`\.v[0-9]+$`)
+
+// ContextKey makes the key of a context out of a schema: without its version, and with _ for each dot. browser.page.context.v1 is browser_page_context.
+func ContextKey(schema string) string {
+	return strings.ReplaceAll(schemaVersion.ReplaceAllString(schema, ""), ".", "_")
+}
+
+// ContextKey is Key with its default; empty for a selector that has neither Key nor SchemaName.
+func (s *Selector) ContextKey() string {
+	if s.Key != "" {
+		return s.Key
+	}
+	return ContextKey(s.SchemaName)
+}
+
+// check adds all that is wrong with values of the right types.
+func (s *Subscriptions) check(f *subscriptionFaults, read []selectorRead) {
+	f.word("$.answer_schema", s.AnswerSchema, MaxSchemaNameBytes)
+	f.optional("$.max_context_bytes", int64(s.MaxContextBytes), MinContextBytes, MaxContextBytes)
+	keys := map[string]string{}
+	for i := range read {
+		sel, r := &s.Selectors[i], &read[i]
+		sel.check(f, r)
+		switch {
+		case f.unread(r.path+".role") || !sel.Role.Valid(): // what rests on the role is not known
+		case sel.Trigger():
+			sel.checkTrigger(f, r)
+		default:
+			sel.checkFetch(f, r)
+			sel.checkKey(f, r, keys)
+		}
+	}
+}
+
+func (s *Selector) check(f *subscriptionFaults, r *selectorRead) {
+	if r.there["schema_name"] {
+		f.given(r.path+".schema_name", s.SchemaName, MaxSchemaNameBytes)
+	}
+	if r.there["role"] && s.Role != RoleTrigger && s.Role != RoleContext {
+		f.add(r.path+".role", "expected trigger or context")
+	}
+	if r.there["scope"] && s.Scope != InConversation && s.Scope != InWorkspace {
+		f.add(r.path+".scope", "expected conversation or workspace")
+	}
+	f.tags(r.path+".any_tags", s.AnyTags)
+	f.tags(r.path+".all_tags", s.AllTags)
+	for i := range r.matches {
+		s.ContextMatch[i].check(f, fmt.Sprintf("%s.context_match[%d]", r.path, i), r.matches[i])
+	}
+	if s.LLMHints != nil {
+		s.LLMHints.check(f, r.path+".llm_hints", r.hints)
+	}
+}
+
+// checkTrigger faults what only a context selector has.
+func (s *Selector) checkTrigger(f *subscriptionFaults, r *selectorRead) {
+	if r.there["key"] {
+		f.add(r.path+".key", "expected with role context only: what has woken an agent stands under trigger")
+	}
+	if s.Fetch != nil && s.Fetch.Method != FetchEventData {
+		f.add(r.path+".fetch", "expected event_data for a trigger: the others are for role context")
+		return
+	}
+	s.checkFetch(f, r)
+}
+
+// checkFetch holds the numbers of a fetch against its method.
+func (s *Selector) checkFetch(f *subscriptionFaults, r *selectorRead) {
+	t := s.Fetch
+	if t == nil {
+		return
+	}
+	at := func(name string) string {
+		if r.there[name] {
+			return r.path + "." + name
+		}
+		return r.path + ".fetch." + name
+	}
+	switch {
+	case t.Limit == 0:
+	case t.Method == FetchRecent:
+		f.within(at("limit"), int64(t.Limit), 1, MaxFetchLimit)
+	case t.Method != FetchLatest:
+		f.add(at("limit"), "expected with fetch recent only")
+	case t.Limit != 1:
+		f.add(at("limit"), "expected 1 with fetch latest: recent brings more")
+	}
+	switch {
+	case t.NN == 0:
+	case t.Method == FetchVector:
+		f.within(at("nn"), int64(t.NN), 1, MaxFetchNN)
+	default:
+		f.add(at("nn"), "expected with fetch vector only")
+	}
+}
+
+// checkKey holds the key of a context selector against those before it: keys has where they stand.
+func (s *Selector) checkKey(f *subscriptionFaults, r *selectorRead, keys map[string]string) {
+	at := r.path + ".key"
+	if r.there["key"] {
+		f.given(at, s.Key, MaxContextKeyBytes)
+	}
+	key := s.ContextKey()
+	switch first, taken := keys[key]; {
+	case key == "":
+		if !r.there["key"] {
+			f.add(at, "expected a key, or a schema_name that makes one")
+		}
+	case key == "trigger" || key == "triggers":
+		f.add(at, "expected another key than %s, which is that of what has woken the agent", key)
+	case taken:
+		f.add(at, "expected each key once: %s has %s too", first, clipped(key))
+	default:
+		keys[key] = r.path
+	}
+}
+
+func (m *ContextMatch) check(f *subscriptionFaults, path string, there map[string]bool) {
+	switch {
+	case there == nil:
+		return
+	case len(m.Path) > MaxMatchPathBytes:
+		f.add(path+".path", "expected at most %d bytes", MaxMatchPathBytes)
+	case !strings.HasPrefix(m.Path, "$"):
+		f.add(path+".path", "expected a JSONPath, which begins with $")
+	}
+	if !slices.Contains(MatchOps, m.Op) {
+		names := make([]string, len(MatchOps))
+		for i, op := range MatchOps {
+			names[i] = string(op)
+		}
+		f.add(path+".op", "expected one of %s", strings.Join(names, ", "))
+		return
+	}
+	at, kind := path+".value", kindOfJSON(m.Value)
+	switch {
+	case len(m.Value) > MaxMatchValueBytes:
+		f.add(at, "expected at most %d bytes", MaxMatchValueBytes)
+	case m.Op == OpExists:
+		if there["value"] && kind != "boolean" {
+			f.add(at, "expected true or false for exists, or none")
+		}
+	case !there["value"]:
+		f.add(at, "expected a value for %s", m.Op)
+	case m.ordered() && kind != "number" && kind != "text":
+		f.add(at, "expected a number or a text for %s", m.Op)
+	case m.Op == OpContainsAny && kind != "list":
+		f.add(at, "expected a list for contains_any")
+	}
+}
+
+// ordered reports whether it asks for more or less.
+func (m *ContextMatch) ordered() bool {
+	return m.Op == OpGt || m.Op == OpGte || m.Op == OpLt || m.Op == OpLte
+}
+
+func (h *Hints) check(f *subscriptionFaults, path string, there map[string]bool) {
+	f.fields(path+".include", h.Include)
+	f.fields(path+".exclude", h.Exclude)
+	f.text(path+".template", h.Template, MaxTemplateBytes)
+	if there["template"] && h.Template == "" {
+		f.add(path+".template", "expected a text that is not empty")
+	}
+	rest := h.Template
+	for {
+		_, after, open := strings.Cut(rest, "{{")
+		if !open {
+			return
+		}
+		name, next, closed := strings.Cut(after, "}}")
+		name = strings.TrimSpace(name)
+		if !closed || !dottedName(name) {
+			f.add(path+".template", "expected a dotted name and }} after {{ at byte %d", len(h.Template)-len(after)-2)
+			return
+		}
+		rest = next
+	}
+}
+
+// fields faults names of members of which there are too many, or that are none.
+func (f *subscriptionFaults) fields(path string, names []string) {
+	if len(names) > MaxHintFields {
+		f.add(path, "expected at most %d names", MaxHintFields)
+		return
+	}
+	for i, name := range names {
+		if len(name) > MaxHintBytes || !dottedName(name) {
+			f.add(fmt.Sprintf("%s[%d]", path, i), "expected a dotted name of at most %d bytes, such as user.name", MaxHintBytes)
+		}
+	}
+}
+
+// dottedName reports whether s is names with dots between them, none of them empty.
+func dottedName(s string) bool {
+	return utf8.ValidString(s) && !slices.Contains(strings.Split(s, "."), "")
+}
+
+func (f *subscriptionFaults) tags(path string, tags []string) {
+	if len(tags) > MaxTags {
+		f.add(path, "expected at most %d tags", MaxTags)
+		return
+	}
+	for i, tag := range tags {
+		f.given(fmt.Sprintf("%s[%d]", path, i), tag, MaxTagBytes)
+	}
+}
+
+// given faults a word that is empty too.
+func (f *subscriptionFaults) given(path, s string, most int) {
+	if s == "" {
+		f.add(path, "expected a text that is not empty")
+		return
+	}
+	f.word(path, s, most)
+}
+
+// word faults what no event may have for a schema or a tag.
+func (f *subscriptionFaults) word(path, s string, most int) {
+	switch {
+	case len(s) > most:
+		f.add(path, "expected at most %d bytes", most)
+	case strings.ContainsFunc(s, func(r rune) bool { return r == utf8.RuneError || unicode.IsControl(r) }):
+		f.add(path, "expected text without control characters or broken code points")
+	}
+}
+
+// clipped is s in at most 64 bytes.
+func clipped(s string) string {
+	if len(s) <= 64 {
+		return s
+	}
+	return strings.ToValidUTF8(s[:61], "") + "..."
+}
