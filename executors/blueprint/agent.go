@@ -2,15 +2,17 @@ package blueprint
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/executors/function"
 	"github.com/parleyhub/parley/executors/process"
+	"github.com/parleyhub/parley/executors/work"
 )
 
 // StopWait is how long a command has between SIGTERM and SIGKILL, and how long the last of a session may take when its turn is over.
@@ -22,23 +24,72 @@ type Options struct {
 	URL string
 	// Processes runs the commands; nil, a pool that all share.
 	Processes *process.Pool
+	// Functions are those of the program, by the names of their agents.
+	Functions function.Set
 }
 
-// Agent runs the commands of a Set, one for each turn of a session. It keeps nothing between turns, so one value serves any number of sessions at once.
+// Agent runs the commands, functions and workflows of a Set, one job for each turn of a session or of a seat. It keeps nothing between turns, so one value serves any number of
+// conversations at once.
 type Agent struct {
 	set *Set
 	o   Options
+
+	mu   sync.Mutex // guards the field below
+	jobs map[*File]*work.Agent
 }
 
 var _ parley.Agent = (*Agent)(nil)
 
-// New makes an agent that speaks for all blueprints of a set.
+// New makes an agent that speaks for all blueprints of a set but LLM agents.
 func New(set *Set, o *Options) *Agent {
-	a := &Agent{set: set}
+	a := &Agent{set: set, jobs: map[*File]*work.Agent{}}
 	if o != nil {
 		a.o = *o
 	}
 	return a
+}
+
+// job gives the agent of a blueprint.
+func (a *Agent) job(name string) (*work.Agent, error) {
+	f := a.set.File(name)
+	if f == nil {
+		return nil, fmt.Errorf("there is no blueprint %s here any more", name)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if job := a.jobs[f]; job != nil {
+		return job, nil
+	}
+	w, o := a.work(f)
+	if w == nil {
+		return nil, fmt.Errorf("the blueprint %s is none of a command, workflow or function of this program", name)
+	}
+	b := f.Blueprint()
+	job, err := work.New(&b, w, o)
+	if err != nil {
+		return nil, err
+	}
+	a.jobs[f] = job
+	return job, nil
+}
+
+// work is what a file has done, and how; nil for an LLM agent, and for a function that is not there.
+func (a *Agent) work(f *File) (work.Work, *work.Options) {
+	switch f.Type {
+	case parley.AgentTypeDeterministic:
+		o := &work.Options{Unbounded: true, Missing: "the command has not written JSON to stdout, and nothing but that"}
+		if !f.Idempotent {
+			o.Once = errInterrupted
+		}
+		return &program{Agent: a, file: f}, o
+	case parley.AgentTypeWorkflow:
+		return f.Plan, nil
+	case parley.AgentTypeFunction:
+		if do := a.o.Functions[f.Name]; do != nil {
+			return do, nil
+		}
+	}
+	return nil, nil
 }
 
 // errInterrupted is why a session ends whose command was not let come to its end, in the words of the seed (000, section 11). An executor gives its claim back with
@@ -47,101 +98,47 @@ func New(set *Set, o *Options) *Agent {
 //lint:ignore ST1005 it stands in results as it does in the seed
 var errInterrupted = errors.New("Runner disconnected during execution")
 
-// HandleTurn runs the command of a session and closes the session with its result, whatever that is. An error says that there is none: the turn was no
-// session's, the claim was lost, or the executor has stopped.
+// HandleTurn does the job of a session and closes it with its result, whatever that is, or that of a seat and says it. An error says that there is none: the attempt has failed, the claim was
+// lost, or the executor has stopped.
 func (a *Agent) HandleTurn(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
-	s, err := a.session(ctx, turn)
+	name, _, _ := strings.Cut(turn.Agent, "@")
+	job, err := a.job(name)
 	if err != nil {
 		return "", err
 	}
-	if turn.Attempt > 1 && !s.file.Idempotent {
-		return "", errInterrupted // it was started before
-	}
-	e, err := s.execute(ctx)
-	if err != nil {
-		return "", err
-	}
-	if ctx.Err() != nil { // the command came to its end just before
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), StopWait)
-		defer cancel()
-	}
-	if err := s.conclude(ctx, e); err != nil {
-		return "", err
-	}
-	return parley.TurnComplete, nil
+	return job.HandleTurn(ctx, turn)
 }
 
-// session is one run of one blueprint.
-type session struct {
+// program is a command as a Work.
+type program struct {
 	*Agent
-	turn       *parley.Turn
-	file       *File
-	timeout    time.Duration
-	parameters json.RawMessage
-	trace      string // the traceparent of the conversation; empty without one
-	log        *slog.Logger
+	file *File
 }
 
-// session reads what a turn is about.
-func (a *Agent) session(ctx context.Context, turn *parley.Turn) (*session, error) {
-	c, err := turn.Client.GetConversation(ctx, &parley.GetConversationParams{ConversationID: turn.ConversationID, Limit: firstEvents})
-	if err != nil {
-		return nil, err
-	}
-	if !c.Session.Deterministic() {
-		return nil, fmt.Errorf("the conversation is no session of a deterministic agent: expected one")
-	}
-	name, _, _ := strings.Cut(c.Session.Agent, "@")
-	s := &session{Agent: a, turn: turn, file: a.set.File(name), trace: traceOf(c.Metadata), log: turn.Logger}
-	if s.file == nil || s.file.IsAgent() {
-		return nil, fmt.Errorf("there is no blueprint %s here any more", name)
-	}
-	s.timeout = s.file.Timeout
-	if granted := time.Duration(c.Session.TimeoutMs) * time.Millisecond; granted > 0 {
-		s.timeout = min(s.timeout, granted) // the claim lasts no longer
+var _ work.Work = (*program)(nil)
+
+// session is one run of one command.
+type session struct {
+	*program
+	job     *work.Job
+	turn    *parley.Turn
+	timeout time.Duration
+	trace   string // the traceparent of the conversation; empty without one
+	log     *slog.Logger
+}
+
+// Execute runs the command to its end.
+func (p *program) Execute(ctx context.Context, j *work.Job) (*work.Output, error) {
+	s := &session{program: p, job: j, turn: j.Turn, timeout: p.file.Timeout, trace: traceOf(j.Metadata), log: j.Turn.Logger}
+	if j.Session != nil && j.Session.TimeoutMs > 0 {
+		s.timeout = min(s.timeout, time.Duration(j.Session.TimeoutMs)*time.Millisecond) // the claim lasts no longer
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.parameters, err = parametersOf(ctx, turn, c)
-	return s, err
-}
-
-// firstEvents is how many events of a session are read at once: the message of its caller comes with its creation.
-const firstEvents = 4
-
-// parametersOf gives what the caller has said first.
-func parametersOf(ctx context.Context, turn *parley.Turn, c *parley.Snapshot) (json.RawMessage, error) {
-	events, next := c.Events, c.NextSeq
-	for {
-		for _, e := range events {
-			if e.Type == parley.TypeMessage && e.From == c.Session.Caller {
-				m, err := e.Message()
-				return m.Parameters, err
-			}
-		}
-		if next >= c.LatestSeq {
-			return nil, fmt.Errorf("the session has no message of its caller: expected its parameters")
-		}
-		page, err := turn.Client.Tail(ctx, &parley.TailParams{ConversationID: turn.ConversationID, SinceSeq: next, Limit: firstEvents})
-		if err != nil {
-			return nil, err
-		}
-		events, next = page.Events, page.NextSeq
-	}
-}
-
-// conclude closes the session with what came of its command.
-func (s *session) conclude(ctx context.Context, e *ending) error {
-	r, err := s.result(ctx, e)
+	e, err := s.execute(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	o := parley.Outcome{Status: parley.OutcomeCompleted}
-	if r.Error != "" {
-		o = parley.Outcome{Status: parley.OutcomeFailed, Reason: e.reason}
-	}
-	_, err = s.turn.Complete(ctx, parley.Message{Result: r}, o)
-	return err
+	return e.output(), nil
 }

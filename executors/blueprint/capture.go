@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"unicode/utf8"
 )
 
 // capture keeps what a command writes to stdout, up to a bound.
@@ -106,14 +105,3 @@ func clean(b []byte, cut bool) string {
 
 // valid replaces what is not UTF-8.
 func valid(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
-
-// head gives the beginning of a text: at most so many bytes, whole characters.
-func head(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most]
-}

@@ -1,7 +1,9 @@
 package blueprint
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -29,18 +31,6 @@ func Arguments(f *File, parameters json.RawMessage) (argv, env []string, stdin [
 	return append(append([]string{}, f.Argv...), g.Flags...), g.Env, g.Stdin, nil
 }
 
-// Check is Arguments after the parameters were held against the schema.
-func check(f *File, parameters json.RawMessage) error {
-	if len(parameters) == 0 {
-		parameters = json.RawMessage("{}")
-	}
-	wrong, err := f.Parameters.Validate(parameters)
-	if err == nil && len(wrong) > 0 {
-		err = mismatch(f, wrong)
-	}
-	return err
-}
-
 func mismatch(f *File, wrong []parley.ValidationError) error {
 	return &parley.Error{
 		Err: parley.ErrParameters, Message: "The parameters do not match the agent's parameters_schema",
@@ -66,17 +56,31 @@ func (f *File) inherited() []string {
 	return env
 }
 
-// environment gives all variables of the command: of two with one name the last counts.
-func (s *session) environment(parameters []string) []string {
+// environment gives all variables of the command: of two with one name the last counts. A command in a session makes its token of the claim; at a seat the hub makes one for the claim.
+func (s *session) environment(ctx context.Context, parameters []string) ([]string, error) {
 	env := append(s.file.inherited(), parameters...)
-	env = append(env, "PARLEY_SESSION="+s.turn.ConversationID, "PARLEY_AGENT="+s.turn.AgentID)
+	where := "PARLEY_SESSION"
+	if s.job.Session == nil {
+		where = "PARLEY_CONVERSATION"
+	}
+	env = append(env, where+"="+s.turn.ConversationID, "PARLEY_AGENT="+s.turn.AgentID)
 	if s.trace != "" {
 		env = append(env, traceparent+"="+s.trace)
 	}
 	if s.o.URL == "" || s.turn.ClaimID == "" { // the token is the claim's
-		return env
+		return env, nil
 	}
-	return append(env, "PARLEY_URL="+s.o.URL, "PARLEY_TOKEN=plc_"+s.turn.ConversationID+"_"+s.turn.ClaimID)
+	token := "plc_" + s.turn.ConversationID + "_" + s.turn.ClaimID
+	if s.job.Session == nil {
+		made, err := s.turn.Client.CreateToken(ctx, &parley.CreateTokenParams{
+			AgentID: s.turn.AgentID, Claim: &parley.ClaimRef{ConversationID: s.turn.ConversationID, ClaimID: s.turn.ClaimID},
+		})
+		if err != nil {
+			return nil, fmt.Errorf("make a token for the turn: %w", err)
+		}
+		token = made.Token
+	}
+	return append(env, "PARLEY_URL="+s.o.URL, "PARLEY_TOKEN="+token), nil
 }
 
 // w3cTrace is a traceparent of version 00; ids of zeros only are none.

@@ -12,18 +12,17 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/process"
+	"github.com/parleyhub/parley/executors/work"
 )
 
 // Why sessions fail here, as the reasons of their outcomes.
 const (
-	reasonParameters = "parameters"    // they do not match
-	reasonStart      = "start"         // the command could not be started
-	reasonExit       = "exit_code"     // it has ended with another code than 0
-	reasonSignal     = "signal"        // a signal has ended it
-	reasonTimeout    = "timeout"       // it has used up its time
-	reasonOutput     = "output_limit"  // it has written too much
-	reasonProcess    = "process"       // it could not be run to its end
-	reasonSchema     = "output_schema" // its result does not match
+	reasonStart   = "start"        // the command could not be started
+	reasonExit    = "exit_code"    // it has ended with another code than 0
+	reasonSignal  = "signal"       // a signal has ended it
+	reasonTimeout = "timeout"      // it has used up its time
+	reasonOutput  = "output_limit" // it has written too much
+	reasonProcess = "process"      // it could not be run to its end
 )
 
 // ending is how a run has ended.
@@ -52,19 +51,31 @@ var (
 
 // execute runs the command to its end. An error says that it was not let come to one.
 func (s *session) execute(ctx context.Context) (*ending, error) {
-	if err := check(s.file, s.parameters); err != nil {
-		return refused(err), nil
-	}
-	argv, parameters, stdin, err := Arguments(s.file, s.parameters)
+	argv, parameters, stdin, err := Arguments(s.file, s.job.Parameters)
 	if err != nil {
 		return refused(err), nil
 	}
+	if s.hasContext() {
+		return failed(work.ReasonParameters, "The parameters cannot be given to the command: %s is the member of stdin that has the context", contextMember), nil
+	}
+	env, err := s.environment(ctx, parameters)
+	if err != nil {
+		return nil, err
+	}
+	if s.job.Context != nil {
+		path, remove, err := contextFile(s.job.Context)
+		if err != nil {
+			return nil, err
+		}
+		defer remove()
+		env = append(env, "PARLEY_CONTEXT_FILE="+path)
+	}
 	stdout, stderr := &capture{most: s.file.MaxOutputBytes}, &tail{}
 	spec := &process.Spec{
-		Argv: argv, Path: s.file.Program, Dir: s.file.Dir, Env: s.environment(parameters), Stdout: stdout, Stderr: stderr, StopWait: StopWait,
+		Argv: argv, Path: s.file.Program, Dir: s.file.Dir, Env: env, Stdout: stdout, Stderr: stderr, StopWait: StopWait,
 	}
 	if s.file.ParamsVia == parley.ParamsStdin {
-		spec.Stdin = bytes.NewReader(stdin)
+		spec.Stdin = bytes.NewReader(withContext(stdin, s.job.Context))
 	}
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -83,9 +94,9 @@ func (s *session) execute(ctx context.Context) (*ending, error) {
 func refused(err error) *ending {
 	var refusal *parley.Error
 	if !errors.As(err, &refusal) {
-		return failed(reasonParameters, "The parameters cannot be given to the command: %v", err)
+		return failed(work.ReasonParameters, "The parameters cannot be given to the command: %v", err)
 	}
-	e := failed(reasonParameters, "%s", refusal.Message)
+	e := failed(work.ReasonParameters, "%s", refusal.Message)
 	if refusal.Validation != nil {
 		e.wrong = refusal.Validation.ValidationErrors
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/executors/function"
+	"github.com/parleyhub/parley/executors/workflow"
 	"github.com/parleyhub/parley/internal/paramschema"
 )
 
@@ -32,13 +34,17 @@ const (
 type File struct {
 	// Path is where it stands.
 	Path string
-	// Type is parley.AgentTypeDeterministic, a command, or parley.AgentTypeAgent, an LLM agent.
+	// Type is parley.AgentTypeDeterministic, a command; parley.AgentTypeAgent, an LLM agent; parley.AgentTypeFunction, a function of the program; or parley.AgentTypeWorkflow.
 	Type        parley.AgentType
 	Name        string
 	Description string
 	// AgentConfig are the keys of an agent config as they stand in the file of an LLM agent, and Config is what they mean; nil for a command.
 	AgentConfig json.RawMessage
 	Config      *parley.AgentConfig
+	// Plan are the steps of a workflow.
+	Plan *workflow.Plan
+	// Subscriptions are what wakes the agent, and its context, as they stand in the file; nil, nothing.
+	Subscriptions json.RawMessage
 	// Argv is the command, and Program the file that it names.
 	Argv    []string
 	Program string
@@ -50,7 +56,7 @@ type File struct {
 	ParamsVia  parley.ParamsVia
 	// Env are names of variables that it gets from this process, or NAME=VALUE.
 	Env []string
-	// Timeout is 0 for an LLM agent that has none.
+	// Timeout is 0 for an agent that has none and is no command.
 	Timeout        time.Duration
 	MaxOutputBytes int
 	Idempotent     bool
@@ -69,13 +75,19 @@ func (f *File) Fault(field, what string) Fault {
 // IsAgent reports whether it is an LLM agent.
 func (f *File) IsAgent() bool { return f.Type == parley.AgentTypeAgent }
 
+// IsCommand reports whether it is a command.
+func (f *File) IsCommand() bool { return f.Type == parley.AgentTypeDeterministic }
+
+// Sits reports whether it may take a seat in conversations: LLM agents, and what subscriptions wake.
+func (f *File) Sits() bool { return f.IsAgent() || f.Subscriptions != nil }
+
 // Blueprint is what the hub is told of it.
 func (f *File) Blueprint() parley.Blueprint {
 	b := parley.Blueprint{
 		Name: f.Name, Description: f.Description, ParametersSchema: f.Parameters.Raw(), ParamsVia: f.ParamsVia,
-		TimeoutMs: f.Timeout.Milliseconds(), Idempotent: f.Idempotent, Labels: f.Labels,
+		TimeoutMs: f.Timeout.Milliseconds(), Idempotent: f.Idempotent, Subscriptions: f.Subscriptions, Labels: f.Labels,
 	}
-	if f.IsAgent() {
+	if !f.IsCommand() {
 		b.Type, b.AgentConfig = f.Type, f.AgentConfig
 	}
 	if f.Output != nil {
@@ -96,6 +108,30 @@ func (s *Set) File(name string) *File {
 		return nil
 	}
 	return s.Files[i]
+}
+
+// Seats are the names of the agents that may sit in conversations, in the order of their files: Agents of the options of the executor that runs them.
+func (s *Set) Seats() []string {
+	names := []string{}
+	for _, f := range s.Files {
+		if f.Sits() {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+// NeedFunctions leaves out the functions that a program does not have, and tells of them.
+func (s *Set) NeedFunctions(have function.Set) []Fault {
+	var faults []Fault
+	s.Files = slices.DeleteFunc(s.Files, func(f *File) bool {
+		if f.Type != parley.AgentTypeFunction || have[f.Name] != nil {
+			return false
+		}
+		faults = append(faults, f.Fault("name", "this program has no function "+f.Name))
+		return true
+	})
+	return faults
 }
 
 // child gives the file of which a name is that of the children; nil where there is none.

@@ -217,8 +217,9 @@ func seedFile(t *testing.T) string {
 // FuzzParse: any text gives a file or faults with their places, and what is taken can be told to a hub and written again.
 func FuzzParse(f *testing.F) {
 	withPrograms(f, "python")
-	for _, dir := range []string{"good", "faults"} {
-		for _, pattern := range []string{"*.json", "*.y*ml"} {
+	patterns := map[string][]string{"good": {"*.json", "*.y*ml"}, "faults": {"*.json", "*.y*ml"}, "seed": {"*.json"}, "kind-faults": {"*.y*ml"}}
+	for _, dir := range []string{"good", "faults", "seed", "kind-faults"} {
+		for _, pattern := range patterns[dir] {
 			names, err := filepath.Glob(filepath.Join("testdata", dir, pattern))
 			if err != nil || len(names) == 0 {
 				f.Fatal(names, err)
@@ -250,8 +251,14 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		b := file.Blueprint()
-		if !parley.ValidParticipantID(b.Name) || !json.Valid(b.ParametersSchema) || b.TimeoutMs < parley.MinDurationMs || b.TimeoutMs > parley.MaxSessionTimeoutMs {
+		if !parley.ValidParticipantID(b.Name) || !json.Valid(b.ParametersSchema) || b.TimeoutMs < parley.MinDurationMs && (file.IsCommand() || b.TimeoutMs != 0) || b.TimeoutMs > parley.MaxSessionTimeoutMs {
 			t.Errorf("%+v", b)
+		}
+		if (file.Plan != nil) != (file.Type == parley.AgentTypeWorkflow) || file.Subscriptions != nil && !json.Valid(file.Subscriptions) {
+			t.Errorf("%+v", file)
+		}
+		if !file.IsCommand() {
+			return
 		}
 		if len(file.Argv) == 0 || file.Program == "" || file.MaxOutputBytes < 1 {
 			t.Errorf("%+v", file)

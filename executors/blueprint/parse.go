@@ -40,16 +40,11 @@ func Parse(path string, text []byte) (*File, []Fault) {
 		parse = yamlfile.ParseJSON
 	}
 	n, faults := parse(text)
-	shape, check := table, c.checkCommand
-	c.Hint = notForCommands
 	var members []yamlfile.Member
 	if n != nil && yamlfile.IsMapping(n) {
 		members = yamlfile.Members(n)
 	}
-	if isAgent(members) {
-		shape, check = agentTable, c.checkAgent
-		c.Hint = notForAgents
-	}
+	shape, check := c.kind(members)
 	taken := c.Read(shape, n, faults)
 	if c.untyped(members) { // of which kind it is to be nobody knows: more would mislead
 		taken, c.Findings = nil, slices.DeleteFunc(c.Findings, func(f yamlfile.Finding) bool { return f.Field != "type" })
@@ -81,7 +76,8 @@ func faultsOf(findings yamlfile.Findings) []Fault {
 type checker struct {
 	shape.Reader
 	content content
-	taken   json.RawMessage // all that could be read
+	taken   json.RawMessage  // all that could be read
+	of      parley.AgentType // the kind of the file
 	file    *File
 }
 
@@ -90,15 +86,30 @@ func (c *checker) fault(path, format string, args ...any) { c.At(path, fmt.Sprin
 // check holds what all blueprints have against the rules that the table cannot tell. Of a part that could not be read nothing more is said.
 func (c *checker) check() {
 	t := &c.content
-	c.file = &File{Path: c.File, Type: cmp.Or(t.Type, parley.AgentTypeDeterministic), Name: t.Name, Description: t.Description, Labels: t.Labels}
+	c.file = &File{Path: c.File, Type: c.of, Name: cmp.Or(t.Name, t.AgentID), Description: t.Description, Labels: t.Labels}
 	c.file.place = func(field string) Fault { return faultsOf(yamlfile.Findings{c.Finding(c.nearest(field), "")})[0] }
-	if t.Name == parley.HubID {
-		c.fault("name", "expected another name: hub is the hub itself")
-	}
+	c.name()
 	c.timeout()
 	c.labels()
 	c.file.Parameters = c.schema("parameters_schema", t.ParametersSchema)
 	c.file.Output = c.schema("output_schema", t.OutputSchema)
+	c.subscriptions()
+}
+
+// name holds the two words for it against each other.
+func (c *checker) name() {
+	t := &c.content
+	switch {
+	case !c.Has("name") && !c.Has("agent_id"):
+		c.fault("", "name is missing")
+	case t.Name != "" && t.AgentID != "" && t.Name != t.AgentID:
+		c.fault("agent_id", "expected what name says, or only one of them: both are the name of the agent")
+	}
+	for _, said := range []struct{ field, name string }{{"name", t.Name}, {"agent_id", t.AgentID}} {
+		if said.name == parley.HubID {
+			c.fault(said.field, "expected another name: hub is the hub itself")
+		}
+	}
 }
 
 // checkCommand is check for what only commands have.
@@ -287,5 +298,8 @@ func (c *checker) names() {
 	var refusal *parley.Error
 	if err := arguments.CheckNames(c.file.ParamsVia, c.file.Parameters.Properties()); errors.As(err, &refusal) {
 		c.fault("parameters_schema", "%s (expected %s)", refusal.Message, refusal.Expected)
+	}
+	if c.file.Subscriptions != nil && c.file.ParamsVia == parley.ParamsStdin && slices.Contains(c.file.Parameters.Properties(), contextMember) {
+		c.fault("parameters_schema", "expected another name than %s for a parameter: that member of stdin is what the subscriptions bring", contextMember)
 	}
 }

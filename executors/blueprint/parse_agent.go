@@ -10,40 +10,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/paramschema"
-	"github.com/parleyhub/parley/internal/yamlfile"
 )
-
-// isAgent reports whether a file says that it is an LLM agent's.
-func isAgent(members []yamlfile.Member) bool {
-	return slices.ContainsFunc(members, func(m yamlfile.Member) bool {
-		return m.Named && m.Before == 0 && m.Key.Value == "type" && m.Value.Value == string(parley.AgentTypeAgent)
-	})
-}
-
-// untyped reports whether the type of a file is none that there is.
-func (c *checker) untyped(members []yamlfile.Member) bool {
-	if !slices.ContainsFunc(c.Findings, func(f yamlfile.Finding) bool { return f.Field == "type" }) {
-		return false
-	}
-	return slices.ContainsFunc(members, func(m yamlfile.Member) bool {
-		return m.Named && m.Before == 0 && m.Key.Value == "type" && m.Value.Value != string(parley.AgentTypeAgent) && m.Value.Value != string(parley.AgentTypeDeterministic)
-	})
-}
-
-// notForAgents and notForCommands end what is said of a key that belongs in the other kind of file.
-func notForAgents(path, name string) string {
-	if path == "" && slices.Contains(commandKeys, name) {
-		return ": it is for commands, and this is an LLM agent (type: agent)"
-	}
-	return ""
-}
-
-func notForCommands(path, name string) string {
-	if path == "" && isConfigKey(name) {
-		return ": it is for LLM agents, and this is a command: expected type: agent"
-	}
-	return ""
-}
 
 // checkAgent is check for what only LLM agents have.
 func (c *checker) checkAgent() {

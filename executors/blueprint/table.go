@@ -2,6 +2,7 @@ package blueprint
 
 import (
 	"encoding/json"
+	"maps"
 	"regexp"
 
 	"github.com/parleyhub/parley"
@@ -11,20 +12,23 @@ import (
 
 // Members that all blueprints have.
 var (
-	kind        = shape.May("type", shape.Among("deterministic, a command, or agent, an LLM agent; absent, deterministic", parley.AgentTypeDeterministic, parley.AgentTypeAgent))
-	name        = shape.Must("name", shape.ID("the name of the agent; not hub"))
-	description = shape.May("description", shape.Prose("what it does, for who chooses among agents", parley.MaxAgentDescriptionBytes))
-	output      = shape.May("output_schema", schemaOf("a JSON Schema of the result, which is then JSON: of a command, on stdout"))
-	timeout     = shape.May("timeout", shape.Line("how long it may run, such as 90s or 1h30m: 100ms to 23h; absent, 5m for a command, and what the conversation allows for an LLM agent", 32))
-	labels      = shape.May("labels", shape.MapOf("what sessions may demand of who runs it, besides the labels of the runner", parley.MaxLabels, shape.Line("a value", parley.MaxLabelBytes)))
+	kind = shape.May("type", shape.Among("deterministic, a command; agent, an LLM agent; function, one of the program that runs it; or workflow; absent, deterministic, or function with subscriptions and no command",
+		parley.AgentTypeDeterministic, parley.AgentTypeAgent, parley.AgentTypeFunction, parley.AgentTypeWorkflow))
+	name          = shape.May("name", shape.ID("the name of the agent; not hub"))
+	agentID       = shape.May("agent_id", shape.ID("another word for name"))
+	subscriptions = shape.May("subscriptions", shape.Any("what wakes the agent, and what it is given when it runs: {selectors: [...]}, or the list of selectors", parley.MaxSubscriptionBytes))
+	description   = shape.May("description", shape.Prose("what it does, for who chooses among agents", parley.MaxAgentDescriptionBytes))
+	output        = shape.May("output_schema", schemaOf("a JSON Schema of the result, which is then JSON: of a command, on stdout"))
+	timeout       = shape.May("timeout", shape.Line("how long it may run, such as 90s or 1h30m: 100ms to 23h; absent, 5m for a command, and what the conversation allows for an LLM agent", 32))
+	labels        = shape.May("labels", shape.MapOf("what sessions may demand of who runs it, besides the labels of the runner", parley.MaxLabels, shape.Line("a value", parley.MaxLabelBytes)))
 )
 
 // table is all that the file of a command can say. What it cannot say of a value is held against the others by the checker.
 var table = &shape.Shape{Kind: shape.Object, Members: []shape.Member{
-	kind, name, description,
+	kind, name, agentID, description, subscriptions,
 	shape.May("command", shape.Prose("the program and its arguments, split at white space and given to no shell; this or argv", MaxArgvBytes)),
 	shape.May("argv", shape.ListOf("the program and its arguments, as they are", 1, MaxArgv, &shape.Shape{Kind: shape.Text, Doc: "an argument", Empty: true, Most: MaxArgvBytes})),
-	shape.Must("parameters_schema", schemaOf("a JSON Schema of what a session takes: draft 7 unless $schema says otherwise; absent, for an LLM agent alone, {prompt}")),
+	shape.Must("parameters_schema", schemaOf("a JSON Schema of what a session takes: draft 7 unless $schema says otherwise; absent, for all but commands, {prompt}")),
 	output,
 	shape.May("params_via", shape.Among("how the command gets its parameters; absent, flags", parley.ParamsFlags, parley.ParamsStdin, parley.ParamsEnv)),
 	shape.May("env", shape.ListOf("variables besides PATH, HOME, TZ and LANG: a NAME gets the runner's value, NAME=VALUE that one", 0, MaxEnv, variable)),
@@ -50,8 +54,9 @@ func schemaOf(doc string) *shape.Shape { return shape.Open(doc, parley.MaxAgentS
 func Schema() []byte {
 	o := table.Schema()
 	o["title"] = "Parley blueprint"
-	o["description"] = "A file of parley run --blueprints: a command that is an agent, or an LLM agent."
-	properties, none, others := o["properties"].(yamlfile.Object), yamlfile.Object{}, yamlfile.Object{}
+	o["description"] = "A file of parley run --blueprints: a command that is an agent, an LLM agent, a function or a workflow."
+	delete(o, "required") // it is said of each kind
+	properties, none, others, foreign := o["properties"].(yamlfile.Object), yamlfile.Object{}, yamlfile.Object{}, yamlfile.Object{}
 	for _, k := range configKeys {
 		k.schema["description"] = k.doc
 		properties[k.name], others[k.name] = k.schema, false
@@ -59,21 +64,52 @@ func Schema() []byte {
 	for _, key := range commandKeys {
 		none[key] = false
 	}
-	o["required"] = []string{"name"}
-	o["if"] = yamlfile.Object{"required": []string{"type"}, "properties": yamlfile.Object{"type": yamlfile.Object{"const": parley.AgentTypeAgent}}}
-	o["then"] = yamlfile.Object{"required": []string{"model"}, "properties": none}
+	for _, m := range workflowMembers {
+		properties[m.Name], foreign[m.Name] = m.Shape.Schema(), false
+	}
+	o["anyOf"] = []yamlfile.Object{{"required": []string{"name"}}, {"required": []string{"agent_id"}}}
+	o["if"] = typeIs(parley.AgentTypeAgent)
+	o["then"] = yamlfile.Object{"required": []string{"model"}, "properties": with(none, foreign)}
 	o["else"] = yamlfile.Object{
-		"required": []string{"parameters_schema"}, "properties": others,
-		"oneOf": []yamlfile.Object{{"required": []string{"command"}}, {"required": []string{"argv"}}},
+		"properties": others,
+		"if":         typeIs(parley.AgentTypeWorkflow), "then": yamlfile.Object{"required": []string{"steps"}, "properties": none},
+		"else": yamlfile.Object{
+			"properties": foreign,
+			"if":         typeIs(parley.AgentTypeFunction), "then": yamlfile.Object{"properties": none},
+			"else": yamlfile.Object{
+				"oneOf": []yamlfile.Object{
+					{"required": []string{"command", "parameters_schema"}}, {"required": []string{"argv", "parameters_schema"}},
+					{"required": []string{"subscriptions"}, "properties": with(none, yamlfile.Object{"type": false})},
+				},
+			},
+		},
 	}
 	return yamlfile.EncodeSchema(o)
+}
+
+// typeIs is the Schema of a file that says its type.
+func typeIs(t parley.AgentType) yamlfile.Object {
+	return yamlfile.Object{"required": []string{"type"}, "properties": yamlfile.Object{"type": yamlfile.Object{"const": t}}}
+}
+
+// with puts objects together.
+func with(all ...yamlfile.Object) yamlfile.Object {
+	o := yamlfile.Object{}
+	for _, a := range all {
+		maps.Copy(o, a)
+	}
+	return o
 }
 
 // content is what the table gives of a file.
 type content struct {
 	Type             parley.AgentType  `json:"type"`
 	Name             string            `json:"name"`
+	AgentID          string            `json:"agent_id"`
 	Description      string            `json:"description"`
+	Subscriptions    json.RawMessage   `json:"subscriptions"`
+	Steps            json.RawMessage   `json:"steps"`
+	Output           json.RawMessage   `json:"output"`
 	Command          string            `json:"command"`
 	Argv             []string          `json:"argv"`
 	ParametersSchema json.RawMessage   `json:"parameters_schema"`

@@ -10,8 +10,7 @@ import (
 
 // agentTable is all that the file of an LLM agent can say: what all blueprints have, and the keys of an agent config, which parley.ParseAgentConfig looks into.
 var agentTable = &shape.Shape{Kind: shape.Object, Members: slices.Concat(
-	[]shape.Member{kind, name, description, shape.May("parameters_schema", schemaOf("a JSON Schema of what a session takes; absent, {prompt}")), output, timeout, labels},
-	configMembers(),
+	hostedMembers, configMembers(),
 )}
 
 // configKey is one key of an agent config.

@@ -8,6 +8,8 @@
 //     conversation makes the same questions, byte for byte.
 //   - A turn brings one final message. Deltas are for readers who look on; that one is missed fails nothing.
 //   - What others say reaches the model inside of marks that nobody but the agent can write: see render.go.
+//   - An agent with subscriptions is told its context in the last message before it begins, with the bytes that every other kind of agent gets. Another attempt asks for it again: an answer of a model
+//     of which something was done stands, whatever it says then.
 //   - What is no fault of the moment, as a budget that is used up, ends a session at once, with a reason; at a seat it fails the attempt. What may go better later fails the attempt
 //     in both, and the hub offers the turn again.
 //   - No text of a vendor's error is told in the log: it goes to the Logger.
@@ -89,7 +91,11 @@ func (a *Agent) HandleTurn(ctx context.Context, turn *parley.Turn) (parley.TurnO
 	if err != nil {
 		return "", err
 	}
-	r := &run{Agent: a, turn: turn, record: l, view: v, began: time.Now(), box: a.box, output: a.output, log: a.log.With("conversation", turn.ConversationID, "turn", turn.Number)}
+	fed, err := a.feed(ctx, turn)
+	if err != nil {
+		return "", err
+	}
+	r := &run{Agent: a, fed: fed, turn: turn, record: l, view: v, began: time.Now(), box: a.box, output: a.output, log: a.log.With("conversation", turn.ConversationID, "turn", turn.Number)}
 	working, stop := ctx, context.CancelFunc(func() {})
 	if ms := a.blueprint.TimeoutMs; ms > 0 {
 		working, stop = context.WithTimeoutCause(ctx, time.Duration(ms)*time.Millisecond, errTimeout)

@@ -22,6 +22,7 @@ type run struct {
 	record *record.Log
 	view   *view
 	child  *child // nil for the agent itself
+	fed    []byte // the context; nil for an agent without subscriptions
 	box    *tool.Box
 	output *paramschema.Schema // of the answer; nil for none
 	began  time.Time
@@ -59,6 +60,7 @@ func (r *run) answer(ctx context.Context) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	messages = append(messages, r.feeding()...)
 	if r.specs, err = r.box.Specs(ctx, r.turn.Client); err != nil {
 		return nil, r.noTools(err)
 	}

@@ -1,0 +1,140 @@
+package openai
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/param"
+
+	"github.com/parleyhub/parley/executors/llm/internal/wire"
+)
+
+// EmbedderOptions are for NewEmbedder. Model is required.
+type EmbedderOptions struct {
+	// Name is that of the server, as Options.Name; empty, "openai".
+	Name string
+	// BaseURL is where the API is, with its version; empty, OpenAI's.
+	BaseURL string
+	// APIKey is sent to the server of BaseURL and to nobody else; empty, none is sent.
+	APIKey string
+	// Model is one that the server has, such as text-embedding-3-small: 1 to 128 bytes of printable ASCII.
+	Model string
+	// Dimensions asks for vectors of that length, of models that have several; 0, the model's own.
+	Dimensions int
+	// HTTPClient is as in Options.
+	HTTPClient *http.Client
+}
+
+// Embedder asks an OpenAI-compatible server for the vectors of texts, by POST /embeddings. It is what hub.Options.Embedder takes, and is safe for concurrent use.
+type Embedder struct {
+	name       string
+	model      string
+	dimensions int
+	provider   *Provider // for its faults and its life
+	service    openai.EmbeddingService
+}
+
+const maxModelBytes = 128
+
+// NewEmbedder makes an Embedder. It asks nobody yet. An error never has the key.
+func NewEmbedder(o *EmbedderOptions) (*Embedder, error) {
+	if o == nil {
+		o = &EmbedderOptions{}
+	}
+	switch {
+	case o.Model == "" || len(o.Model) > maxModelBytes || !wire.Printable(o.Model):
+		return nil, fmt.Errorf("openai: the model is 1 to %d bytes of printable ASCII", maxModelBytes)
+	case o.Dimensions < 0:
+		return nil, errors.New("openai: dimensions are 0 or more")
+	}
+	p, err := New(&Options{Name: o.Name, BaseURL: o.BaseURL, APIKey: o.APIKey, HTTPClient: o.HTTPClient})
+	if err != nil {
+		return nil, err
+	}
+	options := []option.RequestOption{option.WithBaseURL(orElse(o.BaseURL, defaultBase)), option.WithHTTPClient(p.http), option.WithMaxRetries(0)}
+	if key := strings.TrimSpace(o.APIKey); key != "" {
+		options = append(options, option.WithAPIKey(key))
+	}
+	e := &Embedder{name: p.name + ":" + o.Model, model: o.Model, dimensions: o.Dimensions, provider: p, service: openai.NewEmbeddingService(options...)}
+	if o.Dimensions > 0 {
+		e.name += fmt.Sprintf("/%d", o.Dimensions)
+	}
+	if !p.own { // another server may call another model so
+		sum := sha256.Sum256([]byte(strings.TrimRight(o.BaseURL, "/")))
+		e.name += "#" + hex.EncodeToString(sum[:4])
+	}
+	return e, nil
+}
+
+// Name is that of the server, its model and, of other servers than OpenAI's, the beginning of the SHA-256 of the base URL.
+func (e *Embedder) Name() string { return e.name }
+
+// Close ends all calls.
+func (e *Embedder) Close() error { return e.provider.Close() }
+
+// Embed gives the vectors of texts, in one call without retries. It ends with ctx.
+func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	if len(texts) == 0 {
+		return [][]float32{}, nil
+	}
+	params := openai.EmbeddingNewParams{
+		Model: e.model, Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: texts}, EncodingFormat: openai.EmbeddingNewParamsEncodingFormatFloat,
+	}
+	if e.dimensions > 0 {
+		params.Dimensions = param.NewOpt(int64(e.dimensions))
+	}
+	var res *http.Response
+	_, err := e.service.New(ctx, params, option.WithResponseBodyInto(&res))
+	if ctx.Err() != nil && res == nil {
+		return nil, ctx.Err()
+	}
+	if err != nil || res == nil || res.StatusCode != http.StatusOK {
+		return nil, e.provider.answered(res, err)
+	}
+	raw, err := e.provider.faults.Whole(res, requestID(res))
+	if err != nil {
+		return nil, err
+	}
+	return e.read(res, raw, len(texts))
+}
+
+// read reads the answer for n texts: a vector for each, in whatever order.
+func (e *Embedder) read(res *http.Response, raw []byte, n int) ([][]float32, error) {
+	var answer struct {
+		Data []struct {
+			Index     *int      `json:"index"`
+			Embedding []float32 `json:"embedding"`
+		} `json:"data"`
+	}
+	id, faults := requestID(res), e.provider.faults
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return nil, faults.Malformed(id, "the answer is no JSON of embeddings", err)
+	}
+	if len(answer.Data) == 0 {
+		if told := errorOf(raw); told != nil {
+			return nil, e.provider.failed(id, told)
+		}
+	}
+	if len(answer.Data) != n {
+		return nil, faults.Malformed(id, fmt.Sprintf("the answer has %d vectors for %d texts", len(answer.Data), n), nil)
+	}
+	out := make([][]float32, n)
+	for at, d := range answer.Data {
+		if d.Index != nil {
+			at = *d.Index
+		}
+		if at < 0 || at >= n || out[at] != nil || len(d.Embedding) == 0 {
+			return nil, faults.Malformed(id, "the answer does not have one vector for each text", nil)
+		}
+		out[at] = d.Embedding
+	}
+	return out, nil
+}

@@ -1,0 +1,280 @@
+package workflow
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/executors/work"
+)
+
+// The reasons of workflows that fail.
+const (
+	ReasonStep   = "step"   // a step has failed, or could not be started
+	ReasonOutput = "output" // a path of the output finds nothing
+)
+
+// MaxInputBytes bounds what one step is given.
+const MaxInputBytes = 256 << 10
+
+var _ work.Work = (*Plan)(nil)
+
+// run is one execution, of one goroutine and those of its parallel groups, which it awaits.
+type run struct {
+	plan   *Plan
+	job    *work.Job
+	inputs map[string]json.RawMessage // what steps were given in earlier attempts, by their keys
+
+	mu    sync.Mutex     // guards the fields below
+	steps map[string]any // what has come of those that have ended
+}
+
+// Execute runs the steps.
+func (p *Plan) Execute(ctx context.Context, j *work.Job) (*work.Output, error) {
+	r := &run{plan: p, job: j, inputs: map[string]json.RawMessage{}, steps: map[string]any{}}
+	kept, err := j.Kept(ctx, kindStep)
+	if err != nil {
+		return nil, err
+	}
+	for _, raw := range kept {
+		var s started
+		if json.Unmarshal(raw, &s) == nil && r.inputs[s.Key] == nil {
+			r.inputs[s.Key] = s.Input
+		}
+	}
+	base, err := r.base()
+	if err != nil {
+		return nil, err
+	}
+	last, err := r.do(ctx, &p.root, base)
+	var failed *stepError
+	switch {
+	case errors.As(err, &failed):
+		out := work.Failed(ReasonStep, "%s", failed.text)
+		out.Result.ValidationErrors = failed.wrong
+		return out, nil
+	case err != nil:
+		return nil, err
+	case p.output == nil:
+		return work.Value(last)
+	}
+	v, err := p.output.fill(r.scope(base), "output", false)
+	if err != nil {
+		return work.Failed(ReasonOutput, "%v", err), nil
+	}
+	return work.Value(v)
+}
+
+// base is what paths look at, but for the steps.
+func (r *run) base() (map[string]any, error) {
+	base := map[string]any{"context": nil, "trigger": nil}
+	var err error
+	if base["parameters"], err = decode(r.job.Parameters); err != nil {
+		return nil, fmt.Errorf("read the parameters: %w", err)
+	}
+	if r.job.Context == nil {
+		return base, nil
+	}
+	if base["context"], err = decode(r.job.Context); err != nil {
+		return nil, fmt.Errorf("read the context: %w", err)
+	}
+	if c, ok := base["context"].(map[string]any); ok {
+		base["trigger"] = c["trigger"]
+	}
+	return base, nil
+}
+
+// scope is what paths look at now.
+func (r *run) scope(base map[string]any) map[string]any {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	steps := make(map[string]any, len(r.steps))
+	for name, s := range r.steps {
+		steps[name] = s
+	}
+	return map[string]any{"parameters": base["parameters"], "context": base["context"], "trigger": base["trigger"], "steps": steps}
+}
+
+// stepError is why a workflow fails.
+type stepError struct {
+	text  string
+	wrong []parley.ValidationError
+}
+
+func (e *stepError) Error() string { return e.text }
+
+// do runs a node, and gives what it has brought: a step its output, a list that of its last, and a parallel group a list of all.
+func (r *run) do(ctx context.Context, n *node, base map[string]any) (any, error) {
+	switch {
+	case n.step != nil:
+		return r.step(ctx, n.step, base)
+	case n.parallel:
+		return r.together(ctx, n.nodes, base)
+	}
+	var last any
+	for i := range n.nodes {
+		var err error
+		if last, err = r.do(ctx, &n.nodes[i], base); err != nil {
+			return nil, err
+		}
+	}
+	return last, nil
+}
+
+// together runs nodes at once, each to its end. The first that has failed, in their order, tells why.
+func (r *run) together(ctx context.Context, nodes []node, base map[string]any) (any, error) {
+	all, errs := make([]any, len(nodes)), make([]error, len(nodes))
+	var group sync.WaitGroup
+	for i := range nodes {
+		group.Go(func() { all[i], errs[i] = r.do(ctx, &nodes[i], base) })
+	}
+	group.Wait()
+	var failed *stepError
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil && !errors.As(err, &failed) }); i >= 0 {
+		return nil, errs[i] // the attempt has failed: the others are met again
+	}
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+		return nil, errs[i]
+	}
+	return all, nil
+}
+
+// step runs one step to its end, as often as it says.
+func (r *run) step(ctx context.Context, s *step, base map[string]any) (any, error) {
+	var last *ended
+	for again := 0; again <= s.retries; again++ {
+		e, err := r.once(ctx, s, again, base)
+		if err != nil {
+			return nil, err
+		}
+		if last = e; e.Status == parley.SessionCompleted {
+			break
+		}
+	}
+	if last.Status != parley.SessionCompleted && !s.goesOn {
+		return nil, &stepError{text: "step " + s.name + ": " + last.Error, wrong: last.wrong}
+	}
+	v, err := last.value()
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	r.steps[s.name] = v
+	ran := len(r.steps)
+	r.mu.Unlock()
+	r.job.Progress(ctx, fmt.Sprintf("step %s: %s (%d of %d)", s.name, last.Status, ran, r.plan.count))
+	return v["output"], nil
+}
+
+// kindStep is the kind of the trace that says what a step is given.
+const kindStep = "step"
+
+// started is its data.
+type started struct {
+	Key   string          `json:"key"`
+	Agent string          `json:"agent"`
+	Input json.RawMessage `json:"input"`
+}
+
+// once starts a step, or meets the session of an earlier attempt, and waits for its end.
+func (r *run) once(ctx context.Context, s *step, again int, base map[string]any) (*ended, error) {
+	key := s.name
+	if again > 0 {
+		key += "#" + strconv.Itoa(again)
+	}
+	input := r.inputs[key]
+	if input == nil {
+		v, err := s.input.fill(r.scope(base), "input", s.optional)
+		if err != nil {
+			return &ended{Status: parley.SessionFailed, Error: err.Error()}, nil
+		}
+		if input, err = encode(v); err != nil {
+			return nil, err
+		}
+		if len(input) > MaxInputBytes {
+			return &ended{Status: parley.SessionFailed, Error: fmt.Sprintf("its input has %d bytes: expected at most %d", len(input), MaxInputBytes)}, nil
+		}
+		if err := r.job.Keep(ctx, kindStep, started{key, s.agent, input}); err != nil {
+			return nil, err
+		}
+	}
+	return r.session(ctx, s, &parley.StartSessionParams{
+		AgentName: s.agent, Parameters: input, Mode: parley.ModeSync, TimeoutMs: parley.MaxWaitMs, ClientRequestID: sessionKey(r.job.Key(), key),
+	})
+}
+
+// sessionKey is the key of the session of a step: the same in each attempt at the workflow.
+func sessionKey(job, step string) string {
+	sum := sha256.Sum256([]byte(job + "\x00" + step))
+	return "step-" + hex.EncodeToString(sum[:20])
+}
+
+// ending are the errors that a turn ends with, or that say that its hub is not there.
+var ending = []error{
+	parley.ErrClaimLost, parley.ErrClaimRequired, parley.ErrNotYourTurn, parley.ErrTurnClosed, parley.ErrConversationClosed,
+	parley.ErrUnavailable, parley.ErrOutcomeUnknown, parley.ErrUnauthenticated,
+}
+
+// again is the pause before what was refused for now is asked once more.
+const againAfter = time.Second
+
+// session runs the session of a step.
+func (r *run) session(ctx context.Context, step *step, p *parley.StartSessionParams) (*ended, error) {
+	turn := r.job.Turn
+	s, err := turn.StartSession(ctx, p)
+	for err == nil && !s.Status.Ended() && s.Status != parley.SessionInputRequired || err != nil && r.later(ctx, err) {
+		if err != nil {
+			s, err = turn.StartSession(ctx, p)
+			continue
+		}
+		s, err = turn.Client.GetSession(ctx, &parley.GetSessionParams{SessionID: s.SessionID, TimeoutMs: parley.MaxWaitMs})
+	}
+	switch {
+	case err == nil && s.Status == parley.SessionInputRequired:
+		return r.asksBack(ctx, step, s)
+	case err == nil:
+		return endOf(step, s), nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case slices.ContainsFunc(ending, func(e error) bool { return errors.Is(err, e) }):
+		return nil, err
+	}
+	e := &ended{Status: parley.SessionFailed, Error: "the agent " + step.agent + " was not started: " + err.Error()}
+	var refusal *parley.Error
+	if errors.As(err, &refusal) && refusal.Validation != nil {
+		e.wrong = refusal.Validation.ValidationErrors
+	}
+	return e, nil
+}
+
+// later waits a little where the same call may succeed then.
+func (r *run) later(ctx context.Context, err error) bool {
+	if !parley.ErrorRowOf(err).Retryable || slices.ContainsFunc(ending, func(e error) bool { return errors.Is(err, e) }) || ctx.Err() != nil {
+		return false
+	}
+	t := time.NewTimer(againAfter)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// asksBack ends a session that waits for somebody who does not come.
+func (r *run) asksBack(ctx context.Context, step *step, s *parley.Session) (*ended, error) {
+	_, err := r.job.Turn.Client.StopSession(ctx, &parley.StopSessionParams{SessionID: s.SessionID, Reason: "its caller is a workflow, which answers no questions"})
+	if err != nil {
+		return nil, fmt.Errorf("stop the session of step %s: %w", step.name, err)
+	}
+	return &ended{Status: parley.SessionStopped, SessionID: s.SessionID, Error: "the agent " + step.agent + " has asked back, and was stopped"}, nil
+}

@@ -1,0 +1,176 @@
+package workflow
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/theory/jsonpath"
+	"github.com/theory/jsonpath/spec"
+)
+
+// template is JSON in which texts that begin with $ stand for what they find.
+type template struct {
+	value any            // a literal: a scalar
+	path  *jsonpath.Path // or what stands for something
+	list  []*template    // or a list
+	names []string       // or an object, with the names in order
+	items map[string]*template
+	text  string // of the path
+}
+
+// roots are the members of what paths look at.
+var roots = []string{"context", "parameters", "steps", "trigger"}
+
+// template reads one. Before are the steps that have ended when it is filled.
+func (p *parser) template(path string, raw json.RawMessage, before map[string]bool) *template {
+	v, err := decode(raw)
+	if err != nil {
+		p.fault(path, "expected JSON")
+		return nil
+	}
+	return p.templateOf(path, v, before)
+}
+
+func (p *parser) templateOf(path string, v any, before map[string]bool) *template {
+	switch v := v.(type) {
+	case string:
+		return p.pathOf(path, v, before)
+	case []any:
+		t := &template{list: []*template{}}
+		for i, item := range v {
+			t.list = append(t.list, p.templateOf(fmt.Sprintf("%s[%d]", path, i), item, before))
+		}
+		return t
+	case map[string]any:
+		t := &template{items: map[string]*template{}}
+		for name := range v {
+			t.names = append(t.names, name)
+		}
+		slices.Sort(t.names)
+		for _, name := range t.names {
+			t.items[name] = p.templateOf(path+"."+brief(name), v[name], before)
+		}
+		return t
+	default:
+		return &template{value: v}
+	}
+}
+
+// pathOf reads a text: a path, or itself.
+func (p *parser) pathOf(path, text string, before map[string]bool) *template {
+	switch {
+	case strings.HasPrefix(text, "$$"):
+		return &template{value: text[1:]}
+	case !strings.HasPrefix(text, "$"):
+		return &template{value: text}
+	case len(text) > MaxPathBytes:
+		p.fault(path, "expected a path of at most %d bytes", MaxPathBytes)
+		return nil
+	}
+	q, err := jsonpath.Parse(text)
+	if err != nil {
+		p.fault(path, "expected a JSONPath (RFC 9535), or $$ for a text that begins with $: %s", strings.TrimPrefix(err.Error(), "jsonpath: "))
+		return nil
+	}
+	if what := misses(q, before); what != "" {
+		p.fault(path, "%s", what)
+	}
+	return &template{path: q, text: text}
+}
+
+// misses says what of a path nothing can ever be found at; empty where something may.
+func misses(q *jsonpath.Path, before map[string]bool) string {
+	root, ok := nameAt(q, 0)
+	switch {
+	case ok && !slices.Contains(roots, root):
+		return "expected a path into " + strings.Join(roots, ", ")
+	case root != "steps":
+		return ""
+	}
+	if name, ok := nameAt(q, 1); ok && !before[name] {
+		return "expected the name of a step that has ended by then: there is no step " + brief(name) + " before this"
+	}
+	return ""
+}
+
+// nameAt gives the name of a segment that is one.
+func nameAt(q *jsonpath.Path, i int) (string, bool) {
+	segments := q.Query().Segments()
+	if i >= len(segments) || segments[i].IsDescendant() || len(segments[i].Selectors()) != 1 {
+		return "", false
+	}
+	name, ok := segments[i].Selectors()[0].(spec.Name)
+	return string(name), ok
+}
+
+// errNothing is a path that finds nothing.
+var errNothing = errors.New("nothing stands there")
+
+// fill gives the value of a template. Where it is optional, members and items whose path finds nothing are left out; errNothing says that all of it does.
+func (t *template) fill(scope any, at string, optional bool) (any, error) {
+	switch {
+	case t.path != nil:
+		return t.find(scope, at)
+	case t.list != nil:
+		list := []any{}
+		for i, item := range t.list {
+			v, err := item.fill(scope, fmt.Sprintf("%s[%d]", at, i), optional)
+			if optional && errors.Is(err, errNothing) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, v)
+		}
+		return list, nil
+	case t.items != nil:
+		object := map[string]any{}
+		for _, name := range t.names {
+			v, err := t.items[name].fill(scope, at+"."+name, optional)
+			if optional && errors.Is(err, errNothing) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			object[name] = v
+		}
+		return object, nil
+	}
+	return t.value, nil
+}
+
+func (t *template) find(scope any, at string) (any, error) {
+	found := t.path.Select(scope)
+	switch {
+	case len(found) == 0:
+		return nil, fmt.Errorf("%s: %s: %w", at, t.text, errNothing)
+	case t.path.Query().Singular() != nil:
+		return found[0], nil
+	}
+	return []any(found), nil
+}
+
+// decode reads JSON; numbers keep their text.
+func decode(raw json.RawMessage) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	err = d.Decode(&v)
+	return v, err
+}
+
+// encode gives compact JSON in which < and > stand as they are.
+func encode(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSpace(b.Bytes()), nil
+}
