@@ -1,9 +1,13 @@
 package mcp_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	protocol "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/adapters/mcp"
@@ -167,6 +171,25 @@ func TestReadOnly(t *testing.T) {
 		if got := strings.Join(names, " "); got != c.want {
 			t.Errorf("tools %s, expected %s", got, c.want)
 		}
+	}
+}
+
+// TestPolicies: a client is told of every policy, the usual one first.
+func TestPolicies(t *testing.T) {
+	alice := newIDE(t, sdktest.NewHub(t), "alice", nil)
+	r, err := alice.session.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(r.Tools, func(tool *protocol.Tool) bool { return tool.Name == "create_conversation" })
+	var schema struct {
+		Properties map[string]struct{ Enum []string }
+	}
+	if err := json.Unmarshal(raw(t, r.Tools[at].InputSchema), &schema); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(schema.Properties["policy"].Enum, " "); got != "round_robin open addressed moderator triggers" {
+		t.Errorf("policies %s", got)
 	}
 }
 

@@ -86,7 +86,7 @@ func (l *conversationList) text() string {
 type createArgs struct {
 	Title           string     `json:"title,omitempty" jsonschema:"what it is about, for people"`
 	Participants    []seatArgs `json:"participants" jsonschema:"who takes part, in the order of their turns"`
-	Policy          string     `json:"policy,omitempty" jsonschema:"who has the floor when a turn has ended: round_robin, the next in order; open, whoever speaks first; addressed, whom the last message names; moderator, whom the moderator names"`
+	Policy          string     `json:"policy,omitempty" jsonschema:"who has the floor when a turn has ended: round_robin, the next in order; open, whoever speaks first; addressed, whom the last message names; moderator, whom the moderator names; triggers, the agents that the last message has woken, else people and peers in order"`
 	Moderator       string     `json:"moderator,omitempty" jsonschema:"the participant who names the next, with policy moderator"`
 	StartsWith      string     `json:"starts_with,omitempty" jsonschema:"who has the floor first; without it the first participant"`
 	ClientRequestID string     `json:"client_request_id,omitempty" jsonschema:"a key of your choice: the same call with the same key creates one conversation. Without it every call creates another, also one that is made again after an error"`
@@ -103,7 +103,7 @@ func refineCreate(a *arguments) {
 	a.length(0, parley.MaxTitleBytes, "title")
 	a.length(0, 64, "moderator", "starts_with")
 	a.length(0, parley.MaxKeyBytes, "client_request_id")
-	a.oneOf("policy", "round_robin", "open", "addressed", "moderator")
+	a.oneOf("policy", "round_robin", "open", "addressed", "moderator", "triggers")
 	seats := a.of("participants")
 	least, most := 1, parley.MaxParticipants
 	seats.MinItems, seats.MaxItems = &least, &most

@@ -1,0 +1,231 @@
+package hooks
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/parleyhub/parley"
+)
+
+const (
+	// Path is below which hooks are served: POST /hooks/NAME.
+	Path = "/hooks/"
+	// MaxBodyBytes bounds the body of a delivery. A larger one is refused with HTTP 413.
+	MaxBodyBytes = 256 << 10
+	// maxDepth bounds how deep a body may nest: less than a frame, since it lies in a note.
+	maxDepth = parley.MaxDepth - 8
+	// retryAfterMs is when a delivery may be tried again that a hook could not post.
+	retryAfterMs = 60_000
+)
+
+// Handler serves hooks.
+type Handler struct {
+	hooks  map[string]*hook
+	nobody *hook
+	log    *slog.Logger
+}
+
+var _ http.Handler = (*Handler)(nil)
+
+// New makes the handler of hooks. It fails for a hook without a name, a client or a good secret, and for two of one name.
+func New(o *Options) (*Handler, error) {
+	h := &Handler{hooks: map[string]*hook{}, log: o.Logger}
+	if h.log == nil {
+		h.log = slog.New(slog.DiscardHandler)
+	}
+	var err error
+	if h.nobody, err = nobody(); err != nil {
+		return nil, err
+	}
+	for i := range o.Hooks {
+		one, err := newHook(&o.Hooks[i])
+		if err != nil {
+			return nil, err
+		}
+		if h.hooks[one.Name] != nil {
+			return nil, fmt.Errorf("hook %s: another has the name (expected different names)", one.Name)
+		}
+		h.hooks[one.Name] = one
+	}
+	return h, nil
+}
+
+// statusError is a refusal with a status of HTTP that the table of errors does not have for it.
+type statusError struct {
+	status  int
+	refusal *parley.Error
+}
+
+func (e *statusError) Error() string { return e.refusal.Error() }
+func (e *statusError) Unwrap() error { return e.refusal }
+
+func refuse(status int, sentinel error, message, expected string) error {
+	return &statusError{status, parley.Refuse(sentinel, message, expected)}
+}
+
+// errSignature is the one answer to everything that is not signed as it should be, and to names that no hook has.
+var errSignature = parley.Refuse(parley.ErrUnauthenticated, "the delivery is not signed for a hook that is here, or too long ago", "the headers of Standard Webhooks, signed with a secret of the hook")
+
+// ServeHTTP takes one delivery.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	posted, err := h.take(w, r)
+	if err != nil {
+		refused(w, err)
+		return
+	}
+	answer, _ := json.Marshal(posted) // numbers and booleans
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusAccepted)
+	_, _ = w.Write(append(answer, '\n')) // a sender that is gone sends again
+}
+
+// take holds a delivery against all that can be told without the hub, and posts it.
+func (h *Handler) take(w http.ResponseWriter, r *http.Request) (*parley.SeqResult, error) {
+	w.Header().Set("Connection", "close") // nobody keeps a connection open who has not signed
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		return nil, refuse(http.StatusMethodNotAllowed, parley.ErrMethodNotFound, "a hook does not take "+r.Method, http.MethodPost)
+	}
+	if !isJSON(r.Header.Get("Content-Type")) {
+		return nil, refuse(http.StatusUnsupportedMediaType, parley.ErrInvalidRequest, "the body is no JSON", "Content-Type: application/json")
+	}
+	body, err := readBody(w, r)
+	if err != nil {
+		return nil, err
+	}
+	name := strings.TrimPrefix(r.URL.Path, Path)
+	one, known := h.hooks[name]
+	if !known {
+		one = h.nobody
+	}
+	if !one.signed(body, r.Header) || !known {
+		h.log.Debug("a delivery is not signed for a hook that is here", "hook", name)
+		return nil, errSignature
+	}
+	w.Header().Del("Connection")
+	if err := checkBody(body); err != nil {
+		return nil, err
+	}
+	return h.post(r.Context(), one, r.Header.Get(webhooks.HeaderWebhookID), body)
+}
+
+// isJSON tells whether a Content-Type is that of JSON, or of something that is written in it.
+func isJSON(header string) bool {
+	media, _, err := mime.ParseMediaType(header)
+	return err == nil && (media == "application/json" || strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json"))
+}
+
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	tooLarge := parley.Refuse(parley.ErrTooLarge, "the body is too large", fmt.Sprintf("at most %d bytes", MaxBodyBytes))
+	if r.ContentLength > MaxBodyBytes {
+		return nil, tooLarge // without waiting for it
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBodyBytes))
+	switch {
+	case errors.As(err, new(*http.MaxBytesError)):
+		return nil, tooLarge
+	case err != nil:
+		return nil, parley.Refuse(parley.ErrInvalidRequest, "the body did not come whole", "")
+	}
+	return body, nil
+}
+
+// signed tells whether a delivery is signed with a secret of the hook, not long ago. Every secret is tried, whichever is the one.
+func (o *hook) signed(body []byte, headers http.Header) bool {
+	good := false
+	for _, key := range o.keys {
+		good = key.Verify(body, headers) == nil || good
+	}
+	return good
+}
+
+// checkBody refuses what cannot be the data of a note.
+func checkBody(body []byte) error {
+	switch {
+	case !utf8.Valid(body):
+		return parley.Refuse(parley.ErrParse, "the body is not UTF-8", "JSON")
+	case !json.Valid(body):
+		return parley.Refuse(parley.ErrParse, "the body is not one JSON value", "JSON")
+	case deeper(body, maxDepth):
+		return parley.Refuse(parley.ErrParse, "the body nests too deep", fmt.Sprintf("at most %d levels", maxDepth))
+	}
+	return nil
+}
+
+// deeper tells whether JSON nests deeper than so many levels.
+func deeper(text []byte, most int) bool {
+	level, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			if level++; level > most {
+				return true
+			}
+		case c == '}' || c == ']':
+			level--
+		}
+	}
+	return false
+}
+
+// post makes a note of a delivery.
+func (h *Handler) post(ctx context.Context, o *hook, id string, body []byte) (*parley.SeqResult, error) {
+	note := parley.Note{Schema: o.Schema, Tags: o.Tags, Data: bytes.TrimSpace(body)}
+	r, err := o.Client.SendNote(ctx, &parley.SendNoteParams{ConversationID: o.Conversation, Payload: note, ClientRequestID: key(o.Name, id)})
+	switch {
+	case err == nil:
+		h.log.Debug("a hook has posted", "hook", o.Name, "conversation", o.Conversation, "seq", r.Seq, "duplicate", r.Duplicate)
+		return r, nil
+	case errors.Is(err, parley.ErrNotFound), errors.Is(err, parley.ErrForbidden), errors.Is(err, parley.ErrUnauthenticated):
+		h.log.Error("a hook cannot post: its conversation is not there, or its participant has no seat in it", "hook", o.Name,
+			"conversation", o.Conversation, "agent", o.Client.AgentID(), "error", err)
+		return nil, &parley.Error{Err: parley.ErrUnavailable, Message: "the hook cannot post at the moment: who runs the hub can mend it", RetryAfterMs: retryAfterMs}
+	}
+	return nil, err
+}
+
+// key is that of the note of a delivery. The hook's name is in it, so that senders who do not know of one another may choose the same ids.
+func key(name, id string) string {
+	whole := name + "/" + id
+	if len(whole) <= parley.MaxKeyBytes && utf8.ValidString(id) && !strings.ContainsFunc(id, unicode.IsControl) {
+		return whole
+	}
+	sum := sha256.Sum256([]byte(id))
+	return name + "//" + base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// refused answers with a problem, by the table of errors.
+func refused(w http.ResponseWriter, err error) {
+	status := parley.ErrorRowOf(err).HTTP
+	if at := (*statusError)(nil); errors.As(err, &at) {
+		status, err = at.status, at.refusal
+	}
+	var refusal *parley.Error
+	if errors.As(err, &refusal) && refusal.RetryAfterMs > 0 {
+		w.Header().Set("Retry-After", strconv.FormatInt((refusal.RetryAfterMs+999)/1000, 10))
+	}
+	answer, _ := json.Marshal(parley.ToProblem(err, status)) // strings and numbers
+	w.Header().Set("Content-Type", parley.ProblemType)
+	w.WriteHeader(status)
+	_, _ = w.Write(append(answer, '\n')) // a sender that is gone sends again
+}
