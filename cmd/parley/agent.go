@@ -60,12 +60,13 @@ func (a *app) agentListCommand() *cobra.Command {
 			return err
 		}
 		defer client.Close()
-		r, err := call(ctx, a, client.ListAgents, &parley.ListAgentsParams{})
+		r, err := call(ctx, a, client.ListAgents, &parley.ListAgentsParams{IncludeConfig: true}) // for subscriptions
 		if err != nil {
 			return err
 		}
 		if a.format == formatJSON {
 			for _, info := range r.Agents {
+				info.AgentConfig = nil
 				if err := a.out.json(info); err != nil {
 					return err
 				}

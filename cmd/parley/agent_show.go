@@ -19,7 +19,7 @@ func (a *app) agentShowCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show AGENT",
 		Short: "show an agent, and what 'parley start' has to give it",
-		Long:  "show tells of an agent and its parameters. With -o json it prints the row of 'parley agent list' with the whole schemas.",
+		Long:  "show tells of an agent, its parameters and, to who has registered it and to admins, what wakes it. With -o json it prints the row of 'parley agent list' with the whole schemas.",
 		Args:  cobra.ExactArgs(1),
 	}
 	return a.does(c, func(ctx context.Context, args []string) error {
@@ -67,11 +67,14 @@ func (a *app) showAgent(info *parley.AgentInfo) error {
 	if err := a.showSchema(schema); err != nil {
 		return err
 	}
-	if len(info.OutputSchema) == 0 {
-		return nil
+	if len(info.OutputSchema) > 0 {
+		a.out.line("\nresult_data")
+		if err := a.showSchema(info.OutputSchema); err != nil {
+			return err
+		}
 	}
-	a.out.line("\nresult_data")
-	return a.showSchema(info.OutputSchema)
+	a.showSubscriptions(info.Subscriptions)
+	return nil
 }
 
 // showSchema tells of a schema's properties, one a line. Of one that has none it prints the text.

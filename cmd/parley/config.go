@@ -53,7 +53,7 @@ func examine(f *hubFlags) (c *config.Loaded, warnings config.Faults, err error) 
 		return nil, nil, err
 	}
 	served, left := checkServed(c)
-	if faults := slices.Concat(checkTLSFiles(c), checkWritten(c, f.dev), served, checkShown(c)); len(faults) > 0 {
+	if faults := slices.Concat(checkTLSFiles(c), checkWritten(c, f.dev), served, checkShown(c), checkSources(c)); len(faults) > 0 {
 		return nil, nil, faults
 	}
 	return c, append(c.Warnings(), left...), nil

@@ -85,7 +85,7 @@ func (a *app) creation(f *createFlags, args []string) (*scenario.Scenario, *parl
 			return nil, nil, err
 		}
 		s = scenario.Scenario{
-			Title: p.Title, Participants: p.Participants, Policy: p.Policy, StartsWith: p.StartsWith, Limits: p.Limits, Metadata: p.Metadata,
+			Title: p.Title, Participants: p.Participants, Policy: p.Policy, StartsWith: p.StartsWith, Limits: p.Limits, Metadata: p.Metadata, Workspace: p.Workspace,
 		}
 	}
 	if err := f.apply(&s); err != nil {

@@ -11,10 +11,14 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/scenario"
 )
 
+// workspaceName says what a workspace is called.
+const workspaceName = "1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit"
+
 // createFlags are the flags of conversation create.
 type createFlags struct {
 	as, scenario, id, key             string
 	title, policy, moderator, starter string
+	workspace                         string
 	participants, agents, executors   []string
 	limits                            limitFlags
 	// given tells whether a flag was given.
@@ -29,9 +33,10 @@ func (f *createFlags) add(c *cobra.Command) {
 	flags.StringArrayVar(&f.participants, "participant", nil, "ID[:KIND[:ROLE]], kind human unless given (repeatable)")
 	flags.StringArrayVar(&f.agents, "agent", nil, "ID:NAME, the agent that sits there (default: the one called ID; repeatable)")
 	flags.StringArrayVar(&f.executors, "executor", nil, "ID:PLACE, where the agent may run: any, internal (in the hub) or external (default: any; repeatable)")
-	flags.StringVar(&f.policy, "policy", "", "round_robin, open, addressed, moderator; rules need a file (default: round_robin)")
+	flags.StringVar(&f.policy, "policy", "", "round_robin, open, addressed, moderator, triggers; rules need a file (default: round_robin)")
 	flags.StringVar(&f.moderator, "moderator", "", "who names the next; the policy is moderator then")
 	flags.StringVar(&f.starter, "starts-with", "", "who has turn 1")
+	flags.StringVar(&f.workspace, "workspace", "", "the workspace that it belongs to: one that the token grants")
 	f.limits.add(c)
 }
 
@@ -60,7 +65,10 @@ func (f *createFlags) apply(s *scenario.Scenario) error {
 	if err := f.applyPolicy(s); err != nil {
 		return err
 	}
-	s.Title, s.StartsWith = cmp.Or(f.title, s.Title), cmp.Or(f.starter, s.StartsWith)
+	if f.workspace != "" && !parley.ValidWorkspace(f.workspace) {
+		return usagef("--workspace %s: expected %s", clean(f.workspace), workspaceName)
+	}
+	s.Title, s.StartsWith, s.Workspace = cmp.Or(f.title, s.Title), cmp.Or(f.starter, s.StartsWith), cmp.Or(f.workspace, s.Workspace)
 	return f.limits.apply(s, f.given)
 }
 

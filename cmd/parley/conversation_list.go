@@ -13,12 +13,16 @@ import (
 )
 
 func (a *app) conversationListCommand() *cobra.Command {
-	return a.summaryCommand("list the conversations that the token sees, oldest first", func(ctx context.Context, client parley.Client, status parley.Status) error {
+	var workspace string
+	c := a.summaryCommand("list the conversations that the token sees, oldest first", func(ctx context.Context, client parley.Client, status parley.Status) error {
+		q := parley.ListConversationsParams{Status: status, Workspace: workspace}
 		if a.format == formatJSON {
-			return a.listJSON(ctx, client, status)
+			return a.listJSON(ctx, client, q)
 		}
-		return a.listTable(ctx, client, status)
+		return a.listTable(ctx, client, q)
 	})
+	c.Flags().StringVar(&workspace, "workspace", "", "those of a workspace that the token grants, instead")
+	return c
 }
 
 // summaryCommand is a command that lists conversations of some kind.
@@ -38,9 +42,10 @@ func (a *app) summaryCommand(short string, list func(context.Context, parley.Cli
 }
 
 // summaries pages through listConversations.
-func (a *app) summaries(ctx context.Context, client parley.Client, status parley.Status) iter.Seq2[parley.ConversationSummary, error] {
+func (a *app) summaries(ctx context.Context, client parley.Client, q parley.ListConversationsParams) iter.Seq2[parley.ConversationSummary, error] {
 	return rows(func(cursor string) ([]parley.ConversationSummary, string, error) {
-		page, err := call(ctx, a, client.ListConversations, &parley.ListConversationsParams{Status: status, Limit: 100, Cursor: cursor})
+		q.Limit, q.Cursor = 100, cursor
+		page, err := call(ctx, a, client.ListConversations, &q)
 		if err != nil {
 			return nil, "", err
 		}
@@ -48,8 +53,8 @@ func (a *app) summaries(ctx context.Context, client parley.Client, status parley
 	})
 }
 
-func (a *app) listJSON(ctx context.Context, client parley.Client, status parley.Status) error {
-	for s, err := range a.summaries(ctx, client, status) {
+func (a *app) listJSON(ctx context.Context, client parley.Client, q parley.ListConversationsParams) error {
+	for s, err := range a.summaries(ctx, client, q) {
 		if err != nil {
 			return err
 		}
@@ -60,10 +65,10 @@ func (a *app) listJSON(ctx context.Context, client parley.Client, status parley.
 	return nil
 }
 
-func (a *app) listTable(ctx context.Context, client parley.Client, status parley.Status) error {
+func (a *app) listTable(ctx context.Context, client parley.Client, q parley.ListConversationsParams) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tSTATUS\tTURN\tSEQ\tUPDATED\tPARTICIPANTS\tTITLE")
-	for s, err := range a.summaries(ctx, client, status) {
+	for s, err := range a.summaries(ctx, client, q) {
 		if err != nil {
 			return err
 		}

@@ -62,6 +62,7 @@ func (a *app) showSnapshot(s *parley.Snapshot) error {
 		{"id", clean(s.ConversationID)},
 		{"title", clean(s.Title)},
 		{"status", status},
+		{"workspace", clean(s.Workspace)},
 		{"participants", strings.Join(seats, ", ")},
 		{"session", snapshotSession(s)},
 		{"policy", policyText(s.Policy)},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ type limitFlags struct {
 	counts        map[string]*int64
 	durations     map[string]*time.Duration
 	attempts      int
+	hops, wakes   int
 	onTurnTimeout string
 	stopWhen      string
 }
@@ -52,6 +54,8 @@ func (f *limitFlags) add(c *cobra.Command) {
 		f.durations[l.flag] = flags.Duration(l.flag, 0, l.doc)
 	}
 	flags.IntVar(&f.attempts, "max-attempts", 0, "failed attempts at one turn (default: 3)")
+	flags.IntVar(&f.hops, "max-hops", 0, fmt.Sprintf("how many wakes may follow one from another (default: %d)", parley.DefaultMaxHops))
+	flags.IntVar(&f.wakes, "max-wakes-per-minute", 0, fmt.Sprintf("how often within a minute one agent's events wake one agent (default: %d)", parley.DefaultMaxWakesPerMinute))
 	flags.StringVar(&f.onTurnTimeout, "on-turn-timeout", "",
 		"what comes of a turn that was not taken, or has failed too often: reoffer, skip or close (default: reoffer)")
 	flags.StringVar(&f.stopWhen, "stop-when", "", "expression in CEL: closes it when it holds after a message")
@@ -70,8 +74,13 @@ func (f *limitFlags) apply(s *scenario.Scenario, given func(flag string) bool) e
 		}
 		*c.field(&l) = cmp.Or(*f.counts[c.flag], *c.field(&l))
 	}
-	if given("max-attempts") && f.attempts < 1 {
-		return usagef("--max-attempts %d: expected 1 or more", f.attempts)
+	for _, n := range []struct {
+		flag string
+		n    int
+	}{{"max-attempts", f.attempts}, {"max-hops", f.hops}, {"max-wakes-per-minute", f.wakes}} {
+		if given(n.flag) && n.n < 1 {
+			return usagef("--%s %d: expected 1 or more", n.flag, n.n)
+		}
 	}
 	for _, d := range durationFlags {
 		if given(d.flag) && *f.durations[d.flag] < time.Millisecond {
@@ -80,6 +89,7 @@ func (f *limitFlags) apply(s *scenario.Scenario, given func(flag string) bool) e
 		*d.field(&l) = cmp.Or(f.durations[d.flag].Milliseconds(), *d.field(&l))
 	}
 	l.MaxAttempts, l.StopWhen = cmp.Or(f.attempts, l.MaxAttempts), cmp.Or(f.stopWhen, l.StopWhen)
+	l.MaxHops, l.MaxWakesPerMinute = cmp.Or(f.hops, l.MaxHops), cmp.Or(f.wakes, l.MaxWakesPerMinute)
 	if l.OnTurnTimeout = cmp.Or(parley.TurnTimeout(f.onTurnTimeout), l.OnTurnTimeout); !l.OnTurnTimeout.Valid() {
 		return usagef("--on-turn-timeout %s: expected reoffer, skip or close", f.onTurnTimeout)
 	}

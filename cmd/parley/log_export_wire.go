@@ -18,7 +18,7 @@ func (a *app) exportOverWire(ctx context.Context, as string, ids []string, witho
 	}
 	defer client.Close()
 	if len(ids) == 0 {
-		for s, err := range a.summaries(ctx, client, "") {
+		for s, err := range a.summaries(ctx, client, parley.ListConversationsParams{}) {
 			if err != nil {
 				return err
 			}

@@ -34,7 +34,7 @@ func (a *app) runCommand() *cobra.Command {
 	var f programFlags
 	c := &cobra.Command{
 		Use:   "run --agent ID [flags] -- CMD [ARG...] | run --blueprints DIR [flags]",
-		Short: "let a program in any language take an agent's turns; or run commands and LLM agents",
+		Short: "let a program in any language take an agent's turns; or run commands, workflows and LLM agents",
 		Long: `run --agent starts CMD once for each turn of an agent, without a shell. The program reads one JSON document from stdin: the conversation, and what was said since
 its last turn. It answers with JSON lines on stdout, such as {"text":"hello"}, and ends with exit code 0. What it writes to stderr becomes traces.
 docs/commands.md says all of it.
@@ -46,8 +46,8 @@ One line about each turn goes to stderr, or with -o json an object to stdout.
 
 run --blueprints is a runner: each file of DIR says how a command is started and what parameters it takes. 'parley start' begins a session of one, the command runs
 once, and what it writes to stdout is the result. docs/blueprints.md says all of it. The runner's id is kept in DIR, so that it is known again; --check only tells what is
-wrong with the files. A file of type agent is an LLM agent, which asks a model and uses tools: docs/llm.md. With --agent NAME it takes the seats of that name too, which the
-token must be able to speak as.
+wrong with the files. A file of type agent is an LLM agent, which asks a model and uses tools: docs/llm.md. With --agent NAME it takes the seats of that name too, as it does of
+every agent that has subscriptions: the token must be able to speak as their names, and grant the workspaces that they look at.
 
 run goes on until a signal ends it: then what is under way has the time of --drain to end. After that turns are given back, and commands are killed and their sessions
 fail. Any number of processes may run the same agent.`,

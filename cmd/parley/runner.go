@@ -27,7 +27,7 @@ type runnerFlags struct {
 }
 
 func (f *runnerFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.dir, "blueprints", "", "run the agents that the files of this directory describe: commands and LLM agents")
+	c.Flags().StringVar(&f.dir, "blueprints", "", "run the agents that the files of this directory describe: commands, workflows and LLM agents")
 	c.Flags().StringArrayVar(&f.labels, "label", nil, "with --blueprints: NAME=VALUE, what sessions may demand; may be repeated")
 	c.Flags().StringVar(&f.id, "runner", "", "with --blueprints: id of the runner (default: the one that is kept in DIR)")
 	c.Flags().DurationVar(&f.grace, "grace", parley.OfflineMs*time.Millisecond, "with --blueprints: how long commands go on, and their sessions stand, while the hub cannot be reached")
@@ -117,14 +117,19 @@ func (a *app) makeAgents(f *programFlags, o *executors.Options) (*blueprints, er
 	if err != nil {
 		return nil, a.faultyModels(err)
 	}
-	err = a.usable(all.Files, faults)
+	err = a.usable(all.Files, slices.Concat(faults, all.Absent))
 	for _, name := range f.agents {
 		if err == nil && !slices.Contains(all.Seats(), name) {
-			err = usagef("--agent %s: expected an LLM agent of %s: %s", clean(name), clean(f.runner.dir), orNone(all.Seats()))
+			err = usagef("--agent %s: expected an LLM agent of %s, or one with subscriptions: %s", clean(name), clean(f.runner.dir), orNone(all.Seats()))
 		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, all.Close())
+	}
+	for _, name := range all.Subscribed() {
+		if !slices.Contains(o.Agents, name) {
+			o.Agents = append(o.Agents, name)
+		}
 	}
 	o.Blueprints = all.Blueprints()
 	return all, nil
@@ -195,7 +200,7 @@ func noBlueprint(faults []blueprint.Fault) error {
 
 // blueprintFinding is a line of run --check with -o json.
 type blueprintFinding struct {
-	Severity string `json:"severity"` // fault
+	Severity string `json:"severity"` // fault or warning
 	Field    string `json:"field,omitempty"`
 	Name     string `json:"name"` // of the file
 	Line     int    `json:"line,omitempty"`
@@ -210,19 +215,14 @@ func (a *app) checkDirectory(dir string, f *modelFlags) error {
 		return a.faultyModels(err)
 	}
 	defer all.Close() // of what was not used
-	return a.checkBlueprints(all.Files, faults)
+	return a.checkBlueprints(all, faults)
 }
 
 // checkBlueprints prints what is wrong with a directory, and what can be run.
-func (a *app) checkBlueprints(files []*blueprint.File, faults []blueprint.Fault) error {
-	for _, f := range faults {
-		if a.format != formatJSON {
-			a.out.line(clean("fault: " + f.String()))
-			continue
-		}
-		if err := a.out.json(blueprintFinding{"fault", f.Field, f.Path, f.Line, f.Column, f.What}); err != nil {
-			return err
-		}
+func (a *app) checkBlueprints(all *blueprints, faults []blueprint.Fault) error {
+	files := all.Files
+	if err := errors.Join(a.findBlueprints("fault", faults), a.findBlueprints("warning", all.Absent)); err != nil {
+		return err
 	}
 	if a.format != formatJSON {
 		for _, f := range files {
@@ -232,8 +232,22 @@ func (a *app) checkBlueprints(files []*blueprint.File, faults []blueprint.Fault)
 	if len(faults) > 0 {
 		return withHint(usagef("%s in the blueprints", count(int64(len(faults)), "fault")), "'parley schema blueprint' says what there is")
 	}
-	if len(files) == 0 {
+	if len(files)+len(all.Absent) == 0 {
 		return noBlueprint(nil)
+	}
+	return nil
+}
+
+// findBlueprints prints what was found in blueprints.
+func (a *app) findBlueprints(severity string, found []blueprint.Fault) error {
+	for _, f := range found {
+		if a.format != formatJSON {
+			a.out.line(clean(severity + ": " + f.String()))
+			continue
+		}
+		if err := a.out.json(blueprintFinding{severity, f.Field, f.Path, f.Line, f.Column, f.What}); err != nil {
+			return err
+		}
 	}
 	return nil
 }

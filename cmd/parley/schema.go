@@ -15,6 +15,7 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/config"
 	"github.com/parleyhub/parley/cmd/parley/internal/models"
 	"github.com/parleyhub/parley/cmd/parley/internal/scenario"
+	"github.com/parleyhub/parley/cmd/parley/internal/sources"
 	"github.com/parleyhub/parley/executors/blueprint"
 	"github.com/parleyhub/parley/executors/llm/scripted"
 	"github.com/parleyhub/parley/internal/schema"
@@ -33,6 +34,7 @@ var documents = []struct {
 	{"models", models.Schema},
 	{"script", scripted.Schema},
 	{"cards", cards.Schema},
+	{"sources", sources.Schema},
 }
 
 func documentNames() []string {
@@ -58,7 +60,7 @@ func (a *app) schemaCommand() *cobra.Command {
 		Use:   "schema [NAME]",
 		Short: "print the protocol for programs: OpenRPC, AsyncAPI, JSON Schemas",
 		Long: `schema prints a document for programs: openrpc (all methods), asyncapi (the WebSocket), config (the file of 'parley serve --config'),
-scenario (that of 'parley conversation create --scenario'), blueprint (those of 'parley run --blueprints'), models (that of --models), script (those that scripted models answer from), cards (that of 'parley serve --a2a-cards'), or the JSON Schema of something that goes over the wire: event, message, snapshot, createConversation.params, createConversation.result...
+scenario (that of 'parley conversation create --scenario'), blueprint (those of 'parley run --blueprints'), models (that of --models), script (those that scripted models answer from), cards (that of 'parley serve --a2a-cards'), sources (that of --sources), or the JSON Schema of something that goes over the wire: event, message, snapshot, createConversation.params, createConversation.result...
 Without NAME it lists them. A hub serves the first two at /openrpc.json and /asyncapi.json. No hub is needed.`,
 		Args: cobra.MaximumNArgs(1),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

@@ -43,6 +43,8 @@ func TestMain(m *testing.M) {
 //	hangup NAME           send SIGHUP
 //	asks ID KEY TITLE [DETAILS [SCHEMA]]
 //	                      with the token of the script: take the open turn of a conversation, or stay with it, and ask for an approval; APPROVAL is its id
+//	delivers HOOK SECRET ID BODY STATUS
+//	                      send a signed delivery to a hook of the hub of PARLEY_URL and expect that status of HTTP; the answer is in ANSWER
 //	ends-turn ID          with the same, say the final message of that turn
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -57,6 +59,7 @@ func TestScripts(t *testing.T) {
 			"hub": startScriptHub, "hubends": endScriptHub, "hubkill": killScriptHub, "begin": begin, "ends": ends,
 			"exits": expectExit, "jsonset": setFromJSON, "outset": setFromOutput, "flip": flipByte,
 			"certificates": makeCertificates, "hangup": hangUp, "asks": askInScript, "ends-turn": endTurnInScript,
+			"delivers": deliver,
 		},
 		RequireUniqueNames: true,
 	})
@@ -79,7 +82,7 @@ func start(ts *testscript.TestScript, name, pattern string, args []string) *runn
 	p := &running{cmd: exec.Command(args[0], args[1:]...)}
 	p.cmd.Dir = ts.MkAbs(".")
 	p.cmd.Env = os.Environ()
-	for _, v := range []string{"HOME", envURL, envToken, envDevToken, envCA, envCert, envKey} {
+	for _, v := range []string{"HOME", envURL, envToken, envDevToken, envCA, envCert, envKey, "HOOK_SECRET"} {
 		p.cmd.Env = append(p.cmd.Env, v+"="+ts.Getenv(v))
 	}
 	p.cmd.Stderr = &p.stderr

@@ -16,7 +16,7 @@ type sendFlags struct {
 	as, finality, next, claim, key, data, schema, status, reason string
 	turn, afterSeq                                               int64
 	fenced                                                       bool // by afterSeq
-	attach                                                       []string
+	attach, tags                                                 []string
 }
 
 func (a *app) sendCommand() *cobra.Command {
@@ -38,6 +38,7 @@ Repeating a send with the same --key and the same words is safe: it is done once
 	c.Flags().StringVar(&f.key, "key", "", "idempotency key (clientRequestId)")
 	c.Flags().StringVar(&f.data, "data", "", "JSON that goes with the text")
 	c.Flags().StringVar(&f.schema, "schema", "", "name of the shape of --data")
+	c.Flags().StringArrayVar(&f.tags, "tag", nil, "a free label, by which rules and subscriptions find it; may be repeated")
 	c.Flags().StringArrayVar(&f.attach, "attach", nil, "FILE or FILE:type/subtype that goes with it; may be repeated")
 	c.Flags().StringVar(&f.status, "status", "", "outcome, with --finality conversation: completed, failed or canceled")
 	c.Flags().StringVar(&f.reason, "reason", "", "reason of the outcome")
@@ -90,7 +91,7 @@ func (a *app) sendParams(f sendFlags, args []string) (*parley.Message, *parley.S
 	if text == "" && f.data == "" && len(f.attach) == 0 {
 		return nil, nil, usagef("nothing to say: give a TEXT, --data or --attach")
 	}
-	for _, said := range []string{text, f.data, f.schema, f.status, f.reason, f.key, f.next, f.claim} {
+	for _, said := range append([]string{text, f.data, f.schema, f.status, f.reason, f.key, f.next, f.claim}, f.tags...) {
 		if !utf8.ValidString(said) {
 			return nil, nil, errNotUTF8
 		}
@@ -119,7 +120,7 @@ func (a *app) sendParams(f sendFlags, args []string) (*parley.Message, *parley.S
 	if f.fenced {
 		p.AfterSeq = &f.afterSeq
 	}
-	return &parley.Message{Text: text, Data: json.RawMessage(f.data), Schema: f.schema}, p, nil
+	return &parley.Message{Text: text, Data: json.RawMessage(f.data), Schema: f.schema, Tags: f.tags}, p, nil
 }
 
 var errNotUTF8 = usagef("what is to be said is not UTF-8: it would be kept as something else")

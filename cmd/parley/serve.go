@@ -32,8 +32,10 @@ is told too. --ready-file gets that line as well, whole or not at all; one that 
 Every setting may also stand in the environment (PARLEY_LISTEN for --listen) or in a file (--config); a flag is the strongest, then the
 environment, then the file. See docs/configuration.md, 'parley config show' and 'parley config check'.
 
-With --blueprints it runs commands (docs/blueprints.md) and LLM agents (docs/llm.md) too: it refuses to start where none of the files can be used, and warns of those that cannot. LLM
-agents take the seats of their names.
+With --blueprints it runs commands (docs/blueprints.md), workflows and LLM agents (docs/llm.md) too: it refuses to start where none of the files can be used, and warns of those that
+cannot. LLM agents, and those that subscriptions wake, take the seats of their names. --workspaces says which workspaces their subscriptions look at.
+
+With --sources it posts notes of what others send to /hooks/NAME and of what is due. 'parley schema sources' says what the file is.
 
 With --dev it makes an admin token (or takes $` + envDevToken + `), listens on loopback only and, without --data, keeps everything in
 memory. Without --dev make the first token while no hub runs: parley token create --admin --data DIR`,
@@ -56,6 +58,11 @@ func (a *app) serve(ctx context.Context, f *hubFlags) error {
 	if err != nil {
 		return err
 	}
+	embedder, err := embedderOf(settings)
+	if err != nil {
+		return err
+	}
+	gate := &hookGate{next: verifier}
 	parts, err := openParts(settings, log)
 	if err != nil {
 		return err
@@ -71,7 +78,8 @@ func (a *app) serve(ctx context.Context, f *hubFlags) error {
 	warnOpenDirectory(log, kept)
 	o := serverOptions{
 		journal: j, addr: settings.Listening(), metricsAddr: settings.MetricsListening(),
-		log: log, door: doorOptions(settings, f.dev), verifier: verifier, tls: parts.tlsConfig(), doors: protocolDoors(settings, f.dev, kept),
+		log: log, door: doorOptions(settings, f.dev), verifier: gate.verifier(settings), tls: parts.tlsConfig(),
+		doors: append(protocolDoors(settings, f.dev, kept), sourceDoors(settings, gate)...), embedder: embedder, vectorFile: vectorFile(kept),
 	}
 	o.door.Audit, o.door.Metrics = parts.auditLogger(f.dev), llmMetrics
 	if f.dev {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,13 +45,13 @@ func checkServed(c *config.Loaded) (faults, warnings config.Faults) {
 		return faults, nil
 	}
 	defer all.Close() // of what was not used
-	for _, f := range wrong {
+	for _, f := range slices.Concat(wrong, all.Absent) {
 		warnings = append(warnings, c.Fault("blueprints", f.String()))
 	}
 	switch {
 	case len(all.Files) > 0:
 		return nil, warnings
-	case len(wrong) > 0:
+	case len(warnings) > 0:
 		return warnings, nil
 	}
 	return config.Faults{c.Fault("blueprints", "there is no blueprint in the directory: expected .json, .yaml or .yml files")}, nil
@@ -69,7 +70,7 @@ type localAgents struct {
 	ended  sync.WaitGroup
 }
 
-// startLocalAgents runs the blueprints of the settings, if there are some; LLM agents take the seats of their names too. The hub has to take calls already.
+// startLocalAgents runs the blueprints of the settings, if there are some; LLM agents and those with subscriptions take the seats of their names too. The hub has to take calls already.
 func startLocalAgents(s *server, c *config.Loaded, log zerolog.Logger) (*localAgents, error) {
 	if c.Blueprints == "" {
 		return nil, nil
@@ -88,7 +89,7 @@ func startLocalAgents(s *server, c *config.Loaded, log zerolog.Logger) (*localAg
 		return nil, errors.Join(fmt.Errorf("hide the environment of the hub from the commands: %w", err), all.Close())
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &localAgents{client: s.hub.Client(s.hub.LocalPrincipal(localRunner).SpeakingAs(all.Seats()...)), agents: all, stop: cancel}
+	l := &localAgents{client: s.hub.Client(s.hub.LocalPrincipal(localRunner).SpeakingAs(all.Seats()...).WithWorkspaces(c.Workspaces...)), agents: all, stop: cancel}
 	o := &executors.Options{
 		Agents: all.Seats(), Blueprints: all.Blueprints(), ExecutorID: localRunner, Grace: runnerGrace, Drain: localDrain, Logger: logger,
 		Registered: (&namesTold{tell: func(text string) { log.Info().Str("agent", text).Msg("a blueprint is served") }}).registered,

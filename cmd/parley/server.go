@@ -16,6 +16,7 @@ import (
 
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/hub/vector"
 	"github.com/parleyhub/parley/rpc"
 )
 
@@ -31,6 +32,9 @@ type serverOptions struct {
 	log         zerolog.Logger
 	// door is without its logger.
 	door rpc.Options
+	// embedder finds what is alike, and vectorFile is where its vectors are kept; nil and empty: as hub.Options has them.
+	embedder   vector.Embedder
+	vectorFile string
 	// verifier takes tokens that the hub has not made; nil: there are none.
 	verifier hub.Verifier
 	// tls is nil for a hub that speaks in clear.
@@ -61,8 +65,9 @@ func startServer(o serverOptions) (*server, error) {
 	h, err := hub.Open(o.journal, &hub.Options{
 		RootToken: o.rootToken,
 		Verifier:  o.verifier,
-		Version:   version(),
-		Logger:    logger,
+		Embedder:  o.embedder, VectorFile: o.vectorFile,
+		Version: version(),
+		Logger:  logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the hub: %w", err)

@@ -124,7 +124,7 @@ func (a *app) listSessions(ctx context.Context, client parley.Client, status par
 	}
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tSTATUS\tUPDATED\tCALLER\tTITLE")
-	for s, err := range a.summaries(ctx, client, status) {
+	for s, err := range a.summaries(ctx, client, parley.ListConversationsParams{Status: status}) {
 		if err != nil {
 			return err
 		}

@@ -211,7 +211,7 @@ func (a *app) tellStarted(s *parley.Session) error {
 
 // findAgent gives the row of listAgents for a name.
 func (a *app) findAgent(ctx context.Context, client parley.Client, name string) (*parley.AgentInfo, error) {
-	r, err := call(ctx, a, client.ListAgents, &parley.ListAgentsParams{})
+	r, err := call(ctx, a, client.ListAgents, &parley.ListAgentsParams{IncludeConfig: true}) // for subscriptions
 	if err != nil {
 		return nil, err
 	}
@@ -223,5 +223,6 @@ func (a *app) findAgent(ctx context.Context, client parley.Client, name string) 
 	if i < 0 {
 		return nil, withHint(parley.Refuse(parley.ErrNotFound, fmt.Sprintf("there is no agent %s", clean(name)), ""), "'parley agents' lists them")
 	}
+	r.Agents[i].AgentConfig = nil
 	return &r.Agents[i], nil
 }

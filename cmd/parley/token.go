@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,7 @@ import (
 type tokenFlags struct {
 	data, agent                   string
 	agents, scopes, conversations []string
+	workspaces                    []string
 	expires                       time.Duration
 	admin                         bool
 }
@@ -43,6 +45,7 @@ With --data it writes into the log of a hub that is not running: that is how a h
 	c.Flags().StringSliceVar(&f.agents, "agents", nil, "further ids that it may speak as")
 	c.Flags().StringSliceVar(&f.scopes, "scopes", nil, "read, write, create, claim, approve, trace, admin (default: read,write,create,claim)")
 	c.Flags().StringSliceVar(&f.conversations, "conversations", nil, "only these conversations (default: those of the token that makes it)")
+	c.Flags().StringSliceVar(&f.workspaces, "workspaces", nil, "workspaces whose conversations it may read, and bring into context: of those of the token that makes it, any for an admin (default: none)")
 	c.Flags().DurationVar(&f.expires, "expires", 0, "how long it lasts, in hours and less: 2160h is 90 days (default: as long as the token that makes it)")
 	c.Flags().BoolVar(&f.admin, "admin", false, "scope admin: everything, as anybody")
 	tokenDataFlag(c, &f.data)
@@ -93,7 +96,7 @@ func (a *app) createToken(ctx context.Context, f tokenFlags) error {
 	if a.format == formatJSON {
 		return nil
 	}
-	a.err.linef("token %s speaks as %s; it is shown only now", clean(r.TokenID), p.AgentID)
+	a.err.linef("token %s speaks as %s; it is shown only now", clean(r.TokenID), strings.Join(append([]string{p.AgentID}, p.Agents...), ", "))
 	return nil
 }
 
@@ -111,7 +114,7 @@ func (f tokenFlags) params() (*parley.CreateTokenParams, error) {
 		return nil, usagef("--admin has all scopes: leave --scopes out")
 	}
 	p := &parley.CreateTokenParams{
-		AgentID: f.agent, Agents: f.agents, Conversations: f.conversations,
+		AgentID: f.agent, Agents: f.agents, Conversations: f.conversations, Workspaces: f.workspaces,
 		ExpiresInMs: int64((f.expires + time.Millisecond - 1) / time.Millisecond), // never shorter than asked for
 	}
 	for _, s := range f.scopes {
@@ -122,6 +125,11 @@ func (f tokenFlags) params() (*parley.CreateTokenParams, error) {
 	}
 	if f.admin && p.AgentID == "" {
 		p.AgentID = "admin"
+	}
+	for _, name := range f.workspaces {
+		if !parley.ValidWorkspace(name) {
+			return nil, usagef("--workspaces %s: expected %s", clean(name), workspaceName)
+		}
 	}
 	if p.AgentID == "" {
 		return nil, usagef("whose token? --agent ID, or --admin")

@@ -70,7 +70,7 @@ func (a *app) tokensJSON(ctx context.Context, client parley.Client) error {
 
 func (a *app) tokensTable(ctx context.Context, client parley.Client) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tSPEAKS AS\tSCOPES\tCONVERSATIONS\tEXPIRES\tMADE BY\tMADE AT\tMADE WITH")
+	fmt.Fprintln(w, "ID\tSPEAKS AS\tSCOPES\tCONVERSATIONS\tWORKSPACES\tEXPIRES\tMADE BY\tMADE AT\tMADE WITH")
 	for t, err := range a.tokens(ctx, client) {
 		if err != nil {
 			return err
@@ -79,7 +79,7 @@ func (a *app) tokensTable(ctx context.Context, client parley.Client) error {
 		if t.ExpiresAt != 0 {
 			expires = t.ExpiresAt.String()
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", clean(t.TokenID), listed(t.Agents, ""), listed(t.Scopes, ""), listed(t.Conversations, "all"),
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", clean(t.TokenID), listed(t.Agents, ""), listed(t.Scopes, ""), listed(t.Conversations, "all"), listed(t.Workspaces, "none"),
 			expires, clean(t.CreatedBy), t.CreatedAt, clean(t.Parent))
 	}
 	return w.Flush()

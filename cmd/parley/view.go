@@ -110,14 +110,17 @@ func (v *view) message(e *parley.Event) string {
 	if len(m.Parameters) > 0 && !isPrompt(m) {
 		parts = append(parts, v.to.paint(styleDim, clean(string(m.Parameters))))
 	}
-	if m.Schema != "" {
-		parts = append(parts, v.to.paint(styleDim, "["+clean(m.Schema)+"]"))
+	if m.Schema != "" || len(m.Tags) > 0 {
+		parts = append(parts, v.to.paint(styleDim, schemaText(m.Schema, m.Tags)))
 	}
 	for _, file := range m.Attachments {
 		parts = append(parts, v.to.paint(styleDim, "["+fileText(file.Name, file.MediaType, file.SHA256)+"]"))
 	}
 	if e.TurnHint != nil {
 		parts = append(parts, v.to.paint(styleDim, "-> "+clean(e.TurnHint.Next)))
+	}
+	if caused := causedText(e); caused != "" {
+		parts = append(parts, v.to.paint(styleDim, caused))
 	}
 	if e.Finality == parley.FinalityNone {
 		parts = append(parts, v.to.paint(styleDim, "..."))
@@ -158,7 +161,11 @@ func (v *view) system(e *parley.Event) {
 	case parley.KindParticipantPrivate:
 		v.row(e, "for "+clean(s.ParticipantID)+" alone: "+v.text(s.Text))
 	case parley.KindNote:
-		v.row(e, v.to.paint(styleDim, "note ["+clean(s.Schema)+"] "+clean(string(s.Data))))
+		text := "note " + schemaText(s.Schema, s.Tags) + " " + clean(string(s.Data))
+		if caused := causedText(e); caused != "" {
+			text += " " + caused
+		}
+		v.row(e, v.to.paint(styleDim, text))
 	case parley.KindAttachmentAdded:
 		v.row(e, v.to.paint(styleDim, fmt.Sprintf("added %s, %d bytes", fileText(s.Name, s.MediaType, s.SHA256), s.Size)))
 	default:
@@ -190,6 +197,9 @@ func (v *view) created(s parley.System) string {
 	text := "created by " + clean(s.CreatedBy) + ": " + strings.Join(names, ", ")
 	if s.Policy != nil {
 		text += "; " + policyText(*s.Policy)
+	}
+	if s.Workspace != "" {
+		text += "; workspace " + clean(s.Workspace)
 	}
 	if r := s.Session; r != nil {
 		text += "; " + sessionText(r)

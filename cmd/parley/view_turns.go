@@ -24,6 +24,8 @@ func (v *view) turn(e *parley.Event, s parley.System) string {
 		return fmt.Sprintf("turn %d is offered to %s anew", s.Turn, clean(s.AgentID))
 	case parley.KindSessionStarted, parley.KindSessionEnded, parley.KindSessionBound:
 		return sessionEventText(e, s)
+	case parley.KindTriggerMatched, parley.KindTriggerEnded:
+		return triggerText(e, s)
 	case parley.KindApprovalRequested, parley.KindApprovalDetails, parley.KindApprovalResolved, parley.KindApprovalAnswer:
 		return approvalText(e, s)
 	}

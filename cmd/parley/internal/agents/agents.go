@@ -1,4 +1,4 @@
-// Package agents runs the agents of a directory of blueprints: the commands, and the LLM agents.
+// Package agents runs the agents of a directory of blueprints: commands, workflows and LLM agents.
 package agents
 
 import (
@@ -30,10 +30,12 @@ type Options struct {
 	Logger   *slog.Logger
 }
 
-// Agents are those of a directory. It is the agent of all their sessions, and of the seats of the LLM agents.
+// Agents are those of a directory. It is the agent of all their sessions, and of their seats.
 type Agents struct {
 	// Files are the blueprints that can be run.
-	Files    []*blueprint.File
+	Files []*blueprint.File
+	// Absent tells of functions, which this program does not have: nothing is wrong with their files, and nothing is run of them.
+	Absent   []blueprint.Fault
 	commands *blueprint.Agent
 	llm      map[string]*agent.Agent // by name, and by that of their children
 }
@@ -42,9 +44,14 @@ var _ parley.Agent = (*Agents)(nil)
 
 // New makes the agents of a set. What cannot be run here is told as faults, and left out.
 func New(set *blueprint.Set, o *Options) (*Agents, []blueprint.Fault) {
-	a := &Agents{commands: blueprint.New(set, o.Commands), llm: map[string]*agent.Agent{}}
+	a := &Agents{Absent: set.NeedFunctions(nil), llm: map[string]*agent.Agent{}}
+	a.commands = blueprint.New(set, o.Commands)
 	var faults []blueprint.Fault
 	for _, f := range set.Files {
+		if f.Sits() && len(a.Seats()) == parley.MaxExecutorAgents {
+			faults = append(faults, f.Fault("name", fmt.Sprintf("expected at most %d LLM agents and agents with subscriptions in a directory", parley.MaxExecutorAgents)))
+			continue
+		}
 		if f.IsAgent() {
 			if err := a.add(f, o); err != nil {
 				faults = append(faults, faultOf(f, o.Models, err))
@@ -58,9 +65,6 @@ func New(set *blueprint.Set, o *Options) (*Agents, []blueprint.Fault) {
 
 // add makes one LLM agent.
 func (a *Agents) add(f *blueprint.File, o *Options) error {
-	if len(a.Seats()) == parley.MaxExecutorAgents {
-		return fmt.Errorf("expected at most %d LLM agents in a directory", parley.MaxExecutorAgents)
-	}
 	for _, m := range []struct{ field, model string }{{"model", f.Config.Model}, {"planning_model", f.Config.PlanningModel}} {
 		if err := o.Models.Has(m.model); err != nil {
 			return fmt.Errorf("%s: %w", m.field, err)
@@ -110,11 +114,18 @@ func (a *Agents) Blueprints() []parley.Blueprint {
 	return all
 }
 
-// Seats are the names of the LLM agents, which may sit in conversations, in the order of their files.
-func (a *Agents) Seats() []string {
-	var names []string
+// Seats are the names of those that may sit in conversations, in the order of their files: LLM agents, and what subscriptions wake.
+func (a *Agents) Seats() []string { return a.named((*blueprint.File).Sits) }
+
+// Subscribed are the names of those that have subscriptions.
+func (a *Agents) Subscribed() []string {
+	return a.named(func(f *blueprint.File) bool { return f.Subscriptions != nil })
+}
+
+// named are the names of those for which something holds.
+func (a *Agents) named(holds func(*blueprint.File) bool) (names []string) {
 	for _, f := range a.Files {
-		if f.IsAgent() {
+		if holds(f) {
 			names = append(names, f.Name)
 		}
 	}
@@ -133,7 +144,7 @@ func (a *Agents) HandleTurn(ctx context.Context, turn *parley.Turn) (parley.Turn
 // Close ends the connections of the LLM agents.
 func (a *Agents) Close() error {
 	var errs []error
-	for _, name := range a.Seats() {
+	for _, name := range a.named((*blueprint.File).IsAgent) {
 		errs = append(errs, a.llm[name].Close())
 	}
 	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return err == nil })...)

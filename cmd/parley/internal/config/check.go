@@ -42,6 +42,7 @@ func (l *Loaded) Check(dev bool) error {
 	c.listening()
 	c.metrics()
 	c.pairs()
+	c.likeness()
 	c.development()
 	c.written()
 	if c.MaxPendingOfOne > c.MaxPending && c.Given("maxPendingOfOne") {
@@ -114,11 +115,22 @@ func (c *check) pairs() {
 		{"oidc.issuer", "oidc.audience"}, {"oidc.audience", "oidc.issuer"}, {"oidc.claim", "oidc.issuer"}, {"oidc.allowAdmin", "oidc.issuer"},
 		{"mcpReadOnly", "mcp"}, {"mcpToolsets", "mcp"}, {"mcpMaxWait", "mcp"},
 		{"models", "blueprints"}, {"replay", "blueprints"}, {"replayMode", "replay"},
+		{"workspaces", "blueprints"}, {"embeddingsModel", "embeddings"},
 		{"a2aAgents", "a2a"}, {"a2aCards", "a2a"}, {"a2aAllowPrivate", "a2a"},
 	} {
 		if c.Given(p.name) && !c.Given(p.needs) {
 			c.fault(p.name, "it needs %s", p.needs)
 		}
+	}
+}
+
+// likeness holds the embeddings against their model.
+func (c *check) likeness() {
+	switch served := c.Embeddings != EmbeddingsLexical; {
+	case served && c.EmbeddingsModel == "":
+		c.fault("embeddings", "it needs embeddingsModel: the server has to be told which")
+	case !served && c.Given("embeddings") && c.EmbeddingsModel != "":
+		c.fault("embeddingsModel", "lexical has no models")
 	}
 }
 

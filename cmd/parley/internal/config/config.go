@@ -25,6 +25,8 @@ type Config struct {
 	Models         string
 	Replay         string
 	ReplayMode     string
+	Workspaces     []string
+	Sources        string
 	PublicURL      string
 	MCP            bool
 	MCPReadOnly    bool
@@ -35,6 +37,9 @@ type Config struct {
 	A2AAgents       []string
 	A2ACards        string
 	A2AAllowPrivate []string
+
+	Embeddings      string
+	EmbeddingsModel string
 
 	TLS    TLS
 	OIDC   OIDC
@@ -67,6 +72,9 @@ type Limits struct {
 	Streams         int
 }
 
+// EmbeddingsLexical is the word of embeddings for those that are made by the hub itself.
+const EmbeddingsLexical = "lexical"
+
 // The words of logFormat and logLevel.
 const (
 	FormatAuto = "auto"
@@ -79,6 +87,7 @@ var defaults = Config{
 	Listen:     "127.0.0.1:7447",
 	MCPMaxWait: "50s",
 	ReplayMode: "auto",
+	Embeddings: EmbeddingsLexical,
 	OIDC:       OIDC{Claim: "sub"},
 	Limits: Limits{
 		WritesPerSecond: 100, WriteBurst: 500,

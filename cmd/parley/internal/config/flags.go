@@ -57,12 +57,13 @@ type flagValue struct {
 
 var _ pflag.SliceValue = (*flagValue)(nil)
 
-// Set takes the text of a flag: the last one, or one more of a list.
+// Set takes the text of a flag: the last one, or more of a list, with commas between them.
 func (v *flagValue) Set(text string) error {
-	if !v.setting.list() {
-		v.texts = nil
+	if v.setting.list() {
+		v.texts = append(v.texts, listed(text)...)
+		return nil
 	}
-	v.texts = append(v.texts, text)
+	v.texts = []string{text}
 	return nil
 }
 

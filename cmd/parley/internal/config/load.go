@@ -94,10 +94,7 @@ func fromEnv(lookup func(string) (string, bool)) map[string]given {
 		}
 		texts := []string{text}
 		if s.list() {
-			texts = strings.Split(text, ",")
-			for i := range texts {
-				texts[i] = strings.TrimSpace(texts[i])
-			}
+			texts = listed(text)
 		}
 		found[s.Name] = given{texts, Origin{Where: FromEnv, Name: s.Env}}
 	}

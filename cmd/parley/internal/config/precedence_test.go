@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,7 +35,7 @@ func values(s config.Setting) [3]string {
 	switch s.Name {
 	case "listen", "metricsListen":
 		return [3]string{"127.0.0.1:11", "127.0.0.1:12", "127.0.0.1:13"}
-	case "oidc.issuer", "allowOrigins", "publicUrl":
+	case "oidc.issuer", "allowOrigins", "publicUrl", "embeddings":
 		return [3]string{"https://a", "https://b", "https://c"}
 	case "trustedProxies", "a2aAllowPrivate":
 		return [3]string{"10.0.0.1", "10.0.0.2", "10.0.0.3"}
@@ -138,11 +139,11 @@ func TestGivenIsTheValue(t *testing.T) {
 	}
 }
 
-// TestLists: a variable has commas between the items, a flag is given once for each.
+// TestLists: a variable has commas between the items; a flag is given once for each, or has commas too.
 func TestLists(t *testing.T) {
 	set := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	flags := config.AddFlags(set)
-	if err := set.Parse([]string{"--allow-origin", "https://a", "--allow-origin=https://b"}); err != nil {
+	if err := set.Parse([]string{"--allow-origin", "https://a", "--allow-origin=https://b", "--workspaces=lab,ward", "--workspaces=home"}); err != nil {
 		t.Fatal(err)
 	}
 	l, err := config.Load(config.Sources{Flags: flags, Env: func(name string) (string, bool) {
@@ -151,12 +152,12 @@ func TestLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := append(l.AllowHosts, l.AllowOrigins...); !cmp.Equal(got, []string{"a.example.com", "b.example.com", "https://a", "https://b"}) {
+	if got := slices.Concat(l.AllowHosts, l.AllowOrigins, l.Workspaces); !cmp.Equal(got, []string{"a.example.com", "b.example.com", "https://a", "https://b", "lab", "ward", "home"}) {
 		t.Errorf("%q", got)
 	}
 }
 
-// TestFaultsOfAllPlaces: a weaker place is checked too, and the faults of all come together, without the values.
+// TestFaultsOfAllPlaces: a weaker place is checked too, and the faults of all come together, without the values but for names of workspaces.
 func TestFaultsOfAllPlaces(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "parley.yaml")
 	if err := os.WriteFile(file, []byte("maxPending: canary\n"), 0o600); err != nil {
@@ -164,7 +165,7 @@ func TestFaultsOfAllPlaces(t *testing.T) {
 	}
 	set := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	flags := config.AddFlags(set)
-	if err := set.Parse([]string{"--max-pending=7", "--limits-streams=canary", "--allow-host="}); err != nil {
+	if err := set.Parse([]string{"--max-pending=7", "--limits-streams=canary", "--allow-host=", "--workspaces=lab,-x"}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := config.Load(config.Sources{File: file, Flags: flags, Env: func(name string) (string, bool) {
@@ -182,6 +183,7 @@ func TestFaultsOfAllPlaces(t *testing.T) {
 		"PARLEY_TLS_CLIENT_CA: expected a path",
 		"PARLEY_MAX_PENDING: expected an integer from 1 to 100000",
 		"--allow-host: expected a host, perhaps with a port, such as hub.example.com",
+		`--workspaces: "-x": expected the name of a workspace, such as clinic`,
 		"--limits-streams: expected an integer from 1 to 1000000",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

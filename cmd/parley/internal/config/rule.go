@@ -23,6 +23,7 @@ type rule struct {
 	precise     func(text string) error
 	choices     []string
 	least, most float64
+	told        bool // a fault tells the value: it is a name, and nobody's secret
 }
 
 var (
@@ -57,6 +58,15 @@ var (
 		expected: "the name of an agent, such as triage",
 		pattern:  regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`),
 	}
+	workspace = rule{
+		expected: "the name of a workspace, such as clinic",
+		pattern:  regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`),
+		told:     true,
+	}
+	embeddings = rule{
+		expected: "lexical, or a URL such as http://127.0.0.1:11434/v1",
+		pattern:  regexp.MustCompile(`^(lexical|https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?)$`),
+	}
 	reachable = rule{
 		expected: "a network such as 10.0.0.0/8, an address, or all",
 		pattern:  regexp.MustCompile(`^(all|[0-9A-Fa-f:.]+(/[0-9]{1,3})?)$`),
@@ -87,6 +97,9 @@ func (r rule) text(text string) error {
 		return fmt.Errorf("expected one of %s", strings.Join(r.choices, ", "))
 	}
 	if r.pattern != nil && !r.pattern.MatchString(text) {
+		if r.told {
+			return fmt.Errorf("%.80q: expected %s", text, r.expected)
+		}
 		return fmt.Errorf("expected %s", r.expected)
 	}
 	if r.precise != nil {

@@ -53,6 +53,15 @@ func (s Setting) items(texts []string) error {
 	return nil
 }
 
+// listed parts a text that has items of a list between commas.
+func listed(text string) []string {
+	texts := strings.Split(text, ",")
+	for i := range texts {
+		texts[i] = strings.TrimSpace(texts[i])
+	}
+	return texts
+}
+
 // item checks one of a list, after those before it.
 func (s Setting) item(before []string, text string) error {
 	if slices.Contains(before, text) {

@@ -22,6 +22,7 @@ type Scenario struct {
 	StartsWith   string               `json:"startsWith"`
 	Limits       *parley.Limits       `json:"limits"`
 	Metadata     json.RawMessage      `json:"metadata"`
+	Workspace    string               `json:"workspace"`
 	// Opening is the first message; nil: nobody has said anything yet.
 	Opening *Opening `json:"opening"`
 
@@ -44,6 +45,7 @@ type Opening struct {
 func (s *Scenario) Params() *parley.CreateConversationParams {
 	return &parley.CreateConversationParams{
 		Title: s.Title, Participants: s.Participants, Policy: s.Policy, StartsWith: s.starter(), Limits: s.Limits, Metadata: s.Metadata,
+		Workspace: s.Workspace,
 	}
 }
 

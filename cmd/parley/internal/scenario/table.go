@@ -13,6 +13,7 @@ var root = &shape.Shape{Kind: shape.Object, Members: []shape.Member{
 	shape.May("startsWith", shape.ID("the participant who has turn 1; absent, the first one (the moderator with moderator, anyone with open); with an opening, its author")),
 	shape.May("limits", limits),
 	shape.May("metadata", shape.Open("an object that is kept and returned; all participants read it", parley.MaxMetadataBytes)),
+	shape.May("workspace", workspace),
 	shape.May("opening", opening),
 }}
 
@@ -53,8 +54,12 @@ var limits = &shape.Shape{Kind: shape.Object, Doc: "what ends turns and closes t
 	shape.May("maxClaimMs", shape.Number("ms that one attempt may take, signs of life or not", parley.MinDurationMs, parley.MaxTurnMs)),
 	shape.May("claimWindowMs", shape.Number("ms for which one executor is asked alone", parley.MinClaimWindowMs, parley.MaxClaimWindowMs)),
 	shape.May("maxAutonomousTurns", shape.Number("turns since the last one of a human", 1, parley.MaxTurnsLimit)),
+	shape.May("maxHops", shape.Number("wakes that may follow one from another", 1, parley.MaxHopsLimit)),
+	shape.May("maxWakesPerMinute", shape.Number("how often within a minute one agent's events wake one agent", 1, parley.MaxWakesLimit)),
 	shape.May("stopWhen", expression("an expression in CEL: when it holds after a message, the conversation is closed as completed")),
 }}
+
+var workspace = shape.ID("the workspace that it belongs to: one that the token of its creator grants")
 
 // opening is bound by the frame that carries it, not by the bytes of its text.
 var opening = &shape.Shape{Kind: shape.Object, Doc: "the first message, with which its author begins and ends turn 1; text or data is needed", Members: []shape.Member{
