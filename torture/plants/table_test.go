@@ -64,6 +64,10 @@ var rows = []row{
 	{bug: plant.AsksAgain, pkg: "torture/llm", run: "^TestTurnsUnderKills$", says: `refund has run 0 times, expected 1`},
 	{bug: plant.SecondAnswer, pkg: "torture/llm", run: "^TestTurnsUnderKills$", says: `a second answer: .*, expected already_resolved`},
 	{bug: plant.UngatedTools, pkg: "executors/llm/tool", run: "^TestFailsClosed$", says: `.`},
+	{bug: plant.Unsubscribed, pkg: "torture/triggers", run: "^TestTriggersUnderKills$", says: `matches wait, and nothing is done any more`},
+	{bug: plant.WakeStays, pkg: "torture/triggers", run: "^TestTriggersUnderKills$", says: `the session of seq \d+ begins once more|matches wait in the state of the hub, and all have ended`},
+	{bug: plant.TurnWakeStays, pkg: "torture/triggers", run: "^TestTriggersUnderKills$", says: `not_your_turn: turner has the floor|has claimed a turn, and nothing has woken it`},
+	{bug: plant.AnySession, pkg: "torture/triggers", run: "^TestTriggersUnderKills$", says: `is not the one that is logged there|there is no such session|the end of a session that does not run`},
 	{bug: plant.OpenTasks, pkg: "torture/a2a", run: "^TestStrangers$", says: `P20: `, short: true},
 
 	// What attacks a running hub finds them too.
