@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/url"
 	"strconv"
 	"sync"
 	"time"
@@ -203,6 +205,23 @@ func (l *link) call(ctx context.Context, name string, c *tool.Call) (r *mcp.Call
 		return err
 	})
 	return r, err
+}
+
+// lost waits until the connection is known to have ended, where that is what a call has failed by: the next call shall not be made over it. An HTTP request that has failed is no end of it.
+func (l *link) lost(ctx context.Context, err error) {
+	var request *url.Error
+	_, answered := refusal(err)
+	if answered || errors.As(err, &request) || !errors.Is(err, mcp.ErrConnectionClosed) && !errors.Is(err, io.EOF) {
+		return
+	}
+	l.release()
+	t := time.NewTimer(closeWait)
+	defer t.Stop()
+	select {
+	case <-l.gone:
+	case <-t.C:
+	case <-ctx.Done():
+	}
 }
 
 // forgotten reports whether the server knows the session no longer, and so has not looked at what was sent.

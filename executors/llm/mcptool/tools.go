@@ -87,6 +87,7 @@ func (r *remote) Run(ctx context.Context, c *tool.Call) (*tool.Result, error) {
 		result, err = l.call(ctx, r.spec.Name, c)
 	}
 	if err != nil {
+		l.lost(ctx, err)
 		return nil, r.server.secrets.hide(r.explain(ctx, err))
 	}
 	return &tool.Result{Text: textOf(result), IsError: result.IsError}, nil
