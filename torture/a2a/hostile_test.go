@@ -202,6 +202,7 @@ func TestManyTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	took := time.Since(start)
+	w.settle(ids) // a task that moves while the pages are read may be on none of them
 	listed, pages, slowest := map[string]bool{}, 0, time.Duration(0)
 	for page := ""; ; pages++ {
 		at := time.Now()
@@ -235,6 +236,44 @@ func TestManyTasks(t *testing.T) {
 		}
 	}
 	t.Logf("%d tasks begun in %s, listed in %d pages, the slowest after %s", *many, took.Round(time.Millisecond), pages+1, slowest.Round(time.Millisecond))
+}
+
+// settle waits until tasks have ended.
+func (w *world) settle(ids []string) {
+	w.t.Helper()
+	var g errgroup.Group
+	g.SetLimit(16)
+	for _, id := range ids {
+		g.Go(func() error { return w.ended(id) })
+	}
+	if err := g.Wait(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// ended waits until a task has ended.
+func (w *world) ended(id string) error {
+	for {
+		a, err := dialects[0].do(w.t.Context(), w.base(), &ask{op: opGet, task: id, token: hubproc.Token, agent: "ann"})
+		if err != nil {
+			return err
+		}
+		raw, f := dialects[0].result(a.status, a.body)
+		if f != nil && !f.passes() {
+			return f
+		}
+		if f == nil {
+			var task struct {
+				Status status `json:"status"`
+			}
+			if err := json.Unmarshal(raw, &task); err != nil || task.Status.terminal() {
+				return err
+			}
+		}
+		if err := pause(w.t.Context(), retryPause); err != nil {
+			return err
+		}
+	}
 }
 
 // TestPrivateWebhooks: nothing of this machine or its network is called because a caller says so.
