@@ -38,7 +38,7 @@ func TestPush(t *testing.T) {
 }
 
 func testPush(t *testing.T, w *world) {
-	hook := &webhook{addr: lowAddress(t), got: map[string][]string{}}
+	hook := &webhook{addr: hubproc.LowAddress(t), got: map[string][]string{}}
 	hook.open(t)
 	defer hook.close()
 	tasks := map[string]*reader{}

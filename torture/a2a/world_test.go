@@ -6,8 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -32,21 +30,6 @@ const (
 	tellPause = 10 * time.Millisecond
 )
 
-// lowAddress gives a free address on loopback whose port the system gives to no client.
-func lowAddress(t *testing.T) string {
-	t.Helper()
-	for range 100 {
-		addr := fmt.Sprintf("127.0.0.1:%d", 12_000+rand.IntN(18_000))
-		l, err := net.Listen("tcp", addr)
-		if err == nil {
-			l.Close()
-			return addr
-		}
-	}
-	t.Fatal("no free port below those of clients")
-	return ""
-}
-
 // world is a hub that can be killed, perhaps an adapter apart, and an agent.
 type world struct {
 	t       *testing.T
@@ -62,14 +45,14 @@ type world struct {
 }
 
 func newWorld(t *testing.T, apart, push bool) *world {
-	w := &world{t: t, dir: t.TempDir(), addr: lowAddress(t), apart: apart, push: push}
+	w := &world{t: t, dir: t.TempDir(), addr: hubproc.LowAddress(t), apart: apart, push: push}
 	w.args = []string{"--listen", w.addr}
 	if !apart {
 		w.args = append(w.args, "--a2a", "--a2a-agent", tellerName, "--a2a-allow-private", "all")
 	}
 	w.startHub()
 	if apart {
-		w.near = lowAddress(t)
+		w.near = hubproc.LowAddress(t)
 		w.startAdapter()
 	}
 	w.teller = newTeller(t, w.ws())

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -31,7 +29,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, dir: t.TempDir(), addr: lowAddress(t)}
+	w := &world{t: t, dir: t.TempDir(), addr: hubproc.LowAddress(t)}
 	w.startHub()
 	admin := w.dial(hubproc.Token, "root")
 	made, err := admin.CreateToken(t.Context(), &parley.CreateTokenParams{AgentID: runnerID, Scopes: parley.DefaultScopes})
@@ -59,21 +57,6 @@ func (w *world) dial(token, as string) *sdk.Client {
 	}
 	w.t.Cleanup(func() { _ = c.Close() })
 	return c
-}
-
-// lowAddress gives a free address on loopback whose port the system gives to no client.
-func lowAddress(t *testing.T) string {
-	t.Helper()
-	for range 100 {
-		addr := fmt.Sprintf("127.0.0.1:%d", 12_000+rand.IntN(18_000))
-		l, err := net.Listen("tcp", addr)
-		if err == nil {
-			l.Close()
-			return addr
-		}
-	}
-	t.Fatal("no free port below those of clients")
-	return ""
 }
 
 // office is the process of the agent, which is started again when it was killed.

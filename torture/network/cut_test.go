@@ -49,7 +49,7 @@ func planCut() int64 {
 // stopped and started again. Each reader has every event of the log, once and in order.
 func TestCutConnections(t *testing.T) {
 	t.Parallel()
-	dir, addr := t.TempDir(), lowAddress(t)
+	dir, addr := t.TempDir(), hubproc.LowAddress(t)
 	h := program.Start(t, dir, "--listen", addr)
 	var ids []string
 	var ws []*writer

@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"strconv"
@@ -13,22 +11,6 @@ import (
 	"testing"
 	"time"
 )
-
-// lowAddress gives a free address on loopback whose port the system gives to no client: else one that dials while the hub is down could
-// be given the hub's own port.
-func lowAddress(t *testing.T) string {
-	t.Helper()
-	for range 100 {
-		addr := fmt.Sprintf("127.0.0.1:%d", 12_000+rand.IntN(18_000))
-		l, err := net.Listen("tcp", addr)
-		if err == nil {
-			l.Close()
-			return addr
-		}
-	}
-	t.Fatal("no free port below those of clients")
-	return ""
-}
 
 // scraper asks for /metrics on one connection.
 type scraper struct {

@@ -37,7 +37,7 @@ const (
 // TestRestartStorm kills and stops a hub under many subscribers. All come back by themselves, and none has missed an event or had one twice.
 func TestRestartStorm(t *testing.T) {
 	t.Parallel()
-	dir, addr := t.TempDir(), lowAddress(t)
+	dir, addr := t.TempDir(), hubproc.LowAddress(t)
 	h := program.Start(t, dir, "--listen", addr)
 	ids, ws := createRooms(t, h)
 	crowds := gather(t, h, ids)

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,7 +86,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir(), addr: lowAddress(t)}
+	w := &world{t: t, dir: t.TempDir(), addr: hubproc.LowAddress(t)}
 	for name, text := range map[string]string{
 		"counter.yaml": fmt.Sprintf(counterFile, w.runs()), "counter.sh": counterProgram, "echo.yaml": fmt.Sprintf(echoFile, w.runs()), "echo.sh": echoProgram,
 	} {
@@ -258,19 +256,4 @@ func (w *world) exported() map[string][]parley.Event {
 		}
 	}
 	return logs
-}
-
-// lowAddress gives a free address on loopback whose port the system gives to no client.
-func lowAddress(t *testing.T) string {
-	t.Helper()
-	for range 100 {
-		addr := fmt.Sprintf("127.0.0.1:%d", 12_000+rand.IntN(18_000))
-		l, err := net.Listen("tcp", addr)
-		if err == nil {
-			l.Close()
-			return addr
-		}
-	}
-	t.Fatal("no free port below those of clients")
-	return ""
 }
