@@ -257,9 +257,19 @@ func (c *claimer) guidance(rt *rapid.T) {
 }
 
 func (c *claimer) replay(rt *rapid.T) {
+	again := replayed(rt, c.stored, c.state)
+	for _, p := range everybody {
+		if diff := cmp.Diff(c.state.Guidance(p, true), again.Guidance(p, true)); diff != "" {
+			rt.Fatalf("guidance of %s differs:\n%s", p, diff)
+		}
+	}
+}
+
+// replayed folds stored bytes anew, whole and from a kept state, and wants the same state.
+func replayed(rt *rapid.T, stored [][]byte, state fold.State) fold.State {
 	again := fold.State{ID: "cnv"}
-	kept := rapid.IntRange(0, len(c.stored)).Draw(rt, "kept")
-	for i, b := range c.stored {
+	kept := rapid.IntRange(0, len(stored)).Draw(rt, "kept")
+	for i, b := range stored {
 		if i == kept {
 			again = throughGob(rt, again)
 		}
@@ -273,12 +283,8 @@ func (c *claimer) replay(rt *rapid.T) {
 		}
 		again = next
 	}
-	if diff := cmp.Diff(c.state, again); diff != "" {
+	if diff := cmp.Diff(state, again); diff != "" {
 		rt.Fatalf("replayed state differs:\n%s", diff)
 	}
-	for _, p := range everybody {
-		if diff := cmp.Diff(c.state.Guidance(p, true), again.Guidance(p, true)); diff != "" {
-			rt.Fatalf("guidance of %s differs:\n%s", p, diff)
-		}
-	}
+	return again
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/parleyhub/parley"
@@ -58,7 +57,7 @@ func testWaking(rt *rapid.T, seen map[string]int) {
 		w.do(rt, w.draw(rt))
 		w.floor(rt)
 	}
-	w.replay(rt)
+	replayed(rt, w.stored, w.state)
 }
 
 func (w *waker) drawCreate(rt *rapid.T) fold.Command {
@@ -299,27 +298,5 @@ func (w *waker) decided(rt *rapid.T, f fold.Floor) {
 		rt.Fatalf("%s has the floor, and nothing has woken it", f.Speaker)
 	default:
 		w.seen["person"]++
-	}
-}
-
-func (w *waker) replay(rt *rapid.T) {
-	again := fold.State{ID: "cnv"}
-	kept := rapid.IntRange(0, len(w.stored)).Draw(rt, "kept")
-	for i, b := range w.stored {
-		if i == kept {
-			again = throughGob(rt, again)
-		}
-		var e parley.Event
-		if err := json.Unmarshal(b, &e); err != nil {
-			rt.Fatal(err)
-		}
-		next, err := again.Apply(&e, len(b))
-		if err != nil {
-			rt.Fatalf("replay: %v", err)
-		}
-		again = next
-	}
-	if diff := cmp.Diff(w.state, again); diff != "" {
-		rt.Fatalf("replayed state differs:\n%s", diff)
 	}
 }
