@@ -60,6 +60,13 @@ const (
 	MaxHolding = 10_000
 )
 
+// Bounds of forks.
+const (
+	// MaxForkEvents and MaxForkBytes bound what a fork copies: events, and the bytes of their encodings.
+	MaxForkEvents = 20_000
+	MaxForkBytes  = 16 << 20
+)
+
 // Bounds of sessions and blueprints.
 const (
 	// MaxSessionDepth bounds how deep sessions start sessions, and MaxLiveSessions how many of one tree have not ended.

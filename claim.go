@@ -73,6 +73,8 @@ type ClaimTurnResult struct {
 	MaxClaimMs int64 `json:"maxClaimMs"`
 	// Duplicate is true when the claim was this caller's already.
 	Duplicate bool `json:"duplicate,omitempty"`
+	// Traceparent names the span of the turn, or of what the turn answers, for the spans of who takes it; empty where there is none.
+	Traceparent string `json:"traceparent,omitempty"`
 }
 
 // RenewClaimParams keeps a claim for longer.

@@ -20,6 +20,8 @@ type Client interface {
 	ListConversations(ctx context.Context, p *ListConversationsParams) (*ListConversationsResult, error)
 	AddParticipant(ctx context.Context, p *AddParticipantParams) (*SeqResult, error)
 	CloseConversation(ctx context.Context, p *CloseConversationParams) (*SeqResult, error)
+	ForkConversation(ctx context.Context, p *ForkConversationParams) (*Snapshot, error)
+	WatchConversations(ctx context.Context, p *WatchConversationsParams) (*WatchConversationsResult, error)
 
 	Tail(ctx context.Context, p *TailParams) (*TailResult, error)
 	WaitForChange(ctx context.Context, p *WaitForChangeParams) (*WaitForChangeResult, error)

@@ -254,8 +254,10 @@ type Snapshot struct {
 	Metadata       json.RawMessage `json:"metadata,omitempty"`
 	Workspace      string          `json:"workspace,omitempty"`
 	// Session is set when the conversation is one.
-	Session   *SessionRecord `json:"session,omitempty"`
-	LatestSeq int64          `json:"latestSeq"`
+	Session *SessionRecord `json:"session,omitempty"`
+	// Fork is set when it is a fork.
+	Fork      *ForkRecord `json:"fork,omitempty"`
+	LatestSeq int64       `json:"latestSeq"`
 	// Turn is the open turn, else the next one; after close, the last one.
 	Turn     int64     `json:"turn"`
 	OpenTurn *OpenTurn `json:"openTurn,omitempty"`
@@ -283,6 +285,19 @@ type ConversationSummary struct {
 	Turn           int64     `json:"turn"`
 	Workspace      string    `json:"workspace,omitempty"`
 	Outcome        *Outcome  `json:"outcome,omitempty"`
+	// Floor is that of an active conversation.
+	Floor *Floor `json:"floor,omitempty"`
+	// Session is set when the conversation is one, and Fork when it is a fork.
+	Session *SessionSummary `json:"session,omitempty"`
+	Fork    *ForkRecord     `json:"fork,omitempty"`
+}
+
+// SessionSummary is what listConversations says of a session.
+type SessionSummary struct {
+	Agent  string        `json:"agent"`
+	Caller string        `json:"caller"`
+	Parent string        `json:"parent,omitempty"`
+	Status SessionStatus `json:"status"`
 }
 
 var derivedID = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
@@ -290,6 +305,11 @@ var derivedID = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPaddi
 // DerivedConversationID is the id that createConversation gives to what agentID creates with clientRequestId and without conversationId: so that who knows the
 // key finds the conversation without creating it.
 func DerivedConversationID(agentID, clientRequestID string) string {
-	sum := sha256.Sum256([]byte("createConversation\x00" + agentID + "\x00" + clientRequestID))
+	return derived("createConversation", agentID, clientRequestID)
+}
+
+// derived is the id of what an agent makes with a method and a key.
+func derived(method, agentID, clientRequestID string) string {
+	sum := sha256.Sum256([]byte(method + "\x00" + agentID + "\x00" + clientRequestID))
 	return "cnv_" + derivedID.EncodeToString(sum[:15])
 }

@@ -47,6 +47,9 @@ type Event struct {
 	Cause *Cause `json:"cause,omitempty"`
 	Hops  int    `json:"hops,omitempty"`
 
+	// Traceparent names the span in which it was said, by W3C Trace Context.
+	Traceparent string `json:"traceparent,omitempty"`
+
 	raw []byte
 }
 

@@ -58,6 +58,8 @@ type RequestTurn struct {
 	DeadlineMs int64 `json:"deadlineMs"`
 	// ClaimWindowMs is how long the hub waits before it asks another executor too. The offer stands on after that.
 	ClaimWindowMs int64 `json:"claimWindowMs"`
+	// Traceparent names the span of the turn, or of what the turn answers, for the spans of who takes it; empty where there is none.
+	Traceparent string `json:"traceparent,omitempty"`
 }
 
 // ClaimEndedNotification tells the holder of a claim that it has ended by something else than its own final message or releaseClaim.

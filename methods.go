@@ -32,6 +32,8 @@ const (
 	MethodListConversations  = "listConversations"
 	MethodAddParticipant     = "addParticipant"
 	MethodCloseConversation  = "closeConversation"
+	MethodForkConversation   = "forkConversation"
+	MethodWatchConversations = "watchConversations"
 	MethodTail               = "tail"
 	MethodWaitForChange      = "waitForChange"
 	MethodGetUpdates         = "getUpdates"
@@ -105,6 +107,8 @@ var Methods = []Method{
 	{Name: MethodListConversations, Group: "conversations", Scope: ScopeRead, Route: "GET /conversations"},
 	{Name: MethodAddParticipant, Group: "conversations", Scope: ScopeWrite, Route: "POST /conversations/{conversationId}/participants"},
 	{Name: MethodCloseConversation, Group: "conversations", Scope: ScopeWrite, Route: "POST /conversations/{conversationId}/close"},
+	{Name: MethodForkConversation, Group: "conversations", Scope: ScopeCreate, Route: "POST /conversations/{conversationId}/forks"},
+	{Name: MethodWatchConversations, Group: "conversations", Scope: ScopeRead, Route: "GET /changes"},
 	{Name: MethodTail, Group: "read", Scope: ScopeRead},
 	{Name: MethodWaitForChange, Group: "read", Scope: ScopeRead, Route: "GET /conversations/{conversationId}/wait"},
 	{Name: MethodGetUpdates, Group: "read", Scope: ScopeRead, Route: "GET /conversations/{conversationId}/updates"},

@@ -12,6 +12,8 @@ type AuthenticateParams struct {
 	AgentID string `json:"agentId,omitempty"`
 	// ClientName is for the hub's log: at most 128 bytes.
 	ClientName string `json:"clientName,omitempty"`
+	// Traceparent is that of every call of this connection that names none.
+	Traceparent string `json:"traceparent,omitempty"`
 }
 
 // PingParams asks for hub time.
@@ -32,6 +34,8 @@ type CreateConversationParams struct {
 	// Workspace is one that the caller's token grants: who else has a token of it may read the conversation, and its watchers are woken.
 	Workspace       string `json:"workspace,omitempty"`
 	ClientRequestID string `json:"clientRequestId,omitempty"`
+	// Traceparent names the span of which it is a part (W3C Trace Context, version 00): it stands in the event, and what comes of the event is a part of it too. Another one in a retry changes nothing.
+	Traceparent string `json:"traceparent,omitempty"`
 }
 
 // GetConversationParams asks for a snapshot with the events after SinceSeq.
@@ -42,11 +46,17 @@ type GetConversationParams struct {
 }
 
 // ListConversationsParams pages through the conversations that the caller takes part in or created; admins see all.
-// They come in order of creation.
+// They come in order of creation. A page may have fewer than Limit, even none, and a nextCursor: the hub looks at a bounded number of them at once.
 type ListConversationsParams struct {
 	Status Status `json:"status,omitempty"`
 	// Workspace lists the conversations of one that the token grants, instead.
 	Workspace string `json:"workspace,omitempty"`
+	// Participant lists those in which it takes part.
+	Participant string `json:"participant,omitempty"`
+	// Text lists those whose id or title has it, whatever the case: 1 to MaxTitleBytes.
+	Text string `json:"text,omitempty"`
+	// Newest lists those that were created last first.
+	Newest bool `json:"newest,omitempty"`
 	// Limit is 1 to 100; default 50.
 	Limit int `json:"limit,omitempty"`
 	// Cursor is nextCursor of the page before.
@@ -147,6 +157,8 @@ type SendMessageParams struct {
 	// ClaimID is the claim under which it is said: refused when that is not the current one. A connection that took the claim may leave it out.
 	ClaimID         string `json:"claimId,omitempty"`
 	ClientRequestID string `json:"clientRequestId,omitempty"`
+	// Traceparent names the span of which it is a part (W3C Trace Context, version 00): it stands in the event, and what comes of the event is a part of it too. Another one in a retry changes nothing.
+	Traceparent string `json:"traceparent,omitempty"`
 }
 
 // SendTraceParams appends a trace.
@@ -156,6 +168,8 @@ type SendTraceParams struct {
 	Turn            int64           `json:"turn,omitempty"`
 	ClaimID         string          `json:"claimId,omitempty"`
 	ClientRequestID string          `json:"clientRequestId,omitempty"`
+	// Traceparent names the span of which it is a part (W3C Trace Context, version 00): it stands in the event, and what comes of the event is a part of it too. Another one in a retry changes nothing.
+	Traceparent string `json:"traceparent,omitempty"`
 }
 
 // SendNoteParams appends a note.
@@ -163,6 +177,8 @@ type SendNoteParams struct {
 	ConversationID  string `json:"conversationId"`
 	Payload         Note   `json:"payload"`
 	ClientRequestID string `json:"clientRequestId,omitempty"`
+	// Traceparent names the span of which it is a part (W3C Trace Context, version 00): it stands in the event, and what comes of the event is a part of it too. Another one in a retry changes nothing.
+	Traceparent string `json:"traceparent,omitempty"`
 }
 
 // SendDeltaParams passes a piece of text to live subscribers. It is fenced like a message.

@@ -23,11 +23,15 @@ type WireLimits struct {
 
 // AuthenticateResult says who the caller is now.
 type AuthenticateResult struct {
-	OK              bool       `json:"ok"`
-	AgentID         string     `json:"agentId"`
-	ProtocolVersion string     `json:"protocolVersion"`
-	Hub             HubInfo    `json:"hub"`
-	Limits          WireLimits `json:"limits"`
+	OK              bool   `json:"ok"`
+	AgentID         string `json:"agentId"`
+	ProtocolVersion string `json:"protocolVersion"`
+	// Agents are the ids that the token may speak as, AgentID among them; absent: any. Scopes are its powers, and ExpiresAt is when it ends.
+	Agents    []string   `json:"agents,omitempty"`
+	Scopes    []Scope    `json:"scopes"`
+	ExpiresAt Timestamp  `json:"expiresAt,omitempty"`
+	Hub       HubInfo    `json:"hub"`
+	Limits    WireLimits `json:"limits"`
 }
 
 // PingResult is hub time.

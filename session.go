@@ -196,6 +196,8 @@ type StartSessionParams struct {
 	// are those of the session.
 	Resume          string `json:"resume,omitempty"`
 	ClientRequestID string `json:"clientRequestId,omitempty"`
+	// Traceparent names the span of which it is a part (W3C Trace Context, version 00): it stands in the event, and what comes of the event is a part of it too. Another one in a retry changes nothing.
+	Traceparent string `json:"traceparent,omitempty"`
 }
 
 // GetSessionParams ask how a session stands.

@@ -5,6 +5,7 @@ import "encoding/json"
 // The kinds of system events that this version writes. Readers must let an unknown kind pass.
 const (
 	KindConversationCreated = "conversation_created"
+	KindConversationForked  = "conversation_forked"
 	KindParticipantAdded    = "participant_added"
 	KindParticipantPrivate  = "participant_private"
 	KindNote                = "note"
@@ -46,6 +47,9 @@ type System struct {
 	ParamsHash   string          `json:"paramsHash,omitempty"`
 	Session      *SessionRecord  `json:"session,omitempty"`
 	Workspace    string          `json:"workspace,omitempty"`
+
+	// conversation_forked, after the events that a fork shares with the other. It has CreatedBy, ParamsHash and, where it has one of its own, Title.
+	Fork *ForkRecord `json:"fork,omitempty"`
 
 	// participant_added has Participant, AddedBy; participant_private has ParticipantID, Text.
 	Participant   *Participant `json:"participant,omitempty"`

@@ -46,8 +46,9 @@ type Said struct {
 	Messages int
 	// Final is true when one of them ended the turn.
 	Final bool
-	// Closed is true when it ended the conversation too.
-	Closed bool
+	// Closed is true when it ended the conversation too, and Outcome says how then.
+	Closed  bool
+	Outcome OutcomeStatus
 }
 
 // Said tells what was posted so far.
@@ -165,7 +166,12 @@ func (t *Turn) sendPayload(ctx context.Context, payload json.RawMessage, p *Send
 	defer t.mu.Unlock()
 	t.said.Messages++
 	t.said.Final = t.said.Final || p.Finality.Final()
-	t.said.Closed = t.said.Closed || p.Finality == FinalityConversation
+	if p.Finality == FinalityConversation {
+		t.said.Closed = true
+		if p.Outcome != nil {
+			t.said.Outcome = p.Outcome.Status
+		}
+	}
 	return r, nil
 }
 
@@ -214,6 +220,19 @@ func (t *Turn) StartSession(ctx context.Context, p *StartSessionParams) (*Sessio
 // turn. Meanwhile the claim stands and its time does not run. An attempt that comes after this one meets the same approval by the same key, answered or not. Only an approval with the Status
 // ApprovalApproved allows anything, and where it has an Answer that is what to do. When ctx ends the approval stays as it is.
 func (t *Turn) Approve(ctx context.Context, p *RequestApprovalParams) (*Approval, error) {
+	ctx, span := StartSpan(ctx, SpanStart{Name: SpanApproval, Attributes: []Attribute{{Key: AttrGenAIConversationID, Value: t.ConversationID}}})
+	defer span.End()
+	a, err := t.approve(ctx, p)
+	if err != nil {
+		span.Fail(ErrorKind(err))
+		return nil, err
+	}
+	span.Set(Attribute{Key: AttrApprovalID, Value: a.ApprovalID}, Attribute{Key: AttrApprovalDecision, Value: string(a.Status)})
+	return a, nil
+}
+
+// approve is Approve without its span.
+func (t *Turn) approve(ctx context.Context, p *RequestApprovalParams) (*Approval, error) {
 	q := *p
 	q.ConversationID, q.ClaimID = cmp.Or(q.ConversationID, t.ConversationID), cmp.Or(q.ClaimID, t.ClaimID)
 	a, err := t.Client.RequestApproval(ctx, &q)

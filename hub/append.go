@@ -255,6 +255,7 @@ func (c *conversation) committed(o *op, head journal.Head, err error) {
 		c.hub.approvals.saw(&c.durable)
 		finished = c.restedLocked()
 		c.wakeLocked()
+		c.tellChangeLocked()
 	} else {
 		if o.decision.Claimed {
 			c.hub.turns.drop(c.id, o) // before it is decided again, and perhaps takes the claim again
@@ -267,6 +268,7 @@ func (c *conversation) committed(o *op, head journal.Head, err error) {
 	if err == nil {
 		c.hub.clock.set(c.id, due)
 		c.hub.turns.saw(c.id, &o.decision.State)
+		c.hub.tellTurn(&o.decision.State, o.decision.Events[0].Event.Seq)
 		if o.decision.Claimed && o.decision.State.Claim == nil { // a limit has closed the conversation with the same append
 			c.hub.turns.drop(c.id, o)
 		}

@@ -12,7 +12,7 @@ func (h *Hub) findApproval(s *fold.State, seq int64) (*fold.Approval, error) {
 	if i := s.Approval(seq); i >= 0 {
 		return &s.Approvals[i], nil
 	}
-	if seq > s.Seq {
+	if seq > s.Seq || s.Fork != nil && seq <= s.Fork.Seq { // what the other was asked is not asked here
 		return nil, errNoApproval
 	}
 	var past fold.PastApproval

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -13,12 +14,12 @@ import (
 func (h *Hub) callBack(parent *fold.State) error {
 	by := parent.CallsBackTo()
 	var told []parley.Callback
-	size := 0
+	size, traceparent := 0, ""
 	for _, c := range parent.Callbacks {
 		if c.By != by {
 			continue
 		}
-		result, err := h.resultOf(c.ID)
+		result, trace, err := h.resultOf(c.ID)
 		if err != nil && h.serving() != nil {
 			return err
 		}
@@ -34,9 +35,9 @@ func (h *Hub) callBack(parent *fold.State) error {
 		if size += len(encoded); size > parley.MaxCallbackBytes && len(told) > 0 {
 			break // the others come at the next boundary
 		}
-		told = append(told, callback)
+		told, traceparent = append(told, callback), cmp.Or(traceparent, trace)
 	}
-	return h.command(parent.ID, fold.Command{Verb: fold.Callback, Callbacks: told})
+	return h.command(parent.ID, fold.Command{Verb: fold.Callback, Callbacks: told, Traceparent: traceparent})
 }
 
 // callbackLevel is how deep result_data stands in a notification of an event with callbacks.
@@ -56,20 +57,29 @@ func fitted(r *parley.SessionResult) *parley.SessionResult {
 	return &less
 }
 
-// resultOf reads what a session that has ended has brought.
-func (h *Hub) resultOf(id string) (*parley.SessionResult, error) {
+// resultOf reads what a session that has ended has brought, and the traceparent of the message with which it has ended, or of what that has answered.
+func (h *Hub) resultOf(id string) (r *parley.SessionResult, traceparent string, err error) {
 	c, err := h.pin(id)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer h.unpin(c)
 	c.mu.Lock()
 	s := c.durable
 	c.mu.Unlock()
 	if !s.Closed() || s.Session == nil {
-		return nil, fmt.Errorf("session %s has no result", id)
+		return nil, "", fmt.Errorf("session %s has no result", id)
 	}
-	return c.result(&s, resultSeq(&s))
+	r, err = c.result(&s, resultSeq(&s))
+	return r, cmp.Or(s.Traceparent, answeredBy(&s)), err
+}
+
+// answeredBy is the traceparent of what the last turn of a session has answered.
+func answeredBy(s *fold.State) string {
+	if s.Worked == nil {
+		return ""
+	}
+	return s.Worked.Traceparent
 }
 
 // resultSeq is the seq of the message that holds the result of a session that has ended: the last one, or what its agent has said last where its caller has

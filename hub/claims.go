@@ -368,6 +368,7 @@ func (t *turns) result(d *fold.Decision, p *Principal) parley.ClaimTurnResult {
 		ClaimID: t.told(d, p), AgentID: d.Claim.AgentID, Turn: d.Claim.Turn, Attempt: d.Claim.Attempt, DurationMs: left,
 		DeadlineMs: t.hub.Now().UnixMilli() + left, MaxClaimMs: d.State.Limits.MaxClaim(), Duplicate: d.Duplicate,
 	}
+	r.Traceparent = t.hub.turnTrace(&d.State, d.Claim.AgentID)
 	if seat := d.State.Seat(d.Claim.AgentID); seat >= 0 {
 		r.SinceSeq = d.State.Spoke[seat].FinalSeq
 	}

@@ -110,7 +110,9 @@ func (c *client) CreateConversation(ctx context.Context, q *parley.CreateConvers
 	if err := checkJSON(q.Metadata, 2); err != nil {
 		return nil, err
 	}
-	return write(c, ctx, func(done func(*parley.Snapshot, error)) { c.hub.CreateConversation(c.caller(), q, done) })
+	traced := *q
+	traced.Traceparent = under(ctx, q.Traceparent)
+	return write(c, ctx, func(done func(*parley.Snapshot, error)) { c.hub.CreateConversation(c.caller(), &traced, done) })
 }
 
 func (c *client) GetConversation(ctx context.Context, q *parley.GetConversationParams) (*parley.Snapshot, error) {
@@ -194,7 +196,9 @@ func (c *client) SendMessage(ctx context.Context, q *parley.SendMessageParams) (
 	if err := checkJSON(q.Payload, 2); err != nil {
 		return nil, err
 	}
-	r, err := write(c, ctx, func(done func(parley.SendResult, error)) { c.hub.SendMessage(c.caller(), q, done) })
+	traced := *q
+	traced.Traceparent = under(ctx, q.Traceparent)
+	r, err := write(c, ctx, func(done func(parley.SendResult, error)) { c.hub.SendMessage(c.caller(), &traced, done) })
 	return orNil(r, err)
 }
 
@@ -203,7 +207,9 @@ func (c *client) SendTrace(ctx context.Context, q *parley.SendTraceParams) (*par
 	if err := checkJSON(q.Payload, 2); err != nil {
 		return nil, err
 	}
-	r, err := write(c, ctx, func(done func(parley.SendResult, error)) { c.hub.SendTrace(c.caller(), q, done) })
+	traced := *q
+	traced.Traceparent = under(ctx, q.Traceparent)
+	r, err := write(c, ctx, func(done func(parley.SendResult, error)) { c.hub.SendTrace(c.caller(), &traced, done) })
 	return orNil(r, err)
 }
 
@@ -212,7 +218,9 @@ func (c *client) SendNote(ctx context.Context, q *parley.SendNoteParams) (*parle
 	if err := checkJSON(q.Payload.Data, 3); err != nil {
 		return nil, err
 	}
-	r, err := write(c, ctx, func(done func(parley.SeqResult, error)) { c.hub.SendNote(c.caller(), q, done) })
+	traced := *q
+	traced.Traceparent = under(ctx, q.Traceparent)
+	r, err := write(c, ctx, func(done func(parley.SeqResult, error)) { c.hub.SendNote(c.caller(), &traced, done) })
 	return orNil(r, err)
 }
 

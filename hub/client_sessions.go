@@ -26,7 +26,11 @@ func (c *client) StartSession(ctx context.Context, q *parley.StartSessionParams)
 			return nil, err
 		}
 	}
-	return read(c, ctx, func(ctx context.Context) (*parley.Session, error) { return c.hub.StartSession(ctx, c.caller(), q) })
+	traced := *q
+	traced.Traceparent = under(ctx, q.Traceparent)
+	return read(c, ctx, func(ctx context.Context) (*parley.Session, error) {
+		return c.hub.StartSession(ctx, c.caller(), &traced)
+	})
 }
 
 func (c *client) GetSession(ctx context.Context, q *parley.GetSessionParams) (*parley.Session, error) {

@@ -54,6 +54,7 @@ type conversation struct {
 	deltaCount int64 // deltas ever passed; deltas holds the last of them
 	deltaBytes int   // of the text of deltas
 	audience   []*Subscription
+	toldSeq    int64   // of the state of which hub.changes was told last
 	savedSeq   int64   // of the state that was kept last
 	settled    settled // of the keys, as they were kept
 }

@@ -145,13 +145,22 @@ func (c *conversation) freshenLocked() {
 	c.seenLocked()
 }
 
-// seenLocked shows the state to who watches time and hands out turns.
+// seenLocked shows the state to who watches time, hands out turns and tells of changes.
 func (c *conversation) seenLocked() {
 	if c.broken {
 		return
 	}
 	c.hub.clock.set(c.id, c.durable.Wakes())
 	c.hub.turns.saw(c.id, &c.durable)
+	c.tellChangeLocked()
+}
+
+// tellChangeLocked shows watchers that there is a newer state, once: a hub that shares its journal meets its own commits again.
+func (c *conversation) tellChangeLocked() {
+	if c.durable.Seq > c.toldSeq {
+		c.toldSeq = c.durable.Seq
+		c.hub.changes.saw(c.id)
+	}
 }
 
 // isBehindLocked reports whether another hub has written since.

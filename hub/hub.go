@@ -33,6 +33,8 @@ type Options struct {
 	IdleEvict time.Duration
 	// Verifier is asked for tokens that are neither the root token nor begin as the hub's own do; nil: there are no others.
 	Verifier Verifier
+	// Tracer is told of turns, when they end; nil: nobody is.
+	Tracer parley.Tracer
 	// Embedder finds what is alike for selectors that fetch by vector; nil means vector.Lexical.
 	Embedder vector.Embedder
 	// VectorFile is where the vectors of texts are kept, so that a restart does not pay for them again; empty, in memory. It may be deleted while the hub is stopped.
@@ -113,6 +115,7 @@ type Hub struct {
 	crowded  chan struct{} // one slot: more conversations are unused than are kept
 
 	verifying chan struct{} // a slot for each token that Options.Verifier looks at
+	forks     chan struct{} // a slot for each fork that is made
 
 	counters    counters
 	subscribers subscribers
@@ -122,6 +125,7 @@ type Hub struct {
 	triggers    *triggers
 	contexts    *contexts
 	approvals   *approvals
+	changes     *changes
 	backup      sync.Mutex // held by the one backup that is under way
 	uploads     *uploads
 	files       *files
@@ -139,7 +143,7 @@ type Hub struct {
 func Open(j journal.Journal, o *Options) (*Hub, error) {
 	h := &Hub{
 		journal: j, opts: o.withDefaults(), started: time.Now(),
-		draining: make(chan struct{}), failed: make(chan struct{}), verifying: make(chan struct{}, maxVerifying),
+		draining: make(chan struct{}), failed: make(chan struct{}), verifying: make(chan struct{}, maxVerifying), forks: make(chan struct{}, maxForking),
 		uploads: newUploads(), files: newFiles(j),
 		loaded: make(map[string]*conversation), crowded: make(chan struct{}, 1),
 	}
@@ -151,6 +155,7 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 		h.root = &sum
 	}
 	h.clock = newClock(h, h.tick)
+	h.changes = newChanges(h.opts.NewID)
 	h.turns = newTurns(h)
 	h.runners, h.sessions, h.approvals = newRunners(h), newSessions(h), newApprovals()
 	h.triggers, h.contexts = newTriggers(h), newContexts(h)

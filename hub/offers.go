@@ -116,7 +116,7 @@ func (t *turns) requestLocked(id string, p *place, r *desk.Request, now desk.Tim
 	p.asked = append(p.asked, x)
 	x.conn.notify(parley.ExecutorNotification{RequestTurn: &parley.RequestTurn{
 		ConversationID: id, AgentID: r.AgentID, Agent: r.Agent, Turn: r.Turn, ClaimID: r.ClaimID, Attempt: r.Attempts + 1, SinceSeq: r.SinceSeq,
-		DeadlineMs: int64(now) + p.DurationMs(), ClaimWindowMs: p.WindowMs(),
+		DeadlineMs: int64(now) + p.DurationMs(), ClaimWindowMs: p.WindowMs(), Traceparent: p.trace,
 	}})
 }
 

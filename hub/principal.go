@@ -58,6 +58,17 @@ func (p *Principal) Has(s parley.Scope) bool {
 // Admin reports whether the principal has the scope admin.
 func (p *Principal) Admin() bool { return slices.Contains(p.scopes, parley.ScopeAdmin) }
 
+// Agents gives the ids that its token may speak as, AgentID among them; nil for an admin, whose token may speak as any.
+func (p *Principal) Agents() []string {
+	if p.Admin() {
+		return nil
+	}
+	return slices.Clone(p.agents)
+}
+
+// Scopes gives what its token may do. Admin stands for all.
+func (p *Principal) Scopes() []parley.Scope { return append([]parley.Scope{}, p.scopes...) }
+
 // maySpeakAs reports whether its token may speak as id.
 func (p *Principal) maySpeakAs(id string) bool { return p.Admin() || slices.Contains(p.agents, id) }
 

@@ -4,16 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"maps"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
-	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/internal/plant"
 )
 
@@ -143,7 +139,7 @@ func snapshotOf(s *fold.State) *parley.Snapshot {
 	out := &parley.Snapshot{
 		ConversationID: s.ID, Status: s.Status, Title: s.Title, CreatedBy: s.CreatedBy, CreatedAt: s.CreatedAt,
 		Participants: append([]parley.Participant{}, s.Participants...), Policy: s.Policy, StartsWith: s.StartsWith, Limits: s.Limits,
-		Metadata: bytes.Clone(s.Metadata), Workspace: s.Workspace, Session: sessionOf(s), LatestSeq: s.Seq, Turn: s.CurrentTurn(),
+		Metadata: bytes.Clone(s.Metadata), Workspace: s.Workspace, Session: sessionOf(s), Fork: forkOf(s), LatestSeq: s.Seq, Turn: s.CurrentTurn(),
 		Outcome: outcomeOf(s), Events: []parley.Event{},
 	}
 	if s.Open {
@@ -181,105 +177,6 @@ func outcomeOf(s *fold.State) *parley.Outcome {
 	}
 	o := *s.Outcome
 	return &o
-}
-
-// ListConversations gives a page of what the caller takes part in or created, or of a workspace that its token grants.
-func (h *Hub) ListConversations(ctx context.Context, p *Principal, q *parley.ListConversationsParams) (*parley.ListConversationsResult, error) {
-	if err := h.allow(p, parley.MethodListConversations); err != nil {
-		return nil, err
-	}
-	limit, err := checkLimit(q.Limit, 100, 50)
-	if err != nil {
-		return nil, err
-	}
-	if q.Status != "" && q.Status != parley.StatusActive && q.Status != parley.StatusClosed {
-		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("status is %q", q.Status), "active or closed")
-	}
-	after, err := parseCursor(q.Cursor)
-	if err != nil {
-		return nil, err
-	}
-	label := fold.SeatLabel(p.AgentID)
-	switch {
-	case q.Workspace != "":
-		if err := p.checkGrants(q.Workspace); err != nil {
-			return nil, err
-		}
-		label = fold.WorkspaceLabel(q.Workspace)
-	case p.Admin():
-		label = ""
-	}
-	return h.list(ctx, p, label, after, limit, q.Status)
-}
-
-// listScan bounds the conversations that one page looks at to find some with the status asked for.
-const listScan = 500
-
-func (h *Hub) list(ctx context.Context, p *Principal, label string, after journal.Position, limit int, status parley.Status) (*parley.ListConversationsResult, error) {
-	rows, err := h.journal.Labeled(label, after, listScan)
-	if err != nil {
-		return nil, fmt.Errorf("list conversations: %w", err)
-	}
-	out := &parley.ListConversationsResult{Conversations: []parley.ConversationSummary{}}
-	for i, row := range rows {
-		if len(out.Conversations) == limit {
-			break
-		}
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		summary, ok, err := h.summary(p, row.Conversation)
-		if errors.Is(err, parley.ErrUnavailable) {
-			return nil, err
-		}
-		if err != nil { // logged by who loads it: one that is damaged does not hide the others
-			ok = false
-		}
-		if ok && (status == "" || summary.Status == status) {
-			out.Conversations = append(out.Conversations, summary)
-		}
-		out.NextCursor = strconv.FormatUint(uint64(row.Position), 10)
-		if i == len(rows)-1 && len(rows) < listScan {
-			out.NextCursor = ""
-		}
-	}
-	return out, nil
-}
-
-func (h *Hub) summary(p *Principal, id string) (parley.ConversationSummary, bool, error) {
-	if strings.HasPrefix(id, "~") || !p.reaches(id) {
-		return parley.ConversationSummary{}, false, nil
-	}
-	c, err := h.pin(id)
-	if err != nil {
-		return parley.ConversationSummary{}, false, err
-	}
-	defer h.unpin(c)
-	c.mu.Lock()
-	s := c.durable
-	c.mu.Unlock()
-	if !p.reads(&s) {
-		return parley.ConversationSummary{}, false, nil
-	}
-	ids := make([]string, len(s.Participants))
-	for i, seat := range s.Participants {
-		ids[i] = seat.ID
-	}
-	return parley.ConversationSummary{
-		ConversationID: s.ID, Status: s.Status, Title: s.Title, CreatedBy: s.CreatedBy, CreatedAt: s.CreatedAt, UpdatedAt: s.LastAt,
-		Participants: ids, LatestSeq: s.Seq, Turn: s.CurrentTurn(), Workspace: s.Workspace, Outcome: outcomeOf(&s),
-	}, true, nil
-}
-
-func parseCursor(cursor string) (journal.Position, error) {
-	if cursor == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseUint(cursor, 10, 64)
-	if err != nil {
-		return 0, parley.Refuse(parley.ErrValidationFailed, "cursor is not one of this hub's", "nextCursor of the page before")
-	}
-	return journal.Position(n), nil
 }
 
 // Tail gives a page of events.

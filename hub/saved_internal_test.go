@@ -38,7 +38,8 @@ func keptState(n int) (*saved, fold.Keys) {
 		Workspace: "lab", LastPerson: "b", Children: []fold.Child{{ID: "ses_2", By: "a", Agent: "c", Mode: parley.ModeAsyncPoll, Hops: 2}}, CallbackHops: 1,
 		Callbacks: []fold.EndedChild{{ID: "ses_3", By: "a", Agent: "c", Status: parley.SessionFailed, Hops: 3}},
 		Woken:     []fold.Woken{{Seq: 3, By: "b", Hops: 1, Wake: parley.Wake{Agent: "c", AgentID: "a", Selector: 2, SessionID: "ses_1", Workspace: true, AnswerSchema: "s"}}},
-		Recent:    []fold.Pair{{By: "b", AgentID: "a", At: []parley.Timestamp{4, 5}}}, Waker: fold.Waker{Seq: 3, From: "b", Hops: 1, Message: true},
+		Recent:    []fold.Pair{{By: "b", AgentID: "a", At: []parley.Timestamp{4, 5}}}, Waker: fold.Waker{Seq: 3, From: "b", Hops: 1, Message: true, Traceparent: "00-1"},
+		Traceparent: "00-2", FloorAt: 4, Worked: &fold.Worked{Turn: 2, AgentID: "a", Attempts: 1, Outcome: fold.WorkedFinal, From: 2, To: 3, Seq: 5},
 	}}
 	for i := range n {
 		keys.Put(numberedKey(i), fold.KeyEntry{Seq: int64(i + 2), Turn: int64(i + 1), Digest: fold.KeyDigest{byte(i)}})

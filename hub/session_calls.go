@@ -206,7 +206,7 @@ func (h *Hub) resume(ctx context.Context, p *Principal, q *parley.StartSessionPa
 	if err != nil {
 		return nil, err
 	}
-	duplicate, err := h.say(ctx, who, c, callerMessage(parameters), q.ClientRequestID)
+	duplicate, err := h.say(ctx, who, c, callerMessage(parameters), q)
 	if err != nil {
 		return nil, err
 	}
@@ -214,8 +214,10 @@ func (h *Hub) resume(ctx context.Context, p *Principal, q *parley.StartSessionPa
 }
 
 // say appends a message of a session's caller.
-func (h *Hub) say(ctx context.Context, p *Principal, c *conversation, payload []byte, key string) (duplicate bool, err error) {
-	cmd := fold.Command{Verb: fold.Message, From: p.AgentID, Finality: parley.FinalityTurn, Payload: payload, Parameters: true, Key: key}
+func (h *Hub) say(ctx context.Context, p *Principal, c *conversation, payload []byte, q *parley.StartSessionParams) (duplicate bool, err error) {
+	cmd := fold.Command{
+		Verb: fold.Message, From: p.AgentID, Finality: parley.FinalityTurn, Payload: payload, Parameters: true, Key: q.ClientRequestID, Traceparent: q.Traceparent,
+	}
 	d, err := c.askKeyed(ctx, &op{cmd: cmd})
 	if err != nil {
 		return false, err

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -144,7 +145,7 @@ func checkStart(q *parley.StartSessionParams) error {
 	if err := fold.CheckLabels("demands", q.Demands); err != nil {
 		return err
 	}
-	return fold.CheckKey(q.ClientRequestID)
+	return cmp.Or(fold.CheckKey(q.ClientRequestID), checkTraceparent(q.Traceparent))
 }
 
 // place finds out who starts the session, out of which conversation, and its id.
@@ -165,7 +166,7 @@ func (s *starting) place() error {
 		return parley.Refuse(parley.ErrForbidden, "the token is for other conversations", "parentConversationId of one of the token's conversations")
 	}
 	digested := *q
-	digested.ClientRequestID, digested.TimeoutMs = "", 0
+	digested.ClientRequestID, digested.TimeoutMs, digested.Traceparent = "", 0, ""
 	b, err := json.Marshal(digested)
 	if err != nil {
 		return err
@@ -285,7 +286,8 @@ func carriedOut(parent *fold.State, by string) (*parley.Cause, int) {
 
 // create writes the session, with the message of its caller.
 func (s *starting) create(ctx context.Context, c *conversation) (*fold.Decision, error) {
-	cmd := fold.Command{Verb: fold.Create, From: s.by.AgentID, Key: s.params.ClientRequestID, Session: &s.record, Digest: s.digest, Create: &parley.CreateConversationParams{}}
+	cmd := fold.Command{Verb: fold.Create, From: s.by.AgentID, Key: s.params.ClientRequestID, Session: &s.record, Digest: s.digest, Create: &parley.CreateConversationParams{},
+		Traceparent: s.params.Traceparent}
 	var labels []string
 	if s.target != nil {
 		cmd.Create = s.conversation()

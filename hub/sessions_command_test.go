@@ -27,8 +27,16 @@ var tried = map[string]func(ctx context.Context, c parley.Client, session string
 		_, err := c.ListConversations(ctx, nil)
 		return err
 	},
+	parley.MethodWatchConversations: func(ctx context.Context, c parley.Client, _ string) error {
+		_, err := c.WatchConversations(ctx, nil)
+		return err
+	},
 	parley.MethodAddParticipant: func(ctx context.Context, c parley.Client, id string) error {
 		_, err := c.AddParticipant(ctx, &parley.AddParticipantParams{ConversationID: id, Participant: seats("x")[0]})
+		return err
+	},
+	parley.MethodForkConversation: func(ctx context.Context, c parley.Client, id string) error {
+		_, err := c.ForkConversation(ctx, &parley.ForkConversationParams{ConversationID: id, Seq: 1})
 		return err
 	},
 	parley.MethodCloseConversation: func(ctx context.Context, c parley.Client, id string) error {

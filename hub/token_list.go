@@ -21,7 +21,7 @@ func (h *Hub) ListTokens(_ context.Context, p *Principal, q *parley.ListTokensPa
 	if err != nil {
 		return out, err
 	}
-	after, err := parseCursor(q.Cursor)
+	after, err := parseCursor(q.Cursor, false)
 	if err != nil {
 		return out, err
 	}

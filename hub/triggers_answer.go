@@ -15,7 +15,7 @@ func (t *triggers) answer(parent, child *fold.State, cmd *fold.Command) error {
 	if i < 0 || child.Session.Trigger == nil {
 		return nil
 	}
-	result, err := t.hub.resultOf(child.ID)
+	result, traceparent, err := t.hub.resultOf(child.ID)
 	if err != nil && t.hub.serving() != nil {
 		return err
 	}
@@ -32,13 +32,14 @@ func (t *triggers) answer(parent, child *fold.State, cmd *fold.Command) error {
 	if a.Status != parley.SessionCompleted {
 		a.Error = cmp.Or(a.Error, child.Outcome.Reason, string(a.Status))
 	}
+	cmd.Traceparent = traceparent
 	t.answers(parent, &parent.Woken[i], a, cmd)
 	return nil
 }
 
 // end ends a match whose session cannot begin, and answers the event with the reason.
 func (t *triggers) end(parent *fold.State, w *fold.Woken, why *parley.Error) error {
-	cmd := fold.Command{Verb: fold.EndTrigger, Child: fold.Child{ID: w.SessionID}, Detail: policy.Cut(why.Message, parley.MaxReasonBytes)}
+	cmd := fold.Command{Verb: fold.EndTrigger, Child: fold.Child{ID: w.SessionID}, Detail: policy.Cut(why.Message, parley.MaxReasonBytes), Traceparent: w.Traceparent}
 	a := parley.Answer{Status: parley.SessionFailed, Error: why.Message}
 	if why.Validation != nil {
 		a.ValidationErrors = why.Validation.ValidationErrors

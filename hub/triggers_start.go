@@ -153,7 +153,8 @@ func (t *triggers) prepare(parent *fold.State, w *fold.Woken) (*starting, error)
 		return nil, err
 	}
 	s := &starting{
-		hub: t.hub, by: &Principal{AgentID: w.By}, params: &parley.StartSessionParams{AgentName: w.Agent, Mode: parley.ModeAsyncPoll}, parent: parent, id: w.SessionID,
+		hub: t.hub, by: &Principal{AgentID: w.By}, params: &parley.StartSessionParams{AgentName: w.Agent, Mode: parley.ModeAsyncPoll, Traceparent: w.Traceparent},
+		parent: parent, id: w.SessionID,
 		target: b.target(w.Agent, true),
 	}
 	if s.parameters, err = s.target.accept(given); err != nil {

@@ -28,10 +28,12 @@ type turns struct {
 // place is the desk of a conversation.
 type place struct {
 	desk.Desk
-	turn  int64
-	wants []wanted // for which it is in waiting
-	asked []*executor
-	rests desk.Time // a command of the hub's own could not be written: no other is tried before
+	turn    int64
+	wants   []wanted // for which it is in waiting
+	asked   []*executor
+	trace   string    // of the turn
+	answers string    // the traceparent of what the turn answers
+	rests   desk.Time // a command of the hub's own could not be written: no other is tried before
 }
 
 func newTurns(h *Hub) *turns {
@@ -115,7 +117,7 @@ func (t *turns) claimMovedLocked(id string, p *place, s *fold.State, before fold
 		}
 		p.asked = nil
 	}
-	p.turn = s.CurrentTurn()
+	t.tracedLocked(p, s)
 	if !has || had && before.Hash == after.Hash {
 		return freed
 	}

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -24,7 +25,7 @@ func compact(name string, raw json.RawMessage) (json.RawMessage, error) {
 func (h *Hub) SendMessage(p *Principal, q *parley.SendMessageParams, done func(parley.SendResult, error)) {
 	o := lendOp()
 	o.cmd.Verb, o.cmd.Turn, o.cmd.AfterSeq, o.cmd.Key = fold.Message, q.Turn, q.AfterSeq, q.ClientRequestID
-	o.cmd.Finality, o.cmd.Outcome, o.cmd.TurnHint = q.Finality, q.Outcome, q.TurnHint
+	o.cmd.Finality, o.cmd.Outcome, o.cmd.TurnHint, o.cmd.Traceparent = q.Finality, q.Outcome, q.TurnHint, q.Traceparent
 	err := fold.CheckFinality(q.Finality, q.Outcome)
 	if err == nil {
 		err = checkPosition(q.Turn, q.AfterSeq)
@@ -35,7 +36,7 @@ func (h *Hub) SendMessage(p *Principal, q *parley.SendMessageParams, done func(p
 // SendTrace appends a trace.
 func (h *Hub) SendTrace(p *Principal, q *parley.SendTraceParams, done func(parley.SendResult, error)) {
 	o := lendOp()
-	o.cmd.Verb, o.cmd.Turn, o.cmd.Key = fold.Trace, q.Turn, q.ClientRequestID
+	o.cmd.Verb, o.cmd.Turn, o.cmd.Key, o.cmd.Traceparent = fold.Trace, q.Turn, q.ClientRequestID, q.Traceparent
 	h.speak(p, parley.MethodSendTrace, q.ConversationID, q.ClaimID, o, checkPosition(q.Turn, nil), q.Payload, done)
 }
 
@@ -124,7 +125,7 @@ func (h *Hub) enterOwn(p *Principal, method, conversation string) (*conversation
 
 // checkSpeech holds a message or trace against the rules and puts its payload into cmd.
 func checkSpeech(cmd *fold.Command, payload json.RawMessage) (err error) {
-	if err = fold.CheckKey(cmd.Key); err != nil {
+	if err = cmp.Or(fold.CheckKey(cmd.Key), checkTraceparent(cmd.Traceparent)); err != nil {
 		return err
 	}
 	if cmd.Payload, err = compact("payload", payload); err != nil {
@@ -147,13 +148,13 @@ func (h *Hub) SendNote(p *Principal, q *parley.SendNoteParams, done func(parley.
 		return
 	}
 	note := q.Payload
-	if err = fold.CheckKey(q.ClientRequestID); err == nil {
+	if err = cmp.Or(fold.CheckKey(q.ClientRequestID), checkTraceparent(q.Traceparent)); err == nil {
 		err = fold.CheckNote(&note)
 	}
 	if err == nil {
 		note.Data, err = compact("payload.data", note.Data)
 	}
-	cmd := fold.Command{Verb: fold.Note, Note: &note, Key: q.ClientRequestID}
+	cmd := fold.Command{Verb: fold.Note, Note: &note, Key: q.ClientRequestID, Traceparent: q.Traceparent}
 	if err == nil {
 		cmd.Wakes = h.triggers.onNote(c, p.AgentID, &note)
 	}
@@ -214,22 +215,26 @@ func (h *Hub) CreateConversation(p *Principal, q *parley.CreateConversationParam
 			done(nil, err)
 			return
 		}
-		duplicate := d.Duplicate
-		h.mu.Lock()
-		c.pins++ // until the snapshot is read, which the goroutine of the commits shall not wait for
-		h.mu.Unlock()
-		h.wg.Go(func() { c.created(p, duplicate, done) })
+		c.answerCreated(p, 0, d.Duplicate, done)
 	}})
 }
 
-// created answers createConversation. What was created stays so when it cannot be read.
-func (c *conversation) created(p *Principal, duplicate bool, done func(*parley.Snapshot, error)) {
+// answerCreated answers with a conversation that was created, and its events after a seq.
+func (c *conversation) answerCreated(p *Principal, since int64, duplicate bool, done func(*parley.Snapshot, error)) {
+	c.hub.mu.Lock()
+	c.pins++ // until the snapshot is read, which the goroutine of the commits shall not wait for
+	c.hub.mu.Unlock()
+	c.hub.wg.Go(func() { c.created(p, since, duplicate, done) })
+}
+
+// created answers who has created a conversation. What was created stays so when it cannot be read.
+func (c *conversation) created(p *Principal, since int64, duplicate bool, done func(*parley.Snapshot, error)) {
 	defer c.hub.unpin(c)
 	limit := parley.DefaultPage
 	if duplicate {
 		limit = 0 // the events may be many by now, and the caller has not asked for them
 	}
-	snapshot, events, err := c.snapshot(p, 0, limit)
+	snapshot, events, err := c.snapshot(p, since, limit)
 	if err == nil {
 		snapshot.Events, err = decodeEvents(events)
 	}
@@ -261,7 +266,7 @@ func (h *Hub) prepareCreate(p *Principal, q *parley.CreateConversationParams) (*
 	if kept(q.ConversationID) && p.Admin() {
 		checked.ConversationID = "" // it is acceptable, from an admin
 	}
-	if err := fold.CheckCreate(&checked); err != nil {
+	if err := cmp.Or(fold.CheckCreate(&checked), checkTraceparent(q.Traceparent)); err != nil {
 		return nil, none, nil, err
 	}
 	id := q.ConversationID
@@ -292,6 +297,6 @@ func (h *Hub) prepareCreate(p *Principal, q *parley.CreateConversationParams) (*
 	if !reserved(id) {
 		labels = fold.CreateLabels(p.AgentID, q.Participants, q.Workspace)
 	}
-	cmd := fold.Command{Verb: fold.Create, From: p.AgentID, Admin: p.Admin(), Key: q.ClientRequestID, Create: &params}
+	cmd := fold.Command{Verb: fold.Create, From: p.AgentID, Admin: p.Admin(), Key: q.ClientRequestID, Traceparent: q.Traceparent, Create: &params}
 	return c, cmd, labels, nil
 }

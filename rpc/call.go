@@ -32,6 +32,9 @@ type call struct {
 	remote netip.Addr  // over HTTP
 	file   int64       // bytes that come beside the params; -1: not known
 	held   func()      // over HTTP: gives back the room of the answer; may be nil
+
+	traceparent string      // of the connection or request, for params that name none
+	span        parley.Span // nil where nobody is told of the call
 }
 
 // answered runs a call over HTTP and gives its answer: an empty one when its caller has gone.
@@ -108,11 +111,15 @@ func (c *call) allowed() error {
 
 // paramsOf gives the params of a call, which are a P.
 func paramsOf[P any](c *call) (*P, error) {
-	if q, ok := c.decoded.(*P); ok {
-		return q, nil
+	q, ok := c.decoded.(*P)
+	if !ok {
+		q = new(P)
+		if err := c.decode(q); err != nil {
+			return q, err
+		}
 	}
-	q := new(P)
-	return q, c.decode(q)
+	c.begin(q)
+	return q, nil
 }
 
 // decode reads the params.
@@ -179,6 +186,7 @@ func (c *call) fail(err error) {
 // refuse replies with what err means to the caller.
 func (c *call) refuse(err error) {
 	c.server.counters.refused(err)
+	c.failed(err)
 	if c.plain {
 		c.deliver(problemOf(err))
 		return
@@ -188,6 +196,7 @@ func (c *call) refuse(err error) {
 
 // deliver replies with a, whose body is the caller's again afterwards.
 func (c *call) deliver(a answer) {
+	c.ended() // before its caller can know, so that who goes on finds it told
 	if c.socket != nil {
 		c.socket.out.finish(c, a.body)
 		return

@@ -29,7 +29,7 @@ func (g guard) grant(h http.Header, r *http.Request) {
 func preflight(w http.ResponseWriter, allow string) {
 	h := w.Header()
 	h.Set("Access-Control-Allow-Methods", allow)
-	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Parley-Agent, Last-Event-ID, Idempotency-Key, Range, If-None-Match")
+	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Parley-Agent, Last-Event-ID, Idempotency-Key, Range, If-None-Match, Traceparent, Tracestate")
 	h.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 }

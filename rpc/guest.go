@@ -129,7 +129,7 @@ func (s *Server) serveGuest(l *lobby, w http.ResponseWriter, r *http.Request) {
 		defer timer.Stop()
 	}
 	_ = v.renew()
-	q := r.WithContext(WithCaller(ctx, Caller{AgentID: p.AgentID, Account: p.Account, ExpiresAt: p.ExpiresAt, From: s.address(r)}))
+	q := r.WithContext(WithCaller(s.traced(ctx), Caller{AgentID: p.AgentID, Account: p.Account, ExpiresAt: p.ExpiresAt, From: s.address(r)}))
 	q.Body = io.NopCloser(bytes.NewReader(body))
 	g.host(v, w, q)
 	_ = v.renew() // for what net/http writes yet

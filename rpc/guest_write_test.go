@@ -51,7 +51,7 @@ func TestGuestAndPages(t *testing.T) {
 		w := newGuestWorld(t, &rpc.Options{AllowOrigins: []string{chat}}, &rpc.Guest{
 			Handler: http.HandlerFunc(echo), Verbs: []string{"POST", "GET"}, AllowHeaders: []string{"More-In"}, ExposeHeaders: []string{"More-Out"},
 		})
-		const allowed, exposed = "Authorization, Content-Type, Parley-Agent, Last-Event-ID, Idempotency-Key, Range, If-None-Match", "Retry-After, Location, ETag, Content-Range"
+		const allowed, exposed = "Authorization, Content-Type, Parley-Agent, Last-Event-ID, Idempotency-Key, Range, If-None-Match, Traceparent, Tracestate", "Retry-After, Location, ETag, Content-Range"
 		for _, c := range []struct {
 			verb, path, origin        string
 			status                    int

@@ -78,8 +78,10 @@ var matrixParams = map[string]string{
 	parley.MethodCreateConversation: `{"participants":[{"id":"alice","kind":"agent"}]}`,
 	parley.MethodGetConversation:    `{"conversationId":"CONVERSATION"}`,
 	parley.MethodListConversations:  `{}`,
+	parley.MethodWatchConversations: `{}`,
 	parley.MethodAddParticipant:     `{"conversationId":"CONVERSATION","participant":{"id":"new","kind":"agent"}}`,
 	parley.MethodCloseConversation:  `{"conversationId":"CONVERSATION"}`,
+	parley.MethodForkConversation:   `{"conversationId":"CONVERSATION","seq":1}`,
 	parley.MethodTail:               `{"conversationId":"CONVERSATION","sinceSeq":0}`,
 	parley.MethodWaitForChange:      `{"conversationId":"CONVERSATION","sinceSeq":0}`,
 	parley.MethodGetUpdates:         `{"conversationId":"CONVERSATION"}`,
@@ -120,6 +122,7 @@ var matrixParams = map[string]string{
 var matrixRefusals = map[string]map[string]string{
 	parley.MethodAddParticipant:    {"participant": "forbidden", "other participant": "forbidden", "person": "forbidden", "no read": "forbidden"},
 	parley.MethodCloseConversation: {"participant": "forbidden", "other participant": "forbidden", "no read": "forbidden"},
+	parley.MethodForkConversation:  {"participant": "forbidden", "other participant": "forbidden", "no read": "forbidden", "creator": "forbidden"}, // whose token grants no workspace
 	parley.MethodSendMessage:       {"other participant": "not_your_turn", "person": "not_your_turn", "creator": "forbidden", "admin": "forbidden"},
 	parley.MethodSendTrace:         {"other participant": "not_your_turn", "person": "not_your_turn", "creator": "forbidden", "admin": "forbidden"},
 	parley.MethodSendDelta:         {"other participant": "not_your_turn", "person": "not_your_turn", "creator": "forbidden", "admin": "forbidden"},
@@ -274,7 +277,7 @@ func (m *matrix) want(method parley.Method, door door, about, own, foreign bool)
 		return readerRefusal(method)
 	case about && !(own && m.role.sees) && !(foreign && m.role.all):
 		return "not_found"
-	case m.role.narrow && method.Name == parley.MethodCreateConversation:
+	case m.role.narrow && (method.Name == parley.MethodCreateConversation || method.Name == parley.MethodForkConversation): // which would be another conversation
 		return "forbidden"
 	case foreign && method.Name == parley.MethodGetContext: // alice has no seat there
 		return "forbidden"

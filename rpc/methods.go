@@ -1,10 +1,12 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"reflect"
+	"time"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
@@ -32,6 +34,7 @@ var handlers = table(map[string]handler{
 	parley.MethodPing:         typed[parley.PingParams, parley.PingResult](handler{serve: ping}),
 
 	parley.MethodCreateConversation: write((*hub.Hub).CreateConversation, func(b []byte, s *parley.Snapshot) ([]byte, error) { return appendJSON(b, s) }),
+	parley.MethodForkConversation:   typed[parley.ForkConversationParams, *parley.Snapshot](handler{serve: forkConversation}),
 	parley.MethodAddParticipant:     write((*hub.Hub).AddParticipant, seqResult),
 	parley.MethodCloseConversation:  write((*hub.Hub).CloseConversation, seqResult),
 	parley.MethodSendMessage:        write((*hub.Hub).SendMessage, sendResult),
@@ -49,26 +52,27 @@ var handlers = table(map[string]handler{
 	parley.MethodPutAttachment:      read(plain((*hub.Hub).PutAttachment)), // waits for the disk
 	parley.MethodCreateTicket:       typed[parley.CreateTicketParams, parley.CreateTicketResult](handler{waits: true, serve: createTicket}),
 
-	parley.MethodGetConversation:   read(gated(reader[parley.GetConversationParams, parley.Snapshot](getConversation))),
-	parley.MethodListConversations: read(gated(plain((*hub.Hub).ListConversations))),
-	parley.MethodTail:              read(gated(reader[parley.TailParams, parley.TailResult](tail))),
-	parley.MethodWaitForChange:     read(plain((*hub.Hub).WaitForChange)),
-	parley.MethodGetUpdates:        read(reader[parley.GetUpdatesParams, parley.GetUpdatesResult](getUpdates)),
-	parley.MethodGetGuidance:       read(plain((*hub.Hub).GetGuidance)),
-	parley.MethodExplain:           read(gated(plain((*hub.Hub).Explain))),
-	parley.MethodGetAttachment:     read(gated(plain((*hub.Hub).GetAttachment))),
-	parley.MethodListAgents:        read(gated(plain((*hub.Hub).ListAgents))),
-	parley.MethodStartSession:      read(reader[parley.StartSessionParams, parley.Session](startSession)), // may wait
-	parley.MethodGetSession:        read(reader[parley.GetSessionParams, parley.Session](getSession)),
-	parley.MethodStopSession:       read(gated(reader[parley.StopSessionParams, parley.Session](stopSession))),
-	parley.MethodRequestApproval:   read(gated(plain((*hub.Hub).RequestApproval))),
-	parley.MethodGetApproval:       read(reader[parley.GetApprovalParams, parley.Approval](getApproval)),
-	parley.MethodListApprovals:     read(gated(plain((*hub.Hub).ListApprovals))),
-	parley.MethodResolveApproval:   read(gated(plain((*hub.Hub).ResolveApproval))),
-	parley.MethodGetContext:        read(reader[parley.GetContextParams, parley.GetContextResult](getContext)), // may wait for an embedder
-	parley.MethodExplainTriggers:   read(gated(plain((*hub.Hub).ExplainTriggers))),
-	parley.MethodListTokens:        read(gated(plain((*hub.Hub).ListTokens))),
-	parley.MethodStats:             typed[parley.StatsParams, parley.Stats](handler{waits: true, serve: stats}),
+	parley.MethodGetConversation:    read(gated(reader[parley.GetConversationParams, parley.Snapshot](getConversation))),
+	parley.MethodListConversations:  read(gated(plain((*hub.Hub).ListConversations))),
+	parley.MethodWatchConversations: read(reader[parley.WatchConversationsParams, parley.WatchConversationsResult](watchConversations)),
+	parley.MethodTail:               read(gated(reader[parley.TailParams, parley.TailResult](tail))),
+	parley.MethodWaitForChange:      read(plain((*hub.Hub).WaitForChange)),
+	parley.MethodGetUpdates:         read(reader[parley.GetUpdatesParams, parley.GetUpdatesResult](getUpdates)),
+	parley.MethodGetGuidance:        read(plain((*hub.Hub).GetGuidance)),
+	parley.MethodExplain:            read(gated(plain((*hub.Hub).Explain))),
+	parley.MethodGetAttachment:      read(gated(plain((*hub.Hub).GetAttachment))),
+	parley.MethodListAgents:         read(gated(plain((*hub.Hub).ListAgents))),
+	parley.MethodStartSession:       reading(startSession), // may wait
+	parley.MethodGetSession:         read(reader[parley.GetSessionParams, parley.Session](getSession)),
+	parley.MethodStopSession:        read(gated(reader[parley.StopSessionParams, parley.Session](stopSession))),
+	parley.MethodRequestApproval:    read(gated(plain((*hub.Hub).RequestApproval))),
+	parley.MethodGetApproval:        read(reader[parley.GetApprovalParams, parley.Approval](getApproval)),
+	parley.MethodListApprovals:      read(gated(plain((*hub.Hub).ListApprovals))),
+	parley.MethodResolveApproval:    read(gated(plain((*hub.Hub).ResolveApproval))),
+	parley.MethodGetContext:         read(reader[parley.GetContextParams, parley.GetContextResult](getContext)), // may wait for an embedder
+	parley.MethodExplainTriggers:    read(gated(plain((*hub.Hub).ExplainTriggers))),
+	parley.MethodListTokens:         read(gated(plain((*hub.Hub).ListTokens))),
+	parley.MethodStats:              typed[parley.StatsParams, parley.Stats](handler{waits: true, serve: stats}),
 
 	parley.MethodSubscribe:   typed[parley.SubscribeParams, parley.SubscribeResult](handler{waits: true, serve: subscribe}),
 	parley.MethodUnsubscribe: typed[parley.UnsubscribeParams, parley.EmptyResult](handler{waits: true, serve: unsubscribe}),
@@ -131,6 +135,7 @@ func writeNoted[P, R any](f func(*hub.Hub, *hub.Principal, *P, func(R, error)), 
 				return
 			}
 			note(c.server.audit, c, q, r)
+			c.wrote(r)
 			answerWith(c, encode, r)
 		})
 	}})
@@ -157,12 +162,18 @@ type reader[P, R any] func(context.Context, *hub.Hub, *hub.Principal, *P, gate) 
 
 // read makes a handler of a reader.
 func read[P, R any](f reader[P, R]) handler {
+	return reading(func(*call) reader[P, R] { return f })
+}
+
+// reading makes a handler of a reader for each call.
+func reading[P, R any](of func(*call) reader[P, R]) handler {
 	return typed[P, R](handler{waits: true, serve: func(ctx context.Context, c *call) {
 		q, err := paramsOf[P](c)
 		if err != nil {
 			c.refuse(err)
 			return
 		}
+		defer c.ended()
 		allowed, cancel := c.untilExpiry(ctx)
 		defer cancel()
 		release := func() {}
@@ -174,7 +185,7 @@ func read[P, R any](f reader[P, R]) handler {
 			}
 			return err
 		}
-		result, err := f(allowed, c.server.hub, c.principal, q, ask)
+		result, err := of(c)(allowed, c.server.hub, c.principal, q, ask)
 		if err != nil && context.Cause(allowed) == errExpired && !errors.Is(err, parley.ErrOutcomeUnknown) {
 			err = errExpired
 		}
@@ -217,6 +228,15 @@ func getUpdates(ctx context.Context, h *hub.Hub, p *hub.Principal, q *parley.Get
 	return func(b []byte) ([]byte, error) { return appendUpdates(b, u, events) }, err
 }
 
+// watchConversations asks the gate where it has something to tell: while it waits the caller reads other things.
+func watchConversations(ctx context.Context, h *hub.Hub, p *hub.Principal, q *parley.WatchConversationsParams, g gate) (encoder, error) {
+	r, err := h.WatchConversations(ctx, p, q)
+	if err == nil && len(r.Conversations) > 0 {
+		err = g(ctx)
+	}
+	return func(b []byte) ([]byte, error) { return appendJSON(b, r) }, err
+}
+
 // getContext asks the gate when the context is there: meanwhile the caller reads other things.
 func getContext(ctx context.Context, h *hub.Hub, p *hub.Principal, q *parley.GetContextParams, g gate) (encoder, error) {
 	r, err := h.GetContext(ctx, p, q)
@@ -253,6 +273,10 @@ func authenticate(ctx context.Context, c *call) {
 		c.refuse(parley.Refuse(parley.ErrValidationFailed, "clientName is too long", fmt.Sprintf("at most %d bytes", maxClientName)))
 		return
 	}
+	if q.Traceparent != "" && !parley.ValidTraceparent(q.Traceparent) {
+		c.refuse(parley.Refuse(parley.ErrValidationFailed, "traceparent is not one", "a traceparent of W3C Trace Context, version 00"))
+		return
+	}
 	if c.principal != nil && q.AgentID == "" {
 		q.AgentID = c.principal.AgentID
 	}
@@ -270,6 +294,7 @@ func authenticate(ctx context.Context, c *call) {
 		c.turnDown(p, err)
 		return
 	}
+	c.socket.traceparent = cmp.Or(q.Traceparent, c.socket.traceparent)
 	c.socket.checkRevoked()
 	c.server.log.Debug("hello", "remote", c.socket.remote, "agent", hostile(p.AgentID), "token", p.TokenID, "client", hostile(q.ClientName))
 	c.succeed(func(b []byte) ([]byte, error) { return appendJSON(b, c.server.welcome(p)) })
@@ -281,9 +306,17 @@ func (c *call) turnDown(p *hub.Principal, err error) {
 	c.refuse(err)
 }
 
+// timestampOf gives zero for the time of what never ends.
+func timestampOf(t time.Time) parley.Timestamp {
+	if t.IsZero() {
+		return 0
+	}
+	return parley.TimestampOf(t)
+}
+
 func (s *Server) welcome(p *hub.Principal) parley.AuthenticateResult {
 	return parley.AuthenticateResult{
-		OK: true, AgentID: p.AgentID, ProtocolVersion: parley.ProtocolVersion,
+		OK: true, AgentID: p.AgentID, ProtocolVersion: parley.ProtocolVersion, Agents: p.Agents(), Scopes: p.Scopes(), ExpiresAt: timestampOf(p.ExpiresAt),
 		Hub: parley.HubInfo{Version: s.hub.Version(), NowMs: s.hub.Now().UnixMilli()},
 		Limits: parley.WireLimits{
 			MaxFrameBytes: parley.MaxFrameBytes, MaxEventBytes: parley.MaxEventBytes, MaxDepth: parley.MaxDepth,

@@ -18,11 +18,16 @@ const maxScrapes = 4
 
 // newMetrics makes the handler that writes the hub's metrics, and those of Go and the process, as Prometheus reads them.
 func newMetrics(s *Server) http.Handler {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(newCollector(s), guestCollector{s}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+	return promhttp.HandlerFor(s.Gatherer(), promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelError), MaxRequestsInFlight: maxScrapes, DisableCompression: true,
 	})
+}
+
+// Gatherer gives what /metrics tells, for a program that tells it elsewhere too.
+func (s *Server) Gatherer() prometheus.Gatherer {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(newCollector(s), guestCollector{s}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return registry
 }
 
 // collector makes metrics of what the hub and its doors have counted at the time of a scrape. It keeps nothing.

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/netip"
 	"time"
+
+	"github.com/parleyhub/parley"
 )
 
 // Options of a Server. Nil and the zero value are valid.
@@ -46,6 +48,8 @@ type Options struct {
 	Pages map[string]http.Handler
 	// Metrics gives what else /metrics is to tell, of the hub's program; nil: nothing. It is called for each scrape, and may be called at once.
 	Metrics func() []Metric
+	// Tracer is told of the calls whose params carry a traceparent, and by guests of theirs; nil: nobody is.
+	Tracer parley.Tracer
 	// Audit gets a line for every grant, refusal and revocation, never with a secret; nil: Logger, at level debug.
 	Audit *slog.Logger
 }

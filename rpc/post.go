@@ -68,7 +68,7 @@ func (s *Server) servePost(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return s.refusal(string(req.ID), err), nil
 		}
-		c := &call{server: s, id: string(req.ID), params: req.Params, principal: principal, remote: s.address(r)}
+		c := &call{server: s, id: string(req.ID), params: req.Params, principal: principal, remote: s.address(r), traceparent: traceparentOf(r)}
 		var known bool
 		if c.handler, known = handlers[string(req.Method)]; !known || c.handler.socket {
 			return s.refusal(string(req.ID), postless(string(req.Method), known)), nil

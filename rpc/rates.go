@@ -66,14 +66,19 @@ func isWrite(h handler) bool {
 
 // write counts a write of so many bytes, or refuses it and counts nothing. A write of more bytes than may come at once costs as many as
 // may: it passes when nothing was written for a while, and never waits for ever.
-func (r *rates) write(p *hub.Principal, bytes int) error {
+func (r *rates) write(p *hub.Principal, bytes int) error { return r.take(p, 1, bytes) }
+
+// copied counts the bytes that a write copies in the hub beside those that it brings, or refuses it as write does.
+func (r *rates) copied(p *hub.Principal, bytes int) error { return r.take(p, 0, bytes) }
+
+func (r *rates) take(p *hub.Principal, calls, bytes int) error {
 	if r == nil {
 		return nil
 	}
 	var wait time.Duration
 	r.tokens.use(p.Account, func(u *use) {
 		now := time.Now()
-		one, all := u.writes.ReserveN(now, 1), u.bytes.ReserveN(now, min(bytes, r.bounds.ByteBurst))
+		one, all := u.writes.ReserveN(now, calls), u.bytes.ReserveN(now, min(bytes, r.bounds.ByteBurst))
 		if wait = max(one.DelayFrom(now), all.DelayFrom(now)); wait > 0 {
 			all.CancelAt(now)
 			one.CancelAt(now)

@@ -29,7 +29,7 @@ func (s *Server) serveRoute(w http.ResponseWriter, r *http.Request, rt *route) {
 
 // plainCall reads a request over plain HTTP.
 func (s *Server) plainCall(p *post, w http.ResponseWriter, r *http.Request, rt *route) (*call, error) {
-	c := &call{server: s, handler: rt.handler(), plain: true, remote: s.address(r)}
+	c := &call{server: s, handler: rt.handler(), plain: true, remote: s.address(r), traceparent: traceparentOf(r)}
 	var body []byte
 	var err error
 	if rt.verb == http.MethodPost {
@@ -64,7 +64,7 @@ func (rt *route) created(a answer) (answer, error) {
 	}
 	a.status = http.StatusCreated
 	switch rt.method.Name {
-	case parley.MethodCreateConversation:
+	case parley.MethodCreateConversation, parley.MethodForkConversation:
 		a.header = http.Header{"Location": {"/conversations/" + r.ConversationID}}
 	case parley.MethodStartSession:
 		a.header = http.Header{"Location": {"/sessions/" + r.SessionID}}

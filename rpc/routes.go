@@ -84,7 +84,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.guard.grant(w.Header(), r)
-	if p := r.URL.EscapedPath(); path.Clean(p) != p || p[0] != '/' { // the mux would answer in its own way, as with a redirect
+	if p := r.URL.EscapedPath(); s.opts.Pages[p] == nil && path.Clean(p) != p || p[0] != '/' { // the mux would answer in its own way, as with a redirect
 		s.serveNothing(w, r)
 		return
 	}
@@ -126,7 +126,7 @@ var wider = map[string]handler{
 var made = map[string]bool{
 	parley.MethodCreateConversation: true, parley.MethodAddParticipant: true, parley.MethodSendMessage: true, parley.MethodSendTrace: true,
 	parley.MethodSendNote: true, parley.MethodClaimTurn: true, parley.MethodPutAttachment: true, parley.MethodCreateToken: true, parley.MethodCreateTicket: true,
-	parley.MethodStartSession: true, parley.MethodRequestApproval: true,
+	parley.MethodStartSession: true, parley.MethodRequestApproval: true, parley.MethodForkConversation: true,
 }
 
 // route is a method over plain HTTP.

@@ -124,6 +124,7 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	k := newSocket(s, conn, s.visitor(r))
+	k.traceparent = traceparentOf(r)
 	k.pending.Store(p == nil)
 	go func() {
 		defer s.wg.Done()

@@ -7,12 +7,15 @@ import (
 	"github.com/parleyhub/parley/hub"
 )
 
-func startSession(ctx context.Context, h *hub.Hub, p *hub.Principal, q *parley.StartSessionParams, g gate) (encoder, error) {
-	s, err := h.StartSession(ctx, p, q)
-	if err != nil {
-		return nil, err
+func startSession(c *call) reader[parley.StartSessionParams, parley.Session] {
+	return func(ctx context.Context, h *hub.Hub, p *hub.Principal, q *parley.StartSessionParams, g gate) (encoder, error) {
+		s, err := h.StartSession(ctx, p, q)
+		if err != nil {
+			return nil, err
+		}
+		c.wrote(s)
+		return withRoom(ctx, h, p, s, g)
 	}
-	return withRoom(ctx, h, p, s, g)
 }
 
 func getSession(ctx context.Context, h *hub.Hub, p *hub.Principal, q *parley.GetSessionParams, g gate) (encoder, error) {

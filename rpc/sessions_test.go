@@ -310,6 +310,7 @@ func TestCommandToken(t *testing.T) {
 			{parley.MethodTail, `{"conversationId":"` + mine + `","sinceSeq":0}`}:                                     "forbidden",
 			{parley.MethodSendMessage, `{"conversationId":"` + mine + `","payload":{"text":"x"},"finality":"turn"}`}:  "forbidden",
 			{parley.MethodListConversations, `{}`}:                                                                    "forbidden",
+			{parley.MethodWatchConversations, `{}`}:                                                                   "forbidden",
 			{parley.MethodSubscribe, `{"conversationId":"` + mine + `"}`}:                                             "forbidden",
 			{parley.MethodCreateConversation, `{"participants":[{"id":"count","kind":"peer"}]}`}:                      "forbidden",
 			{parley.MethodCreateToken, `{"agentId":"count"}`}:                                                         "forbidden",

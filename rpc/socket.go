@@ -35,6 +35,8 @@ type socket struct {
 
 	// The hub's end of it, once it has shown a token. It is of the reading goroutine.
 	connection *hub.Connection
+	// traceparent is that of calls which name none. It is of the reading goroutine too.
+	traceparent string
 
 	out   outbox
 	pages chan struct{} // one slot: whoever reads a page for the peer holds it until the page is in out
@@ -182,7 +184,7 @@ func (k *socket) plainCall(frame []byte) *call {
 	if err != nil {
 		return nil
 	}
-	return &call{server: k.server, socket: k, handler: h, id: string(req.ID), principal: p, decoded: params, bytes: len(req.Params)}
+	return &call{server: k.server, socket: k, handler: h, id: string(req.ID), principal: p, decoded: params, bytes: len(req.Params), traceparent: k.traceparent}
 }
 
 // anyCall makes a call of a frame, or refuses it and gives nil.
@@ -203,7 +205,7 @@ func (k *socket) anyCall(frame []byte) *call {
 		k.refuse(id, errNoSuchMethod)
 		return nil
 	}
-	return &call{server: k.server, socket: k, handler: h, id: id, principal: p, params: req.Params}
+	return &call{server: k.server, socket: k, handler: h, id: id, principal: p, params: req.Params, traceparent: k.traceparent}
 }
 
 var errNoToken = parley.Refuse(parley.ErrUnauthenticated, "the socket has not shown a token", "authenticate as the first call")

@@ -108,7 +108,7 @@ func TestNotificationsAreThoseOfTheProtocol(t *testing.T) {
 
 // TestTranscriptsShowEverything: every method is called, every error provoked and every notification seen in some transcript.
 func TestTranscriptsShowEverything(t *testing.T) {
-	text := section(t, "19. Transcripts")
+	text := section(t, "20. Transcripts")
 	for _, m := range parley.Methods {
 		if !strings.Contains(text, fmt.Sprintf(`"method":%q`, m.Name)) {
 			t.Errorf("no transcript calls %s", m.Name)

@@ -64,10 +64,22 @@ func (t *tickets) add(k *ticket) error {
 		}
 	}
 	t.byHash[k.hash] = k
-	k.elem = t.ordered.PushBack(k)
+	k.elem = t.insertLocked(k)
 	t.unused[k.holder.TokenID]++
 	t.agents[k.holder.AgentID]++
 	return nil
+}
+
+// insertLocked puts a ticket before those that end after it.
+func (t *tickets) insertLocked(k *ticket) *list.Element {
+	e := t.ordered.Back()
+	for e != nil && e.Value.(*ticket).ends.After(k.ends) {
+		e = e.Prev()
+	}
+	if e == nil {
+		return t.ordered.PushFront(k)
+	}
+	return t.ordered.InsertAfter(k, e)
 }
 
 // take gives a ticket that is good, and ends it. Any use ends it, so that none can be tried out.
@@ -133,6 +145,12 @@ func createTicket(_ context.Context, c *call) {
 	c.succeed(func(b []byte) ([]byte, error) {
 		return appendJSON(b, parley.CreateTicketResult{Ticket: shown, ExpiresInMs: parley.TicketLifeMs})
 	})
+}
+
+// Ticket makes a ticket for a link that the program of the hub shows to a person, who takes longer than a page. It opens one socket of the hub's own pages.
+func (s *Server) Ticket(holder *hub.Principal, life time.Duration) (string, error) {
+	shown := ticketPrefix + s.hub.NewSecret()
+	return shown, s.tickets.add(&ticket{hash: sha256.Sum256([]byte(shown)), holder: holder, ends: time.Now().Add(life)})
 }
 
 // isOrigin reports whether a text, in lower case, is what browsers send as Origin.

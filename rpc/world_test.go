@@ -70,8 +70,12 @@ func (w *world) start() {
 	if w.wrap != nil {
 		j = w.wrap(j)
 	}
+	var tracer parley.Tracer
+	if w.opts != nil {
+		tracer = w.opts.Tracer
+	}
 	w.hub, err = hub.Open(j, &hub.Options{
-		RootToken: devToken,
+		RootToken: devToken, Tracer: tracer,
 		NewID: func(prefix string) string {
 			w.mu.Lock()
 			defer w.mu.Unlock()

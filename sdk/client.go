@@ -22,7 +22,7 @@ func (c *Client) Now(ctx context.Context) (time.Time, error) {
 // CreateConversation makes a conversation. It always carries a key, so it makes one only.
 func (c *Client) CreateConversation(ctx context.Context, p *parley.CreateConversationParams) (*parley.Snapshot, error) {
 	q := value(p)
-	q.ClientRequestID = key(q.ClientRequestID)
+	q.ClientRequestID, q.Traceparent = key(q.ClientRequestID), under(ctx, q.Traceparent)
 	if q.Participants == nil {
 		q.Participants = []parley.Participant{} // refused for what it is, not for the null that nil encodes to
 	}
@@ -131,21 +131,21 @@ func (c *Client) Explain(ctx context.Context, p *parley.ExplainParams) (*parley.
 // SendMessage appends a message.
 func (c *Client) SendMessage(ctx context.Context, p *parley.SendMessageParams) (*parley.SendResult, error) {
 	q := value(p)
-	q.ClientRequestID = key(q.ClientRequestID)
+	q.ClientRequestID, q.Traceparent = key(q.ClientRequestID), under(ctx, q.Traceparent)
 	return call[parley.SendResult](ctx, c, parley.MethodSendMessage, q, keyed)
 }
 
 // SendTrace appends a trace.
 func (c *Client) SendTrace(ctx context.Context, p *parley.SendTraceParams) (*parley.SendResult, error) {
 	q := value(p)
-	q.ClientRequestID = key(q.ClientRequestID)
+	q.ClientRequestID, q.Traceparent = key(q.ClientRequestID), under(ctx, q.Traceparent)
 	return call[parley.SendResult](ctx, c, parley.MethodSendTrace, q, keyed)
 }
 
 // SendNote appends a note.
 func (c *Client) SendNote(ctx context.Context, p *parley.SendNoteParams) (*parley.SeqResult, error) {
 	q := value(p)
-	q.ClientRequestID = key(q.ClientRequestID)
+	q.ClientRequestID, q.Traceparent = key(q.ClientRequestID), under(ctx, q.Traceparent)
 	return call[parley.SeqResult](ctx, c, parley.MethodSendNote, q, keyed)
 }
 

@@ -69,8 +69,16 @@ func (c counting) ListConversations(ctx context.Context, p *parley.ListConversat
 	return counted(c, ctx, parley.MethodListConversations, c.Client.ListConversations, p)
 }
 
+func (c counting) WatchConversations(ctx context.Context, p *parley.WatchConversationsParams) (*parley.WatchConversationsResult, error) {
+	return counted(c, ctx, parley.MethodWatchConversations, c.Client.WatchConversations, p)
+}
+
 func (c counting) AddParticipant(ctx context.Context, p *parley.AddParticipantParams) (*parley.SeqResult, error) {
 	return counted(c, ctx, parley.MethodAddParticipant, c.Client.AddParticipant, p)
+}
+
+func (c counting) ForkConversation(ctx context.Context, p *parley.ForkConversationParams) (*parley.Snapshot, error) {
+	return counted(c, ctx, parley.MethodForkConversation, c.Client.ForkConversation, p)
 }
 
 func (c counting) CloseConversation(ctx context.Context, p *parley.CloseConversationParams) (*parley.SeqResult, error) {

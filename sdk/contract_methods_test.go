@@ -52,6 +52,7 @@ var methodCases = map[string]func(s *scene){
 			s.Errorf("%+v, %v", list, err)
 		}
 	},
+	parley.MethodWatchConversations: watchCase,
 	parley.MethodAddParticipant: func(s *scene) {
 		added, err := s.a.AddParticipant(s.Context(), &parley.AddParticipantParams{
 			ConversationID: s.id, Participant: parley.Participant{ID: "c", Kind: parley.KindTool, Agent: "helper"},
@@ -60,6 +61,7 @@ var methodCases = map[string]func(s *scene){
 			s.Errorf("%+v, %v", added, err)
 		}
 	},
+	parley.MethodForkConversation: forkCase,
 	parley.MethodCloseConversation: func(s *scene) {
 		want := parley.Outcome{Status: parley.OutcomeFailed, Reason: "enough"}
 		closed, err := s.a.CloseConversation(s.Context(), &parley.CloseConversationParams{ConversationID: s.id, Outcome: &want})

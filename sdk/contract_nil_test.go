@@ -24,6 +24,8 @@ func TestContractNilParams(t *testing.T) {
 		refused("addParticipant", err)
 		_, err = s.a.CloseConversation(ctx, nil)
 		refused("closeConversation", err)
+		_, err = s.a.ForkConversation(ctx, nil)
+		refused("forkConversation", err)
 		_, err = s.a.Tail(ctx, nil)
 		refused("tail", err)
 		_, err = s.a.WaitForChange(ctx, nil)
@@ -84,6 +86,9 @@ func TestContractNilParams(t *testing.T) {
 			refused("subscribe", err)
 		}
 		if _, err := s.a.ListConversations(ctx, nil); err != nil {
+			t.Error(err)
+		}
+		if _, err := s.a.WatchConversations(ctx, nil); err != nil {
 			t.Error(err)
 		}
 		if _, err := s.a.ListAgents(ctx, nil); err != nil {

@@ -67,7 +67,7 @@ func (c *Client) onRegistered(ctx context.Context, method string, body []byte) (
 // until that has ended or asks for input, or TimedOut says that the time is over.
 func (c *Client) StartSession(ctx context.Context, p *parley.StartSessionParams) (*parley.Session, error) {
 	q := value(p)
-	q.ClientRequestID = key(q.ClientRequestID)
+	q.ClientRequestID, q.Traceparent = key(q.ClientRequestID), under(ctx, q.Traceparent)
 	if q.TimeoutMs < 0 {
 		return call[parley.Session](ctx, c, parley.MethodStartSession, q, keyed) // refused
 	}

@@ -101,6 +101,8 @@ func checkKind(s *fold.State, e *parley.Event, sys *parley.System) error {
 		return checkChild(s, sys)
 	case parley.KindApprovalRequested, parley.KindApprovalDetails, parley.KindApprovalResolved, parley.KindApprovalAnswer:
 		return checkApproval(s, e, sys)
+	case parley.KindConversationForked:
+		return checkForked(sys)
 	case parley.KindTriggerMatched:
 		return checkMatched(s, e, sys.Trigger)
 	case parley.KindTriggerEnded:

@@ -40,6 +40,8 @@ type checker struct {
 	files   map[journal.Hash]bool // named so far, and whether the file is there
 	lost    []journal.Hash        // those of which a line says that they are missing
 	waiting *attachmentLine       // a file whose event must be next; its data is gone
+	sharing sharing
+	unseen  int64 // forks that were not held against what they share
 }
 
 // chain is one conversation as far as it was followed.
@@ -216,6 +218,13 @@ func (c *checker) follow(l *eventLine) error {
 	if err := c.names(&e); err != nil {
 		return err
 	}
+	unseen, err := c.sharing.follow(l, &e)
+	if err != nil {
+		return err
+	}
+	if unseen {
+		c.unseen++
+	}
 	ch.head = journal.Head{Seq: l.seq, Hash: l.hash, Final: e.Closes()}
 	if c.visit != nil {
 		if err := c.visit.event(l, &e, ch.head, c.header != nil); err != nil {
@@ -268,7 +277,7 @@ func (c *checker) finish() (Report, error) {
 	case c.header != nil && c.trailer == nil:
 		return Report{}, c.wrong(errors.New("the backup is cut off: its last line is missing"))
 	}
-	r := Report{Backup: c.header, Events: c.events, Conversations: []Head{}}
+	r := Report{Backup: c.header, Events: c.events, UnseenForks: c.unseen, Conversations: []Head{}}
 	for _, there := range c.files {
 		if there {
 			r.Attachments++

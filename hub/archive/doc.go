@@ -16,7 +16,7 @@
 // # Guarantees
 //
 //   - Check takes nothing that was not written so: a changed byte, a line that is missing, twice, or in another place, an event
-//     under another conversation's id. Of an export that lost lines at its end it cannot know; of a backup it does.
+//     under another conversation's id, a fork whose events are not those of which it says the hash. Of an export that lost lines at its end it cannot know; of a backup it does.
 //   - Import puts nothing into a journal that does not continue what is there, and nothing that a hub could not have written.
 //   - Memory is bounded by the number of conversations and attachments, not by their size: lines are read one at a time, and none
 //     longer than its kind may be.

@@ -22,6 +22,9 @@ func checkEvent(data []byte, e *parley.Event) error {
 	if e.From != parley.HubID && !parley.ValidParticipantID(e.From) {
 		return fmt.Errorf("from %.80q is no participant", e.From)
 	}
+	if e.Traceparent != "" && !parley.ValidTraceparent(e.Traceparent) {
+		return fmt.Errorf("traceparent %.80q: expected a traceparent of W3C Trace Context, version 00", e.Traceparent)
+	}
 	compact, err := fold.Compact(e.Payload)
 	if err != nil || len(compact) != len(e.Payload) || !bytes.Equal(fold.AppendEvent(nil, e), data) {
 		return errors.New("the event is not encoded as a hub encodes it")

@@ -189,6 +189,9 @@ func checkConversation(id string, backup bool) error {
 // finish looks at the conversations of which the journal has more than the archive.
 func (p *planner) finish() error {
 	for id, c := range p.conversations {
+		if err := c.borrowed(); err != nil {
+			return fmt.Errorf("conversation %q: %w", id, err)
+		}
 		if c.head.Seq >= c.there.Seq {
 			continue
 		}

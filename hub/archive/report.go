@@ -20,6 +20,9 @@ type Report struct {
 	Attachments int64   `json:"attachments"`
 	// Missing counts the attachments that are named and not there.
 	Missing int64 `json:"missing,omitempty"`
+	// UnseenForks counts the forks whose shared events do not stand together in the archive: they were not held against the hash that the fork says. The log itself can
+	// be checked for it once they are in one.
+	UnseenForks int64 `json:"unseenForks,omitempty"`
 	// Lost are those of them of which the archive says so itself, because they were gone or damaged when it was written.
 	Lost          []journal.Hash `json:"-"`
 	Conversations []Head         `json:"conversations"`

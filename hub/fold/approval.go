@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -50,13 +51,22 @@ func ParseApprovalID(id string) (conversation string, seq int64, ok bool) {
 	return conversation, seq, ok && err == nil && seq > 0 && ApprovalID(conversation, seq) == id
 }
 
-// approvalSeq gives the seq in the id of an approval of this conversation, 0 for any other. Who folds a log without its id cannot tell.
+// approvalSeq gives the seq in the id of an approval of this conversation, or of the one that shares these events with it; 0 for any other. Who folds a log without its
+// id cannot tell.
 func (s *State) approvalSeq(id string) int64 {
 	conversation, seq, ok := ParseApprovalID(id)
-	if !ok || s.ID != "" && conversation != s.ID {
+	if !ok || s.ID != "" && conversation != cmp.Or(s.Lender, s.ID) {
 		return 0
 	}
 	return seq
+}
+
+// borrows finds out by the first approval whether it is another conversation's: then the events so far are shared with that one.
+func (s *State) borrows(id string) {
+	conversation, _, _ := ParseApprovalID(id)
+	if s.ID != "" && conversation != s.ID && len(s.Approvals) == 0 && s.Lender == "" {
+		s.Lender = conversation
+	}
 }
 
 // Approval gives the index in Approvals of the one that was asked for at a seq, or -1.
@@ -178,6 +188,7 @@ func (s *State) applyRequested(e *parley.Event, sys *parley.System, size int) er
 		return err
 	}
 	a := requested(e, sys)
+	s.borrows(sys.Approval.ApprovalID)
 	switch {
 	case sys.AgentID != s.Claim.AgentID || sys.Turn != s.Claim.Turn:
 		return fmt.Errorf("event %d: %s asks in turn %d, which it has not claimed", e.Seq, sys.AgentID, sys.Turn)

@@ -252,6 +252,8 @@ func (s *State) applyTurnEnded(e *parley.Event, sys *parley.System, size int) er
 		return fmt.Errorf("event %d: the end of turn %d of %s where %d is current", e.Seq, sys.Turn, sys.AgentID, s.CurrentTurn())
 	}
 	s.cancelApprovals(e)
+	s.worked(e, sys.Reason)
+	s.begins(e)
 	s.consume(sys.AgentID)
 	s.endClaim(parley.ClaimTurnEnded)
 	s.Events++ // else who yields again and again is bounded by nothing

@@ -49,6 +49,8 @@ const (
 	EndTrigger
 	// Timeout is the hub's own: AgentID has not taken its turn since Since. It does nothing when that is no longer so.
 	Timeout
+	// Begin is forkConversation: the conversation begins as Fork says.
+	Begin
 )
 
 // Command is what somebody asks of a conversation. Payload is compact JSON that passed [CheckMessage] or [CheckTrace]; for
@@ -67,6 +69,8 @@ type Command struct {
 	Outcome  *parley.Outcome
 	Payload  json.RawMessage
 	Key      string
+	// Traceparent goes into the events that the command is about, and counts for no retry.
+	Traceparent string
 	// Refers are the files to which a message refers, as [CheckMessage] found them in Payload.
 	Refers []AttachmentHash
 
@@ -83,6 +87,7 @@ type Command struct {
 	Before, After []byte
 
 	Create *parley.CreateConversationParams
+	Fork   *Fork
 	// Session makes Create begin a session; then Payload is the message of its caller, and Digest tells one call from another.
 	Session     *parley.SessionRecord
 	Digest      string

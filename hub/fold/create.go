@@ -40,7 +40,7 @@ func (d *decision) create() {
 		Kind: parley.KindConversationCreated, Title: q.Title, CreatedBy: d.c.From, Participants: seats, Policy: &policy,
 		StartsWith: q.StartsWith, Limits: &limits, Metadata: q.Metadata, ParamsHash: hash, Session: d.c.Session, Workspace: q.Workspace,
 	})
-	e.ClientRequestID = d.c.Key
+	e.ClientRequestID, e.Traceparent = d.c.Key, d.c.Traceparent
 	if !d.add(e) {
 		return
 	}
@@ -48,7 +48,7 @@ func (d *decision) create() {
 		d.addPrivate(p.ID, p.Private)
 	}
 	if d.c.Session != nil && d.out.Err == nil {
-		d.add(parley.Event{Turn: 1, Type: parley.TypeMessage, From: d.c.From, Finality: parley.FinalityTurn, Payload: d.c.Payload})
+		d.add(parley.Event{Turn: 1, Type: parley.TypeMessage, From: d.c.From, Finality: parley.FinalityTurn, Payload: d.c.Payload, Traceparent: d.c.Traceparent})
 	}
 	if d.out.Err != nil { // one of them was too large
 		d.undo()
@@ -86,11 +86,11 @@ func privateDigest(text string) [16]byte {
 	return [16]byte(sum[:16])
 }
 
-// paramsHash tells one createConversation from another. The key itself is not part of it, nor are the private texts: every participant
-// reads it.
+// paramsHash tells one createConversation from another. The key itself is not part of it, nor is the span of a call, nor are the private texts: every
+// participant reads it.
 func paramsHash(q *parley.CreateConversationParams) string {
 	c := *q
-	c.ClientRequestID = ""
+	c.ClientRequestID, c.Traceparent = "", ""
 	c.Participants = slices.Clone(q.Participants)
 	for i := range c.Participants {
 		c.Participants[i].Private = ""

@@ -78,8 +78,12 @@ func (d *decision) known(keys Keys) bool {
 }
 
 func (d *decision) decide() {
-	if d.c.Verb == Create {
+	switch d.c.Verb {
+	case Create:
 		d.create()
+		return
+	case Begin:
+		d.fork()
 		return
 	}
 	if d.s.Closed() {
@@ -254,6 +258,7 @@ func (d *decision) speak() {
 	} else {
 		e.Cause, e.Hops = d.s.CarriesWords(d.c.From)
 	}
+	e.Traceparent = d.c.Traceparent
 	before := len(d.out.Events)
 	if !d.add(e) {
 		return

@@ -65,6 +65,11 @@ func AppendEvent(b []byte, e *parley.Event) []byte {
 		b = append(b, `,"hops":`...)
 		b = strconv.AppendInt(b, int64(e.Hops), 10)
 	}
+	if e.Traceparent != "" {
+		b = append(b, `,"traceparent":"`...)
+		b = append(b, e.Traceparent...) // hex and dashes
+		b = append(b, '"')
+	}
 	return append(b, '}')
 }
 

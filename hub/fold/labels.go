@@ -34,6 +34,8 @@ func Labels(sys *parley.System) []string {
 	switch {
 	case sys.Kind == parley.KindConversationCreated:
 		return CreateLabels(sys.CreatedBy, sys.Participants, sys.Workspace)
+	case sys.Kind == parley.KindConversationForked:
+		return []string{SeatLabel(sys.CreatedBy)}
 	case sys.Kind == parley.KindParticipantAdded && sys.Participant != nil:
 		return []string{SeatLabel(sys.Participant.ID)}
 	}

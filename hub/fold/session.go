@@ -220,7 +220,7 @@ func (d *decision) callback() {
 		text = fmt.Sprintf("The session %s of %s has ended: %s.", told[0].ChildSessionID, by, told[0].Status)
 	}
 	d.add(parley.Event{
-		Turn: d.s.CurrentTurn(), Type: parley.TypeMessage, From: parley.HubID, Finality: parley.FinalityTurn, Hops: hops,
+		Turn: d.s.CurrentTurn(), Type: parley.TypeMessage, From: parley.HubID, Finality: parley.FinalityTurn, Hops: hops, Traceparent: d.c.Traceparent,
 		Payload: marshal(parley.Message{Text: text, Data: marshal(parley.Callbacks{Callbacks: told})}),
 	})
 }

@@ -57,9 +57,16 @@ type State struct {
 	Tries []Try
 	// FloorSeq is the seq of the event that gave the floor; in a turn without claims, of the last that was said in it.
 	FloorSeq int64
+	// FloorSince is when that was written.
+	FloorSince parley.Timestamp
 	// WordsFrom is the seq of the open turn's first message or trace that was not withdrawn; 0 when there is none.
 	WordsFrom int64
 	Withdrawn []Withdrawn
+	// Traceparent is that of the message, or of the beginning of the log, that gave the floor, and FloorAt when the last turn has ended. Worked is the last turn that was claimed and has
+	// ended, nil before the first.
+	Traceparent string
+	FloorAt     parley.Timestamp
+	Worked      *Worked
 
 	// MessageSeq is the seq of the last message of a participant, MessageBy its author, and OtherSeq the seq of the last message of
 	// any other participant than MessageBy.
@@ -81,6 +88,10 @@ type State struct {
 
 	// Approvals are those of the current turn, and the last that were resolved, in the order in which they were asked for.
 	Approvals []Approval
+
+	// Fork is set when the conversation is a fork. Lender is the conversation whose approvals are in events that are shared with it, before the one that says so.
+	Fork   *parley.ForkRecord
+	Lender string
 
 	// Woken are the matches that wait or are worked at, in the order of their events. Recent counts for limits.maxWakesPerMinute. Waker is the last event that may
 	// wake.
@@ -171,7 +182,9 @@ func (s *State) apply(e *parley.Event, size int) (err error) {
 	default:
 		err = fmt.Errorf("event %d: unknown type %q", e.Seq, e.Type)
 	}
-	s.Seq, s.LastAt = e.Seq, e.At
+	if s.Seq, s.LastAt = e.Seq, e.At; s.FloorSeq == e.Seq {
+		s.FloorSince = e.At
+	}
 	return err
 }
 
@@ -183,7 +196,7 @@ func (s *State) applySystem(e *parley.Event, size int) error {
 	if (e.Seq == 1) != (sys.Kind == parley.KindConversationCreated) {
 		return fmt.Errorf("event %d: a conversation begins with conversation_created", e.Seq)
 	}
-	if s.owesDetails() && sys.Kind != parley.KindApprovalDetails {
+	if s.owesDetails() && sys.Kind != parley.KindApprovalDetails && sys.Kind != parley.KindConversationForked {
 		return fmt.Errorf("event %d: approval_requested without its approval_details", e.Seq)
 	}
 	switch sys.Kind {
@@ -201,6 +214,7 @@ func (s *State) applySystem(e *parley.Event, size int) error {
 		s.Spoke = make([]Spoke, len(s.Participants))
 		s.SeatSeqs = slices.Repeat([]int64{e.Seq}, len(s.Participants))
 		s.SeatPrivates = make([][16]byte, len(s.Participants))
+		s.begins(e)
 	case parley.KindParticipantAdded:
 		if sys.Participant == nil {
 			return fmt.Errorf("event %d: participant_added without a participant", e.Seq)
@@ -218,7 +232,7 @@ func (s *State) applySystem(e *parley.Event, size int) error {
 		s.ActiveAt = e.At
 		s.Events++
 		s.Bytes += int64(size)
-		s.Waker = Waker{Seq: e.Seq, From: e.From, Hops: e.Hops}
+		s.Waker = Waker{Seq: e.Seq, From: e.From, Hops: e.Hops, Traceparent: e.Traceparent}
 	case parley.KindAttachmentAdded:
 		return s.applyAttachment(e, &sys, size)
 	case parley.KindTurnClaimed:
@@ -243,6 +257,8 @@ func (s *State) applySystem(e *parley.Event, size int) error {
 		return s.applyMatched(e, &sys, size)
 	case parley.KindTriggerEnded:
 		return s.applyTriggerEnded(e, &sys)
+	case parley.KindConversationForked:
+		return s.applyForked(e, &sys)
 	}
 	return nil
 }
@@ -292,10 +308,14 @@ func (s *State) applySpeech(e *parley.Event, size int) error {
 func (s *State) applyFinal(e *parley.Event) {
 	s.cancelApprovals(e)
 	if e.From == parley.HubID {
+		s.worked(e, byHub(e))
+		s.begins(e)
 		s.endClaim(parley.ClaimClosed)
 		s.Open, s.Owner, s.Tries, s.WordsFrom, s.FloorSeq = false, "", nil, 0, e.Seq
 		return
 	}
+	s.worked(e, WorkedFinal)
+	s.begins(e)
 	s.consume(e.From)
 	if rule.CloseClears.Holds() {
 		s.endClaim(parley.ClaimFinal)
@@ -313,7 +333,7 @@ func (s *State) applyFinal(e *parley.Event) {
 		s.Spoke[seat].FinalSeq = e.Seq
 	}
 	s.Choice = s.afterMessage(e)
-	s.Waker = Waker{Seq: e.Seq, From: e.From, Hops: e.Hops, Message: true}
+	s.Waker = Waker{Seq: e.Seq, From: e.From, Hops: e.Hops, Message: true, Traceparent: e.Traceparent}
 }
 
 func (s *State) countSpeech(e *parley.Event, size int) {

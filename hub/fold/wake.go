@@ -90,7 +90,7 @@ func (d *decision) answer(w *Woken) {
 		return
 	}
 	ok := d.add(parley.Event{
-		Type: parley.TypeSystem, From: d.c.AnswerBy, Cause: &parley.Cause{Seq: w.Seq}, Hops: w.Hops + 1,
+		Type: parley.TypeSystem, From: d.c.AnswerBy, Cause: &parley.Cause{Seq: w.Seq}, Hops: w.Hops + 1, Traceparent: d.c.Traceparent,
 		Payload: marshal(parley.System{Kind: parley.KindNote, Schema: n.Schema, Tags: n.Tags, Data: n.Data}),
 	})
 	if !ok {

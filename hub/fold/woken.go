@@ -17,6 +17,8 @@ type Woken struct {
 	Seq  int64
 	By   string
 	Hops int
+	// Traceparent is that of the event.
+	Traceparent string
 }
 
 // ByTurn reports whether it waits for a turn of the conversation, not for a session.
@@ -28,6 +30,8 @@ type Waker struct {
 	From    string
 	Hops    int
 	Message bool
+	// Traceparent is that of the event.
+	Traceparent string
 }
 
 // Pair has when the events of one author have woken one agent within the last minute, as far as that counts.
@@ -135,7 +139,7 @@ func (s *State) applyMatched(e *parley.Event, sys *parley.System, size int) erro
 		if !s.mayWake(&w) {
 			return fmt.Errorf("event %d: %s cannot be woken so", e.Seq, w.AgentID)
 		}
-		s.Woken = append(s.Woken, Woken{Wake: w, Seq: by.Seq, By: by.From, Hops: by.Hops})
+		s.Woken = append(s.Woken, Woken{Wake: w, Seq: by.Seq, By: by.From, Hops: by.Hops, Traceparent: by.Traceparent})
 		if s.countsWakes() {
 			s.countWake(w.AgentID, e.At)
 		}

@@ -13,7 +13,7 @@
 //     served as if whole.
 //   - Final: after a batch with Final nothing more is taken for that conversation.
 //
-// What Read, Scan, Last, Head, Open and Labeled give is committed; they never show a batch before it is durable.
+// What Read, Scan, Last, Head, Open, Labeled and LabeledBefore give is committed; they never show a batch before it is durable.
 package journal
 
 import (
@@ -175,6 +175,9 @@ type Journal interface {
 	// Labeled gives the conversations that have a label, in the order in which they got it, after a position. The empty label lists all
 	// conversations, by their first record.
 	Labeled(label string, after Position, limit int) ([]Listed, error)
+
+	// LabeledBefore is Labeled the other way: the last first, before a position. 0 is behind all.
+	LabeledBefore(label string, before Position, limit int) ([]Listed, error)
 
 	// SaveState keeps derived state of a conversation at a seq, replacing what was kept. It may be lost; it is never relied
 	// on. It fails with ErrOverloaded when too many states wait for the disk. LoadState gives it back, or nil.

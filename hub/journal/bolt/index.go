@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -269,63 +268,6 @@ func (x *index) open(after string, limit int) ([]string, error) {
 	})
 	slices.Sort(ids)
 	return ids[:min(limit, len(ids))], err
-}
-
-// labeled gives the conversations that got a label after a position.
-func (x *index) labeled(label string, after journal.Position, limit int) ([]journal.Listed, error) {
-	x.mu.Lock()
-	closed := x.closed
-	var recents []journal.Listed
-	for _, o := range x.overlaysLocked() {
-		rows := o.labels[label]
-		from, _ := slices.BinarySearchFunc(rows, after+1, comparePosition)
-		recents = append(recents, rows[from:min(from+limit, len(rows))]...)
-	}
-	x.mu.Unlock()
-	if closed {
-		return nil, journal.ErrClosed
-	}
-	rows, err := x.storedLabels(label, after, limit)
-	if err != nil {
-		return nil, err
-	}
-	if len(rows) > 0 {
-		after = rows[len(rows)-1].Position
-	}
-	for _, row := range recents {
-		if row.Position > after && len(rows) < limit {
-			rows = append(rows, row)
-		}
-	}
-	return rows, nil
-}
-
-func comparePosition(l journal.Listed, p journal.Position) int {
-	switch {
-	case l.Position < p:
-		return -1
-	case l.Position > p:
-		return 1
-	}
-	return 0
-}
-
-func (x *index) storedLabels(label string, after journal.Position, limit int) ([]journal.Listed, error) {
-	var rows []journal.Listed
-	prefix := nameKey(label, 0)
-	err := view(x.db, x.place(), func(tx *bbolt.Tx) error {
-		c := tx.Bucket([]byte(tableNames[tableListed])).Cursor()
-		for k, v := c.Seek(listedKey(label, after+1)); bytes.HasPrefix(k, prefix) && len(rows) < limit; k, v = c.Next() {
-			id, err := unseal(k, v)
-			if err != nil {
-				return err
-			}
-			p := journal.Position(binary.BigEndian.Uint64(k[len(prefix):]))
-			rows = append(rows, journal.Listed{Conversation: string(id), Position: p})
-		}
-		return nil
-	})
-	return rows, err
 }
 
 func (x *index) saveState(conversation string, seq int64, data []byte) error {

@@ -39,6 +39,11 @@ func (j *Journal) Labeled(label string, after journal.Position, limit int) ([]jo
 	return j.index.labeled(label, after, max(limit, 1))
 }
 
+// LabeledBefore gives the conversations that have a label, the last first.
+func (j *Journal) LabeledBefore(label string, before journal.Position, limit int) ([]journal.Listed, error) {
+	return j.index.labeledBefore(label, before, max(limit, 1))
+}
+
 // SaveState keeps derived state, in memory until the next checkpoint.
 func (j *Journal) SaveState(conversation string, seq int64, state []byte) error {
 	return j.index.saveState(conversation, seq, state)

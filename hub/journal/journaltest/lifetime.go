@@ -71,16 +71,17 @@ func testClosed(t *testing.T, f Factory) {
 			_, err := journal.Append(context.Background(), j, Batch("", 1))
 			return err
 		},
-		"Head":      func() error { _, err := j.Head("c"); return err },
-		"Read":      func() error { _, err := j.Read("c", 0, 1, 1); return err },
-		"Scan":      func() error { _, err := j.Scan(0, 1, 1); return err },
-		"Open":      func() error { _, err := j.Open("", 1); return err },
-		"Labeled":   func() error { _, err := j.Labeled("", 0, 1); return err },
-		"SaveState": func() error { return j.SaveState("c", 1, nil) },
-		"LoadState": func() error { _, _, err := j.LoadState("c"); return err },
-		"PutBlob":   func() error { _, err := j.PutBlob(nil); return err },
-		"GetBlob":   func() error { _, err := j.GetBlob(journal.Hash{}); return err },
-		"Verify":    func() error { _, err := j.Verify(context.Background()); return err },
+		"Head":          func() error { _, err := j.Head("c"); return err },
+		"Read":          func() error { _, err := j.Read("c", 0, 1, 1); return err },
+		"Scan":          func() error { _, err := j.Scan(0, 1, 1); return err },
+		"Open":          func() error { _, err := j.Open("", 1); return err },
+		"Labeled":       func() error { _, err := j.Labeled("", 0, 1); return err },
+		"LabeledBefore": func() error { _, err := j.LabeledBefore("", 0, 1); return err },
+		"SaveState":     func() error { return j.SaveState("c", 1, nil) },
+		"LoadState":     func() error { _, _, err := j.LoadState("c"); return err },
+		"PutBlob":       func() error { _, err := j.PutBlob(nil); return err },
+		"GetBlob":       func() error { _, err := j.GetBlob(journal.Hash{}); return err },
+		"Verify":        func() error { _, err := j.Verify(context.Background()); return err },
 	} {
 		if err := call(); !errors.Is(err, journal.ErrClosed) {
 			t.Errorf("%s after Close: %v", name, err)

@@ -147,8 +147,24 @@ func (m *model) check(rt *rapid.T, j journal.Journal) {
 		if err != nil || !slices.Equal(got, m.labels[label]) {
 			rt.Fatalf("labeled %q: %v, %v, want %v", label, got, err, m.labels[label])
 		}
+		checkBefore(rt, j, label, rows)
 	}
 	if h, err := j.Head("never"); err != nil || h != (journal.Head{}) {
 		rt.Fatalf("head of nothing: %+v, %v", h, err)
+	}
+}
+
+// checkBefore reads a label backwards from some place; rows is all of it.
+func checkBefore(rt *rapid.T, j journal.Journal, label string, rows []journal.Listed) {
+	var before journal.Position // behind all
+	end := rapid.IntRange(0, len(rows)).Draw(rt, "end")
+	if end < len(rows) {
+		before = rows[end].Position
+	}
+	limit := rapid.IntRange(1, 10).Draw(rt, "limit")
+	want := slices.Clone(rows[max(0, end-limit):end])
+	slices.Reverse(want)
+	if got, err := j.LabeledBefore(label, before, limit); err != nil || !slices.Equal(got, want) {
+		rt.Fatalf("labeled %q before %d, limit %d: %v, %v, want %v", label, before, limit, got, err, want)
 	}
 }

@@ -247,6 +247,9 @@ func testLabels(t *testing.T, f Factory) {
 			if got != want {
 				t.Fatalf("label %q, limit %d: %q, want %q", label, limit, got, want)
 			}
+			if got := backwards(t, j, label, limit); got != want {
+				t.Fatalf("label %q, limit %d, read backwards: %q, want %q", label, limit, got, want)
+			}
 		}
 	}
 	add("a", 0, "l1", "l2")
@@ -270,6 +273,25 @@ func testLabels(t *testing.T, f Factory) {
 		j = f.Crash(t, j)
 	}
 	CheckInvariants(t, j)
+}
+
+// backwards gives the rows of a label as testLabels writes them, read from the last to the first.
+func backwards(t *testing.T, j journal.Journal, label string, limit int) (all string) {
+	t.Helper()
+	var before journal.Position
+	for {
+		rows, err := j.LabeledBefore(label, before, limit)
+		if err != nil || len(rows) > limit {
+			t.Fatalf("labeled %q before %d: %d rows, %v", label, before, len(rows), err)
+		}
+		if len(rows) == 0 {
+			return all
+		}
+		for _, r := range rows {
+			all = fmt.Sprintf("%s@%d ", r.Conversation, r.Position) + all
+			before = r.Position
+		}
+	}
 }
 
 func testStates(t *testing.T, f Factory) {

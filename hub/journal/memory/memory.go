@@ -7,6 +7,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"maps"
@@ -197,11 +198,30 @@ func (j *Journal) Labeled(label string, after journal.Position, limit int) ([]jo
 		return nil, journal.ErrClosed
 	}
 	rows := j.store.labels[label]
-	from, _ := slices.BinarySearchFunc(rows, after+1, func(l journal.Listed, p journal.Position) int {
-		return int(int64(l.Position) - int64(p))
-	})
-	rows = rows[from:]
+	rows = rows[listedFrom(rows, after+1):]
 	return slices.Clone(rows[:min(len(rows), max(limit, 1))]), nil
+}
+
+// LabeledBefore gives the conversations that have a label, the last first.
+func (j *Journal) LabeledBefore(label string, before journal.Position, limit int) ([]journal.Listed, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return nil, journal.ErrClosed
+	}
+	rows := j.store.labels[label]
+	if before > 0 {
+		rows = rows[:listedFrom(rows, before)]
+	}
+	rows = slices.Clone(rows[max(len(rows)-max(limit, 1), 0):])
+	slices.Reverse(rows)
+	return rows, nil
+}
+
+// listedFrom gives the index of the first row at a position or behind it.
+func listedFrom(rows []journal.Listed, at journal.Position) int {
+	i, _ := slices.BinarySearchFunc(rows, at, func(l journal.Listed, p journal.Position) int { return cmp.Compare(l.Position, p) })
+	return i
 }
 
 // SaveState keeps derived state until Close or Crash.

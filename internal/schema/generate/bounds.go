@@ -23,6 +23,7 @@ const (
 	agentPattern        = `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}(@[A-Za-z0-9][A-Za-z0-9._-]{0,63})?$`
 	sha256Pattern       = `^[0-9a-f]{64}$`
 	claimPattern        = `^clm_[0-9]+_`
+	traceparentPattern  = `^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`
 	// linePattern is text without control characters.
 	linePattern = `^[^\x00-\x1f\x7f-\x9f]*$`
 )
@@ -30,8 +31,9 @@ const (
 // bounds are what the hub takes, by type and field, besides what the types say. Lengths of text are bytes for the hub and characters
 // for a schema: a schema refuses nothing that the hub takes.
 var bounds = map[string]bound{
-	"AuthenticateParams.ClientName": text(1, 128),
-	"AuthenticateParams.Token":      text(0, 8<<10),
+	"AuthenticateParams.ClientName":  text(1, 128),
+	"AuthenticateParams.Token":       text(0, 8<<10),
+	"AuthenticateParams.Traceparent": traceparent,
 
 	"CreateConversationParams.ConversationID":  newConversation,
 	"CreateConversationParams.Title":           line(1, parley.MaxTitleBytes),
@@ -40,6 +42,11 @@ var bounds = map[string]bound{
 	"CreateConversationParams.Metadata":        object,
 	"CreateConversationParams.Workspace":       workspace,
 	"CreateConversationParams.ClientRequestID": line(1, parley.MaxKeyBytes),
+
+	"ForkConversationParams.Seq":             between(1, parley.MaxForkEvents),
+	"ForkConversationParams.ForkID":          newConversation,
+	"ForkConversationParams.Title":           line(1, parley.MaxTitleBytes),
+	"ForkConversationParams.ClientRequestID": line(1, parley.MaxKeyBytes),
 
 	"Participant.ID":       participant,
 	"Participant.Role":     line(1, parley.MaxRoleBytes),
@@ -65,6 +72,13 @@ var bounds = map[string]bound{
 	"Rule.When":                 text(1, parley.MaxExpressionBytes),
 	"Rule.Next":                 participant,
 	"TurnHint.Next":             participant,
+
+	"CreateConversationParams.Traceparent": traceparent,
+	"ForkConversationParams.Traceparent":   traceparent,
+	"SendMessageParams.Traceparent":        traceparent,
+	"SendTraceParams.Traceparent":          traceparent,
+	"SendNoteParams.Traceparent":           traceparent,
+	"StartSessionParams.Traceparent":       traceparent,
 
 	"SendMessageParams.ClaimID":  claim,
 	"SendTraceParams.ClaimID":    claim,
@@ -116,21 +130,26 @@ var bounds = map[string]bound{
 	"ResolveApprovalParams.Comment":         line(1, parley.MaxReasonBytes),
 	"ResolveApprovalParams.ClientRequestID": line(1, parley.MaxKeyBytes),
 
-	"GetConversationParams.SinceSeq":    between(0, maxInteger),
-	"GetConversationParams.Limit":       between(1, parley.MaxPage),
-	"ListConversationsParams.Limit":     between(1, 100),
-	"ListConversationsParams.Workspace": workspace,
-	"TailParams.SinceSeq":               between(0, maxInteger),
-	"TailParams.Limit":                  between(1, parley.MaxPage),
-	"WaitForChangeParams.SinceSeq":      between(0, maxInteger),
-	"WaitForChangeParams.TimeoutMs":     between(0, maxInteger),
-	"GetUpdatesParams.SinceSeq":         between(0, maxInteger),
-	"GetUpdatesParams.Limit":            between(1, parley.MaxPage),
-	"GetUpdatesParams.TimeoutMs":        between(0, maxInteger),
-	"SubscribeParams.SinceSeq":          between(0, maxInteger),
-	"SubscribeParams.Types":             items(1, 0),
-	"ExplainParams.Seq":                 between(1, maxInteger),
-	"ExplainTriggersParams.Seq":         between(1, maxInteger),
+	"GetConversationParams.SinceSeq":      between(0, maxInteger),
+	"GetConversationParams.Limit":         between(1, parley.MaxPage),
+	"ListConversationsParams.Limit":       between(1, 100),
+	"ListConversationsParams.Workspace":   workspace,
+	"ListConversationsParams.Participant": participant,
+	"ListConversationsParams.Text":        text(1, parley.MaxTitleBytes),
+	"WatchConversationsParams.Workspace":  workspace,
+	"WatchConversationsParams.Limit":      between(1, 100),
+	"WatchConversationsParams.TimeoutMs":  between(0, maxInteger),
+	"TailParams.SinceSeq":                 between(0, maxInteger),
+	"TailParams.Limit":                    between(1, parley.MaxPage),
+	"WaitForChangeParams.SinceSeq":        between(0, maxInteger),
+	"WaitForChangeParams.TimeoutMs":       between(0, maxInteger),
+	"GetUpdatesParams.SinceSeq":           between(0, maxInteger),
+	"GetUpdatesParams.Limit":              between(1, parley.MaxPage),
+	"GetUpdatesParams.TimeoutMs":          between(0, maxInteger),
+	"SubscribeParams.SinceSeq":            between(0, maxInteger),
+	"SubscribeParams.Types":               items(1, 0),
+	"ExplainParams.Seq":                   between(1, maxInteger),
+	"ExplainTriggersParams.Seq":           between(1, maxInteger),
 
 	"SendMessageParams.AfterSeq":        between(0, maxInteger),
 	"SendMessageParams.ClientRequestID": line(1, parley.MaxKeyBytes),
@@ -225,6 +244,12 @@ func conversation(s *jsonschema.Schema) { pattern(conversationPattern)(s) }
 func claim(s *jsonschema.Schema) {
 	text(1, parley.MaxKeyBytes)(s)
 	pattern(claimPattern)(s)
+}
+
+// traceparent names a span; ids of zeros only are none.
+func traceparent(s *jsonschema.Schema) {
+	pattern(traceparentPattern)(s)
+	s.Not = &jsonschema.Schema{Pattern: "^00-(0{32}|[0-9a-f]{32}-0{16})"}
 }
 
 // newConversation is an id that a caller may choose: the hub makes those with cnv_ and ses_.

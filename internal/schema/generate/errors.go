@@ -78,11 +78,11 @@ func (d *definitions) refusals(m Method) []parley.ErrorRow {
 	}
 	add(takes("conversationId", "conversations", "subscriptionId", "tokenId", "sha256", "sessionId", "agentName", "approvalId"), parley.ErrNotFound)
 	add(takes("agentName"), parley.ErrParameters)
-	add(takes("sinceSeq", "afterSeq"), parley.ErrCursorAhead)
+	add(takes("sinceSeq", "afterSeq", "forkId"), parley.ErrCursorAhead)
 	add(takes("clientRequestId"), parley.ErrIdempotencyConflict)
 	add(writes && takes("turn"), parley.ErrNotYourTurn, parley.ErrTurnClosed, parley.ErrTurnConflict)
 	add(writes, parley.ErrConversationClosed)
-	add(takes("participant", "participants", "executorId"), parley.ErrAlreadyExists)
+	add(takes("participant", "participants", "executorId", "forkId"), parley.ErrAlreadyExists)
 	claims := m.Scope == parley.ScopeClaim
 	add(claims && takes("conversationId"), parley.ErrNotYourTurn, parley.ErrTurnClosed, parley.ErrTurnConflict, parley.ErrConversationClosed)
 	add(takes("claimId", "claim"), parley.ErrClaimLost)

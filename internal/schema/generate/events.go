@@ -15,6 +15,7 @@ var kinds = []struct {
 	required, optional []string
 }{
 	{parley.KindConversationCreated, []string{"createdBy", "policy", "limits"}, []string{"participants", "title", "startsWith", "metadata", "paramsHash", "session", "workspace"}},
+	{parley.KindConversationForked, []string{"createdBy", "fork"}, []string{"title", "paramsHash"}},
 	{parley.KindParticipantAdded, []string{"participant", "addedBy"}, nil},
 	{parley.KindParticipantPrivate, []string{"participantId", "text"}, nil},
 	{parley.KindNote, []string{"schema", "data"}, []string{"tags"}},

@@ -1,0 +1,208 @@
+package fold
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/policy"
+)
+
+// Fork is what the verb Begin makes: a conversation that begins with events of another.
+type Fork struct {
+	Record parley.ForkRecord
+	Title  string
+	// Shared are the events of the other up to Record.Seq. There are none where the fork was there when its caller looked.
+	Shared []Shared
+	// Digest tells one call from another; empty without a key.
+	Digest string
+}
+
+// Shared is an event of another conversation, and how it is stored there. The bytes are nobody's to change.
+type Shared struct {
+	Event parley.Event
+	Data  []byte
+}
+
+// CheckFork holds the params of forkConversation against the rules.
+func CheckFork(q *parley.ForkConversationParams) error {
+	switch {
+	case q.Seq < 1:
+		return invalid("1 or more", "seq is %d", q.Seq)
+	case q.Seq > parley.MaxForkEvents:
+		return tooMuchShared(fmt.Sprintf("the fork would begin with %d events", q.Seq))
+	case q.ForkID != "" && !parley.ValidConversationID(q.ForkID):
+		return invalid("1 to 64 of A-Z a-z 0-9 _ -", "forkId %q is not acceptable", policy.Clip(q.ForkID))
+	}
+	if err := checkText("title", q.Title, parley.MaxTitleBytes); err != nil {
+		return err
+	}
+	return CheckKey(q.ClientRequestID)
+}
+
+// CheckShared refuses to copy more bytes than a fork may begin with.
+func CheckShared(bytes int64) error {
+	if bytes > parley.MaxForkBytes {
+		return tooMuchShared("the events that the fork would begin with are too large")
+	}
+	return nil
+}
+
+func tooMuchShared(message string) error {
+	return parley.Refuse(parley.ErrTooLarge, message, fmt.Sprintf("at most %d events of %d bytes together", parley.MaxForkEvents, parley.MaxForkBytes))
+}
+
+// CheckForkRecord holds what a fork says of the other against the rules.
+func CheckForkRecord(r *parley.ForkRecord) error {
+	hash, err := hex.DecodeString(r.Hash)
+	switch {
+	case !parley.ValidConversationID(r.ConversationID):
+		return invalid("the id of a conversation", "a fork of %q", policy.Clip(r.ConversationID))
+	case r.Seq < 1 || r.Seq > parley.MaxForkEvents:
+		return invalid(fmt.Sprintf("1 to %d", parley.MaxForkEvents), "a fork at seq %d", r.Seq)
+	case err != nil || len(hash) != sha256.Size || hex.EncodeToString(hash) != r.Hash:
+		return invalid("a SHA-256 in lower-case hex", "a fork with the hash %q", policy.Clip(r.Hash))
+	}
+	return nil
+}
+
+// ForkDigest tells one forkConversation from another, but for its key and span.
+func ForkDigest(q *parley.ForkConversationParams) string {
+	c := *q
+	c.ClientRequestID, c.Traceparent = "", ""
+	sum := sha256.Sum256(append([]byte("forkConversation\x00"), marshal(c)...))
+	return hex.EncodeToString(sum[:16])
+}
+
+// ForkLabels gives the labels of a fork that somebody makes: those of a new conversation with the same participants and workspace. Who has created the other
+// gets none by that.
+func ForkLabels(createdBy string, shared []Shared) ([]string, error) {
+	var seats []parley.Participant
+	workspace := ""
+	for i := range shared {
+		e := &shared[i].Event
+		if k := kindOfSystem(e); k != parley.KindConversationCreated && k != parley.KindParticipantAdded {
+			continue
+		}
+		sys, err := e.System()
+		if err != nil {
+			return nil, err
+		}
+		seats = append(seats, sys.Participants...)
+		if sys.Participant != nil {
+			seats = append(seats, *sys.Participant)
+		}
+		if sys.Workspace != "" {
+			workspace = sys.Workspace
+		}
+	}
+	return CreateLabels(createdBy, seats, workspace), nil
+}
+
+// kindOfSystem is the kind of a system event, empty for all others.
+func kindOfSystem(e *parley.Event) string {
+	if e.Type != parley.TypeSystem {
+		return ""
+	}
+	return kindOf(e)
+}
+
+// fork begins a conversation with the events of another, or meets the one that an earlier call of the same caller with the same key began.
+func (d *decision) fork() {
+	f := d.c.Fork
+	switch {
+	case d.s.Exists():
+		d.meetFork()
+		return
+	case len(f.Shared) == 0: // it was there when its caller looked, but its commit has failed
+		d.refuse(parley.ErrUnavailable, "the fork has not begun", "")
+		return
+	}
+	for i := range f.Shared {
+		if !d.share(&f.Shared[i]) {
+			return
+		}
+	}
+	if reason := d.s.limitReached(); reason != "" {
+		d.undo()
+		d.out.Err = invalid("an earlier seq", "seq %d has reached the limit %s, which closes the conversation", f.Record.Seq, reason)
+		return
+	}
+	e := d.system(parley.System{Kind: parley.KindConversationForked, CreatedBy: d.c.From, ParamsHash: f.Digest, Title: f.Title, Fork: &f.Record})
+	e.ClientRequestID, e.Traceparent = d.c.Key, d.c.Traceparent
+	if d.add(e) && d.s.Claim != nil {
+		d.addClaimEnded(parley.ClaimRestarted)
+	}
+	if d.out.Err != nil {
+		d.undo()
+	}
+}
+
+// meetFork is meet for a fork.
+func (d *decision) meetFork() {
+	switch {
+	case d.c.Key == "" || d.s.CreateKey != d.c.Key || d.s.CreatedBy != d.c.From:
+		d.refuse(parley.ErrAlreadyExists, "the conversation id is taken", "another forkId, or none")
+	case d.s.Fork == nil || d.s.ParamsHash != d.c.Fork.Digest:
+		d.refuse(parley.ErrIdempotencyConflict, fmt.Sprintf("clientRequestId %q was used with other params", d.c.Key), "a new clientRequestId")
+	default:
+		seq := d.s.Fork.Seq + 1
+		d.out.Seq, d.out.Duplicate, d.out.RestsOn = seq, true, seq
+	}
+}
+
+// share adds an event of the other as it is stored there, and moves the state on.
+func (d *decision) share(e *Shared) bool {
+	framed := slices.Concat(d.c.Before, e.Data, d.c.After)
+	end := len(d.c.Before) + len(e.Data)
+	claim := d.s.Claim
+	id := d.s.ID
+	if err := d.s.apply(&e.Event, len(e.Data)); err != nil {
+		d.refuse(parley.ErrInternal, "the hub would not take an event of the other conversation", "")
+		if isForkOf(&e.Event, id) {
+			d.out.Err = invalid("another forkId", "forkId %q names the conversation of which the other is a fork", id)
+		}
+		d.undo()
+		return false
+	}
+	encoded := Encoded{Event: e.Event, Data: framed[len(d.c.Before):end:end], Framed: framed}
+	if claim != nil && claim.AgentID == e.Event.From {
+		encoded.Claim = &claim.Hash
+	}
+	d.out.Events = append(d.out.Events, encoded)
+	return true
+}
+
+// isForkOf reports whether an event begins a fork of a conversation.
+func isForkOf(e *parley.Event, id string) bool {
+	if kindOfSystem(e) != parley.KindConversationForked {
+		return false
+	}
+	sys, err := e.System()
+	return err == nil && sys.Fork != nil && sys.Fork.ConversationID == id
+}
+
+// applyForked begins a conversation of its own after the events that it shares with another. Its creator and its times are new, and what belongs to the other is let
+// go: the sessions that run or have not been told of, those that matches wait for, and all approvals, also those that were given: nobody has approved
+// anything here.
+func (s *State) applyForked(e *parley.Event, sys *parley.System) error {
+	r := sys.Fork
+	switch {
+	case r == nil || CheckForkRecord(r) != nil || r.Seq != s.Seq || r.ConversationID == s.ID || sys.CreatedBy == "":
+		return fmt.Errorf("event %d: conversation_forked without what it is a fork of, right before", e.Seq)
+	case s.Session != nil:
+		return fmt.Errorf("event %d: a fork of a session", e.Seq)
+	}
+	s.Fork, s.Lender = r, ""
+	s.CreatedBy, s.CreatedAt, s.CreateKey, s.ParamsHash = sys.CreatedBy, e.At, e.ClientRequestID, sys.ParamsHash
+	if sys.Title != "" {
+		s.Title = sys.Title
+	}
+	s.ActiveAt, s.FloorSeq = e.At, e.Seq
+	s.Children, s.Callbacks, s.Approvals = nil, nil, nil
+	s.dropWoken(func(w *Woken) bool { return !w.ByTurn() })
+	s.beginsAnew(e)
+	return nil
+}

@@ -1,0 +1,185 @@
+package fold_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+const forkHash = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+// TestForks: whatever a conversation is like and wherever it is forked, the fork has the same bytes, is as the other was there but for what begins anew or belongs to
+// the other, and everybody is told the same, unless a turn was being worked at or waited for an approval.
+func TestForks(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var stored [][]byte
+		switch rapid.IntRange(0, 2).Draw(rt, "story") {
+		case 0:
+			c := &claimer{state: fold.State{ID: "cnv"}, now: 1_000_000, shown: map[int64]bool{}, hidden: map[int64]bool{}, asked: questions{}}
+			c.do(rt, c.drawCreate(rt))
+			for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+				c.now += parley.Timestamp(rapid.SampledFrom([]int64{0, 1, 60_000}).Draw(rt, "dt"))
+				c.do(rt, c.draw(rt))
+			}
+			stored = c.stored
+		case 1:
+			w := &waker{state: fold.State{ID: "cnv"}, now: 1_000_000, seen: map[string]int{}}
+			w.ledger.running = map[string]bool{}
+			create := w.drawCreate(rt)
+			w.ledger.params = *create.Create
+			w.do(rt, create)
+			for range 40 {
+				w.now += parley.Timestamp(rapid.SampledFrom([]int64{0, 1, 29_000}).Draw(rt, "dt"))
+				w.do(rt, w.draw(rt))
+			}
+			stored = w.stored
+		default:
+			m := &machine{state: fold.State{ID: "cnv"}, now: 1_000_000}
+			m.step(rt, m.drawCreate(rt))
+			for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+				m.now += parley.Timestamp(rapid.SampledFrom([]int64{0, 1, 7}).Draw(rt, "dt"))
+				m.step(rt, m.draw(rt))
+			}
+			stored = m.stored
+		}
+		testFork(rt, stored)
+	})
+}
+
+func testFork(rt *rapid.T, stored [][]byte) {
+	last := len(stored)
+	if e := decoded(rt, stored[last-1]); e.Closes() {
+		last--
+	}
+	if last == 0 {
+		return
+	}
+	seq := rapid.IntRange(1, last).Draw(rt, "seq")
+	other := fold.State{ID: "cnv"}
+	cmd := begin(rt, stored[:seq])
+	for i := range cmd.Fork.Shared {
+		other = applied(rt, other, cmd.Fork.Shared[i].Data)
+	}
+	cmd.Now, cmd.Before, cmd.After = other.LastAt+5, []byte("<<"), []byte(">>")
+	d := fold.Decide(fold.State{ID: "fork"}, fold.Keys{}, cmd)
+	if d.Err != nil {
+		if seq < len(stored) && decoded(rt, stored[seq]).From == parley.HubID && len(d.Events) == 0 && strings.Contains(d.Err.Error(), "has reached the limit") {
+			return
+		}
+		rt.Fatalf("at %d of %d: %v", seq, len(stored), d.Err)
+	}
+	again, keys, kept := fold.State{ID: "fork"}, fold.Keys{}, fold.Keys{}
+	for i := range d.Events {
+		e := &d.Events[i]
+		if string(e.Framed) != "<<"+string(e.Data)+">>" || i < seq && !bytes.Equal(e.Data, stored[i]) {
+			rt.Fatalf("event %d is %s, framed %s", i+1, e.Data, e.Framed)
+		}
+		loads(&kept, again.Claim, &e.Event)
+		enter(&keys, e)
+		again = applied(rt, again, e.Data)
+	}
+	if diff := cmp.Diff(d.State, again); diff != "" {
+		rt.Fatalf("the fork read from its log differs:\n%s", diff)
+	}
+	if diff := cmp.Diff(collected(kept), collected(keys)); diff != "" {
+		rt.Fatalf("the keys read from its log differ:\n%s", diff)
+	}
+	if diff := cmp.Diff(forked(other, &d, seq), d.State); diff != "" {
+		rt.Fatalf("forked at %d, it is not as the other was (-want +got):\n%s", seq, diff)
+	}
+	if other.Claim != nil || other.Awaits() {
+		return
+	}
+	for _, p := range append(slices.Clone(other.Participants), parley.Participant{ID: "nobody"}) {
+		there, here := other.Guidance(p.ID, false), d.State.Guidance(p.ID, false)
+		here.DeadlineMs = there.DeadlineMs
+		if diff := cmp.Diff(there, here); diff != "" {
+			rt.Fatalf("forked at %d, %s is told something else:\n%s", seq, p.ID, diff)
+		}
+	}
+}
+
+// forked is what a fork of a state is to be.
+func forked(s fold.State, d *fold.Decision, seq int) fold.State {
+	e := &d.Events[seq].Event
+	s.ID, s.Seq, s.LastAt = "fork", d.State.Seq, e.At
+	s.Fork = &parley.ForkRecord{ConversationID: "cnv", Seq: int64(seq), Hash: forkHash}
+	s.CreatedBy, s.CreatedAt, s.CreateKey, s.ParamsHash, s.Title = "forker", e.At, "key", "digest", "another"
+	s.ActiveAt, s.FloorSeq, s.FloorSince, s.FloorAt = e.At, e.Seq, e.At, e.At
+	s.Children, s.Callbacks, s.Approvals, s.Lender = nil, nil, nil, ""
+	s.Traceparent, s.Waker.Traceparent, s.Worked = "", "", nil
+	var woken []fold.Woken
+	for _, w := range s.Woken {
+		if w.ByTurn() {
+			w.Traceparent = ""
+			woken = append(woken, w)
+		}
+	}
+	s.Woken = woken
+	if c := s.Claim; c != nil { // what becomes of a claim that ends is for other tests
+		s.Claim, s.Ended = nil, &fold.EndedClaim{Hash: c.Hash, Turn: c.Turn, AgentID: c.AgentID, Reason: parley.ClaimRestarted}
+		s.Tries, s.Withdrawn, s.WordsFrom, s.Passed = d.State.Tries, d.State.Withdrawn, 0, d.State.Passed
+		s.MessageSeq, s.MessageBy, s.OtherSeq = d.State.MessageSeq, d.State.MessageBy, d.State.OtherSeq
+	}
+	return s
+}
+
+// begin is a command that forks the conversation cnv after some events.
+func begin(t fataler, stored [][]byte) fold.Command {
+	cmd := fold.Command{Verb: fold.Begin, From: "forker", Key: "key", Fork: &fold.Fork{
+		Record: parley.ForkRecord{ConversationID: "cnv", Seq: int64(len(stored)), Hash: forkHash}, Title: "another", Digest: "digest",
+	}}
+	for _, data := range stored {
+		cmd.Fork.Shared = append(cmd.Fork.Shared, fold.Shared{Event: decoded(t, data), Data: data})
+	}
+	return cmd
+}
+
+type fataler interface {
+	Fatal(...any)
+}
+
+func decoded(t fataler, data []byte) parley.Event {
+	var e parley.Event
+	if err := json.Unmarshal(data, &e); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func applied(t fataler, s fold.State, data []byte) fold.State {
+	e := decoded(t, data)
+	next, err := s.Apply(&e, len(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return next
+}
+
+// loads enters the keys of an event as a hub does that reads the log; claim is the one that stands before it.
+func loads(keys *fold.Keys, claim *fold.Claim, e *parley.Event) {
+	var under *fold.ClaimHash
+	if claim != nil && claim.AgentID == e.From {
+		under = &claim.Hash
+	}
+	ids, entry := fold.KeysOf(e, under)
+	for _, id := range ids {
+		keys.Put(id, entry)
+	}
+}
+
+func collected(k fold.Keys) map[fold.KeyID]fold.KeyEntry {
+	all := map[fold.KeyID]fold.KeyEntry{}
+	for id, e := range k.All() {
+		all[id] = e
+	}
+	return all
+}

@@ -1,0 +1,53 @@
+package fold_test
+
+import (
+	"testing"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+// TestTraceparentIsEncodedLast: the span in which an event was said is last in it, as Event.Encode writes it, and costs nothing where there is none.
+func TestTraceparentIsEncodedLast(t *testing.T) {
+	const span = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	e := parley.Event{
+		Seq: 3, Turn: 1, Type: parley.TypeMessage, From: "a", At: 1, Finality: parley.FinalityTurn, Payload: []byte(`{"text":"t"}`), ClientRequestID: "k",
+		Cause: &parley.Cause{ConversationID: "c", Seq: 2}, Hops: 1,
+	}
+	without := string(fold.AppendEvent(nil, &e))
+	e.Traceparent = span
+	with := string(fold.AppendEvent(nil, &e))
+	if want := without[:len(without)-1] + `,"traceparent":"` + span + `"}`; with != want {
+		t.Errorf("encoded as\n%s\nwant\n%s", with, want)
+	}
+	if canonical, err := e.Encode(); err != nil || string(canonical) != with {
+		t.Errorf("encoded as\n%s\nEvent.Encode gives\n%s, %v", with, canonical, err)
+	}
+}
+
+// TestUnclaimedTurnsCostNoMore: the end of a turn that nobody has claimed makes nothing for who tells of turns.
+func TestUnclaimedTurnsCostNoMore(t *testing.T) {
+	s := fold.State{ID: "c"}
+	apply := func(e parley.Event) {
+		t.Helper()
+		var err error
+		if s, err = s.Apply(&e, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply(parley.Event{Seq: 1, Type: parley.TypeSystem, From: parley.HubID, At: 1, Payload: []byte(
+		`{"kind":"conversation_created","createdBy":"a","participants":[{"id":"a","kind":"peer"}],"policy":{"kind":"open"},"limits":{}}`)})
+	said := parley.Event{Seq: 2, Turn: 1, Type: parley.TypeMessage, From: "a", At: 2, Payload: []byte(`{"text":"t"}`)}
+	cost := func(f parley.Finality) float64 {
+		e := said
+		e.Finality = f
+		return testing.AllocsPerRun(100, func() {
+			if _, err := s.Apply(&e, 1); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if words, turn := cost(parley.FinalityNone), cost(parley.FinalityTurn); turn > words+1 { // what its author has done is copied
+		t.Errorf("%v allocations for words, %v for those that end the turn", words, turn)
+	}
+}

@@ -1,0 +1,227 @@
+package hub
+
+import (
+	"cmp"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/policy"
+)
+
+// maxForking bounds the forks that are made at once: each holds what it copies in memory.
+const maxForking = 2
+
+// forking is one forkConversation on its way.
+//
+//	params -> the other: is it there, is it the caller's -> the fork: is it there -> events of the other (read as stored) -> pay for them -> one batch -> snapshot
+//
+// What is read of the other is committed and does not change any more, so nothing is locked meanwhile.
+type forking struct {
+	hub    *Hub
+	by     *Principal
+	params *parley.ForkConversationParams
+	id     string
+	pay    func(bytes int) error
+	done   func(*parley.Snapshot, error)
+}
+
+// ForkConversation makes a conversation that begins with events of another, or meets the one that the same caller has made with the same key. Unlike other writes it
+// is decided after the call returns: reading the other takes time.
+func (h *Hub) ForkConversation(p *Principal, q *parley.ForkConversationParams, done func(*parley.Snapshot, error)) {
+	h.ForkConversationPaid(p, q, func(int) error { return nil }, done)
+}
+
+// ForkConversationPaid is ForkConversation that asks pay, before anything is written, for the bytes that it copies: a call of a few bytes writes many. What pay refuses is not made.
+func (h *Hub) ForkConversationPaid(p *Principal, q *parley.ForkConversationParams, pay func(bytes int) error, done func(*parley.Snapshot, error)) {
+	params := *q
+	f := &forking{hub: h, by: p, params: &params, pay: pay, done: done}
+	err := f.check()
+	if err == nil {
+		err = h.begin()
+	}
+	if err != nil {
+		done(nil, err)
+		return
+	}
+	h.wg.Go(func() {
+		defer h.end()
+		if err := f.run(); err != nil {
+			done(nil, err)
+		}
+	})
+}
+
+// check holds the call against the rules that need no state, and finds the id of the fork.
+func (f *forking) check() error {
+	h, p, q := f.hub, f.by, f.params
+	if err := h.allow(p, parley.MethodForkConversation); err != nil {
+		return err
+	}
+	if p.claim != nil {
+		return parley.Refuse(parley.ErrForbidden, "a token for one turn does no more than speak", "the token of its executor")
+	}
+	if err := cmp.Or(fold.CheckFork(q), checkTraceparent(q.Traceparent)); err != nil {
+		return err
+	}
+	switch f.id = q.ForkID; {
+	case strings.HasPrefix(f.id, madeID), strings.HasPrefix(f.id, sessionPrefix):
+		return parley.Refuse(parley.ErrValidationFailed, "forkId begins with "+f.id[:len(madeID)], "another beginning: the hub makes such ids")
+	case f.id == "" && q.ClientRequestID != "":
+		f.id = parley.DerivedForkID(p.AgentID, q.ClientRequestID)
+	case f.id == "":
+		f.id = h.opts.NewID(madeID)
+	}
+	return nil
+}
+
+// run makes the fork. Where it gives an error, nobody else answers.
+func (f *forking) run() error {
+	h := f.hub
+	if err := h.turn(h.forks); err != nil {
+		return err
+	}
+	answered := func() { <-h.forks }
+	cmd, labels, err := f.prepare()
+	if err != nil {
+		answered()
+		return err
+	}
+	c, err := h.pin(f.id)
+	if err != nil {
+		answered()
+		return err
+	}
+	c.do(&op{cmd: cmd, labels: labels, reply: func(d *fold.Decision, err error) {
+		answered()
+		if err != nil {
+			f.done(nil, err)
+			return
+		}
+		c.answerCreated(f.by, f.params.Seq, d.Duplicate, f.done)
+	}})
+	return nil
+}
+
+// turn waits for a slot.
+func (h *Hub) turn(slots chan struct{}) error {
+	select {
+	case slots <- struct{}{}:
+		return nil
+	case <-h.draining:
+		return errDraining
+	}
+}
+
+// prepare gives the command that makes the fork. It brings no events where the fork is there.
+func (f *forking) prepare() (fold.Command, []string, error) {
+	q := f.params
+	cmd := fold.Command{Verb: fold.Begin, From: f.by.AgentID, Key: q.ClientRequestID, Traceparent: q.Traceparent, Fork: &fold.Fork{
+		Record: parley.ForkRecord{ConversationID: q.ConversationID, Seq: q.Seq}, Title: q.Title,
+	}}
+	if q.ClientRequestID != "" {
+		cmd.Fork.Digest = fold.ForkDigest(q)
+	}
+	if err := f.checkOther(); err != nil {
+		return cmd, nil, err
+	}
+	there, err := f.hub.stateOf(f.id)
+	if err != nil || there.Exists() {
+		return cmd, nil, err
+	}
+	if err := f.read(cmd.Fork); err != nil {
+		return cmd, nil, err
+	}
+	labels, err := fold.ForkLabels(f.by.AgentID, cmd.Fork.Shared)
+	if err == nil {
+		err = f.hub.Valid(f.by) // since it was let in
+	}
+	return cmd, labels, err
+}
+
+// checkOther holds the call against the conversation that is forked.
+func (f *forking) checkOther() error {
+	h, p, q := f.hub, f.by, f.params
+	c, err := h.find(p, q.ConversationID, false)
+	if err != nil {
+		return err
+	}
+	defer h.unpin(c)
+	c.reached(q.Seq)
+	c.mu.Lock()
+	s := c.durable
+	c.mu.Unlock()
+	switch {
+	case !p.sees(&s):
+		return errReadsOnly
+	case reserved(q.ConversationID):
+		return parley.Refuse(parley.ErrForbidden, "a conversation of the hub's own is not forked", "")
+	case s.Session != nil:
+		return parley.Refuse(parley.ErrForbidden, "a session is not forked", "startSession")
+	case !mayFork(p, &s):
+		return parley.Refuse(parley.ErrForbidden, "only the creator, human participants and admins fork a conversation", "")
+	case s.Workspace != "" && !p.grants(s.Workspace): // to which the fork belongs too
+		return p.checkGrants(s.Workspace)
+	case !p.reaches(f.id):
+		return parley.Refuse(parley.ErrForbidden, "the token is for other conversations", "forkId of one of the token's conversations")
+	case q.Seq > s.Seq:
+		return parley.Refuse(parley.ErrCursorAhead, fmt.Sprintf("seq %d is beyond the log", q.Seq), fmt.Sprintf("at most %d", lastShared(&s)))
+	case q.Seq > lastShared(&s):
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("seq %d has closed the conversation", q.Seq), fmt.Sprintf("at most %d", lastShared(&s)))
+	}
+	return nil
+}
+
+// mayFork reports whether a conversation is one that p may close.
+func mayFork(p *Principal, s *fold.State) bool {
+	seat := s.Seat(p.AgentID)
+	return p.Admin() || p.AgentID == s.CreatedBy || seat >= 0 && s.Participants[seat].Kind == parley.KindHuman
+}
+
+// lastShared is the last event of a conversation that a fork may share.
+func lastShared(s *fold.State) int64 {
+	if s.Closed() {
+		return s.Seq - 1
+	}
+	return s.Seq
+}
+
+// read copies the events as they are stored, and the hash of the last, and pays for them.
+func (f *forking) read(into *fold.Fork) error {
+	q := f.params
+	into.Shared = make([]fold.Shared, 0, q.Seq)
+	bytes := 0
+	for n := int64(0); n < q.Seq; n = int64(len(into.Shared)) {
+		records, err := f.hub.journal.Read(q.ConversationID, n, int(min(q.Seq-n, 1000)), 4<<20)
+		if err == nil && len(records) == 0 {
+			err = fmt.Errorf("the log ends at seq %d", n)
+		}
+		if err != nil {
+			f.hub.log.Error("cannot read a conversation that is to be forked", "conversation", q.ConversationID, "error", err)
+			return parley.Refuse(parley.ErrInternal, "the conversation cannot be read; nothing was written", "")
+		}
+		for i := range records {
+			r := &records[i]
+			if bytes += len(r.Data); bytes > parley.MaxForkBytes {
+				return fold.CheckShared(int64(bytes))
+			}
+			shared := fold.Shared{Data: r.Data}
+			if err := shared.Event.UnmarshalJSON(r.Data); err != nil {
+				return fmt.Errorf("event %d of %s: %w", r.Seq, policy.Clip(q.ConversationID), err)
+			}
+			into.Shared, into.Record.Hash = append(into.Shared, shared), hex.EncodeToString(r.Hash[:])
+		}
+	}
+	return f.pay(bytes)
+}
+
+// forkOf gives a copy, as outcomeOf does.
+func forkOf(s *fold.State) *parley.ForkRecord {
+	if s.Fork == nil {
+		return nil
+	}
+	r := *s.Fork
+	return &r
+}

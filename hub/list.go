@@ -1,0 +1,212 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/journal"
+)
+
+// ListConversations gives a page of what the caller takes part in or created, or of a workspace that its token grants.
+func (h *Hub) ListConversations(ctx context.Context, p *Principal, q *parley.ListConversationsParams) (*parley.ListConversationsResult, error) {
+	if err := h.allow(p, parley.MethodListConversations); err != nil {
+		return nil, err
+	}
+	l, err := newListing(p, q)
+	if err != nil {
+		return nil, err
+	}
+	return h.list(ctx, l)
+}
+
+// The bounds of Limit of what lists conversations.
+const (
+	maxSummaries    = 100
+	presetSummaries = 50
+)
+
+// listing is one call of ListConversations.
+type listing struct {
+	p           *Principal
+	scope       listScope
+	label       string // under which the journal has all that may be meant
+	status      parley.Status
+	participant string
+	text        string // as foldCase gives it
+	newest      bool
+	from        journal.Position
+	limit       int
+}
+
+func newListing(p *Principal, q *parley.ListConversationsParams) (*listing, error) {
+	limit, err := checkLimit(q.Limit, maxSummaries, presetSummaries)
+	if err != nil {
+		return nil, err
+	}
+	if q.Status != "" && q.Status != parley.StatusActive && q.Status != parley.StatusClosed {
+		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("status is %q", q.Status), "active or closed")
+	}
+	if q.Participant != "" && !parley.ValidParticipantID(q.Participant) {
+		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("participant: %.80q is not acceptable", q.Participant), "an id of a participant")
+	}
+	if n := len(q.Text); n > parley.MaxTitleBytes {
+		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("text has %d bytes", n), fmt.Sprintf("at most %d", parley.MaxTitleBytes))
+	}
+	l := &listing{p: p, status: q.Status, participant: q.Participant, text: foldCase(q.Text), newest: q.Newest, limit: limit}
+	if l.scope, err = p.listScope(q.Workspace); err != nil {
+		return nil, err
+	}
+	if l.from, err = parseCursor(q.Cursor, q.Newest); err != nil {
+		return nil, err
+	}
+	if l.label = l.scope.label(p); l.label == "" && q.Participant != "" {
+		l.label = fold.SeatLabel(q.Participant)
+	}
+	return l, nil
+}
+
+// listScope is which conversations a caller is listed: those of a workspace or, where that is empty, those that it has a part in; an admin all.
+type listScope struct{ workspace string }
+
+// listScope gives the scope of a call that names a workspace, or none.
+func (p *Principal) listScope(workspace string) (listScope, error) {
+	if workspace == "" {
+		return listScope{}, nil
+	}
+	return listScope{workspace}, p.checkGrants(workspace)
+}
+
+// label gives the label under which the journal has all of the scope; empty is that of all conversations.
+func (l listScope) label(p *Principal) string {
+	switch {
+	case l.workspace != "":
+		return fold.WorkspaceLabel(l.workspace)
+	case p.Admin():
+		return ""
+	}
+	return fold.SeatLabel(p.AgentID)
+}
+
+// has reports whether a conversation is one of the scope. Those of the hub's own are none of any.
+func (l listScope) has(p *Principal, s *fold.State) bool {
+	if l.workspace != "" {
+		return s.Workspace == l.workspace && p.reads(s)
+	}
+	return p.sees(s)
+}
+
+// listScan bounds the conversations that one page looks at to find some that are asked for.
+const listScan = 500
+
+func (h *Hub) list(ctx context.Context, l *listing) (*parley.ListConversationsResult, error) {
+	read := h.journal.Labeled
+	if l.newest {
+		read = h.journal.LabeledBefore
+	}
+	rows, err := read(l.label, l.from, listScan)
+	if err != nil {
+		return nil, fmt.Errorf("list conversations: %w", err)
+	}
+	out := &parley.ListConversationsResult{Conversations: []parley.ConversationSummary{}}
+	for i, row := range rows {
+		if len(out.Conversations) == l.limit {
+			break
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		summary, err := h.summary(l.p, row.Conversation, l.wants)
+		if err != nil {
+			return nil, err
+		}
+		if summary != nil {
+			out.Conversations = append(out.Conversations, *summary)
+		}
+		out.NextCursor = cursorAt(row.Position, l.newest)
+		if i == len(rows)-1 && len(rows) < listScan {
+			out.NextCursor = ""
+		}
+	}
+	return out, nil
+}
+
+// wants reports whether a conversation is to be listed.
+func (l *listing) wants(s *fold.State) bool {
+	return l.scope.has(l.p, s) && (l.status == "" || s.Status == l.status) && (l.participant == "" || s.HasParticipant(l.participant)) &&
+		(l.text == "" || strings.Contains(foldCase(s.ID), l.text) || strings.Contains(foldCase(s.Title), l.text))
+}
+
+// summary gives the row of a conversation, nil when it is none that is wanted. One that cannot be read is as one that is not there: it does not hide the others.
+func (h *Hub) summary(p *Principal, id string, wants func(*fold.State) bool) (*parley.ConversationSummary, error) {
+	if reserved(id) || !p.reaches(id) {
+		return nil, nil
+	}
+	c, err := h.pin(id)
+	if errors.Is(err, parley.ErrUnavailable) {
+		return nil, err
+	}
+	if err != nil { // logged by who loads it
+		return nil, nil
+	}
+	defer h.unpin(c)
+	s := c.wanted(wants)
+	if s == nil {
+		return nil, nil
+	}
+	return h.summaryOf(s), nil
+}
+
+// wanted gives what is committed, nil when it is not wanted: most that are looked at are not, and a state is large.
+func (c *conversation) wanted(wants func(*fold.State) bool) *fold.State {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !wants(&c.durable) {
+		return nil
+	}
+	s := c.durable
+	return &s
+}
+
+func (h *Hub) summaryOf(s *fold.State) *parley.ConversationSummary {
+	ids := make([]string, len(s.Participants))
+	for i, seat := range s.Participants {
+		ids[i] = seat.ID
+	}
+	out := &parley.ConversationSummary{
+		ConversationID: s.ID, Status: s.Status, Title: s.Title, CreatedBy: s.CreatedBy, CreatedAt: s.CreatedAt, UpdatedAt: s.LastAt,
+		Participants: ids, LatestSeq: s.Seq, Turn: s.CurrentTurn(), Workspace: s.Workspace, Outcome: outcomeOf(s), Floor: h.floor(s), Fork: forkOf(s),
+	}
+	if r := s.Session; r != nil {
+		out.Session = &parley.SessionSummary{Agent: r.Agent, Caller: r.Caller, Parent: r.Parent, Status: s.SessionStatus()}
+	}
+	return out
+}
+
+// newestMark begins the cursors of a list that goes from the newest to the oldest.
+const newestMark = "n"
+
+func cursorAt(at journal.Position, newest bool) string {
+	cursor := strconv.FormatUint(uint64(at), 10)
+	if newest {
+		return newestMark + cursor
+	}
+	return cursor
+}
+
+// parseCursor reads what cursorAt has written for a list in the same order. Position 0 begins the list.
+func parseCursor(cursor string, newest bool) (journal.Position, error) {
+	if cursor == "" {
+		return 0, nil
+	}
+	number, marked := strings.CutPrefix(cursor, newestMark)
+	n, err := strconv.ParseUint(number, 10, 64)
+	if err != nil || marked != newest {
+		return 0, parley.Refuse(parley.ErrValidationFailed, "cursor is not one of this hub's", "nextCursor of the page before, with params that are otherwise the same")
+	}
+	return journal.Position(n), nil
+}

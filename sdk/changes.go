@@ -1,0 +1,25 @@
+package sdk
+
+import (
+	"context"
+
+	"github.com/parleyhub/parley"
+)
+
+// WatchConversations tells which conversations have changed since a cursor, and waits for a change.
+func (c *Client) WatchConversations(ctx context.Context, p *parley.WatchConversationsParams) (*parley.WatchConversationsResult, error) {
+	q := value(p)
+	if q.TimeoutMs <= 0 {
+		return call[parley.WatchConversationsResult](ctx, c, parley.MethodWatchConversations, q, always)
+	}
+	var r *parley.WatchConversationsResult
+	err := c.wait(q.TimeoutMs, func(ms int64) (_ bool, err error) {
+		q.TimeoutMs = ms
+		r, err = callVia[parley.WatchConversationsResult](ctx, c, c.enterWait, parley.MethodWatchConversations, q, always)
+		if err == nil {
+			q.Cursor = r.Cursor
+		}
+		return err == nil && r.TimedOut, err
+	})
+	return r, err
+}
