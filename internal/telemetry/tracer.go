@@ -1,0 +1,206 @@
+package telemetry
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/parleyhub/parley"
+)
+
+// tracer makes spans of OpenTelemetry.
+type tracer struct {
+	otel    trace.Tracer
+	content bool
+	models  *models // nil: nobody is told how long models take
+}
+
+var (
+	_ parley.ContentTracer  = (*tracer)(nil)
+	_ parley.SamplingTracer = (*tracer)(nil)
+)
+
+// Content reports whether content is told.
+func (t *tracer) Content() bool { return t.content }
+
+// Samples reports whether a span that begins so is told. Samplers are asked by beginning one, of which nobody hears unless it ends.
+func (t *tracer) Samples(s parley.SpanStart) bool {
+	_, o := t.otel.Start(place(context.Background(), s), name(s.Name), trace.WithSpanKind(kinds[s.Kind]))
+	return o.SpanContext().IsSampled()
+}
+
+// StartSpan begins a span.
+func (t *tracer) StartSpan(ctx context.Context, s parley.SpanStart) (context.Context, parley.Span) {
+	options := []trace.SpanStartOption{trace.WithSpanKind(kinds[s.Kind]), trace.WithAttributes(attributesOf(s.Attributes)...)}
+	if !s.At.IsZero() {
+		options = append(options, trace.WithTimestamp(s.At))
+	}
+	_, o := t.otel.Start(place(ctx, s), name(s.Name), options...) // its context has the ids that were given to this span alone
+	return trace.ContextWithSpan(ctx, o), &span{otel: o, traceparent: traceparent(o.SpanContext()), call: t.models.begin(s)}
+}
+
+var kinds = map[parley.SpanKind]trace.SpanKind{
+	parley.SpanInternal: trace.SpanKindInternal, parley.SpanServer: trace.SpanKindServer, parley.SpanClient: trace.SpanKindClient,
+}
+
+// place gives the context in which a span begins, with the ids that it was given.
+func place(ctx context.Context, s parley.SpanStart) context.Context {
+	ctx = under(ctx, s.Parent)
+	if s.ID == [8]byte{} && s.TraceID == [16]byte{} {
+		return ctx
+	}
+	return context.WithValue(ctx, idsKey{}, &given{s.TraceID, s.ID})
+}
+
+// under gives a context in the span of a traceparent. It is the one that the context is in already, or one that is elsewhere; or none.
+func under(ctx context.Context, parent string) context.Context {
+	if parent != "" && parent == traceparent(trace.SpanContextFromContext(ctx)) {
+		return ctx
+	}
+	if !parley.ValidTraceparent(parent) {
+		return trace.ContextWithSpanContext(ctx, trace.SpanContext{})
+	}
+	var c trace.SpanContextConfig
+	var flags [1]byte
+	_, _ = hex.Decode(c.TraceID[:], []byte(parent[3:35])) // they are hex, since it is valid
+	_, _ = hex.Decode(c.SpanID[:], []byte(parent[36:52]))
+	_, _ = hex.Decode(flags[:], []byte(parent[53:]))
+	c.TraceFlags = trace.TraceFlags(flags[0]) & (trace.FlagsSampled | trace.FlagsRandom)
+	c.Remote = true
+	return trace.ContextWithSpanContext(ctx, trace.NewSpanContext(c))
+}
+
+func traceparent(c trace.SpanContext) string {
+	return "00-" + c.TraceID().String() + "-" + c.SpanID().String() + "-" + c.TraceFlags().String()
+}
+
+// span is a span of OpenTelemetry.
+type span struct {
+	otel        trace.Span
+	traceparent string
+	call        *call // nil: it is not the call of a model
+}
+
+var _ parley.Span = (*span)(nil)
+
+// Traceparent names it.
+func (s *span) Traceparent() string { return s.traceparent }
+
+// Set adds attributes.
+func (s *span) Set(attributes ...parley.Attribute) {
+	s.otel.SetAttributes(attributesOf(attributes)...)
+	if s.call != nil {
+		s.call.set(attributes)
+	}
+}
+
+// Fail says that it has failed.
+func (s *span) Fail(kind string) {
+	s.otel.SetStatus(codes.Error, "")
+	s.Set(parley.Attribute{Key: parley.AttrErrorType, Value: kind})
+}
+
+// End ends it, now.
+func (s *span) End() { s.EndAt(time.Now()) }
+
+// EndAt ends it at a time.
+func (s *span) EndAt(t time.Time) {
+	s.otel.End(trace.WithTimestamp(t))
+	if s.call != nil {
+		s.call.end(trace.ContextWithSpan(context.Background(), s.otel), t)
+	}
+}
+
+// attributesOf gives attributes as OpenTelemetry has them. A value of a kind that parley.Attribute does not name is left out.
+func attributesOf(attributes []parley.Attribute) []attribute.KeyValue {
+	all := make([]attribute.KeyValue, 0, len(attributes))
+	for _, a := range attributes {
+		if v := valueOf(a.Value); v.Type() != attribute.EMPTY {
+			all = append(all, attribute.KeyValue{Key: attribute.Key(a.Key), Value: v})
+		}
+	}
+	return all
+}
+
+func valueOf(v any) attribute.Value {
+	switch v := v.(type) {
+	case string:
+		return attribute.StringValue(text(v))
+	case bool:
+		return attribute.BoolValue(v)
+	case int:
+		return attribute.IntValue(v)
+	case int64:
+		return attribute.Int64Value(v)
+	case float64:
+		return attribute.Float64Value(v)
+	case []string:
+		all := make([]string, len(v))
+		for i := range v {
+			all[i] = text(v[i])
+		}
+		return attribute.StringSliceValue(all)
+	}
+	return attribute.Value{}
+}
+
+// maxName bounds the name of a span, in characters: a part of it may be what a model has written.
+const maxName = 256
+
+// name is that of a span, as it can be sent.
+func name(s string) string {
+	s = text(s)
+	n := 0
+	for i := range s {
+		if n++; n > maxName {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// text is s as it can be sent: one that is no UTF-8 would cost all that is sent with it.
+func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// ids gives spans their ids: those that were given with them, else random ones.
+type ids struct{}
+
+type idsKey struct{}
+
+// given are the ids that a span was given; zero: none.
+type given struct {
+	trace trace.TraceID
+	span  trace.SpanID
+}
+
+// NewIDs gives those of a span without a parent.
+func (ids) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
+	var id trace.TraceID
+	if g, _ := ctx.Value(idsKey{}).(*given); g != nil {
+		id = g.trace
+	}
+	for !id.IsValid() {
+		binary.NativeEndian.PutUint64(id[:8], rand.Uint64())
+		binary.NativeEndian.PutUint64(id[8:], rand.Uint64())
+	}
+	return id, ids{}.NewSpanID(ctx, id)
+}
+
+// NewSpanID gives that of a span with a parent.
+func (ids) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
+	var id trace.SpanID
+	if g, _ := ctx.Value(idsKey{}).(*given); g != nil {
+		id = g.span
+	}
+	for !id.IsValid() {
+		binary.NativeEndian.PutUint64(id[:], rand.Uint64())
+	}
+	return id
+}
