@@ -51,8 +51,10 @@ func (r *runner) take(ctx context.Context, o *offer) (stray <-chan struct{}, err
 	defer a.keep(lose)()
 	working, stop := a.until(working)
 	defer stop()
+	working, span := a.startSpan(working, o)
+	defer span.End()
 	how := a.call(working)
-	a.settle(working, how)
+	tellEnd(span, a.settle(working, how))
 	return how.stray, nil
 }
 

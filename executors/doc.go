@@ -23,6 +23,11 @@
 // and what it starts may run on one executor, however small. In a session the reason with which a claim is given back is what the agent's error says: it
 // becomes the error of the result.
 //
+// # Spans
+//
+// Each attempt is a span, told to the [parley.Tracer] of Run's ctx where that has one, below the one that its claim names. The ctx of the agent carries it, so that what the agent posts, starts and
+// calls under that ctx is a part of it. It ends with the attempt, whatever becomes of that, also where the agent does not return.
+//
 // # Push and pull
 //
 // In push mode the hub offers turns as they come, to the executor that is free. In pull mode the executor looks for conversations and waits in each of

@@ -15,6 +15,8 @@ type offer struct {
 	agent   string // the name of the agent that sits there
 	turn    int64
 	claimID string
+	// traceparent is that of the offer; empty where it has none.
+	traceparent string
 }
 
 // line is what waits for a seat at which an agent is at work: the newest offer, as an older one is of no use any more.
@@ -25,7 +27,7 @@ func (r *runner) offered(ctx context.Context, q *parley.RequestTurn) {
 	if ctx.Err() != nil || !r.opts.Accept(q.ConversationID) {
 		return
 	}
-	o := &offer{seat: seat{q.ConversationID, q.AgentID}, agent: q.Agent, turn: q.Turn, claimID: q.ClaimID}
+	o := &offer{seat: seat{q.ConversationID, q.AgentID}, agent: q.Agent, turn: q.Turn, claimID: q.ClaimID, traceparent: q.Traceparent}
 	r.mu.Lock()
 	l := r.seats[o.seat]
 	if l != nil {

@@ -23,8 +23,8 @@ const (
 	reasonUnreachable = "unreachable"
 )
 
-// settle brings a claim to its end when the agent has left its turn, unless that has come by itself.
-func (a *attempt) settle(working context.Context, how returned) {
+// settle brings a claim to its end when the agent has left its turn, unless that has come by itself, and says how that was.
+func (a *attempt) settle(working context.Context, how returned) ended {
 	most := settleTimeout
 	if a.life.Err() != nil {
 		most = hurriedTimeout
@@ -34,7 +34,7 @@ func (a *attempt) settle(working context.Context, how returned) {
 	outcome, reason, over := a.ending(working, ctx, how)
 	if over {
 		a.noteEnd(how)
-		return
+		return a.overEnd(working, how)
 	}
 	if outcome == parley.ReleaseFailed {
 		a.log.Warn("the agent has failed", "reason", reason, "error", how.err)
@@ -49,9 +49,11 @@ func (a *attempt) settle(working context.Context, how returned) {
 		a.log.Debug("the claim was given back", "outcome", outcome, "reason", reason)
 	case isLost(err):
 		a.log.Debug("the claim had ended", "error", err)
+		return lostEnd
 	default:
 		a.log.Warn("the claim could not be given back: it lapses", "outcome", outcome, "error", err)
 	}
+	return releasedEnd(outcome, reason, how)
 }
 
 // noteEnd logs the end of a turn that is over.

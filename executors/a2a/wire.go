@@ -15,6 +15,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/parleyhub/parley"
 )
 
 const eventStream = "text/event-stream"
@@ -49,7 +51,7 @@ func httpClient(o *Options, w *wire) *http.Client {
 	return &c
 }
 
-// wire stands between the library and the network: it adds credentials, bounds what comes, gives errors names, and makes of a response what the library understands. A response to
+// wire stands between the library and the network: it adds credentials and the traceparent of the request's context, bounds what comes, gives errors names, and makes of a response what the library understands. A response to
 // who wants a stream becomes one, and only whole events of it are passed on, so that a stream which breaks off does so between two of them.
 type wire struct {
 	next          http.RoundTripper
@@ -67,6 +69,9 @@ func (w *wire) RoundTrip(q *http.Request) (*http.Response, error) {
 	withheld := w.header != "" && !slices.Contains(w.origins, originOf(q.URL.Scheme+"://"+q.URL.Host))
 	if w.header != "" && !withheld {
 		sent.Header.Set(w.header, w.value)
+	}
+	if t := parley.TraceparentOf(q.Context()); t != "" {
+		sent.Header.Set("traceparent", t)
 	}
 	streams := q.Header.Get("Accept") == eventStream
 	pos := position(q.Context())

@@ -16,7 +16,7 @@
 //   - A command is started without a shell. Its parameters are held against the schema again, and arrive as package arguments says: each as it is,
 //     or the session fails before anything is started.
 //   - Its environment is made from nothing: PATH, HOME, TZ and LANG of this process, what the file declares, its parameters where they are variables, and
-//     PARLEY_SESSION (at a seat PARLEY_CONVERSATION), PARLEY_AGENT, and TRACEPARENT where the session has one; with [Options.URL] also PARLEY_URL and PARLEY_TOKEN, a token that is good for
+//     PARLEY_SESSION (at a seat PARLEY_CONVERSATION), PARLEY_AGENT, and TRACEPARENT where the turn or the session has one; with [Options.URL] also PARLEY_URL and PARLEY_TOKEN, a token that is good for
 //     sessions of its own while it runs.
 //   - Where the agent has subscriptions, the context is in a file of PARLEY_CONTEXT_FILE, which is there while the command runs, and, with params_via stdin, the member context of what it reads:
 //     the same bytes in both.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"regexp"
 	"strings"
 
 	"github.com/parleyhub/parley"
@@ -64,8 +63,8 @@ func (s *session) environment(ctx context.Context, parameters []string) ([]strin
 		where = "PARLEY_CONVERSATION"
 	}
 	env = append(env, where+"="+s.turn.ConversationID, "PARLEY_AGENT="+s.turn.AgentID)
-	if s.trace != "" {
-		env = append(env, traceparent+"="+s.trace)
+	if t := s.traceparent(ctx); t != "" {
+		env = append(env, traceparent+"="+t)
 	}
 	if s.o.URL == "" || s.turn.ClaimID == "" { // the token is the claim's
 		return env, nil
@@ -83,9 +82,6 @@ func (s *session) environment(ctx context.Context, parameters []string) ([]strin
 	return append(env, "PARLEY_URL="+s.o.URL, "PARLEY_TOKEN="+token), nil
 }
 
-// w3cTrace is a traceparent of version 00; ids of zeros only are none.
-var w3cTrace = regexp.MustCompile(`^00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$`)
-
 // traceOf gives the trace of which a conversation is a part.
 func traceOf(metadata json.RawMessage) string {
 	var m map[string]json.RawMessage
@@ -93,8 +89,7 @@ func traceOf(metadata json.RawMessage) string {
 	if json.Unmarshal(metadata, &m) != nil || json.Unmarshal(m[strings.ToLower(traceparent)], &trace) != nil {
 		return ""
 	}
-	ids := w3cTrace.FindStringSubmatch(trace)
-	if ids == nil || strings.Trim(ids[1], "0") == "" || strings.Trim(ids[2], "0") == "" {
+	if !parley.ValidTraceparent(trace) {
 		return ""
 	}
 	return trace

@@ -51,6 +51,15 @@ var (
 
 // execute runs the command to its end. An error says that it was not let come to one.
 func (s *session) execute(ctx context.Context) (*ending, error) {
+	ctx, span := s.startSpan(ctx)
+	defer span.End()
+	e, err := s.supervise(ctx)
+	tellSpan(span, e)
+	return e, err
+}
+
+// supervise runs the command within its bounds.
+func (s *session) supervise(ctx context.Context) (*ending, error) {
 	argv, parameters, stdin, err := Arguments(s.file, s.job.Parameters)
 	if err != nil {
 		return refused(err), nil

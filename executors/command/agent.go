@@ -32,7 +32,7 @@ type Agent struct {
 	// Dir is where the program runs; empty, where this process does.
 	Dir string
 	// Env are further variables, each NAME=VALUE. The program gets these, PATH, HOME, TZ, LANG and TMPDIR of this process, PARLEY_AGENT,
-	// PARLEY_CONVERSATION, PARLEY_TURN and what URL brings, and no others.
+	// PARLEY_CONVERSATION, PARLEY_TURN, TRACEPARENT where the turn is a part of a trace, and what URL brings, and no others.
 	Env []string
 	// URL is where the hub is, for a program that wants to do more than answer. It comes as PARLEY_URL, with PARLEY_TOKEN: a token for
 	// this turn alone, made with the client of the turn. Empty: the program gets neither.
@@ -49,12 +49,16 @@ func (a *Agent) HandleTurn(ctx context.Context, turn *parley.Turn) (parley.TurnO
 	if err != nil {
 		return "", err
 	}
+	ctx, span := startSpan(ctx, a.Argv)
+	defer span.End()
 	env, err := a.environment(ctx, turn)
 	if err != nil {
+		span.Fail(parley.ErrorKind(err))
 		return "", err
 	}
 	p, err := start(ctx, a, env, document)
 	if err != nil {
+		span.Fail(parley.ErrorKind(err))
 		return "", err
 	}
 	s := &speech{turn: turn, program: p, dir: a.Dir}
@@ -62,7 +66,7 @@ func (a *Agent) HandleTurn(ctx context.Context, turn *parley.Turn) (parley.TurnO
 	if err != nil {
 		p.Stop(err)
 	}
-	<-p.Done()
+	tellSpan(span, p.Exit(), err)
 	return outcome, err
 }
 
@@ -74,6 +78,9 @@ func (a *Agent) environment(ctx context.Context, turn *parley.Turn) ([]string, e
 		"PARLEY_CONVERSATION="+turn.ConversationID,
 		fmt.Sprintf("PARLEY_TURN=%d", turn.Number),
 	)
+	if t := parley.TraceparentOf(ctx); t != "" {
+		env = append(env, traceparent+"="+t)
+	}
 	if a.URL == "" || turn.ClaimID == "" { // a token for a turn is one for its claim
 		return env, nil
 	}

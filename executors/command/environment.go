@@ -11,7 +11,7 @@ import (
 var passedOn = []string{"PATH", "HOME", "TZ", "LANG", "TMPDIR"}
 
 // reserved are the variables that are set for each turn.
-var reserved = []string{"PARLEY_URL", "PARLEY_TOKEN", "PARLEY_AGENT", "PARLEY_CONVERSATION", "PARLEY_TURN"}
+var reserved = []string{"PARLEY_URL", "PARLEY_TOKEN", "PARLEY_AGENT", "PARLEY_CONVERSATION", "PARLEY_TURN", traceparent}
 
 func isReserved(name string) bool {
 	return slices.ContainsFunc(reserved, func(r string) bool { return strings.EqualFold(r, name) }) // some systems do not tell them apart

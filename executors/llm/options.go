@@ -3,6 +3,8 @@ package llm
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/parleyhub/parley"
 )
 
 // Definition is what an agent is to a model.
@@ -43,6 +45,8 @@ type Options struct {
 	Streaming    StreamingOptions
 	// Meter counts the run; nil, nobody does.
 	Meter *Meter
+	// Attributes are told of the span of the run, besides its own.
+	Attributes []parley.Attribute
 }
 
 // Budget bounds a run. The zero value does not.

@@ -42,11 +42,20 @@ func (r *Runtime) run(ctx context.Context, p *Prepared, in *Input, sink Sink) (*
 			StreamID: rand.Text(), Provider: r.Name(), Model: req.Model, IsJSON: p.schema != nil,
 		}}
 	}
+	ctx, span := x.startSpan(ctx)
+	defer span.End()
+	result, err := x.exchange(ctx)
+	x.tellSpan(ctx, span, result, err)
+	return result, err
+}
+
+// exchange makes the run, and tells the beginning and the end of its stream.
+func (x *run) exchange(ctx context.Context) (*Result, error) {
 	if err := x.teller.tell(Event{Type: EventStart}); err != nil {
 		return nil, err
 	}
 	result, err := x.within(ctx)
-	p.options.Meter.call(r.Name(), req.Model, outcome(result, err), result, x.timings.Retries)
+	x.p.options.Meter.call(x.runtime.Name(), x.req.Model, outcome(result, err), result, x.timings.Retries)
 	return result, x.close(result, err)
 }
 

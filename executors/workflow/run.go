@@ -149,6 +149,19 @@ func (r *run) together(ctx context.Context, nodes []node, base map[string]any) (
 
 // step runs one step to its end, as often as it says.
 func (r *run) step(ctx context.Context, s *step, base map[string]any) (any, error) {
+	ctx, span := r.startSpan(ctx, s)
+	defer span.End()
+	last, err := r.tries(ctx, s, base)
+	if err != nil {
+		span.Fail(parley.ErrorKind(err))
+		return nil, err
+	}
+	tellSpan(span, last)
+	return r.kept(ctx, s, last)
+}
+
+// tries runs a step until it has completed, or has failed as often as it may.
+func (r *run) tries(ctx context.Context, s *step, base map[string]any) (*ended, error) {
 	var last *ended
 	for again := 0; again <= s.retries; again++ {
 		e, err := r.once(ctx, s, again, base)
@@ -159,6 +172,11 @@ func (r *run) step(ctx context.Context, s *step, base map[string]any) (any, erro
 			break
 		}
 	}
+	return last, nil
+}
+
+// kept keeps what has come of a step for those that look at it.
+func (r *run) kept(ctx context.Context, s *step, last *ended) (any, error) {
 	if last.Status != parley.SessionCompleted && !s.goesOn {
 		return nil, &stepError{text: "step " + s.name + ": " + last.Error, wrong: last.wrong}
 	}

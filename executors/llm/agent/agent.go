@@ -54,6 +54,7 @@ type Agent struct {
 	log       *slog.Logger
 	blueprint parley.Blueprint
 	config    *parley.AgentConfig
+	hashes    hashes
 	output    *paramschema.Schema // nil without output_schema
 	template  *template           // nil without user_template
 	main      *model

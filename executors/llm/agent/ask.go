@@ -62,6 +62,7 @@ func (r *run) ask(ctx context.Context, q *question) (*record.Step, error) {
 		return nil, err
 	}
 	s := stepOf(q, hash, result)
+	s.ConfigHash = r.configHash()
 	if err := r.record.AddStep(ctx, s); err != nil {
 		return nil, err
 	}
@@ -75,6 +76,7 @@ func (r *run) runOptions(q *question, hash string) (*llm.Options, error) {
 		Deterministic: o.Deterministic, Seed: o.Seed, Lax: o.Strict != nil && !*o.Strict, ResponsesUseInstructions: o.ResponsesUseInstructions,
 		IdempotencyKey: fmt.Sprintf("%s.%d.%s.%d.%s", r.turn.ConversationID, r.turn.Number, q.phase, q.number, hash[:12]),
 		TraceID:        r.view.trace, Metadata: o.Metadata, MaxRetries: r.maxRetries(), ToolChoice: q.choice, Meter: r.o.Meter,
+		Attributes: r.attributes(),
 	}
 	b := o.Budget
 	if b == nil {
@@ -192,7 +194,7 @@ func lasting(c llm.Category) bool {
 
 func stepOf(q *question, hash string, r *llm.Result) *record.Step {
 	return &record.Step{
-		Phase: q.phase, Number: q.number, InputHash: hash, Model: r.Model, Message: r.Message, Refusal: r.Refusal, Finish: r.Finish, Status: r.Status,
+		Phase: q.phase, Number: q.number, InputHash: hash, Model: r.Model, Provider: q.model.runtime.Name(), Message: r.Message, Refusal: r.Refusal, Finish: r.Finish, Status: r.Status,
 		Usage: r.Usage, CostUSD: r.CostUSD, FirstTokenMs: ms(r.Timings.FirstToken), ElapsedMs: ms(r.Elapsed), Chunks: r.Timings.Chunks, Retries: r.Timings.Retries,
 	}
 }

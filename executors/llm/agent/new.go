@@ -19,7 +19,7 @@ func New(b *parley.Blueprint, o *Options) (*Agent, error) {
 	if a.log = a.o.Logger; a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
-	for _, check := range []func() error{a.readConfig, a.readSchemas, a.findModels, a.checkWindow, a.makeBox} {
+	for _, check := range []func() error{a.readConfig, a.hashConfigs, a.readSchemas, a.findModels, a.checkWindow, a.makeBox} {
 		if err := check(); err != nil {
 			return nil, fmt.Errorf("agent %s: %w", b.Name, err)
 		}

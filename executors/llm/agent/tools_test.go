@@ -225,7 +225,11 @@ func (w *world) runner(b *parley.Blueprint, c parley.Client) {
 		w.Fatal(err)
 	}
 	registered := make(chan struct{}, 100)
-	ctx, stop := context.WithCancel(context.Background())
+	ctx := context.Background()
+	if w.tracer != nil {
+		ctx = parley.WithTracer(ctx, w.tracer)
+	}
+	ctx, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() {
 		ended <- executors.Run(ctx, c, a, &executors.Options{

@@ -165,6 +165,7 @@ type world struct {
 	vendor  *vendor
 	options agent.Options
 	models  llm.Models
+	tracer  parley.Tracer // of runners to come; nil, none
 	person  parley.Client // a human named ann
 }
 

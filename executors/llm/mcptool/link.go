@@ -194,12 +194,18 @@ func (l *link) list(ctx context.Context) ([]*mcp.Tool, error) {
 	return all, nil
 }
 
+// traceparent is the member of _meta that names the span of a call, for the spans of the server.
+const traceparent = "traceparent"
+
 // call calls a tool.
 func (l *link) call(ctx context.Context, name string, c *tool.Call) (r *mcp.CallToolResult, err error) {
 	token, stop := l.watch(c.Progress)
 	defer stop()
 	p := &mcp.CallToolParams{Name: name, Arguments: c.Arguments}
 	p.SetProgressToken(token)
+	if t := parley.TraceparentOf(ctx); t != "" {
+		p.Meta[traceparent] = t
+	}
 	err = l.within(ctx, func(ctx context.Context) error {
 		r, err = l.session.CallTool(ctx, p)
 		return err

@@ -25,7 +25,7 @@ import (
 func TestTools(t *testing.T) {
 	everyWay(t, func(w *world) {
 		all, err := w.Tools(w.Context())
-		if err != nil || len(all) != 14 {
+		if err != nil || len(all) != 15 {
 			w.Fatalf("%d tools: %v", len(all), err)
 		}
 		s := w.named("echo").Spec()

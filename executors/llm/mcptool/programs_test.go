@@ -105,6 +105,10 @@ func newServer(path string) *mcp.Server {
 	add("large", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return text(strings.Repeat("é", 1<<20)), nil
 	})
+	add("traceparent", func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		told, _ := r.Params.Meta["traceparent"].(string)
+		return text("told " + told), nil
+	})
 	add("environment", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return text(strings.Join(os.Environ(), "\n")), nil
 	})

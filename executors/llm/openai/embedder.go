@@ -85,6 +85,15 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	if len(texts) == 0 {
 		return [][]float32{}, nil
 	}
+	ctx, span := e.startSpan(ctx)
+	defer span.End()
+	vectors, err := e.embed(ctx, texts)
+	tellSpan(span, err)
+	return vectors, err
+}
+
+// embed makes the call.
+func (e *Embedder) embed(ctx context.Context, texts []string) ([][]float32, error) {
 	params := openai.EmbeddingNewParams{
 		Model: e.model, Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: texts}, EncodingFormat: openai.EmbeddingNewParamsEncodingFormatFloat,
 	}

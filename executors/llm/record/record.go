@@ -34,15 +34,18 @@ const (
 type Step struct {
 	Phase Phase `json:"phase"`
 	// Number counts the steps of a phase from 1. InputHash is of what the model was asked: another question has no answer yet.
-	Number    int              `json:"step"`
-	InputHash string           `json:"input_hash"`
-	Model     string           `json:"model"`
-	Message   llm.Message      `json:"message"`
-	Refusal   string           `json:"refusal,omitempty"`
-	Finish    llm.FinishReason `json:"finish"`
-	Status    llm.Status       `json:"status"`
-	Usage     llm.Usage        `json:"usage"`
-	CostUSD   *float64         `json:"cost_usd,omitempty"`
+	Number    int    `json:"step"`
+	InputHash string `json:"input_hash"`
+	Model     string `json:"model"`
+	// Provider is the runtime that was asked, and ConfigHash says with which agent config: parley.AgentConfigHash of it, or of that of the children where this is one.
+	Provider   string           `json:"provider,omitempty"`
+	ConfigHash string           `json:"config_sha256,omitempty"`
+	Message    llm.Message      `json:"message"`
+	Refusal    string           `json:"refusal,omitempty"`
+	Finish     llm.FinishReason `json:"finish"`
+	Status     llm.Status       `json:"status"`
+	Usage      llm.Usage        `json:"usage"`
+	CostUSD    *float64         `json:"cost_usd,omitempty"`
 	// FirstTokenMs, ElapsedMs, Chunks and Retries are its timings.
 	FirstTokenMs float64 `json:"ttft_ms,omitempty"`
 	ElapsedMs    float64 `json:"elapsed_ms"`

@@ -65,6 +65,7 @@ func (a *agent) Run(ctx context.Context, c *Call) (*Result, error) {
 	if err != nil {
 		return refused(a.name, err)
 	}
+	c.span.Set(parley.Attribute{Key: parley.AttrChildConversationID, Value: s.SessionID})
 	return a.told(ctx, c, s), nil
 }
 

@@ -89,6 +89,8 @@ type call struct {
 	cut bool
 	// nth counts the calls of the round that were the same and came before.
 	nth int
+	// span is that of the call, once it is being done.
+	span parley.Span
 }
 
 // prepare reads the calls.
@@ -128,13 +130,27 @@ func notRun(r *Result) *outcome {
 	return &outcome{status: record.ToolError, text: r.Text, began: time.Now(), approval: record.NotRequired}
 }
 
-// do takes a call to its end.
+// do takes a call to its end. One whose end is in the record is not done again.
 func (c *call) do(ctx context.Context) (*record.ToolEnded, error) {
 	started, ended := c.Record.Tool(c.key)
-	switch {
-	case plant.RunsAgain.Planted() && c.entry != nil: // goes on below
-	case ended != nil && ended.Tool == c.Name:
+	again := plant.RunsAgain.Planted() && c.entry != nil
+	if !again && ended != nil && ended.Tool == c.Name {
 		return ended, nil
+	}
+	ctx, span := c.startSpan(ctx)
+	defer span.End()
+	c.span = span
+	if again {
+		started = nil
+	}
+	ended, err := c.perform(ctx, started)
+	c.tellSpan(ctx, span, ended, err)
+	return ended, err
+}
+
+// perform does what is to be done of a call, of which started says that an earlier attempt has begun it.
+func (c *call) perform(ctx context.Context, started *record.ToolStarted) (*record.ToolEnded, error) {
+	switch {
 	case started != nil && started.Tool == c.Name:
 		return c.again(ctx, started)
 	case c.entry == nil:
@@ -202,7 +218,7 @@ func (c *call) again(ctx context.Context, started *record.ToolStarted) (*record.
 func (c *call) run(ctx context.Context, g *grant) (*record.ToolEnded, error) {
 	o := &outcome{status: record.ToolSuccess, began: time.Now(), approval: g.status, approvalID: g.id}
 	p := c.newProgress(ctx)
-	result, err := c.guarded(ctx, &Call{Key: c.callKey(), ID: c.ID, Arguments: g.arguments, Turn: c.Turn, Progress: p.tell})
+	result, err := c.guarded(ctx, &Call{Key: c.callKey(), ID: c.ID, Arguments: g.arguments, Turn: c.Turn, Progress: p.tell, span: c.span})
 	p.close()
 	var l lost
 	switch {

@@ -49,6 +49,8 @@ type Call struct {
 	Turn      *parley.Turn
 	// Progress passes on how far it is; never nil.
 	Progress func(Progress)
+
+	span parley.Span // of the call
 }
 
 // Progress is how far a tool is.

@@ -1,0 +1,58 @@
+//go:build linux
+
+package command_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/executors/command"
+	"github.com/parleyhub/parley/internal/spantest"
+)
+
+// TestTraceparent: a program is a span and is told which it is; without one it is told that of its turn, and never the one that this process was started in.
+func TestTraceparent(t *testing.T) {
+	const asker, inherited = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-2af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	t.Setenv("TRACEPARENT", inherited)
+	r := &spantest.Recorder{}
+	for name, c := range map[string]struct {
+		parent string
+		told   bool
+	}{"none": {}, "asked": {parent: asker}, "told": {asker, true}} {
+		ctx, want := parley.WithTraceparent(t.Context(), c.parent), "turn told "+c.parent
+		if c.told {
+			ctx = parley.WithTracer(ctx, r)
+		}
+		s := newStage(t)
+		if _, err := s.handle(t, ctx, &command.Agent{Argv: []string{"sh", "-c", `echo "{\"text\":\"told $TRACEPARENT\"}"`}}); err != nil {
+			t.Fatal(err)
+		}
+		if c.told {
+			all := r.Spans()
+			if len(all) != 1 || all[0].Parent != asker || all[0].Ends != 1 || all[0].Failure != "" || all[0].Attributes[parley.AttrProcessExitCode] != 0 {
+				t.Fatalf("the spans are %+v", all)
+			}
+			want = "turn told " + all[0].Traceparent
+		}
+		if got := s.said(t); !slices.Contains(got, want) {
+			t.Errorf("%s: the program has said %q, expected %q", name, got, want)
+		}
+	}
+	if err := command.CheckVariable("TRACEPARENT=" + asker); err == nil {
+		t.Error("a program may be given another TRACEPARENT")
+	}
+}
+
+// TestSpanOfAProgramThatFails: the span of a program says how it has ended.
+func TestSpanOfAProgramThatFails(t *testing.T) {
+	for argv, want := range map[string]string{"exit 3": "exit_code", "kill -9 $$": "signal"} {
+		r, s := &spantest.Recorder{}, newStage(t)
+		if _, err := s.handle(t, parley.WithTracer(t.Context(), r), &command.Agent{Argv: []string{"sh", "-c", argv}}); err == nil {
+			t.Error("the program has not failed")
+		}
+		if all := r.Named("parley.process sh"); len(all) != 1 || all[0].Failure != want || all[0].Ends != 1 {
+			t.Errorf("%s: the spans are %+v", argv, all)
+		}
+	}
+}

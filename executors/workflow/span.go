@@ -1,0 +1,29 @@
+package workflow
+
+import (
+	"context"
+
+	"github.com/parleyhub/parley"
+)
+
+// startSpan begins the span of a step: one for all its tries.
+func (r *run) startSpan(ctx context.Context, s *step) (context.Context, parley.Span) {
+	return parley.StartSpan(ctx, parley.SpanStart{
+		Name: parley.SpanStep + s.name,
+		Attributes: []parley.Attribute{
+			{Key: parley.AttrStepName, Value: s.name},
+			{Key: parley.AttrGenAIWorkflowName, Value: r.job.Agent},
+			{Key: parley.AttrGenAIAgentName, Value: s.agent},
+		},
+	})
+}
+
+// tellSpan tells what has come of a step.
+func tellSpan(span parley.Span, e *ended) {
+	if e.SessionID != "" {
+		span.Set(parley.Attribute{Key: parley.AttrChildConversationID, Value: e.SessionID})
+	}
+	if e.Status != parley.SessionCompleted {
+		span.Fail(string(e.Status))
+	}
+}
