@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parleyhub/parley"
 )
 
 // MaxBodyBytes bounds the body of a request: as much as a file of 5 MiB takes in base64, and more. A larger one is refused with HTTP 413.
@@ -70,6 +72,8 @@ type visit struct {
 	media   string // of the answer
 	// id is that of a request of JSON-RPC, as it came; nil in HTTP+JSON.
 	id json.RawMessage
+	// span is that of the operation; nil where it has none.
+	span parley.Span
 }
 
 // ServeHTTP finds the agent and the binding.
@@ -125,6 +129,9 @@ func (x *visit) serve(o operation, req any, err error) {
 	if err == nil {
 		err = check(req)
 	}
+	if err == nil {
+		defer x.traced(o, req)()
+	}
 	switch {
 	case err != nil:
 		x.refuse(err)
@@ -151,6 +158,7 @@ func (x *visit) serveOne(o operation, req any) {
 // refuse answers with an error.
 func (x *visit) refuse(err error) {
 	f := x.faultOf(err)
+	x.failed(f)
 	f.headers(x.w.Header())
 	status := f.http
 	if x.isRPC() {

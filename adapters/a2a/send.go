@@ -296,7 +296,7 @@ func (s *Server) post(ctx context.Context, c *caller, p *place, at *standing, re
 func payloadFor(req *a2a.SendMessageRequest) *payload {
 	m := req.Message
 	p := &payload{
-		MessageID: m.ID, TaskID: string(m.TaskID), Metadata: m.Metadata, Extensions: m.Extensions,
+		MessageID: m.ID, TaskID: string(m.TaskID), Metadata: untraced(m.Metadata), Extensions: m.Extensions,
 		AcceptedOutputModes: configOf(req).AcceptedOutputModes,
 	}
 	for _, id := range m.ReferenceTasks {

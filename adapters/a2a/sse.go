@@ -97,7 +97,9 @@ func (x *visit) sendItem(it item) bool {
 	if x.r.Context().Err() != nil {
 		return false
 	}
-	x.sendMessage("", x.wrappedFault(x.faultOf(it.err)))
+	f := x.faultOf(it.err)
+	x.failed(f)
+	x.sendMessage("", x.wrappedFault(f))
 	return false
 }
 

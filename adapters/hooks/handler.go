@@ -121,7 +121,8 @@ func (h *Handler) take(w http.ResponseWriter, r *http.Request) (*parley.SeqResul
 	if err := checkBody(body); err != nil {
 		return nil, err
 	}
-	return h.post(r.Context(), one, r.Header.Get(webhooks.HeaderWebhookID), body)
+	ctx := parley.WithTraceparent(r.Context(), r.Header.Get("Traceparent")) // of the sender, who has signed
+	return h.post(ctx, one, r.Header.Get(webhooks.HeaderWebhookID), body)
 }
 
 // isJSON tells whether a Content-Type is that of JSON, or of something that is written in it.

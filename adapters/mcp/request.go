@@ -118,6 +118,8 @@ func (s *Server) guarded(ctx context.Context, method string, req protocol.Reques
 	o := newOrigin(req)
 	ctx, end := o.bound(ctx, method)
 	defer end()
+	ctx, tell := o.traced(ctx, method, req)
+	defer func() { tell(r, err) }()
 	ctx = context.WithValue(ctx, originKey{}, o)
 	if meet, ok := s.meets[method]; ok {
 		return meet(ctx, o, req, next)
