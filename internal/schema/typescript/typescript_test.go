@@ -1,0 +1,76 @@
+package typescript_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/parleyhub/parley/internal/schema/typescript"
+)
+
+var update = flag.Bool("update", false, "rewrite the declarations")
+
+// kept are the declarations that the console is checked against.
+const kept = "../../../adapters/console/page/js/protocol.d.ts"
+
+// TestDeclarationsAreThoseOfTheSchemas makes the console's declarations anew.
+func TestDeclarationsAreThoseOfTheSchemas(t *testing.T) {
+	schemas, err := os.ReadFile("../documents/schemas.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := typescript.Declarations(schemas)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(kept, fresh, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if old, err := os.ReadFile(kept); err != nil || !bytes.Equal(old, fresh) {
+		t.Errorf("%s is not what the schemas say (go test ./internal/schema/typescript -update rewrites it): %v", kept, err)
+	}
+}
+
+// TestDeclarations: each kind of schema as its type.
+func TestDeclarations(t *testing.T) {
+	got, err := typescript.Declarations([]byte(`{"$defs":{
+		"B": {"type":"object","description":"A b. */ more","required":["id"],"properties":{
+			"id":{"type":"string","description":"id is\nits id."},"n":{"type":"integer"},"a-b":{"type":["string","null"]},
+			"list":{"type":"array","items":{"enum":["x","y"]}},"open":{"anyOf":[{"enum":["x"]},{"type":"string"}]},
+			"a":{"$ref":"#/$defs/A"},"any":true,"of":{"type":"object","additionalProperties":{"type":"number"}},
+			"in":{"type":"object","properties":{"yes":{"type":"boolean"}}},"one":{"const":1}}},
+		"A": {"oneOf":[{"type":"string"},{"$ref":"#/$defs/B"}]}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `// What goes over the wire. Made from the schemas of the protocol: go test ./internal/schema/typescript -update
+
+export type A = (string & {}) | B;
+
+/** A b. * / more */
+export interface B {
+  /** id is its id. */
+  id: string;
+  n?: number;
+  "a-b"?: string | null;
+  list?: ('x' | 'y')[];
+  open?: 'x' | (string & {});
+  a?: A;
+  any?: any;
+  of?: {[name: string]: number};
+  in?: {
+    yes?: boolean;
+  };
+  one?: 1;
+}
+`
+	if string(got) != want {
+		t.Errorf("got:\n%s", got)
+	}
+	if _, err := typescript.Declarations([]byte(`[`)); err == nil {
+		t.Error("half a document was read")
+	}
+}
