@@ -38,6 +38,7 @@ const (
 	jsonpath   = "github.com/theory/jsonpath"
 	cron       = "github.com/netresearch/go-cron"
 	webhooks   = "github.com/standard-webhooks/standard-webhooks"
+	otel       = "go.opentelemetry.io"
 )
 
 // plants is for everybody: it has nothing in a program that is built as usual.
@@ -72,6 +73,10 @@ var never = []struct {
 	{"hub", oidc, "The hub knows no issuer; it takes a Verifier.", nil},
 	{"sdk", prometheus, "Partners do not build the hub's metrics.", []string{"sdk/sdktest"}},
 	{"sdk", "hub", "Partners import the client without the server.", []string{"sdk/sdktest"}},
+	{"sdk", otel, "Partners choose what their traces are told to; the sdk passes a traceparent on.", nil},
+	{"hub", otel, "The hub knows no tracing system; it takes a Tracer.", nil},
+	{"rpc", otel, "A door knows no tracing system; it takes a Tracer.", nil},
+	{"executors", otel, "What runs takes the Tracer of its context.", []string{"executors/llm/anthropic"}},
 	{"sdk", "rpc", "Partners import the client without the server.", []string{"sdk/sdktest"}},
 	{"adapters", "hub", "An adapter is a participant like any other: it knows parley.Client only.", nil},
 	{"adapters", "rpc", "An adapter is a participant like any other: it knows parley.Client only.", nil},
@@ -124,7 +129,10 @@ var only = []struct {
 	{systemd, []string{"cmd"}, "Who started the program is known to the program."},
 	{oidc, []string{"rpc/oidc"}, "One package knows issuers."},
 	{jose, []string{"rpc/oidc"}, "One package reads signed tokens."},
-	{prometheus, []string{"rpc"}, "One package writes metrics."},
+	{prometheus, []string{"rpc", "internal/telemetry"}, "One package writes metrics, and one tells OpenTelemetry the same."},
+	{otel, []string{"internal/telemetry"}, "One package knows OpenTelemetry; whatever else runs begins spans with parley.StartSpan."},
+	{"internal/telemetry", []string{"cmd"}, "Whether anybody is told is chosen where the program is put together."},
+	{"internal/spannames", nil, "Tests make the constants; the program keeps them."},
 	{zerolog, []string{"cmd", "rpc"}, "Others log by slog or return errors."},
 	{cel, []string{"hub/policy"}, "One package knows expressions."},
 	{fuse, []string{"torture/faultfs"}, "Faults of the disk are for tests."},
@@ -139,6 +147,7 @@ var only = []struct {
 	{"hub/vector", []string{"hub", "cmd"}, "The hub compares; which embedder it asks is chosen where the program is put together."},
 	{mcpSchema, []string{"adapters/mcp"}, "One package says what its tools take."},
 	{porcupine, []string{"internal/turnmodel", "torture/history"}, "Two packages judge histories: of turns, and of what is read and written."},
+	{"internal/schema/typescript", nil, "Tests make the declarations; the page is checked with them."},
 	{"internal/turnmodel", nil, "Tests judge; the program does not."},
 	{"torture/history", nil, "Tests judge; the program does not."},
 }
@@ -158,6 +167,7 @@ var within = []struct {
 	{"internal/selector", []string{jsonpath}, "The matcher reads paths with a library and walks them itself."},
 	{"internal/triggerinput", nil, "What an event gives is made with the standard library."},
 	{"hub/vector", nil, "Vectors are compared with the standard library."},
+	{"adapters/console", nil, "A page is given out with the standard library; it calls the hub by itself."},
 	{"adapters/hooks", []string{webhooks}, "A hook is a signature and a note."},
 	{"adapters/timetable", []string{cron}, "A timetable is a clock and a note."},
 	{"executors/a2a", []string{a2aGo}, "A remote agent is spoken to with the library and the standard one."},

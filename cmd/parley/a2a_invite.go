@@ -71,6 +71,11 @@ func (a *app) a2aInvite(ctx context.Context, f *a2aInviteFlags) error {
 		return err
 	}
 	defer client.Close()
+	ctx, told, err := f.tell(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer told.Shutdown(context.WithoutCancel(ctx)) // what cannot be told is in the log
 	a.greet(ctx, po)
 	a.err.linef("-- %s serves %s", clean(f.card), clean(strings.Join(f.agents, ", ")))
 	following, stop := context.WithCancel(ctx)

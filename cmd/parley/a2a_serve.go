@@ -24,6 +24,7 @@ type a2aServeFlags struct {
 	url, listen, publicURL, cards, pushKey string
 	agents, allowPrivate                   []string
 	insecurePublic                         bool
+	telemetry                              telemetryFlags
 }
 
 func (a *app) a2aServeCommand() *cobra.Command {
@@ -49,6 +50,7 @@ all those of a hub may do that.`,
 	flags.StringVar(&f.pushKey, "push-key", "", "file with the key that seals what push notifications need; it is made when it is not there")
 	flags.StringSliceVar(&f.allowPrivate, "allow-private", nil, "a range of addresses, such as 10.0.0.0/8, or all, that push notifications may go to, also without TLS; may be repeated")
 	flags.BoolVar(&f.insecurePublic, "insecure-public", false, "listen beyond loopback although there is no TLS")
+	f.telemetry.add(c)
 	return a.does(c, func(ctx context.Context, _ []string) error { return a.a2aServe(ctx, &f) })
 }
 
@@ -100,6 +102,11 @@ func (a *app) a2aServe(ctx context.Context, f *a2aServeFlags) error {
 	if _, err := parseHubURL(); err != nil {
 		return err
 	}
+	ctx, told, err := f.telemetry.open(ctx, "parley-a2a", slog.New(slog.NewTextHandler(a.err, nil)))
+	if err != nil {
+		return err
+	}
+	defer told.Shutdown(context.WithoutCancel(ctx)) // what cannot be told is in the log
 	d, err := a.newA2AApart(ctx, f, agents)
 	if err != nil {
 		return err
@@ -161,7 +168,7 @@ func (a *app) serveApart(ctx context.Context, d *a2aDoor, l net.Listener) error 
 	for path, page := range d.server.Cards() {
 		mux.Handle("GET "+path, page)
 	}
-	life, end := context.WithCancel(context.Background())
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	server := newHTTPServer(mux, d.log)
 	server.BaseContext = func(net.Listener) context.Context { return life }

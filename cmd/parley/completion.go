@@ -39,7 +39,7 @@ func (a *app) completionCommand() *cobra.Command {
 	return a.does(c, func(_ context.Context, args []string) error { return shells[args[0]](c.Root(), a) })
 }
 
-// flagValues are what flags take: those of a name in whatever command, or in those of a name, or in one.
+// flagValues are what flags take: those of a name in whatever command, or in those of a name, or in one; nil is any file.
 var flagValues = map[string][]string{
 	"output":        {formatText, formatJSON},
 	"finality":      names(parley.FinalityNone, parley.FinalityTurn, parley.FinalityConversation),
@@ -54,6 +54,9 @@ var flagValues = map[string][]string{
 
 	"mode":            names(parley.ModeSync, parley.ModeAsyncPoll, parley.ModeAsyncCallback),
 	"on-turn-timeout": names(parley.TurnReoffer, parley.TurnSkip, parley.TurnClose),
+
+	"share --output":      nil, // a file
+	"share --attachments": {shareNoFiles, shareSmallFiles, shareAllFiles},
 }
 
 func names[S ~string](values ...S) []string {
@@ -78,7 +81,7 @@ func addCompletion(c *cobra.Command) {
 		if !ok {
 			values, ok = flagValues[f.Name]
 		}
-		if ok {
+		if ok && values != nil {
 			_ = c.RegisterFlagCompletionFunc(f.Name, completeList(values)) // fails for a flag that is not there, and this one is
 		}
 	})
@@ -92,7 +95,7 @@ func addCompletion(c *cobra.Command) {
 	switch _, args, _ := strings.Cut(c.Use, " "); {
 	case args == "AGENT":
 		c.ValidArgsFunction = completeIDs(agentNames, 1)
-	case args == "ID", strings.HasPrefix(args, "ID "):
+	case args == "ID", args == "[ID]", strings.HasPrefix(args, "ID "):
 		c.ValidArgsFunction = completeIDs(ids, 1)
 	case args == "[ID...]":
 		c.ValidArgsFunction = completeIDs(ids, math.MaxInt)

@@ -38,6 +38,7 @@ func (a *app) showConfig(f *hubFlags) error {
 	if f.dev && !c.Given("data") {
 		c.Data = ""
 	}
+	c.Console = c.ServesConsole(f.dev)
 	table := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	for _, s := range config.Settings {
 		from := c.Origin(s.Name).String()

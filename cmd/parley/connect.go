@@ -123,7 +123,7 @@ func timedOut(ctx context.Context, err error) error {
 
 // call makes one call to the hub, bounded by the timeout.
 func call[P, R any](ctx context.Context, a *app, do func(context.Context, P) (R, error), params P) (R, error) {
-	ctx, cancel := a.within(ctx)
+	ctx, cancel := a.within(inTrace(ctx))
 	defer cancel()
 	r, err := do(ctx, params)
 	return r, timedOut(ctx, err)

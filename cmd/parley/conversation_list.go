@@ -3,9 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"iter"
 	"strings"
 	"text/tabwriter"
+	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -13,15 +16,23 @@ import (
 )
 
 func (a *app) conversationListCommand() *cobra.Command {
-	var workspace string
+	var q parley.ListConversationsParams
+	var watch bool
 	c := a.summaryCommand("list the conversations that the token sees, oldest first", func(ctx context.Context, client parley.Client, status parley.Status) error {
-		q := parley.ListConversationsParams{Status: status, Workspace: workspace}
-		if a.format == formatJSON {
-			return a.listJSON(ctx, client, q)
+		q.Status = status
+		if watch {
+			w := &listWatch{app: a, client: client, params: q}
+			return w.run(ctx)
 		}
-		return a.listTable(ctx, client, q)
+		return a.list(ctx, client, q)
 	})
-	c.Flags().StringVar(&workspace, "workspace", "", "those of a workspace that the token grants, instead")
+	c.Long = `list prints a row for each conversation: the column FLOOR says who may speak, for how long so, and what the turn waits for that does not come by itself. With -o json each line is
+a conversation. With --watch it goes on with a row for each that has changed, until you stop it.`
+	c.Flags().StringVar(&q.Workspace, "workspace", "", "those of a workspace that the token grants, instead")
+	c.Flags().StringVar(&q.Participant, "participant", "", "those in which it takes part")
+	c.Flags().StringVar(&q.Text, "text", "", "those whose id or title has it, whatever the case")
+	c.Flags().BoolVar(&q.Newest, "newest", false, "the newest first")
+	c.Flags().BoolVar(&watch, "watch", false, "go on with those that change")
 	return c
 }
 
@@ -53,31 +64,112 @@ func (a *app) summaries(ctx context.Context, client parley.Client, q parley.List
 	})
 }
 
-func (a *app) listJSON(ctx context.Context, client parley.Client, q parley.ListConversationsParams) error {
-	for s, err := range a.summaries(ctx, client, q) {
+// list prints all rows.
+func (a *app) list(ctx context.Context, client parley.Client, q parley.ListConversationsParams) error {
+	return a.newListTable().fill(ctx, client, q)
+}
+
+// listHead stands above the rows.
+var listHead = []string{"ID", "STATUS", "TURN", "SEQ", "UPDATED", "PARTICIPANTS", "FLOOR", "TITLE"}
+
+// listTable prints conversations: as rows with a head, or as JSON.
+type listTable struct {
+	app *app
+	w   *tabwriter.Writer
+	now time.Time
+	// widths are those of the columns, in runes.
+	widths [8]int
+}
+
+func (a *app) newListTable() *listTable {
+	t := &listTable{app: a, now: time.Now()}
+	to := io.Writer(a.out)
+	if a.format == formatJSON {
+		to = io.Discard
+	}
+	t.w = tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	t.write(listHead)
+	return t
+}
+
+// fill prints all rows.
+func (t *listTable) fill(ctx context.Context, client parley.Client, q parley.ListConversationsParams) error {
+	for s, err := range t.app.summaries(ctx, client, q) {
 		if err != nil {
 			return err
 		}
-		if err := a.out.json(s); err != nil {
+		if err := t.add(&s); err != nil {
 			return err
 		}
 	}
+	return t.flush()
+}
+
+func (t *listTable) write(row []string) {
+	t.widen(row)
+	fmt.Fprintln(t.w, strings.Join(row, "\t"))
+}
+
+func (t *listTable) widen(row []string) {
+	for i, cell := range row {
+		t.widths[i] = max(t.widths[i], utf8.RuneCountInString(cell))
+	}
+}
+
+// line is a row below a table that is printed already: its columns stand below those, as far as they fit.
+func (t *listTable) line(s *parley.ConversationSummary, now time.Time) string {
+	row := t.app.listRow(s, now)
+	t.widen(row)
+	var b strings.Builder
+	for i, cell := range row[:len(row)-1] {
+		fmt.Fprintf(&b, "%-*s", t.widths[i]+2, cell)
+	}
+	return b.String() + row[len(row)-1]
+}
+
+func (t *listTable) add(s *parley.ConversationSummary) error {
+	if t.app.format == formatJSON {
+		return t.app.out.json(s)
+	}
+	t.write(t.app.listRow(s, t.now))
 	return nil
 }
 
-func (a *app) listTable(ctx context.Context, client parley.Client, q parley.ListConversationsParams) error {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tSTATUS\tTURN\tSEQ\tUPDATED\tPARTICIPANTS\tTITLE")
-	for s, err := range a.summaries(ctx, client, q) {
-		if err != nil {
-			return err
-		}
-		state := string(s.Status)
-		if s.Status == parley.StatusClosed {
-			state = outcomeText(s.Outcome)
-		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\t%s\n", clean(s.ConversationID), clean(state), s.Turn, s.LatestSeq, s.UpdatedAt,
-			clean(strings.Join(s.Participants, " ")), clean(s.Title))
+func (t *listTable) flush() error { return t.w.Flush() }
+
+// listRow is what a row says of a conversation.
+func (a *app) listRow(s *parley.ConversationSummary, now time.Time) []string {
+	state := string(s.Status)
+	if s.Status == parley.StatusClosed {
+		state = outcomeText(s.Outcome)
 	}
-	return w.Flush()
+	return []string{
+		clean(s.ConversationID), clean(state), fmt.Sprint(s.Turn), fmt.Sprint(s.LatestSeq), s.UpdatedAt.String(), clean(strings.Join(s.Participants, " ")),
+		floorText(s.Floor, now), clean(s.Title),
+	}
+}
+
+// stuckTexts say what a turn waits for.
+var stuckTexts = map[parley.StuckReason]string{
+	parley.StuckNoExecutor: "no executor", parley.StuckApproval: "approval", parley.StuckAttempts: "attempts used up",
+}
+
+// floorText says who has the floor, for how long and what keeps it: "clinic, 12s, no executor".
+func floorText(f *parley.Floor, now time.Time) string {
+	if f == nil {
+		return "-"
+	}
+	who := f.Speaker
+	if who == "" {
+		who = "anyone"
+	}
+	parts := []string{clean(who), max(now.Sub(f.Since.Time()), 0).Truncate(time.Second).String()}
+	if f.Stuck != "" {
+		text, known := stuckTexts[f.Stuck]
+		if !known {
+			text = clean(string(f.Stuck)) // of a newer hub
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
 }

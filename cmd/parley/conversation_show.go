@@ -65,6 +65,7 @@ func (a *app) showSnapshot(s *parley.Snapshot) error {
 		{"workspace", clean(s.Workspace)},
 		{"participants", strings.Join(seats, ", ")},
 		{"session", snapshotSession(s)},
+		{"fork of", forkText(s.Fork)},
 		{"policy", policyText(s.Policy)},
 		{"turn", turn},
 		{"guidance", guidanceText(s.Guidance)},

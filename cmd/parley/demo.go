@@ -100,7 +100,7 @@ func demoParams(c *priorauth.Case) *parley.CreateConversationParams {
 // play runs the cases one after another.
 func (d *demoShow) play(ctx context.Context, s *stage, cases []*priorauth.Case) error {
 	for _, c := range cases {
-		if _, err := s.admin.CreateConversation(ctx, demoParams(c)); err != nil {
+		if _, err := s.admin.CreateConversation(inTrace(ctx), demoParams(c)); err != nil {
 			return fmt.Errorf("create %s: %w", demoConversation(c), err)
 		}
 		if err := d.follow(ctx, s, demoConversation(c)); err != nil {

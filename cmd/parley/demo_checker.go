@@ -42,7 +42,7 @@ func (s *stage) startChecker(ctx context.Context, log zerolog.Logger) error {
 		return fmt.Errorf("the blueprint of %s: %w", priorauth.CriteriaAgent, err)
 	}
 	h := s.server.hub
-	running, cancel := context.WithCancel(context.Background())
+	running, cancel := context.WithCancel(s.server.told.Trace(context.Background()))
 	c := &checker{client: h.Client(h.LocalPrincipal(demoRunner)), stop: cancel, ended: make(chan error, 1)}
 	s.checker = c
 	there := make(chan struct{}, 1)

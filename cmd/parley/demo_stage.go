@@ -41,8 +41,12 @@ func (a *app) startStage(ctx context.Context, dir string, cases []*priorauth.Cas
 		return nil, err
 	}
 	log := a.logger().Level(zerolog.WarnLevel)
-	if s.server, err = startServer(serverOptions{journal: j, addr: "127.0.0.1:0", log: log}); err != nil {
+	_, told, err := (&telemetryFlags{}).open(ctx, "parley-demo", slog.New(zerolog.NewSlogHandler(log)))
+	if err != nil {
 		return nil, errors.Join(err, j.Close())
+	}
+	if s.server, err = startServer(serverOptions{journal: j, addr: "127.0.0.1:0", log: log, telemetry: told}); err != nil {
+		return nil, errors.Join(err, j.Close(), told.Shutdown(ctx))
 	}
 	h := s.server.hub
 	s.admin = h.Client(h.LocalPrincipal("admin", parley.ScopeAdmin))
@@ -63,7 +67,7 @@ func (a *app) startStage(ctx context.Context, dir string, cases []*priorauth.Cas
 func (s *stage) startPayer(log zerolog.Logger) error {
 	h := s.server.hub
 	s.payer = h.Client(h.LocalPrincipal("payer"))
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(s.server.told.Trace(context.Background()))
 	s.stop = cancel
 	remove, err := h.RegisterAgent(parley.AgentInfo{
 		Name: "payer", Type: parley.AgentTypeAgent, Description: "Decides prior authorizations by the criteria of a health plan.",
@@ -143,6 +147,11 @@ func (a *app) demoClinicCommand() *cobra.Command {
 		}
 		defer client.Close()
 		log := slog.New(zerolog.NewSlogHandler(a.logger().Level(zerolog.WarnLevel)))
+		ctx, told, err := (&telemetryFlags{}).open(ctx, "parley-demo-clinic", log)
+		if err != nil {
+			return err
+		}
+		defer told.Shutdown(context.WithoutCancel(ctx)) // what cannot be told is in the log
 		return executors.External(client, &priorauth.Clinic{}, &executors.Options{Logger: log}).Run(ctx)
 	})
 }

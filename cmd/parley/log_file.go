@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -22,6 +23,9 @@ type wholeFile struct {
 // createWhole begins a file that only its owner may read.
 func createWhole(name string) (*wholeFile, error) {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".tmp-*") // mode 0600
+	if refused := (*fs.PathError)(nil); errors.As(err, &refused) {
+		refused.Path = filepath.Dir(name) // nobody knows the other name
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -19,9 +19,9 @@ func (a *app) logVerifyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify [FILE|-]",
 		Short: "check that a log, an export or a backup is what was written",
-		Long: `verify reads everything: of the log of a hub that is not running (--data), every record with its checksum and hash chain; of an
-export or a backup (- is stdin), every line with its hash chain, and every attachment. It names the first place that is wrong and ends with
-code 1. Attachments of which FILE says itself that they are missing are counted, and no fault.
+		Long: `verify reads everything: of the log of a hub that is not running (--data), every record with its checksum and hash chain, and every fork with
+the hash that it says of the events it shares; of an export or a backup (- is stdin), every line with its hash chain, every fork, and every
+attachment. It names the first place that is wrong and ends with code 1. Attachments of which FILE says itself that they are missing are counted, and no fault.
 
 An export from whose end lines were cut off is whole as far as it goes: compare the head hash with 'parley conversation show'. A backup
 says itself where it ends.`,
@@ -65,8 +65,12 @@ func (a *app) verifyData(ctx context.Context, data string) error {
 	if err != nil {
 		return err
 	}
+	forks, err := archive.CheckForks(ctx, j)
+	if err != nil {
+		return err
+	}
 	if a.format == formatJSON {
-		return a.out.json(map[string]int64{"events": r.Records, "conversations": r.Conversations, "bytes": r.Bytes, "missing": missing})
+		return a.out.json(map[string]int64{"events": r.Records, "conversations": r.Conversations, "bytes": r.Bytes, "missing": missing, "forks": forks})
 	}
 	a.out.line(a.verified(r))
 	a.tellMissing(missing)
@@ -122,6 +126,9 @@ func (a *app) verifyLines(from io.Reader, name string, o *archive.CheckOptions) 
 		a.out.linef("%s  seq %d  %s  %s", clean(h.ConversationID), h.Seq, state, h.HeadHash)
 	}
 	a.out.line(a.out.paint(styleGood, "ok") + ": " + whatIn(r) + ": every hash is right")
+	if r.UnseenForks > 0 {
+		a.err.linef("%s not held against the events that it shares, which do not stand together: import the file and verify the log", count(r.UnseenForks, "fork"))
+	}
 	return nil
 }
 

@@ -21,10 +21,11 @@ import (
 )
 
 type mcpFlags struct {
-	as       string
-	readOnly bool
-	toolsets []string
-	maxWait  time.Duration
+	as        string
+	readOnly  bool
+	toolsets  []string
+	maxWait   time.Duration
+	telemetry telemetryFlags
 }
 
 func (a *app) mcpCommand() *cobra.Command {
@@ -44,6 +45,7 @@ A hub with --mcp (parley serve --mcp) serves the same at /mcp over HTTP.`,
 	c.Flags().BoolVar(&f.readOnly, "read-only", false, "only the tools that change nothing")
 	c.Flags().StringSliceVar(&f.toolsets, "toolsets", nil, "only these: conversations, agents, approvals (default: all)")
 	c.Flags().DurationVar(&f.maxWait, "max-wait", mcp.DefaultMaxWait, "how long one call may wait, for clients that are not known to wait longer")
+	f.telemetry.add(c)
 	a.does(c, func(ctx context.Context, _ []string) error { return a.mcp(ctx, &f) })
 	c.AddCommand(a.mcpInstallCommand())
 	return c
@@ -57,6 +59,11 @@ func (a *app) mcp(ctx context.Context, f *mcpFlags) error {
 	if f.maxWait < time.Second || f.maxWait > time.Hour {
 		return usagef("--max-wait %s: expected 1s to 1h", f.maxWait)
 	}
+	ctx, told, err := f.telemetry.open(ctx, "parley-mcp", slog.New(slog.NewTextHandler(a.err, nil)))
+	if err != nil {
+		return err
+	}
+	defer told.Shutdown(context.WithoutCancel(ctx)) // what cannot be told is in the log
 	n := &notices{}
 	n.to(func(text string) { a.err.line("-- " + text) })
 	d := &mcpDialer{dial: func(ctx context.Context) (parley.Client, error) { return a.dialTelling(ctx, f.as, n) }, turn: make(chan struct{}, 1)}

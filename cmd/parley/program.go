@@ -15,6 +15,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors"
 	"github.com/parleyhub/parley/executors/command"
+	"github.com/parleyhub/parley/internal/telemetry"
 )
 
 // programGrace is how long a program may take to end when its turn is over; it is killed before that.
@@ -28,6 +29,7 @@ type programFlags struct {
 	env                   []string
 	pull, noToken         bool
 	runner                runnerFlags
+	telemetry             telemetryFlags
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -40,7 +42,8 @@ its last turn. It answers with JSON lines on stdout, such as {"text":"hello"}, a
 docs/commands.md says all of it.
 
 The program gets PATH, HOME, TZ, LANG and TMPDIR, PARLEY_AGENT, PARLEY_CONVERSATION and PARLEY_TURN, PARLEY_URL with PARLEY_TOKEN, a token for
-this turn alone, and what --env names; nothing else. When its time is over it gets SIGTERM and 2 s later SIGKILL, with all that it has started.
+this turn alone, TRACEPARENT where the turn is a part of a trace, and what --env names; nothing else. When its time is over it gets SIGTERM and
+2 s later SIGKILL, with all that it has started.
 
 One line about each turn goes to stderr, or with -o json an object to stdout.
 
@@ -87,6 +90,12 @@ func (f *programFlags) addTurns(c *cobra.Command) {
 	c.Flags().StringVar(&f.executor, "executor", "", "id that tells this process from others that run the agent (default: a random one)")
 	c.Flags().DurationVar(&f.drain, "drain", 10*time.Second, "how long turns under way may go on after a signal")
 	c.Flags().BoolVar(&f.pull, "pull", false, "look for turns instead of being asked")
+	f.telemetry.add(c)
+}
+
+// tell lets what the turns do be told.
+func (f *programFlags) tell(ctx context.Context, o *executors.Options) (context.Context, *telemetry.Telemetry, error) {
+	return f.telemetry.open(ctx, "parley-run", o.Logger)
 }
 
 func (a *app) runProgram(ctx context.Context, f programFlags, argv []string) error {
@@ -102,6 +111,11 @@ func (a *app) runProgram(ctx context.Context, f programFlags, argv []string) err
 	if err := hideEnvironment(); err != nil {
 		return fmt.Errorf("hide the token of this process from the program: %w", err)
 	}
+	traced, told, err := f.tell(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer told.Shutdown(context.WithoutCancel(ctx)) // what cannot be told is in the log
 	n := &notices{}
 	n.to(func(text string) { a.err.line("-- " + text) })
 	client, err := a.dialTelling(ctx, f.agents[0], n)
@@ -110,7 +124,7 @@ func (a *app) runProgram(ctx context.Context, f programFlags, argv []string) err
 	}
 	defer client.Close()
 	a.err.linef("-- %s runs as %s", clean(argv[0]), clean(strings.Join(f.agents, ", ")))
-	return executors.Run(ctx, client, a.told(agent), o)
+	return executors.Run(traced, client, a.told(agent), o)
 }
 
 // agent gives the program, if it can be run.

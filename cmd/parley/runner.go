@@ -148,6 +148,11 @@ func (a *app) runAgents(ctx context.Context, f *programFlags, o *executors.Optio
 	if err := hideEnvironment(); err != nil {
 		return fmt.Errorf("hide the token of this process from the commands: %w", err)
 	}
+	traced, told, err := f.tell(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer told.Shutdown(context.WithoutCancel(ctx)) // what cannot be told is in the log
 	n := &notices{}
 	n.to(func(text string) { a.err.line("-- " + text) })
 	client, err := a.dialTelling(ctx, "", n)
@@ -157,7 +162,7 @@ func (a *app) runAgents(ctx context.Context, f *programFlags, o *executors.Optio
 	defer client.Close()
 	a.err.linef("-- %s runs %s of %s", o.ExecutorID, count(int64(len(all.Files)), "blueprint"), clean(f.runner.dir))
 	o.Registered = (&namesTold{tell: func(text string) { a.err.line("-- " + text) }, runner: o.ExecutorID}).registered
-	return executors.Run(ctx, client, byPlace(&sessionTeller{agent: all, tell: a.tellSession}, a.told(all)), o)
+	return executors.Run(traced, client, byPlace(&sessionTeller{agent: all, tell: a.tellSession}, a.told(all)), o)
 }
 
 // byPlace gives the turns of sessions to one agent, and those of seats to another.

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 
 	"github.com/coreos/go-systemd/v22/daemon"
+	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"github.com/parleyhub/parley/cmd/parley/internal/config"
@@ -62,6 +64,11 @@ func (a *app) serve(ctx context.Context, f *hubFlags) error {
 	if err != nil {
 		return err
 	}
+	told, err := hubTelemetry(ctx, settings, slog.New(zerolog.NewSlogHandler(log)))
+	if err != nil {
+		return err
+	}
+	defer told.Shutdown(ctx) // of a hub that has not started; one that has ends it
 	gate := &hookGate{next: verifier}
 	parts, err := openParts(settings, log)
 	if err != nil {
@@ -79,7 +86,7 @@ func (a *app) serve(ctx context.Context, f *hubFlags) error {
 	o := serverOptions{
 		journal: j, addr: settings.Listening(), metricsAddr: settings.MetricsListening(),
 		log: log, door: doorOptions(settings, f.dev), verifier: gate.verifier(settings), tls: parts.tlsConfig(),
-		doors: append(protocolDoors(settings, f.dev, kept), sourceDoors(settings, gate)...), embedder: embedder, vectorFile: vectorFile(kept),
+		doors: append(protocolDoors(settings, f.dev, kept, told.Tracer()), sourceDoors(settings, gate)...), embedder: embedder, vectorFile: vectorFile(kept), telemetry: told,
 	}
 	o.door.Audit, o.door.Metrics = parts.auditLogger(f.dev), llmMetrics
 	if f.dev {

@@ -200,6 +200,7 @@ type echoAgent struct {
 	run    func(ctx context.Context) error
 	remove func()
 	log    *slog.Logger
+	tracer parley.Tracer // nil: nobody is told of its turns
 
 	stop  context.CancelFunc
 	ended sync.WaitGroup
@@ -220,7 +221,7 @@ func (e *echoAgent) start() {
 		return
 	}
 	var ctx context.Context
-	ctx, e.stop = context.WithCancel(context.Background())
+	ctx, e.stop = context.WithCancel(parley.WithTracer(context.Background(), e.tracer))
 	e.ended.Go(func() {
 		if err := e.run(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, parley.ErrUnavailable) {
 			e.log.Error("the agent echo has ended", "error", err)

@@ -19,18 +19,24 @@ type listening struct {
 	Metrics string `json:"metrics,omitempty"`
 	// Token is the admin token of a dev hub.
 	Token string `json:"token,omitempty"`
+	// Console is a link that signs in to the console of a dev hub, once.
+	Console string `json:"console,omitempty"`
 }
 
 // announce tells that the hub takes calls, and how to make some. dir is where the log is; empty: in memory. token is that of a dev hub.
 func (a *app) announce(s *server, c *config.Loaded, dir, token string) error {
 	first := "listening on " + s.url
+	link, err := s.consoleLink(c, token)
+	if err != nil {
+		return err
+	}
 	if c.ReadyFile != "" {
 		if err := writeReady(c.ReadyFile, first+"\n"); err != nil {
 			return fmt.Errorf("write the ready file: %w", err)
 		}
 	}
 	if a.format == formatJSON {
-		if err := a.out.json(listening{Listening: s.addr, URL: s.url, Metrics: s.metricsURL, Token: token}); err != nil {
+		if err := a.out.json(listening{Listening: s.addr, URL: s.url, Metrics: s.metricsURL, Token: token, Console: link}); err != nil {
 			return err
 		}
 	} else {
@@ -47,6 +53,9 @@ func (a *app) announce(s *server, c *config.Loaded, dir, token string) error {
 	switch {
 	case token != "":
 		a.explainDev(s.url, token)
+		if link != "" {
+			a.err.line("console: " + link)
+		}
 	case !s.hasTokens() && c.OIDC.Issuer == "":
 		a.err.line("no token was made yet: stop this hub and run 'parley token create --admin --data " + clean(shellWord(dir)) + "'")
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/cmd/parley/internal/config"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/rpc"
@@ -27,8 +28,8 @@ type protocolDoor interface {
 // newProtocolDoor makes one for a hub that is open and that nobody calls yet.
 type newProtocolDoor func(h *hub.Hub, log *slog.Logger) (protocolDoor, error)
 
-// protocolDoors are those that are set. The directory of the log is empty where that is memory.
-func protocolDoors(c *config.Loaded, dev bool, dir string) []newProtocolDoor {
+// protocolDoors are those that are set. The directory of the log is empty where that is memory. The tracer is told of what runs behind them; nil: nobody is.
+func protocolDoors(c *config.Loaded, dev bool, dir string, tracer parley.Tracer) []newProtocolDoor {
 	var doors []newProtocolDoor
 	if c.MCP {
 		doors = append(doors, func(_ *hub.Hub, log *slog.Logger) (protocolDoor, error) {
@@ -37,8 +38,17 @@ func protocolDoors(c *config.Loaded, dev bool, dir string) []newProtocolDoor {
 			}), nil
 		})
 	}
+	if c.ServesConsole(dev) {
+		doors = append(doors, func(*hub.Hub, *slog.Logger) (protocolDoor, error) { return consoleDoor{}, nil })
+	}
 	if c.A2A {
-		doors = append(doors, func(h *hub.Hub, log *slog.Logger) (protocolDoor, error) { return openA2ADoor(h, c, dev, dir, log) })
+		doors = append(doors, func(h *hub.Hub, log *slog.Logger) (protocolDoor, error) {
+			d, err := openA2ADoor(h, c, dev, dir, log)
+			if err == nil && d.echo != nil {
+				d.echo.tracer = tracer
+			}
+			return d, err
+		})
 	}
 	return doors
 }

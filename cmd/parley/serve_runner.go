@@ -88,7 +88,7 @@ func startLocalAgents(s *server, c *config.Loaded, log zerolog.Logger) (*localAg
 	if err := hideEnvironment(); err != nil {
 		return nil, errors.Join(fmt.Errorf("hide the environment of the hub from the commands: %w", err), all.Close())
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(s.told.Trace(context.Background()))
 	l := &localAgents{client: s.hub.Client(s.hub.LocalPrincipal(localRunner).SpeakingAs(all.Seats()...).WithWorkspaces(c.Workspaces...)), agents: all, stop: cancel}
 	o := &executors.Options{
 		Agents: all.Seats(), Blueprints: all.Blueprints(), ExecutorID: localRunner, Grace: runnerGrace, Drain: localDrain, Logger: logger,

@@ -17,11 +17,16 @@ import (
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/vector"
+	"github.com/parleyhub/parley/internal/telemetry"
 	"github.com/parleyhub/parley/rpc"
 )
 
-// drainTimeout bounds the drain. With what comes after it, a hub ends within 10 s of the signal.
-const drainTimeout = 9 * time.Second
+const (
+	// drainTimeout bounds the drain. With what comes after it, a hub ends within 10 s of the signal.
+	drainTimeout = 9 * time.Second
+	// lastWords is the time that there is in any case to tell OpenTelemetry of the last spans.
+	lastWords = 500 * time.Millisecond
+)
 
 type serverOptions struct {
 	journal journal.Journal
@@ -41,9 +46,11 @@ type serverOptions struct {
 	tls *tls.Config
 	// doors let clients of other protocols in.
 	doors []newProtocolDoor
+	// telemetry tells OpenTelemetry; nil: nobody is told.
+	telemetry *telemetry.Telemetry
 }
 
-// server is a hub behind its doors on TCP addresses. It owns the journal that it was given.
+// server is a hub behind its doors on TCP addresses. It owns the journal that it was given, and the telemetry.
 type server struct {
 	addr, url  string
 	metricsURL string // empty: there is no such door
@@ -53,6 +60,7 @@ type server struct {
 	door    *rpc.Server
 	agents  *localAgents // nil: there are none
 	annex   *annex
+	told    *telemetry.Telemetry // nil: nobody is
 	http    []*http.Server
 	log     zerolog.Logger
 	drain   time.Duration // drainTimeout, but for tests
@@ -68,6 +76,7 @@ func startServer(o serverOptions) (*server, error) {
 		Embedder:  o.embedder, VectorFile: o.vectorFile,
 		Version: version(),
 		Logger:  logger,
+		Tracer:  o.telemetry.Tracer(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the hub: %w", err)
@@ -76,8 +85,8 @@ func startServer(o serverOptions) (*server, error) {
 	if err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
-	o.door.Logger = logger
-	s := &server{journal: o.journal, hub: h, log: o.log, drain: drainTimeout, ended: make(chan error, len(listeners))}
+	o.door.Logger, o.door.Tracer = logger, o.telemetry.Tracer()
+	s := &server{journal: o.journal, hub: h, told: o.telemetry, log: o.log, drain: drainTimeout, ended: make(chan error, len(listeners))}
 	if s.annex, err = newAnnex(o.doors, h, &o.door, logger); err != nil {
 		for _, l := range listeners {
 			_ = l.Close() // nothing has come to it
@@ -85,6 +94,7 @@ func startServer(o serverOptions) (*server, error) {
 		return nil, errors.Join(err, h.Close())
 	}
 	s.door = rpc.NewServer(h, &o.door)
+	s.told.Gather(s.door.Gatherer())
 	s.annex.open(s.door, logger)
 	s.open(listeners[0], o.tls, logger)
 	if len(listeners) > 1 {
@@ -185,7 +195,8 @@ func (s *server) run(ctx context.Context) error {
 
 // close drains: commands ended, no new calls, clients told, what was begun finished, in the time there is for that.
 func (s *server) close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), s.drain)
+	until := time.Now().Add(s.drain)
+	ctx, cancel := context.WithDeadline(context.Background(), until)
 	defer cancel()
 	s.agents.close()
 	s.hub.Drain()
@@ -201,7 +212,10 @@ func (s *server) close() error {
 			err = errors.Join(err, ended)
 		}
 	}
-	return errors.Join(err, s.hub.Close(), s.journal.Close())
+	err = errors.Join(err, s.hub.Close(), s.journal.Close())
+	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), max(lastWords, time.Until(until)))
+	defer end()
+	return errors.Join(err, s.told.Shutdown(ctx)) // now that the last turns have ended
 }
 
 // tokensConversation is where the hub keeps its tokens.

@@ -156,6 +156,8 @@ func (v *view) system(e *parley.Event) {
 			v.meet(p.ID)
 		}
 		v.row(e, v.created(s))
+	case parley.KindConversationForked:
+		v.row(e, v.forked(s))
 	case parley.KindParticipantAdded:
 		v.row(e, "joined: "+v.participant(*s.Participant)+", added by "+clean(s.AddedBy))
 	case parley.KindParticipantPrivate:

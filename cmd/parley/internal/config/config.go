@@ -32,6 +32,7 @@ type Config struct {
 	MCPReadOnly    bool
 	MCPToolsets    []string
 	MCPMaxWait     string
+	Console        bool
 
 	A2A             bool
 	A2AAgents       []string
@@ -49,6 +50,8 @@ type Config struct {
 	MaxPending      int
 	MaxPendingOfOne int
 	MetricsListen   string
+	OTLPEndpoint    string
+	OTLPContent     bool
 	AuditLog        string
 	LogLevel        string
 	LogFormat       string

@@ -112,6 +112,14 @@ func (l *Loaded) Origin(name string) Origin {
 // Given tells whether anybody has set it.
 func (l *Loaded) Given(name string) bool { return l.Origin(name).Where != FromDefault }
 
+// ServesConsole tells whether there is a console: where nobody has said so, with serve --dev.
+func (l *Loaded) ServesConsole(dev bool) bool {
+	if l.Given("console") {
+		return l.Console
+	}
+	return dev
+}
+
 // Origins gives the places of all settings that somebody has set, by their names.
 func (l *Loaded) Origins() map[string]Origin { return maps.Clone(l.origins) }
 

@@ -35,7 +35,7 @@ func values(s config.Setting) [3]string {
 	switch s.Name {
 	case "listen", "metricsListen":
 		return [3]string{"127.0.0.1:11", "127.0.0.1:12", "127.0.0.1:13"}
-	case "oidc.issuer", "allowOrigins", "publicUrl", "embeddings":
+	case "oidc.issuer", "allowOrigins", "publicUrl", "embeddings", "otlpEndpoint":
 		return [3]string{"https://a", "https://b", "https://c"}
 	case "trustedProxies", "a2aAllowPrivate":
 		return [3]string{"10.0.0.1", "10.0.0.2", "10.0.0.3"}

@@ -67,6 +67,10 @@ var (
 		expected: "lexical, or a URL such as http://127.0.0.1:11434/v1",
 		pattern:  regexp.MustCompile(`^(lexical|https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?)$`),
 	}
+	collector = rule{
+		expected: "a URL such as http://127.0.0.1:4318",
+		pattern:  regexp.MustCompile(`^https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?$`),
+	}
 	reachable = rule{
 		expected: "a network such as 10.0.0.0/8, an address, or all",
 		pattern:  regexp.MustCompile(`^(all|[0-9A-Fa-f:.]+(/[0-9]{1,3})?)$`),

@@ -81,7 +81,7 @@ func TestSchemaAgrees(t *testing.T) {
 	}
 }
 
-// TestAllThereIs: a scenario can say all that createConversation takes, but for the ids.
+// TestAllThereIs: a scenario can say all that createConversation takes, but for the ids and the span.
 func TestAllThereIs(t *testing.T) {
 	var published struct {
 		Properties map[string]struct {
@@ -93,7 +93,7 @@ func TestAllThereIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	top := published.Properties
-	holds(t, "createConversation", parley.CreateConversationParams{}, append(keys(top), "conversationId", "clientRequestId"), "opening")
+	holds(t, "createConversation", parley.CreateConversationParams{}, append(keys(top), "conversationId", "clientRequestId", "traceparent"), "opening")
 	holds(t, "participants", parley.Participant{}, keys(top["participants"].Items.Properties))
 	holds(t, "policy", parley.Policy{}, keys(top["policy"].Properties))
 	holds(t, "rules", parley.Rule{}, keys(top["policy"].Properties["rules"].Items.Properties))
