@@ -87,7 +87,7 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 	done
 
 conformance: ## strangers speak the protocol: clients that share no code with Parley (needs node, npm and its registry, python3, curl, chromium, nginx, openssl, systemd); and the peers of bench/compare (redis, postgresql)
-	$(GO) test -count=1 -v ./conformance
+	$(GO) test -count=1 -v -timeout 40m ./conformance
 	cd bench/compare && $(GO) vet ./... && $(GO) test -count=1 ./...
 
 clean: ## remove what was built

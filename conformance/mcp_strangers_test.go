@@ -48,6 +48,9 @@ func newStrangers(t *testing.T, protocol string) *strangers {
 var installed = map[string]func() (dir string, err error){
 	"mcp": sync.OnceValues(func() (string, error) { return installedOf("mcp") }),
 	"a2a": sync.OnceValues(func() (string, error) { return installedOf("a2a") }),
+	"axe": sync.OnceValues(func() (string, error) { return installedOf("axe") }),
+
+	"console": sync.OnceValues(func() (string, error) { return installedOf("console") }),
 }
 
 func installedOf(protocol string) (dir string, err error) {

@@ -1,0 +1,145 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/parleyhub/parley/torture/hubproc"
+)
+
+// manyEvents is how long a conversation must be that still scrolls smoothly.
+const manyEvents = 10_000
+
+// slowFrame is what 95 of 100 frames stay below here, in ms, on a machine that does other things too.
+const slowFrame = 100
+
+// TestConsoleScrolls loads 10,000 events, scrolls through all of them while the times between frames are taken, and sees a live event drawn.
+func TestConsoleScrolls(t *testing.T) {
+	w := newConsoleWorld(t)
+	id := w.create("long", "A long talk", map[string]any{"policy": map[string]any{"kind": "open"}}, "ann:human", "bob:human")
+	sayMany(w, id, manyEvents-1)
+	b := w.open(visitor{}, "/c/long")
+	b.wait(fmt.Sprintf(`.row[data-seq="%d"]`, manyEvents)) // the end is there first
+	b.until(`document.querySelector("parley-conversation").conversation.whole`)
+	settle(b)
+	if n := b.eval(`document.querySelectorAll(".row").length`); len(n) > 2 {
+		t.Errorf("%s rows are in the page at once", n)
+	}
+	for _, by := range []int{-400, -3000, 20000} { // as by a wheel, by a page, and by the bar
+		frames := scroll(b, by)
+		t.Logf("scrolled by %d px a frame: %s", by, frames)
+		if p95 := frames.at(95); p95 > slowFrame {
+			t.Errorf("scrolled by %d px a frame: of 100 frames 5 take more than %.0f ms, want %d", by, p95, slowFrame)
+		}
+	}
+	b.route("/c/long/5000")
+	b.wait(`.row.current[data-seq="5000"]`)
+	b.press("j")
+	b.until(`document.activeElement.dataset.seq === "5001"`)
+	clickText(b, ".newer", "To the end")
+	b.wait(fmt.Sprintf(`.row[data-seq="%d"]`, manyEvents))
+
+	// From when the event is taken to when a frame shows it.
+	b.eval(`(() => {
+		const c = document.querySelector("parley-conversation").conversation;
+		const off = c.listen((change) => {
+			if (change.kind !== "events") return;
+			off();
+			const told = performance.now();
+			const look = () => requestAnimationFrame(() => document.querySelector('.row[data-seq="10001"]') ? (window.drawnAfter = performance.now() - told) : look());
+			look();
+		});
+		return "";
+	})()`)
+	w.say("ann", id, "a live one")
+	b.waitText(`.row[data-seq="10001"]`, "a live one")
+	b.until("window.drawnAfter > 0")
+	t.Logf("a live event was in the page %s ms after it was told", b.eval("window.drawnAfter.toFixed(1)"))
+	sameSeqs(t, w, "admin", id, b)
+}
+
+// sayMany adds n messages and notes of all lengths.
+func sayMany(w *consoleWorld, id string, n int) {
+	w.t.Helper()
+	numbers := make(chan int)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var failed error
+	for range 24 {
+		all.Go(func() {
+			for i := range numbers {
+				if err := sayOne(w, id, i); err != nil {
+					mu.Lock()
+					failed = err
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	for i := range n {
+		numbers <- i
+	}
+	close(numbers)
+	all.Wait()
+	if failed != nil {
+		w.t.Fatal(failed)
+	}
+}
+
+func sayOne(w *consoleWorld, id string, i int) error {
+	if i%4 == 0 {
+		_, err := w.ask(hubproc.Token, "bob", "sendNote", map[string]any{"conversationId": id, "payload": map[string]any{"schema": "count.v1", "data": map[string]any{"n": i, "square": i * i}}})
+		return err
+	}
+	text := strings.Repeat(fmt.Sprintf("Word %d of many. ", i), 1+i%13)
+	if i%29 == 0 {
+		text = strings.Repeat(text+"\n", 6)
+	}
+	_, err := w.ask(hubproc.Token, "ann", "sendMessage", map[string]any{"conversationId": id, "payload": map[string]any{"text": text}, "finality": "turn"})
+	return err
+}
+
+// frameTimes are the times between frames in ms, in order.
+type frameTimes []float64
+
+// at gives the time that p of 100 frames stay below.
+func (f frameTimes) at(p int) float64 { return f[min(len(f)*p/100, len(f)-1)] }
+
+func (f frameTimes) String() string {
+	return fmt.Sprintf("%d frames, p50 %.1f ms, p95 %.1f ms, p99 %.1f ms", len(f), f.at(50), f.at(95), f.at(99))
+}
+
+// scroll scrolls the timeline by so many px each frame, for 200 frames, or up to the edge.
+func scroll(b *tab, by int) frameTimes {
+	b.t.Helper()
+	b.eval(fmt.Sprintf(`(() => {
+		const s = document.querySelector(".scroller");
+		const times = [];
+		let last = 0;
+		window.frameTimes = null;
+		const step = (now) => {
+			if (last > 0) times.push(now - last);
+			last = now;
+			const before = s.scrollTop;
+			s.scrollTop += %d;
+			if (times.length < 200 && s.scrollTop !== before) requestAnimationFrame(step);
+			else window.frameTimes = times;
+		};
+		requestAnimationFrame(step);
+		return "";
+	})()`, by))
+	b.until("window.frameTimes")
+	var times frameTimes
+	if err := json.Unmarshal([]byte(b.eval("JSON.stringify(window.frameTimes)")), &times); err != nil {
+		b.t.Fatal(err)
+	}
+	if len(times) < 20 {
+		b.t.Fatalf("only %d frames were drawn", len(times))
+	}
+	slices.Sort(times)
+	return times
+}
