@@ -49,6 +49,14 @@ type participantView struct {
 	Role string `json:"role,omitempty"`
 }
 
+// text names a participant, what it is, and what it is here for.
+func (p *participantView) text() string {
+	if p.Role == "" {
+		return fmt.Sprintf("%s (%s)", p.ID, p.Kind)
+	}
+	return fmt.Sprintf("%s (%s: %s)", p.ID, p.Kind, p.Role)
+}
+
 func readConversation(ctx context.Context, c *call, in *readArgs) (*conversationView, error) {
 	h := hints{conversation: in.ConversationID, since: in.SinceSeq}
 	if in.TextOffset > 0 && in.DataOffset > 0 {
@@ -150,8 +158,11 @@ func (v *conversationView) text() string {
 		b.WriteString(" (" + v.Outcome + ")")
 	}
 	fmt.Fprintf(&b, ", %s. Participants:", v.Policy)
-	for _, p := range v.Participants {
-		fmt.Fprintf(&b, " %s (%s)", p.ID, p.Kind)
+	for i, p := range v.Participants {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(" " + p.text())
 	}
 	fmt.Fprintf(&b, ". You are %s.\n", v.You)
 	if v.Duplicate {

@@ -126,6 +126,9 @@ func (v *sessionView) text() string {
 	if v.Progress != "" {
 		b.WriteString(" Progress: " + v.Progress)
 	}
+	if v.Callback != "" {
+		b.WriteString(" Its callback is " + v.Callback + ".")
+	}
 	if v.Error != "" {
 		b.WriteString("\nError: " + v.Error)
 	}

@@ -85,7 +85,7 @@ func startSession(ctx context.Context, c *call, in *startArgs) (*sessionView, er
 		return viewSession(s), nil // it goes on, and is found by its id
 	}
 	ended.Duplicate = s.Duplicate
-	v := viewSessionAt(ended, offsets{}, in.WaitSeconds)
+	v := c.waitedFor(ended, offsets{}, in.WaitSeconds)
 	v.wanted = true
 	return v, nil
 }
@@ -102,7 +102,16 @@ func getSession(ctx context.Context, c *call, in *sessionArgs) (*sessionView, er
 	if err != nil {
 		return nil, explained(err, hints{session: in.SessionID})
 	}
-	return viewSessionAt(s, offsets{in.TextOffset, in.DataOffset}, in.WaitSeconds), nil
+	return c.waitedFor(s, offsets{in.TextOffset, in.DataOffset}, in.WaitSeconds), nil
+}
+
+// waitedFor is a session after a wait for its end.
+func (c *call) waitedFor(s *parley.Session, at offsets, seconds float64) *sessionView {
+	v := viewSessionAt(s, at, seconds)
+	if s.Status == parley.SessionPending || s.Status == parley.SessionRunning {
+		v.Next += c.capped(seconds)
+	}
+	return v
 }
 
 func stopSession(ctx context.Context, c *call, in *stopArgs) (*sessionView, error) {

@@ -36,6 +36,15 @@ func (c *call) wait(seconds float64) time.Duration {
 	return min(time.Duration(seconds*float64(time.Second)), c.maxWait())
 }
 
+// capped says that a call was to wait longer than it may; it is empty where it was not.
+func (c *call) capped(seconds float64) string {
+	most := c.maxWait().Seconds()
+	if seconds <= most {
+		return ""
+	}
+	return fmt.Sprintf(" A call of your client waits at most %v s.", most)
+}
+
 type waitArgs struct {
 	ConversationID string  `json:"conversation_id" jsonschema:"which conversation, as list_conversations gives it"`
 	SinceSeq       int64   `json:"since_seq,omitempty" jsonschema:"the since_seq of the last result that you have read; 0 for all from the beginning"`
@@ -96,6 +105,9 @@ func waitForUpdates(ctx context.Context, c *call, in *waitArgs) (*updates, error
 		u.Withdrawn = append(u.Withdrawn, turnRange(w))
 	}
 	u.Next, u.Approvals = u.next(in.again(u.SinceSeq)), c.waitingApprovals(ctx)
+	if u.TimedOut {
+		u.Next += c.capped(in.WaitSeconds)
+	}
 	return u, nil
 }
 
