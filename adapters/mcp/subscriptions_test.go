@@ -287,6 +287,11 @@ type lab struct {
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
+	return newLabWith(t, &mcp.Options{})
+}
+
+func newLabWith(t *testing.T, o *mcp.Options) *lab {
+	t.Helper()
 	journal := memory.New()
 	hb, err := hub.Open(journal, &hub.Options{RootToken: "plt_test", Version: "test"})
 	if err != nil {
@@ -294,10 +299,11 @@ func newLab(t *testing.T) *lab {
 	}
 	as := func(id string) parley.Client { return hb.Client(hb.LocalPrincipal(id, parley.DefaultScopes...)) }
 	l := &lab{t: t, alice: as("alice"), bob: as("bob"), connecting: func() {}}
-	l.s = mcp.NewServer(&mcp.Options{Connect: func(context.Context, *protocol.RequestExtra) (parley.Client, func(), error) {
+	o.Connect = func(context.Context, *protocol.RequestExtra) (parley.Client, func(), error) {
 		l.connecting()
 		return l.alice, func() {}, nil
-	}})
+	}
+	l.s = mcp.NewServer(o)
 	t.Cleanup(func() { // the wires have ended
 		l.s.Close()
 		if err := errors.Join(l.alice.Close(), l.bob.Close(), hb.Close(), journal.Close()); err != nil {

@@ -32,10 +32,11 @@ func newIDE(t *testing.T, h *sdktest.Hub, agentID string, change func(*mcp.Optio
 	if change != nil {
 		change(o)
 	}
-	return serveIDE(t, mcp.NewServer(o), &protocol.ClientOptions{})
+	return serveAs(t, mcp.NewServer(o), "test-ide", "", &protocol.ClientOptions{})
 }
 
-func serveIDE(t *testing.T, s *mcp.Server, o *protocol.ClientOptions) *ide {
+// serveAs connects a client of a name, of an era; empty: the latest.
+func serveAs(t *testing.T, s *mcp.Server, name, era string, o *protocol.ClientOptions) *ide {
 	t.Helper()
 	near, far := protocol.NewInMemoryTransports()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -44,7 +45,7 @@ func serveIDE(t *testing.T, s *mcp.Server, o *protocol.ClientOptions) *ide {
 		defer close(done)
 		_ = s.Run(ctx, far)
 	}()
-	session, err := protocol.NewClient(&protocol.Implementation{Name: "test-ide", Version: "1"}, o).Connect(ctx, near, nil)
+	session, err := protocol.NewClient(&protocol.Implementation{Name: name, Version: "1"}, o).Connect(ctx, near, &protocol.ClientSessionOptions{ProtocolVersion: era})
 	if err != nil {
 		t.Fatal(err)
 	}
