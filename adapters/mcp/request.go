@@ -98,6 +98,9 @@ func (s *Server) receive(next protocol.MethodHandler) protocol.MethodHandler {
 	return func(ctx context.Context, method string, req protocol.Request) (protocol.Result, error) {
 		r, err := s.guarded(ctx, method, req, next)
 		if refused, ok := r.(*protocol.CallToolResult); ok && refused != nil && refused.IsError {
+			if p, ok := req.GetParams().(*protocol.CallToolParamsRaw); ok {
+				s.tellArguments(p.Name, refused)
+			}
 			shorten(refused)
 		}
 		return r, err
@@ -127,7 +130,7 @@ func (s *Server) guarded(ctx context.Context, method string, req protocol.Reques
 	return next(ctx, method, req)
 }
 
-// maxErrorChars bounds the text of an error: the library quotes arguments that are wrong as they are.
+// maxErrorChars bounds the text of an error.
 const maxErrorChars = 8000
 
 // shorten cuts the text of a result.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	protocol "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parleyhub/parley"
@@ -56,8 +57,10 @@ type Server struct {
 	*protocol.Server
 	opts  Options
 	subs  *subscriptions
-	meets map[string]meeting     // methods that are handled here before the library
-	read  protocol.MethodHandler // as the library would handle a request
+	meets map[string]meeting // methods that are handled here before the library
+	// arguments are the schemas of the arguments of each tool.
+	arguments map[string]*jsonschema.Schema
+	read      protocol.MethodHandler // as the library would handle a request
 }
 
 // NewServer makes a server. It is served with its method Run, or by [NewHandler].
@@ -73,7 +76,7 @@ func NewServer(o *Options) *Server {
 		s.opts.MaxWait = DefaultMaxWait
 	}
 	s.opts.CallTimeout = s.opts.callTimeout()
-	s.subs, s.meets = newSubscriptions(s), map[string]meeting{}
+	s.subs, s.meets, s.arguments = newSubscriptions(s), map[string]meeting{}, map[string]*jsonschema.Schema{}
 	s.Server = protocol.NewServer(&protocol.Implementation{Name: "parley", Title: "Parley conversation hub", Version: s.opts.Version}, &protocol.ServerOptions{
 		Instructions:     instructions,
 		Logger:           quiet(s.opts.Logger),

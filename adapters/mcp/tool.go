@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -46,17 +47,22 @@ type said interface{ text() string }
 // typed makes the tool of a function.
 func typed[In any, Out said](f func(ctx context.Context, c *call, in *In) (Out, error)) func(*Server, *tool) {
 	return func(s *Server, t *tool) {
+		in := argumentsOf[In](t.refine)
+		s.arguments[t.name] = in
 		spec := &protocol.Tool{
 			Name: t.name, Title: t.title, Description: t.about,
 			Annotations: &protocol.ToolAnnotations{
 				Title: t.title, ReadOnlyHint: t.hint.readOnly, DestructiveHint: &t.hint.destructive, IdempotentHint: t.hint.idempotent, OpenWorldHint: &t.hint.openWorld,
 			},
-			InputSchema: argumentsOf[In](t.refine), OutputSchema: schemaOf[Out](),
+			InputSchema: in, OutputSchema: schemaOf[Out](),
 		}
 		protocol.AddTool(s.Server, spec, func(ctx context.Context, req *protocol.CallToolRequest, in In) (*protocol.CallToolResult, Out, error) {
 			out, err := answer(ctx, &call{server: s, tool: t, req: req}, &in, f)
 			if err != nil {
 				var none Out
+				if !errors.As(err, new(*failure)) { // what is none is the library's, of arguments
+					err = explained(err, hints{})
+				}
 				return nil, none, err
 			}
 			r := &protocol.CallToolResult{Content: []protocol.Content{&protocol.TextContent{Text: out.text()}}}
