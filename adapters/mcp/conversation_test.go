@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -25,7 +26,7 @@ func TestConversation(t *testing.T) {
 		Guidance       struct{ Kind string }
 	}
 	alice.must("create_conversation", map[string]any{"title": "lunch", "participants": []any{
-		map[string]any{"id": "alice", "kind": "human"}, map[string]any{"id": "bob", "kind": "peer"},
+		map[string]any{"id": "alice", "kind": "human"}, map[string]any{"id": "bob", "kind": "peer", "role": "the cook"},
 	}}, &made)
 	id := made.ConversationID
 	if made.Guidance.Kind != "may_speak" {
@@ -52,7 +53,7 @@ func TestConversation(t *testing.T) {
 	alice.refused("post_message", map[string]any{"conversation_id": id, "since_seq": p.SinceSeq, "text": "late"}, "turn_conflict", "Next: wait_for_updates")
 	alice.must("close_conversation", map[string]any{"conversation_id": id, "since_seq": u.SinceSeq, "text": "rice it is", "reason": "agreed"}, nil)
 	text = alice.must("read_conversation", map[string]any{"conversation_id": id}, nil)
-	for _, want := range []string{"noodles?", "rice it is", "closed", "agreed"} {
+	for _, want := range []string{"noodles?", "rice it is", "closed", "agreed", "alice (human), bob (peer: the cook)"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the conversation does not have %q: %s", want, text)
 		}
@@ -60,12 +61,15 @@ func TestConversation(t *testing.T) {
 	alice.refused("post_message", map[string]any{"conversation_id": id, "since_seq": 0, "text": "more"}, "conversation_closed", "read_conversation")
 }
 
+// hubName is the name of a parameter or a method of the hub, which no caller of a tool knows.
+var hubName = regexp.MustCompile(`\b(since|after)Seq\b|\b(conversation|session|request)Id\b|\b(get|list|start|stop|send|create|close)[A-Z][a-z]+`)
+
 // TestRefusals: each names the reason, what was wrong and what to do next.
 func TestRefusals(t *testing.T) {
 	h := sdktest.NewHub(t)
 	alice := newIDE(t, h, "alice", nil)
 	id := h.Create(t, "bob", "alice")
-	foreign := h.Create(t, "bob", "carol")
+	foreign, mine := h.Create(t, "bob", "carol"), h.Create(t, "alice", "bob")
 	for _, c := range []struct {
 		tool  string
 		args  map[string]any
@@ -73,7 +77,10 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"post_message", map[string]any{"conversation_id": id, "since_seq": 0, "text": "hello"}, []string{"not_your_turn", "bob has the floor", "Next: wait_for_updates"}},
 		{"post_message", map[string]any{"conversation_id": id, "since_seq": 99, "text": "hello"}, []string{"not_your_turn"}},
-		{"wait_for_updates", map[string]any{"conversation_id": id, "since_seq": 99}, []string{"cursor_ahead", "99"}},
+		{"wait_for_updates", map[string]any{"conversation_id": id, "since_seq": 99}, []string{"cursor_ahead: since_seq 99 is beyond the log. Expected: at most 1.", "Next: the same call with a since_seq that an earlier result gave"}},
+		{"post_message", map[string]any{"conversation_id": mine, "since_seq": 99, "text": "hello"}, []string{"cursor_ahead: since_seq 99 is beyond the log. Expected: at most 1."}},
+		{"create_conversation", map[string]any{"participants": []any{map[string]any{"id": "bob", "kind": "human"}}, "starts_with": "carol"}, []string{"starts_with", "carol"}},
+		{"list_conversations", map[string]any{"cursor": "nothing"}, []string{"cursor"}},
 		{"wait_for_updates", map[string]any{"conversation_id": foreign}, []string{"not_found", "list_conversations"}},
 		{"wait_for_updates", map[string]any{"conversation_id": "nowhere"}, []string{"not_found"}},
 		{"wait_for_updates", map[string]any{"conversation_id": id, "until": "noon"}, []string{"until", "noon"}},
@@ -81,13 +88,17 @@ func TestRefusals(t *testing.T) {
 		{"wait_for_updates", map[string]any{"conversation": id}, []string{"conversation"}},
 		{"read_conversation", map[string]any{"conversation_id": foreign}, []string{"not_found"}},
 		{"post_message", map[string]any{"conversation_id": id, "since_seq": 0, "text": strings.Repeat("x", 1<<20)}, []string{"text"}},
-		{"start_agent_session", map[string]any{"agent_name": "nobody"}, []string{"not_found", "list_agent_blueprints"}},
+		{"start_agent_session", map[string]any{"agent_name": "nobody"}, []string{"not_found", "nobody", "Expected: a name that list_agent_blueprints gives"}},
 		{"get_agent_session", map[string]any{"session_id": "ses_none"}, []string{"not_found"}},
 		{"list_agent_blueprints", map[string]any{"agent_name": "nobody"}, []string{"not_found"}},
 		{"close_conversation", map[string]any{"conversation_id": id, "outcome": "won"}, []string{"outcome"}},
 	} {
-		if text := alice.refused(c.tool, c.args, c.words...); len(text) > 9000 {
+		text := alice.refused(c.tool, c.args, c.words...)
+		if len(text) > 2000 {
 			t.Errorf("%s: a refusal of %d characters", c.tool, len(text))
+		}
+		if name := hubName.FindString(text); name != "" {
+			t.Errorf("%s: there is no %s here: %s", c.tool, name, text)
 		}
 	}
 }

@@ -36,6 +36,15 @@ func (f *failure) Error() string { return f.text }
 
 func (f *failure) Unwrap() error { return f.err }
 
+// calledHere puts the names of tools and arguments in the place of those of the hub's methods and parameters.
+var calledHere = strings.NewReplacer(
+	"parentConversationId", "parent_conversation_id", "conversationId", "conversation_id", "sinceSeq", "since_seq", "afterSeq", "since_seq", "clientRequestId", "client_request_id",
+	"agentName", "agent_name", "sessionId", "session_id", "approvalId", "approval_id", "startsWith", "starts_with", "turnHint.next", "to", "turnHint", "to", "nextCursor", "next_cursor",
+	"answerSchema", "answer_schema", "createConversation", "create_conversation", "listConversations", "list_conversations", "getConversation", "read_conversation",
+	"closeConversation", "close_conversation", "getUpdates", "wait_for_updates", "sendMessage", "post_message", "getAttachment", "read_attachment", "listAgents", "list_agent_blueprints",
+	"startSession", "start_agent_session", "getSession", "get_agent_session", "stopSession", "stop_agent_session", "listApprovals", "list_approvals", "answerApproval", "answer_approval",
+)
+
 // explained gives the reason of protocol.md, what was wrong, what is right, and the next call to make.
 func explained(err error, h hints) error {
 	reason := reasonOf(err)
@@ -44,10 +53,10 @@ func explained(err error, h hints) error {
 	var e *parley.Error
 	if errors.As(err, &e) {
 		if e.Message != "" {
-			b.WriteString(": " + e.Message)
+			b.WriteString(": " + calledHere.Replace(e.Message))
 		}
 		if e.Expected != "" && reason != parley.ErrTurnConflict { // it would be a cursor beyond what was read
-			b.WriteString(". Expected: " + e.Expected)
+			b.WriteString(". Expected: " + calledHere.Replace(e.Expected))
 		}
 		if g := e.Guidance; g != nil {
 			b.WriteString(". " + guidanceText(g))

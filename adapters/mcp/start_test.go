@@ -31,7 +31,7 @@ func TestStartRefusals(t *testing.T) {
 		{map[string]any{"agent_name": "strict", "parameters": map[string]any{"guests": 0}}, []string{"parameter_validation_failed", "guests", "minimum"}},
 		{map[string]any{"agent_name": "strict", "prompt": "a table"}, []string{"parameter_validation_failed", `"parameters_schema":` + tableSchema}},
 		{map[string]any{"agent_name": "clerk", "prompt": "a table", "parameters": map[string]any{"prompt": "another"}}, []string{"validation_failed", "prompt", "parameters"}},
-		{map[string]any{"agent_name": "clerk", "prompt": "a table", "mode": "async_callback"}, []string{"validation_failed", "parentConversationId"}},
+		{map[string]any{"agent_name": "clerk", "prompt": "a table", "mode": "async_callback"}, []string{"validation_failed", "parent_conversation_id"}},
 		{map[string]any{"agent_name": "clerk", "prompt": "a table", "mode": "async_callback", "parent_conversation_id": foreign}, []string{"not_found", "list_conversations"}},
 		{map[string]any{"agent_name": "clerk", "prompt": "a table", "mode": "later"}, []string{"mode", "later", "async_poll"}},
 		{map[string]any{"agent_name": "nobody", "prompt": "a table"}, []string{"not_found", "nobody", "list_agent_blueprints"}},

@@ -24,6 +24,9 @@ func (s *Server) tellArguments(name string, r *protocol.CallToolResult) {
 	r.SetError(&failure{parley.ErrValidationFailed, wrongArguments(name, schema, err.Error())})
 }
 
+// maxFoundChars bounds each end of what the library says: it quotes what was given, and says how long it is at the end.
+const maxFoundChars = 120
+
 // wrongArguments gives the reason, which argument is wrong, what it may be, and the next call. found is what the library says, with the path of the schema that is not met:
 // validating "arguments": validating root: validating /properties/until: enum: noon does not equal any of: [my_turn message any closed]
 func wrongArguments(tool string, schema *jsonschema.Schema, found string) string {
@@ -38,7 +41,7 @@ func wrongArguments(tool string, schema *jsonschema.Schema, found string) string
 		schema, at = below(root, path)
 		found = rest
 	}
-	text := fmt.Sprintf("%v: %s: %s.", parley.ErrValidationFailed, cmp.Or(at, "arguments"), bothEnds(found, maxFaultChars/2))
+	text := fmt.Sprintf("%v: %s: %s.", parley.ErrValidationFailed, cmp.Or(at, "arguments"), bothEnds(found, maxFoundChars))
 	if want := expected(schema); want != "" {
 		text += " Expected: " + want + "."
 	}
@@ -105,7 +108,7 @@ func joined(values []any) string {
 	return strings.Join(texts, ", ")
 }
 
-// bothEnds cuts out the middle of a text, whose beginning and end say what it is: the library quotes what was given as it is.
+// bothEnds cuts out the middle of a text.
 func bothEnds(s string, chars int) string {
 	n := utf8.RuneCountInString(s)
 	if n <= 2*chars {

@@ -34,7 +34,7 @@ func TestWrongArguments(t *testing.T) {
 		{"start_agent_session", map[string]any{"agent_name": "clerk", "parameters": "book a table"}, []string{"parameters: ", "book a table", "Expected: object."}},
 	} {
 		words := append(c.words, "validation_failed: ", "Nothing was done. Next: the same call of "+c.tool+" ")
-		if text := alice.refused(c.tool, c.args, words...); utf8.RuneCountInString(text) > 1000 || strings.Contains(text, "validating") {
+		if text := alice.refused(c.tool, c.args, words...); utf8.RuneCountInString(text) > 600 || strings.Contains(text, "validating") {
 			t.Errorf("%d characters: %.1000s", utf8.RuneCountInString(text), text)
 		}
 	}
