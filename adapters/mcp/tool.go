@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -54,7 +55,7 @@ func typed[In any, Out said](f func(ctx context.Context, c *call, in *In) (Out, 
 			Annotations: &protocol.ToolAnnotations{
 				Title: t.title, ReadOnlyHint: t.hint.readOnly, DestructiveHint: &t.hint.destructive, IdempotentHint: t.hint.idempotent, OpenWorldHint: &t.hint.openWorld,
 			},
-			InputSchema: in, OutputSchema: schemaOf[Out](),
+			InputSchema: textOf(in), OutputSchema: textOf(schemaOf[Out]()),
 		}
 		protocol.AddTool(s.Server, spec, func(ctx context.Context, req *protocol.CallToolRequest, in In) (*protocol.CallToolResult, Out, error) {
 			out, err := answer(ctx, &call{server: s, tool: t, req: req}, &in, f)
@@ -73,6 +74,9 @@ func typed[In any, Out said](f func(ctx context.Context, c *call, in *In) (Out, 
 		})
 	}
 }
+
+// textOf gives a schema as text: the library writes that of a tool's arguments out at each call over HTTP, to look for headers that it may name.
+func textOf(s *jsonschema.Schema) json.RawMessage { return json.RawMessage(encoded(s)) }
 
 // schemaOf gives the schema of a type. It panics where there is none: then the table of tools is wrong.
 func schemaOf[T any]() *jsonschema.Schema {
