@@ -13,29 +13,20 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/sdk"
 )
 
 // TestMCPNamedErrors: what is wrong with a call is said by its name, with the call to make next, over stdio and HTTP and in both eras.
 func TestMCPNamedErrors(t *testing.T) {
-	const root = "plt_root_of_this_test"
-	_, first, _ := startServeWith(t, []string{envDevToken + "=" + root}, "--dev", "--mcp")
-	bob, err := sdk.Dial(t.Context(), first.URL, &sdk.Options{Token: root, AgentID: "bob"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer bob.Close()
+	h := newMCPTestHub(t)
+	bob := h.client("plt_root_of_this_test", "bob")
 	foreign, err := bob.CreateConversation(t.Context(), &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "bob", Kind: parley.KindPeer}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(mcpUsers(t, "", ""))) {
 		t.Run(name, func(t *testing.T) {
-			made, err := bob.CreateToken(t.Context(), &parley.CreateTokenParams{AgentID: "ann"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			u := &mcpUser{t: t, connect: mcpUsers(t, first.Listening, made.Token)[name]}
+			secret, tokenID := h.token("ann", nil)
+			u := &mcpUser{t: t, connect: mcpUsers(t, h.s.addr, secret)[name]}
 			defer u.leave()
 			_, c := u.call("create_conversation", map[string]any{"participants": []any{map[string]any{"id": "ann", "kind": "human"}, map[string]any{"id": "bob", "kind": "peer"}}})
 			id, since := c["conversation_id"], c["since_seq"]
@@ -64,7 +55,7 @@ func TestMCPNamedErrors(t *testing.T) {
 					}
 				}
 			}
-			if _, err := bob.RevokeToken(t.Context(), &parley.RevokeTokenParams{TokenID: made.TokenID}); err != nil {
+			if _, err := bob.RevokeToken(t.Context(), &parley.RevokeTokenParams{TokenID: tokenID}); err != nil {
 				t.Fatal(err)
 			}
 			text, refused, err := tool(t.Context(), u.session, "list_conversations", nil)
@@ -76,7 +67,7 @@ func TestMCPNamedErrors(t *testing.T) {
 			}
 		})
 	}
-	t.Run("at the door", func(t *testing.T) { checkMCPDoor(t, bob, first.URL, first.Listening) })
+	t.Run("at the door", func(t *testing.T) { checkMCPDoor(t, bob, h.s.url, h.s.addr) })
 }
 
 // checkMCPDoor: no token, a wrong one and one that has expired are refused by name, over HTTP and by the program.
