@@ -72,13 +72,13 @@ func TestMCPNamedErrors(t *testing.T) {
 
 // checkMCPDoor: no token, a wrong one and one that has expired are refused by name, over HTTP and by the program.
 func checkMCPDoor(t *testing.T, admin parley.Client, url, addr string) {
-	made, err := admin.CreateToken(t.Context(), &parley.CreateTokenParams{AgentID: "ann", ExpiresInMs: 1})
+	made, err := admin.CreateToken(t.Context(), &parley.CreateTokenParams{AgentID: "ann", ExpiresInMs: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for token, word := range map[string]string{"": "PARLEY_TOKEN is not set", "plt_wrong": "unauthenticated", made.Token: "expired"} {
+	for token, word := range map[string]string{"": "PARLEY_TOKEN is not set", "plt_wrong": "unauthenticated", made.Token: "unauthenticated"} {
 		status, body := postMCP(t, addr, token)
-		for end := time.Now().Add(10 * time.Second); token == made.Token && status == http.StatusOK && time.Now().Before(end); { // its millisecond is not over
+		for end := time.Now().Add(10 * time.Second); token == made.Token && status != http.StatusUnauthorized && time.Now().Before(end); { // its second is not over
 			status, body = postMCP(t, addr, token)
 		}
 		if status != http.StatusUnauthorized || !strings.Contains(body, "unauthenticated") {
