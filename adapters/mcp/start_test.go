@@ -11,6 +11,7 @@ import (
 	protocol "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/adapters/mcp"
 )
 
 // tableSchema is what the parameters of the strict agent of these tests must match.
@@ -203,14 +204,21 @@ func TestStartGivenUp(t *testing.T) {
 	for _, era := range eras {
 		t.Run(era, func(t *testing.T) {
 			o := newOffice(t)
-			alice := serveAs(t, o.s, "test-ide", era, nil)
+			told := make(chan struct{}, 100)
+			l := &lender{client: o.h.Client(t, "alice")}
+			alice := serveAs(t, mcp.NewServer(&mcp.Options{Connect: l.connect}), "test-ide", era, &protocol.ClientOptions{
+				ProgressNotificationHandler: func(context.Context, *protocol.ProgressNotificationClientRequest) { told <- struct{}{} },
+			})
 			ctx, cancel := context.WithCancel(t.Context())
 			began := alice.starts(ctx, map[string]any{"agent_name": "clerk", "prompt": "book a table"})
 			id := o.first()
+			o.tells(id, "progress", "looked at the tables")
+			<-told // it waits
 			cancel()
 			if got := <-began; got.err == nil {
 				t.Errorf("a call that was given up is answered: %s", textOf(got.result))
 			}
+			l.back(t, 0) // the adapter has heard of it
 			var v sessionView
 			if alice.must("get_agent_session", map[string]any{"session_id": id}, &v); v.Status != "pending" && v.Status != "running" {
 				t.Errorf("after the client has given up: %+v", v)
