@@ -243,6 +243,8 @@ type GetAttachmentParams struct {
 type ListAgentsParams struct {
 	// IncludeConfig adds agent_config to the LLM agents that the caller has registered; an admin gets it of all.
 	IncludeConfig bool `json:"includeConfig,omitempty"`
+	// IncludeExecutors adds the executors that the caller has registered; an admin gets all.
+	IncludeExecutors bool `json:"includeExecutors,omitempty"`
 }
 
 // ListTokensParams pages through the live tokens that the caller may revoke, in order of creation.

@@ -185,6 +185,25 @@ type AgentInfo struct {
 // ListAgentsResult has the agents in order of their names.
 type ListAgentsResult struct {
 	Agents []AgentInfo `json:"agents"`
+	// Executors are there where they were asked for, in order of who has registered them and of their ids, as many as one answer holds;
+	// ExecutorsMore is how many more there are.
+	Executors     []ExecutorInfo `json:"executors,omitempty"`
+	ExecutorsMore int            `json:"executorsMore,omitempty"`
+}
+
+// ExecutorInfo is an executor that is connected, with its load.
+type ExecutorInfo struct {
+	ExecutorID string `json:"executorId"`
+	// RegisteredBy is who has registered it; Internal is true of one in the hub's own process.
+	RegisteredBy string       `json:"registeredBy"`
+	Internal     bool         `json:"internal,omitempty"`
+	Mode         ExecutorMode `json:"mode"`
+	// Agents are those whose turns it takes. What it has registered as a runner is in the rows of the agents whose runner_id it has.
+	Agents []string          `json:"agents"`
+	Labels map[string]string `json:"labels,omitempty"`
+	// Claims are those that it works on, without those that wait for an approval; Capacity is how many it may be offered to hold at once.
+	Claims   int `json:"claims"`
+	Capacity int `json:"capacity"`
 }
 
 // TokenInfo is what may be told of a token: all but its hash.

@@ -106,24 +106,38 @@ func (h *Hub) ListAgents(_ context.Context, p *Principal, q *parley.ListAgentsPa
 		return parley.ListAgentsResult{}, err
 	}
 	config := func(r parley.RunnerRef) bool { return q != nil && q.IncludeConfig && p.mayReadConfig(r) }
-	list := append(h.agents.list(), h.runners.list(h.taken(), config)...)
-	return parley.ListAgentsResult{Agents: h.withExecutors(list)}, nil
+	out := parley.ListAgentsResult{Agents: h.withExecutors(append(h.agents.list(), h.runners.list(h.taken(), config)...))}
+	if q != nil && q.IncludeExecutors {
+		out.Executors, out.ExecutorsMore = h.turns.list(p, room(out.Agents))
+	}
+	return out, nil
 }
 
-// mayReadConfig reports whether p is told what the agents of a runner are made of, and what wakes them: who has registered it is, and an admin.
-func (p *Principal) mayReadConfig(r parley.RunnerRef) bool {
+// room is about how many bytes an answer of listAgents has left for more than these agents.
+func room(list []parley.AgentInfo) int {
+	n := parley.MaxPageBytes
+	for i := range list {
+		n -= rowBytes(&list[i])
+	}
+	return n
+}
+
+// mayReadConfig reports whether p is told what the agents of a runner are made of, and what wakes them.
+func (p *Principal) mayReadConfig(r parley.RunnerRef) bool { return p.seesRegistered(r.ParticipantID) }
+
+// seesRegistered reports whether p is told of what by has registered, beyond the public offer: by itself is, and an admin.
+func (p *Principal) seesRegistered(by string) bool {
 	whole := p.claim == nil && p.session == "" && !p.guest && p.conversations == nil
-	return whole && (p.Admin() || p.AgentID == r.ParticipantID)
+	return whole && (p.Admin() || p.AgentID == by)
 }
 
 // withExecutors adds the agents that executors run, of whom no more is known, as far as the answer has room for them.
 func (h *Hub) withExecutors(list []parley.AgentInfo) []parley.AgentInfo {
 	known := make(map[string]bool, len(list))
-	room := parley.MaxPageBytes
 	for i := range list {
 		known[list[i].Name] = true
-		room -= rowBytes(&list[i])
 	}
+	room := room(list)
 	runners := h.turns.runners()
 	for _, name := range slices.Sorted(maps.Keys(runners)) {
 		runner := runners[name]

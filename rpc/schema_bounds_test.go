@@ -57,7 +57,7 @@ var fullParams = map[string]string{
 	parley.MethodRenewClaim:         `{"conversationId":"CONVERSATION","claimId":"clm_1_x"}`,
 	parley.MethodReleaseClaim:       `{"conversationId":"CONVERSATION","claimId":"clm_1_x","outcome":"yield","reason":"r"}`,
 	parley.MethodCancelTurn:         `{"conversationId":"CONVERSATION","turn":1,"reason":"r"}`,
-	parley.MethodListAgents:         `{"includeConfig":true}`,
+	parley.MethodListAgents:         `{"includeConfig":true,"includeExecutors":true}`,
 	parley.MethodGetContext:         `{"conversationId":"CONVERSATION","agentId":"alice","claimId":"clm_1_x"}`,
 	parley.MethodExplainTriggers:    `{"conversationId":"CONVERSATION","seq":2}`,
 	parley.MethodCreateToken:        `{"agentId":"alice","agents":["bob"],"scopes":["read"],"conversations":["CONVERSATION"],"workspaces":["w"],"expiresInMs":5000}`,

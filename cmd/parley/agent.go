@@ -13,7 +13,7 @@ import (
 )
 
 func (a *app) agentCommand() *cobra.Command {
-	return group(&cobra.Command{Use: "agent", Short: "list the agents that can be asked to do something"}, a.agentListCommand(), a.agentShowCommand(), a.agentCheckCommand())
+	return group(&cobra.Command{Use: "agent", Short: "list the agents that can be asked to do something"}, a.agentListCommand(), a.agentShowCommand(), a.agentExecutorsCommand(), a.agentCheckCommand())
 }
 
 // agentsCommand is agent list, for those who type less.

@@ -36,6 +36,26 @@ e     agent          offline
 	}
 }
 
+// TestShowExecutors: an executor is a line, with what it holds of what it may.
+func TestShowExecutors(t *testing.T) {
+	const want = `EXECUTOR      OF       MODE  CLAIMS   AGENTS  LABELS
+local-runner  the hub  push  0 of 16          
+r1\x1b[31m    host     pull  2 of 3   a b     room=4
+`
+	var out, said bytes.Buffer
+	a := &app{out: newStream(&out), err: newStream(&said)}
+	err := a.showExecutors(&parley.ListAgentsResult{ExecutorsMore: 2, Executors: []parley.ExecutorInfo{
+		{ExecutorID: "local-runner", RegisteredBy: "local-runner", Internal: true, Mode: parley.ModePush, Capacity: 16},
+		{ExecutorID: "r1\x1b[31m", RegisteredBy: "host", Mode: parley.ModePull, Agents: []string{"a", "b"}, Labels: map[string]string{"room": "4"}, Claims: 2, Capacity: 3},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, out.String()); diff != "" || said.String() != "2 more executors are not listed\n" {
+		t.Error(diff, said.String())
+	}
+}
+
 // TestShowAgent: a schema is told a line for each parameter, in the order in which they are written; one that has no properties is shown as it is.
 func TestShowAgent(t *testing.T) {
 	const parameters = `{"required":["z","both"],"properties":{

@@ -3,6 +3,7 @@ package generate
 // descriptions stand for comments that speak to readers of Go.
 var descriptions = map[string]string{
 	"AgentInfo":       "A row of listAgents.",
+	"ExecutorInfo":    "An executor in the answer of listAgents.",
 	"Approval":        "A question of an agent that works on its turn: may I do this? It is answered once, or times out.",
 	"ApprovalRecord":  "What the events of an approval say of it: each kind has some of the members.",
 	"Blueprint":       "What a runner tells the hub of an agent that it runs: a command, of which what it is stays with the runner, or an LLM agent, whose config the hub checks and keeps.",

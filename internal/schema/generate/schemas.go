@@ -28,7 +28,7 @@ func schemas(d *definitions) schemaFile {
 	}
 	for _, t := range []any{
 		parley.Event{}, parley.Message{}, parley.Trace{}, parley.System{}, parley.Snapshot{}, parley.ConversationSummary{}, parley.Guidance{},
-		parley.Participant{}, parley.Limits{}, parley.Policy{}, parley.Outcome{}, parley.Stats{}, parley.AgentInfo{}, parley.TokenInfo{}, parley.Attachment{},
+		parley.Participant{}, parley.Limits{}, parley.Policy{}, parley.Outcome{}, parley.Stats{}, parley.AgentInfo{}, parley.ExecutorInfo{}, parley.TokenInfo{}, parley.Attachment{},
 		parley.Session{}, parley.SessionRecord{}, parley.SessionResult{}, parley.Callbacks{},
 	} {
 		f.Names[lower(typeName(t))] = typeName(t)

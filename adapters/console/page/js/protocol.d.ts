@@ -488,6 +488,21 @@ export interface EventNotification {
   event: Event;
 }
 
+/** An executor in the answer of listAgents. */
+export interface ExecutorInfo {
+  executorId: string;
+  /** registeredBy is who has registered it; internal is true of one in the hub's own process. */
+  registeredBy: string;
+  internal?: boolean;
+  mode: 'pull' | 'push' | (string & {});
+  /** agents are those whose turns it takes. What it has registered as a runner is in the rows of the agents whose runner_id it has. */
+  agents: string[];
+  labels?: {[name: string]: string};
+  /** claims are those that it works on, without those that wait for an approval; capacity is how many it may be offered to hold at once. */
+  claims: number;
+  capacity: number;
+}
+
 /** Asks for the guidance of every participant at a seq, with the rules tried. */
 export interface ExplainParams {
   conversationId: string;
@@ -794,11 +809,16 @@ export interface LimitsInput {
 export interface ListAgentsParams {
   /** includeConfig adds agent_config to the LLM agents that the caller has registered; an admin gets it of all. */
   includeConfig?: boolean;
+  /** includeExecutors adds the executors that the caller has registered; an admin gets all. */
+  includeExecutors?: boolean;
 }
 
 /** Has the agents in order of their names. */
 export interface ListAgentsResult {
   agents: AgentInfo[];
+  /** executors are there where they were asked for, in order of who has registered them and of their ids, as many as one answer holds; executorsMore is how many more there are. */
+  executors?: ExecutorInfo[];
+  executorsMore?: number;
 }
 
 /** Ask for the approvals that the caller may answer or has asked for, the oldest first. Of those that are resolved each conversation keeps the last 100 at hand; the log has all. With a status other than pending and no conversationId they come conversation by conversation, of those that are open, and a page that is empty may have a NextCursor. */
