@@ -8,7 +8,7 @@ const from = (name) => import(`${process.env.PAGE}/${name}.js`);
 const { Fold, foldAll, advance } = await from('fold');
 const { FOLD_FROM, Heights, align, indexOf, rowAt, rowsOf, seam, search, turnBefore, wordsOf } = await from('layout');
 const { Conversation } = await from('model');
-const { announcement, gist, groups, sentence } = await from('words');
+const { announcement, gist, groups, sentence, usedWords } = await from('words');
 const { canonical, digestOf } = await from('config');
 
 const at = (ms) => new Date(946684800000 + ms).toISOString();
@@ -28,6 +28,23 @@ test('a claim stands from when it is taken until it ends', () => {
   assert.equal(f.claim, null);
   assert.equal(f.claims.get('a').ended, 'final');
   assert.equal(f.turns.get(1).ended, 'turn');
+});
+
+test('a turn says how long it took, and what it has used, once', () => {
+  const step = (seq, turn, input, output, cost) => trace(seq, turn, 'bot', 'llm_step', { usage: { prompt_tokens: input, completion_tokens: output }, ...(cost ? { cost_usd: cost } : {}) });
+  const f = foldAll([claimed(2, 1, 1, 'a'), step(3, 1, 10, 2, 0.25), step(4, 1, 20, 3, 0.5), trace(5, 1, 'bot', 'llm_step', { model: 'm' })]);
+  assert.deepEqual(f.turns.get(1).used, { input: 30, output: 5, cost: 0.75, whole: false });
+  f.step(trace(6, 1, 'bot', 'llm_usage', { usage: { input_tokens: 40, output_tokens: 7 }, cost_usd: 1 })); // an earlier attempt too
+  f.step(step(7, 1, 1000, 1000));
+  assert.deepEqual(f.turns.get(1).used, { input: 40, output: 7, cost: 1, whole: true });
+  f.step(message(9, 1, 'bot', 'done'));
+  assert.equal(f.turns.get(1).at - f.turns.get(1).began, 70);
+  f.step(step(10, 2, 1, 1));
+  assert.deepEqual(f.used(), { input: 41, output: 8, cost: 1, whole: false });
+  assert.equal(usedWords(f.used()), '41 tokens in, 8 out, $1.0000');
+  assert.equal(new Fold().used(), null);
+  for (const data of [null, 7, [], { usage: 'much' }, { usage: { prompt_tokens: 'x' } }, { usage: { prompt_tokens: Infinity } }]) f.step(trace(11, 3, 'bot', 'llm_step', data));
+  assert.equal(f.turns.get(3).used, null);
 });
 
 test('what a failed attempt has said is withdrawn, and nothing else', () => {
@@ -195,7 +212,8 @@ test('two forks are aligned by what they share, and then by turn', () => {
 });
 
 test('quiet events are counted by what they are', () => {
-  assert.equal(groups([trace(1, 1, 'b', 'llm_step'), trace(2, 1, 'b', 'llm_step'), trace(3, 1, 'b', 'llm_tool_result'), system(4, 'claim_renewed')]), '2 model, 1 tool, 1 renewal');
+  assert.equal(groups([trace(1, 1, 'b', 'llm_step'), trace(2, 1, 'b', 'llm_step'), trace(3, 1, 'b', 'llm_tool_result'), system(4, 'claim_renewed')]), '2 model steps, 1 tool step, 1 renewal');
+  assert.equal(groups([trace(1, 1, 'b', 'llm_tool_started', { tool: 'search' }), trace(2, 1, 'b', 'llm_tool_result', { tool: 'search' }), trace(3, 1, 'b', 'thought')]), '2 tool steps (search), 1 thought');
 });
 
 test('a configuration has one digest, whatever the order of its members', async () => {

@@ -39,16 +39,23 @@ export function messageBody(ctx, conversation, e, jump) {
   const callbacks = callbacksOf(e);
   /** @type {Child[]} */
   const parts = [];
-  if (typeof p.text === 'string') parts.push(longText(p.text, TEXT, 'div', linked));
+  const twice = isWritten(p.text, p.data);
+  if (typeof p.text === 'string' && !twice) parts.push(longText(p.text, TEXT, 'div', linked));
   if (callbacks.length > 0) parts.push(callbackList(conversation, callbacks, jump));
   if (isObject(p.result)) parts.push(resultView(ctx, conversation, p.result));
   if (p.parameters !== undefined) parts.push(labelled('Parameters', jsonView(p.parameters)));
-  if (p.data !== undefined && callbacks.length === 0) parts.push(labelled(typeof p.schema === 'string' ? p.schema : 'Data', jsonView(p.data)));
+  if (p.data !== undefined && callbacks.length === 0) parts.push(labelled(`${typeof p.schema === 'string' ? p.schema : 'Data'}${twice ? ', the same as its text' : ''}`, jsonView(p.data)));
   if (Array.isArray(p.attachments)) parts.push(files(ctx, conversation, p.attachments));
   const known = new Set(['text', 'data', 'schema', 'tags', 'attachments', 'parameters', 'result']);
   const others = Object.entries(p).filter(([name]) => !known.has(name));
   if (others.length > 0) parts.push(labelled('More', jsonView(Object.fromEntries(others))));
   return parts;
+}
+
+/** Whether a text is a value as it is written in JSON, and so says nothing more. @param {unknown} text @param {unknown} value @returns {boolean} */
+function isWritten(text, value) {
+  if (typeof text !== 'string' || !isObject(value) || text.length > TEXT) return false;
+  return [undefined, 2].some((indent) => JSON.stringify(value, null, indent) === text.trim());
 }
 
 /** @param {string} label @param {HTMLElement} view @returns {HTMLElement} */
@@ -61,7 +68,7 @@ export function resultView(ctx, conversation, r) {
   return h('div', { class: 'result' },
     h('span', { class: 'label muted' }, 'Result'),
     typeof r.error === 'string' && r.error !== '' ? h('p', { class: 'problem foreign', dir: 'auto' }, visible(shorten(r.error, TEXT))) : null,
-    typeof r.result_text === 'string' ? longText(r.result_text, TEXT, 'div', linked) : null,
+    typeof r.result_text === 'string' && !isWritten(r.result_text, r.result_data) ? longText(r.result_text, TEXT, 'div', linked) : null,
     r.result_data !== undefined ? jsonView(r.result_data) : null,
     typeof r.exit_code === 'number' ? h('p', { class: 'muted' }, `exit code ${r.exit_code}`) : null,
     Array.isArray(r.validation_errors) ? labelled('Not as its output_schema says', jsonView(r.validation_errors)) : null,
@@ -89,12 +96,14 @@ const ONE_LINE = 300;
 /** What is to be approved: the tool with its arguments, and what the agent says of it. @param {unknown} d @returns {HTMLElement} */
 export function asked(d) {
   if (!isObject(d) || typeof d.tool !== 'string') return jsonView(d);
-  const { tool, arguments: args, injected_args: told, ...rest } = d;
+  const { tool, agent, arguments: args, injected_args: told, ...rest } = d;
+  if (agent !== undefined && typeof agent !== 'string') rest.agent = agent;
   const line = JSON.stringify(args) ?? '';
   const says = isObject(told) ? Object.entries(told) : [];
   if (told !== undefined && says.length === 0) rest.injected_args = told;
   return h('div', { class: 'asked' },
-    h('p', null, h('code', { class: 'foreign' }, visible(tool)), line.length <= ONE_LINE ? [' ', h('code', { class: 'foreign muted' }, visible(line))] : null),
+    h('p', null, h('code', { class: 'foreign' }, visible(tool)), line.length <= ONE_LINE ? [' ', h('code', { class: 'foreign muted' }, visible(line))] : null,
+      typeof agent === 'string' ? [h('span', { class: 'muted' }, ' of agent '), h('bdi', { class: 'foreign' }, visible(shorten(agent, 200)))] : null),
     says.map(([name, v]) => h('p', null, h('span', { class: 'muted foreign', dir: 'auto' }, `${visible(name)}: `), h('span', { class: 'foreign', dir: 'auto' }, visible(shorten(typeof v === 'string' ? v : JSON.stringify(v), TEXT))))),
     line.length > ONE_LINE ? jsonView(args) : null,
     Object.keys(rest).length > 0 ? jsonView(rest) : null);

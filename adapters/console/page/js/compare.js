@@ -15,6 +15,13 @@ const PAGE = 300;
 
 /** @typedef {import('./fold.js').LogEvent} LogEvent */
 
+/** How many rows differ of those behind what both share. @param {number} all @param {number} differ @returns {string} */
+function told(all, differ) {
+  if (all === 0) return '.';
+  if (differ === 0) return `; after that ${all === 1 ? 'one row says' : `all ${all} rows say`} the same in both.`;
+  return `; after that ${count(differ, 'row')} of ${all} differ${differ === 1 ? 's' : ''}.`;
+}
+
 /** @param {import('./app.js').Ctx} ctx @param {string} a @param {string} b @returns {HTMLElement} */
 export function view(ctx, a, b) {
   return new Compare(ctx, a, b);
@@ -82,7 +89,7 @@ class Compare extends HTMLElement {
     const differ = pairs.filter((p) => p.differs).length;
     replace(this.head,
       h('div', { class: 'pair' }, this.both.map((c) => this.#title(c))),
-      h('p', { role: 'status' }, `${shared === 0 ? 'They share no events' : `The first ${count(shared, 'event')} ${shared === 1 ? 'is' : 'are'} the same`}; after that ${count(differ, 'row')} of ${pairs.length} differ${differ === 1 ? 's' : ''}.`));
+      h('p', { role: 'status' }, `${shared === 0 ? 'They share no events' : `The first ${count(shared, 'event')} ${shared === 1 ? 'is' : 'are'} the same`}${told(pairs.length, differ)}`));
     const rows = [];
     if (shared > 0) rows.push(this.#sharedRow(a, shared));
     if (this.#showShared) for (const e of a.events.slice(0, shared).filter(counts)) rows.push(h('div', { class: 'pair same whole' }, this.#cell(a, e)));

@@ -6,7 +6,7 @@ import { isObject, kindOf, payloadOf, timeOf } from './fold.js';
 import { turnOf } from './layout.js';
 import { asked, files, labelled, linked, messageBody, statusClass } from './body.js';
 import { jsonView, longText } from './tree.js';
-import { gist, groupOf, groups, sentence, withdrawn } from './words.js';
+import { gist, groupOf, groups, sentence, usedWords, withdrawn } from './words.js';
 
 /**
  * @typedef {import('./fold.js').LogEvent} LogEvent
@@ -32,6 +32,8 @@ export function signature(s, row, turnBefore) {
     if (tool) parts.push(tool.started, tool.ended);
   }
   if (f.matched.has(e.seq)) parts.push('m');
+  const turn = turnOf(e);
+  if (turn > 0 && turn !== turnBefore) parts.push(took(s, turn));
   return parts.join(' ');
 }
 
@@ -79,8 +81,18 @@ function groupLabel(e) {
 /** @param {Scene} s @param {number} n @param {string} shown who stands in the row itself @returns {HTMLElement} */
 function turnHead(s, n, shown) {
   const turn = s.conversation.fold.turns.get(n);
+  const words = took(s, n);
   return h('h3', { class: 'turn' }, h('span', null, `Turn ${n}`),
-    turn && turn.owner && turn.owner !== shown ? h('span', { class: `who foreign ${s.lanes.classOf(turn.owner)}`, dir: 'auto' }, visible(turn.owner)) : null);
+    turn && turn.owner && turn.owner !== shown ? h('span', { class: `who foreign ${s.lanes.classOf(turn.owner)}`, dir: 'auto' }, visible(turn.owner)) : null,
+    words ? h('span', { class: 'took' }, words) : null);
+}
+
+/** How long a turn took that is over, and what it used. @param {Scene} s @param {number} n @returns {string} */
+function took(s, n) {
+  const turn = s.conversation.fold.turns.get(n);
+  if (!turn) return '';
+  const ms = turn.ended ? turn.at - turn.began : 0;
+  return [ms > 0 ? duration(ms) : '', turn.used ? usedWords(turn.used) : ''].filter(Boolean).join(' · ');
 }
 
 /** @param {Scene} s @param {Row} row @returns {Child[]} */

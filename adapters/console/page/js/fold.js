@@ -9,7 +9,9 @@
  * @typedef {{turn: number, hash: string, agentId: string, executorId?: string, runner?: string, attempt: number, seq: number, deadlineMs: number, paused: boolean, ended?: string,
  *   endedSeq?: number}} Claim
  * @typedef {{turn: number, from: number, to: number, attempt: number, reason: string, seq: number}} Withdrawal
- * @typedef {{turn: number, owner: string, first: number, last: number, ended?: string}} Turn
+ * What a turn has used: tokens, and USD where the price is known; whole is true once the agent has told the sum itself.
+ * @typedef {{input: number, output: number, cost: number, whole: boolean}} Used
+ * @typedef {{turn: number, owner: string, first: number, last: number, began: number, at: number, used: Used | null, ended?: string}} Turn
  * @typedef {{sessionId: string, agent: string, agentId: string, mode: string, started: number, ended: number, status: string, callback: number}} SessionOf
  * @typedef {{approvalId: string, title: string, agentId: string, requested: number, resolved: number, status: string, by?: string, expiresAt?: string}} ApprovalOf
  * @typedef {{conversationId: string, seq: number, hash: string}} ForkOf
@@ -87,6 +89,14 @@ export class Fold {
     else if (e.type === 'system') this.#system(e, payloadOf(e));
   }
 
+  /** What all turns have used, or null where none has said so. @returns {Used | null} */
+  used() {
+    /** @type {Used | null} */
+    let sum = null;
+    for (const { used } of this.turns.values()) if (used) sum = plus(sum, used);
+    return sum;
+  }
+
   /** What has withdrawn an event, or null. @param {LogEvent} e @returns {Withdrawal | null} */
   withdrawnBy(e) {
     if (e.type === 'system' || e.turn === undefined) return null;
@@ -102,9 +112,9 @@ export class Fold {
   /** @param {LogEvent} e */
   #said(e) {
     if (e.turn === undefined) return;
-    const turn = this.#turn(e.turn, e.from, e.seq);
+    const turn = this.#turn(e.turn, e.from, e);
     if (e.type === 'trace') {
-      this.#traced(e);
+      this.#traced(e, turn);
       return;
     }
     for (const c of callbacksOf(e)) {
@@ -116,10 +126,13 @@ export class Fold {
     if (this.claim) this.#end(this.claim, e.finality === 'turn' ? 'final' : 'closed', e.seq);
   }
 
-  /** @param {LogEvent} e */
-  #traced(e) {
+  /** @param {LogEvent} e @param {Turn} turn */
+  #traced(e, turn) {
     const kind = kindOf(e);
     const data = payloadOf(e).data;
+    const used = kind === 'llm_step' || kind === 'llm_usage' ? usedBy(data) : null;
+    if (used && kind === 'llm_usage') turn.used = { ...used, whole: true }; // of the whole turn, earlier attempts too
+    else if (used && !turn.used?.whole) turn.used = plus(turn.used, used);
     if (kind === 'llm_tool_started' || kind === 'llm_tool_result') {
       const at = this.tools.get(toolKey(e)) ?? { started: 0, ended: 0 };
       if (kind === 'llm_tool_started') at.started = e.seq;
@@ -142,7 +155,7 @@ export class Fold {
       case 'claim_ended':
         return this.#claimEnded(e, p);
       case 'turn_ended': {
-        this.#turn(number(p.turn), text(p.agentId), e.seq).ended = text(p.reason);
+        this.#turn(number(p.turn), text(p.agentId), e).ended = text(p.reason);
         if (this.claim) this.#end(this.claim, 'turn_ended', e.seq);
         return;
       }
@@ -178,7 +191,7 @@ export class Fold {
     };
     this.claims.set(claim.hash, claim);
     this.claim = claim;
-    this.#turn(claim.turn, claim.agentId, e.seq);
+    this.#turn(claim.turn, claim.agentId, e);
   }
 
   /** @param {LogEvent} e @param {Record<string, any>} p */
@@ -224,16 +237,38 @@ export class Fold {
     if (this.claim === claim) this.claim = null;
   }
 
-  /** @param {number} n @param {string} owner @param {number} seq @returns {Turn} */
-  #turn(n, owner, seq) {
+  /** @param {number} n @param {string} owner @param {LogEvent} e the one that it has now @returns {Turn} */
+  #turn(n, owner, e) {
+    const at = timeOf(e);
     let turn = this.turns.get(n);
     if (!turn) {
-      turn = { turn: n, owner, first: seq, last: seq };
+      turn = { turn: n, owner, first: e.seq, last: e.seq, began: at, at, used: null };
       this.turns.set(n, turn);
     }
-    turn.last = seq;
+    turn.last = e.seq;
+    turn.at = at;
     return turn;
   }
+}
+
+/** The tokens that something tells of, in and out, by any of the names that providers have for them; null where it tells of none. @param {unknown} usage @returns {{input: number, output: number} | null} */
+export function tokensOf(usage) {
+  if (!isObject(usage)) return null;
+  const of = (/** @type {string[]} */ ...keys) => keys.map((k) => usage[k]).find((v) => typeof v === 'number' && Number.isFinite(v));
+  const [input, output] = [of('input_tokens', 'prompt_tokens', 'input'), of('output_tokens', 'completion_tokens', 'output')];
+  return input === undefined && output === undefined ? null : { input: input ?? 0, output: output ?? 0 };
+}
+
+/** @param {unknown} data of a step of a model, or of a whole turn @returns {Used | null} */
+function usedBy(data) {
+  if (!isObject(data)) return null;
+  const tokens = tokensOf(data.usage ?? data);
+  return tokens && { ...tokens, cost: number(data.cost_usd), whole: false };
+}
+
+/** @param {Used | null} a @param {Used} b @returns {Used} */
+function plus(a, b) {
+  return a ? { input: a.input + b.input, output: a.output + b.output, cost: a.cost + b.cost, whole: false } : { ...b, whole: false };
 }
 
 /** @param {LogEvent} e @returns {string} */

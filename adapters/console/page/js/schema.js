@@ -175,7 +175,7 @@ export function rule(s) {
   if (typeof s.exclusiveMinimum === 'number') said.push(`more than ${s.exclusiveMinimum}`);
   if (typeof s.maximum === 'number') said.push(`at most ${s.maximum}`);
   if (typeof s.exclusiveMaximum === 'number') said.push(`less than ${s.exclusiveMaximum}`);
-  if (typeof s.minLength === 'number' && s.minLength > 0) said.push(`at least ${s.minLength} characters`);
+  if (typeof s.minLength === 'number' && s.minLength > 0) said.push(s.minLength === 1 ? 'not empty' : `at least ${s.minLength} characters`);
   if (typeof s.maxLength === 'number') said.push(`at most ${s.maxLength} characters`);
   return said.join(', ');
 }

@@ -1,7 +1,7 @@
 // Events in words: one sentence for each kind of system event, and one line for each kind of trace.
 
-import { bytes, duration, shorten } from './format.js';
-import { isObject, kindOf, payloadOf } from './fold.js';
+import { bytes, count, duration, shorten } from './format.js';
+import { isObject, kindOf, payloadOf, tokensOf } from './fold.js';
 
 /** @typedef {import('./fold.js').LogEvent} LogEvent */
 /**
@@ -43,7 +43,7 @@ const system = {
   note: (p, e) => [who(e.from), ' noted ', foreign(p.schema || 'something'), '.'],
   attachment_added: (p, e) => [who(e.from), ' added a file.'],
   turn_claimed: (p) => [who(p.agentId), ` claimed turn ${p.turn}, attempt ${p.attempt}`, ...(p.executorId ? [', by executor ', foreign(p.executorId)] : []),
-    ...(p.runner ? [' of ', foreign(p.runner)] : []), p.internal ? ', in the hub' : '', `, for ${duration(Number(p.durationMs) || 0)}.`],
+    ...(p.runner && p.runner !== p.executorId ? [' of ', foreign(p.runner)] : []), p.internal ? ', in the hub' : '', `, for ${duration(Number(p.durationMs) || 0)}.`],
   claim_renewed: (p) => [`The claim of turn ${p.turn} was renewed for ${duration(Number(p.durationMs) || 0)}.`],
   turn_ended: (p) => [`Turn ${p.turn} of `, who(p.agentId), ` was ${str(p.reason)}`, ...(p.detail ? [': ', foreign(p.detail)] : ['.'])],
   turn_reoffered: (p) => [`Turn ${p.turn} is offered to `, who(p.agentId), ' anew, with no attempts.'],
@@ -111,12 +111,20 @@ export function groupOf(e) {
   return of(names, kindOf(e)) ?? (kindOf(e) || e.type);
 }
 
-/** How many of each group there are: "3 model, 2 tool". @param {LogEvent[]} events @returns {string} */
+/** What one of a group is called where there may be several. @type {Record<string, string>} */
+const nouns = { model: 'model step', tool: 'tool step', plan: 'plan', config: 'config', renewal: 'renewal' };
+
+/** How many of each group there are, and of which tools: "3 model steps, 2 tool steps (search)". @param {LogEvent[]} events @returns {string} */
 export function groups(events) {
   /** @type {Map<string, number>} */
   const n = new Map();
   for (const e of events) n.set(groupOf(e), (n.get(groupOf(e)) ?? 0) + 1);
-  return [...n].map(([name, k]) => `${k} ${shorten(name, 40)}`).join(', ');
+  const tools = [...new Set(events.filter((e) => groupOf(e) === 'tool').map((e) => str(isObject(payloadOf(e).data) ? payloadOf(e).data.tool : '')).filter(Boolean))];
+  const named = tools.length > 0 ? ` (${shorten(tools.join(', '), 80)})` : '';
+  return [...n].map(([name, k]) => {
+    const noun = of(nouns, name);
+    return `${noun ? count(k, noun) : `${k} ${shorten(name, 40)}`}${name === 'tool' ? named : ''}`;
+  }).join(', ');
 }
 
 /** A line of parts, whatever they are: what is said nothing of is left out. @param {...unknown} parts @returns {string} */
@@ -143,10 +151,13 @@ export function gist(e) {
 
 /** @param {unknown} usage @returns {string} */
 function tokens(usage) {
-  if (!isObject(usage)) return '';
-  const of = (/** @type {string[]} */ ...keys) => keys.map((k) => usage[k]).find((v) => typeof v === 'number');
-  const [i, o] = [of('input_tokens', 'prompt_tokens', 'input'), of('output_tokens', 'completion_tokens', 'output')];
-  return i === undefined && o === undefined ? '' : `${i ?? 0} in, ${o ?? 0} out`;
+  const n = tokensOf(usage);
+  return n ? `${n.input} in, ${n.output} out` : '';
+}
+
+/** What was used, in words: tokens, and what they cost. @param {import('./fold.js').Used} used @returns {string} */
+export function usedWords(used) {
+  return `${used.input.toLocaleString()} tokens in, ${used.output.toLocaleString()} out${used.cost > 0 ? `, ${cost(used.cost)}` : ''}`;
 }
 
 /** @param {unknown} ms @returns {string} */
