@@ -68,6 +68,10 @@ func TestConsoleAgents(t *testing.T) {
 	b.waitText("tr[data-name=work] .running", "1")
 	bad := w.startSession("admin", map[string]any{"agentName": "work", "parameters": map[string]any{"how": "badly"}, "mode": "async_poll"})
 	b.waitText("tr[data-name=work] .failed", "1")
+	b.waitText(`tr[data-name=work] .load`, "1 of 16 turns") // the slow one
+	b.waitText(`tr[data-executor=desk]`, "room: 4")
+	b.waitText(`tr[data-executor=desk]`, "work")
+	b.waitText(`tr[data-executor=desk] .load`, "1 of 16")
 	b.waitText("#hub-counts", "This hub")
 	if bound := b.text(".bound"); bound != "NONE" {
 		t.Errorf("all are counted, and the page says %q", bound)
@@ -80,7 +84,9 @@ func TestConsoleAgents(t *testing.T) {
 	for section, id := range map[string]string{"agent-running": slow, "agent-failed": bad} {
 		b.until(fmt.Sprintf(`document.querySelector("section[aria-labelledby=%s] a").hash === "#/c/%s"`, section, id))
 	}
-	b.waitText("section[aria-labelledby=agent-failed] li", "3") // the exit code
+	b.waitText("section[aria-labelledby=agent-failed] .why-failed", "exit code 3")
+	b.waitText("section[aria-labelledby=agent-failed] .why-failed", "it broke")
+	b.waitText("dd.load", "1 of 16 turns")
 	b.waitText("details", "What it takes")
 	b.waitText("details pre", `"slowly"`)
 	b.waitText("dl.facts", "room: 4")
@@ -104,5 +110,6 @@ func TestConsoleAgents(t *testing.T) {
 	}
 	b.waitText("dl.facts", "offline")
 	b.route("/agents")
+	b.waitGone(`tr[data-executor=desk]`)
 	b.waitText("tr[data-name=work]", "offline")
 }

@@ -17,6 +17,28 @@ func TestConsoleList(t *testing.T) {
 	b.until(`/^[0-9]+m?s$/.test(document.querySelector('tr[data-id=case] .since').textContent)`)
 	b.waitText(`tr[data-id=stuck] .floor`, "nobody runs it")
 
+	stuck := w.open(visitor{}, "/c/stuck")
+	stuck.waitText("parley-floor", "nobody has the floor") // the agent of that name
+	stuck.until(`/[0-9]s/.test(document.querySelector("parley-floor .since").textContent)`)
+	stuck.waitText("parley-floor .chip", "nobody runs it now")
+	w.executor("nobody")
+	stuck.waitGone("parley-floor .chip") // now somebody does
+	w.call("nobody", "claimTurn", map[string]any{"conversationId": "stuck", "turn": 2})
+	stuck.waitText(".standing", "works on turn 2")
+	b.waitText(`tr[data-id=stuck] .floor`, "works")
+
+	newAsker(w, "asking", "ann:human", "bot:agent").ask("one", "bot wants to pay", nil)
+	b.waitText(`tr[data-id=asking] .floor`, "waits for an approval")
+	background(t, w.hub, string(program), "run", "--agent", "flaky", "--", "false")
+	w.create("tried", "", map[string]any{"startsWith": "flaky", "limits": map[string]any{"maxAttempts": 1}}, "ann:human", "flaky:agent")
+	b.waitText(`tr[data-id=tried] .floor`, "attempts used up")
+	failing := w.open(visitor{}, "/agents/flaky")
+	failing.waitText("section[aria-labelledby=agent-failing] li", "attempts used up")
+	failing.until(`document.querySelector("section[aria-labelledby=agent-failing] a").hash === "#/c/tried"`)
+	failing.route("/c/tried")
+	failing.waitText(".row.system .sentence", "Attempt 1 at turn 1 failed")
+	failing.waitText(".guidance", "attempts at turn 1 have failed")
+
 	w.say("ann", "case", hostile)
 	b.waitText(`tr[data-id=case] .floor`, "bob") // it came live
 	w.call("ann", "forkConversation", map[string]any{"conversationId": "case", "seq": 2, "forkId": "again", "title": hostile})
@@ -74,7 +96,8 @@ func TestConsoleListNests(t *testing.T) {
 		b.until(fmt.Sprintf("(rows => rows.indexOf(%q) > rows.indexOf('parent') && rows.indexOf(%[1]q) <= rows.indexOf('parent') + 2)([...document.querySelectorAll('tr[data-id]')].map(r => r.dataset.id))", id))
 		b.until(fmt.Sprintf("parseFloat(getComputedStyle(document.querySelector(%q).firstElementChild).paddingInlineStart) > parseFloat(getComputedStyle(document.querySelector('tr[data-id=parent]').firstElementChild).paddingInlineStart)", row(first)))
 	}
-	b.waitText(row(first)+" .mark", "session of echo")
+	b.waitText(row(first)+" .title", "echo") // nobody has given it a title
+	b.waitText(row(first)+" .mark", "session for ann")
 	b.waitText(row(first)+" .mark.ok", "completed")
 	below(first)
 	second := w.startSession("ann", map[string]any{"agentName": "echo", "parentConversationId": "parent", "mode": "async_poll"}) // it comes live

@@ -42,7 +42,7 @@ func TestConsoleNarrow(t *testing.T) {
 	b.visit(w.link(visitor{}, ""))
 	b.wait("body.signed-in")
 	for _, v := range []struct{ route, ready, press string }{
-		{"/", "a[href^='#/c/']", ""}, {"/c/talk", "#speak-text", ""}, {"/c/ask", "#speak-text", "Why"}, {"/approvals", ".approval", "Edit the arguments"}, {"/agents", "tr[data-name]", ""},
+		{"/", "tr[data-id=ask] .floor .mark", ""}, {"/c/talk", "#speak-text", ""}, {"/c/ask", "#speak-text", "Why"}, {"/approvals", ".approval", "Edit the arguments"}, {"/agents", "tr[data-name]", ""},
 		{"/agents/report", ".facts", ""}, {"/start/report", ".start-form", "Add"}, {"/compare/talk/fork", ".pair", ""}, {"/c/talk", "#speak-text", "Fork…"},
 	} {
 		b.eval("document.querySelector('main').firstElementChild?.setAttribute('data-old', '') ?? ''")
@@ -55,6 +55,9 @@ func TestConsoleNarrow(t *testing.T) {
 		settle(b)
 		if wide := b.eval(overflowing); wide != "" {
 			t.Errorf("%s %s: %s", v.route, v.press, wide)
+		}
+		if pushed := b.eval(`[...document.querySelectorAll("main table")].filter((e) => e.getBoundingClientRect().right > document.documentElement.clientWidth).length`); pushed != "0" {
+			t.Errorf("%s: a table has to be pushed to be read", v.route) // also in a part that scrolls
 		}
 		b.picture(fmt.Sprintf("narrow%s%s", strings.ReplaceAll(v.route, "/", "-"), strings.TrimSuffix(v.press, "…")))
 		b.eval("document.querySelector('dialog[open]')?.close() ?? ''")

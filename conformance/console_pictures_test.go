@@ -59,7 +59,7 @@ func newClinicWorld(t *testing.T) *clinicWorld {
 }
 
 // executor has somebody run an agent until the test ends. It takes no turn by itself.
-func (w *clinicWorld) executor(agent string) {
+func (w *consoleWorld) executor(agent string) {
 	w.t.Helper()
 	caller, err := hubproc.Dial(w.hub.URL, agent, func(*hubproc.Frame[json.RawMessage]) {}, hubproc.CallerOptions{})
 	if err != nil {

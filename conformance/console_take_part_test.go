@@ -166,6 +166,30 @@ func TestConsoleActs(t *testing.T) {
 	dora.waitText("parley-composer .guidance", "lacks the scope write")
 }
 
+// TestConsoleStops: a session is stopped from its page, with a reason that who has started it reads; it can be neither forked nor closed.
+func TestConsoleStops(t *testing.T) {
+	w := newConsoleWorld(t)
+	runBlueprint(w, map[string]any{"name": "slow", "argv": []string{"sleep", "60"}, "description": "Takes long.", "params_via": "stdin", "parameters_schema": map[string]any{"type": "object"}})
+	w.create("case", "", nil, "ann:human", "bob:human")
+	id := w.startSession("ann", map[string]any{"agentName": "slow", "parentConversationId": "case", "mode": "async_poll"})
+	b := w.open(person("ann"), "/c/"+id)
+	b.waitText(".standing", "slow works on turn 2")
+	if got := b.eval("[...document.querySelectorAll('.actions button')].map(b => b.textContent).join()"); got != "Interrupt turn…,Note…,Stop session…" {
+		t.Errorf("to a session one may do %s", got)
+	}
+	b.button("Stop session…")
+	b.fill("dialog input", "it takes too long")
+	b.click("dialog button[type=submit]")
+	b.waitGone("dialog.dialog")
+	b.waitText(".row.message .body", "it takes too long")
+	b.waitText(".ending", "Closed: canceled")
+	b.until("[...document.querySelectorAll('.actions button')].at(-1).getAttribute('aria-description') === 'The session has ended.'")
+	var s struct{ Status string }
+	if err := json.Unmarshal(w.call("ann", "getSession", map[string]any{"sessionId": id}), &s); err != nil || s.Status != "stopped" {
+		t.Errorf("the session is %+v, %v", s, err)
+	}
+}
+
 // TestConsoleStarts starts a session from a form that is made of what the agent takes, and shows what the hub refuses at its field.
 func TestConsoleStarts(t *testing.T) {
 	w := newConsoleWorld(t)
@@ -202,6 +226,22 @@ func TestConsoleStarts(t *testing.T) {
 	if all := b.eval("document.querySelector('main').innerText"); !strings.Contains(all, "Upper") || strings.Contains(all, "bold") {
 		t.Errorf("the session shows %s", all)
 	}
+
+	// Out of a conversation, which is told of it.
+	w.create("case", "", nil, "ann:human", "bob:human")
+	b.route("/c/case")
+	b.maySend()
+	b.button("Start session…")
+	b.waitText("dialog select", "report")
+	b.click("dialog button[type=submit]")
+	b.until(`document.querySelector("#start-parent")?.value === "case"`)
+	b.labelled("title", "Another")
+	b.labelled("pages", "2")
+	b.button("Start")
+	b.until("location.hash.startsWith('#/c/ses_')")
+	b.waitText(".facts-line", "session of case")
+	b.route("/c/case")
+	b.waitText(".row.system .sentence", "started report")
 }
 
 // runBlueprint runs a runner with one agent until the test ends, and waits until the hub knows that.

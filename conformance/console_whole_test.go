@@ -81,6 +81,7 @@ func TestConsoleWholeConversation(t *testing.T) {
 	if ann.eval("document.querySelector('parley-composer button[type=submit]').disabled") != "true" {
 		t.Error("ann may speak while the desk has the floor")
 	}
+	bob.waitText("nav a[data-nav=approvals] .waiting", "1")
 	clickText(ann, ".row.system a", "Answer it in the inbox")
 	ann.waitText(".approval", "The parcel never came.") // why it asks
 	ann.waitText(".approval pre", "A-17")
@@ -94,6 +95,10 @@ func TestConsoleWholeConversation(t *testing.T) {
 		b.waitText(".row.system .chip.status-approved", "approved")
 		b.waitText(".row.system .sentence", "The approval was approved by ann: It is due.")
 		b.waitText(".row.system .sentence", "desk started pay")
+		b.waitText("h3.turn .took", "510 tokens in, 38 out")
+		b.until(`/^([0-9]+m?s|[0-9]+m [0-9]+s) · /.test([...document.querySelectorAll("h3.turn .took")].at(-1).textContent)`) // how long the turn took
+		b.waitText(".facts-line", "510 tokens in, 38 out")
+		b.waitGone("nav .waiting")
 	}
 	bob.eval(`[...document.querySelectorAll(".row.system button")].find(b => b.textContent.startsWith("answered at #")).click() ?? ''`)
 	bob.waitText(".row.current .sentence", "The approval was approved by ann")

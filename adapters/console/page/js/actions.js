@@ -2,18 +2,26 @@
 import { define, h } from './dom.js';
 import { visible } from './format.js';
 import { key } from './hub.js';
-import { ask, labelled } from './dialog.js';
+import { ask, labelled, problem } from './dialog.js';
 import { actor, seatsOf } from './seats.js';
 
 /** @typedef {import('./app.js').Ctx} Ctx */
 /** @typedef {import('./model.js').Conversation} Conversation */
 /** @typedef {{name: string, why: (ctx: Ctx, c: Conversation) => string, open: (ctx: Ctx, c: Conversation) => void}} Action */
 
+/** What one may do to a session: it is neither forked nor closed, and nobody is added to it. @type {Action[]} */
+const ofSession = [
+  { name: 'Interrupt turn…', why: whyNoInterrupt, open: interrupt },
+  { name: 'Note…', why: whyNoNote, open: note },
+  { name: 'Stop session…', why: whyNoStop, open: stop },
+];
+
 /** @type {Action[]} */
-const all = [
+const ofConversation = [
   { name: 'Interrupt turn…', why: whyNoInterrupt, open: interrupt },
   { name: 'Note…', why: whyNoNote, open: note },
   { name: 'Add participant…', why: whyNoSeat, open: addParticipant },
+  { name: 'Start session…', why: whyNoStart, open: (ctx, c) => void start(ctx, c) },
   { name: 'Fork…', why: whyNoFork, open: (ctx, c) => fork(ctx, c, lastShared(c)) },
   { name: 'Close…', why: whyNoClose, open: close },
 ];
@@ -26,7 +34,8 @@ class Actions extends HTMLElement {
     this.conversation = conversation;
     /** @type {number|undefined} */
     this.frame = undefined;
-    this.buttons = all.map((a) => h('button', { type: 'button', on: { click: () => this.press(a) } }, a.name));
+    this.all = conversation.snapshot.session ? ofSession : ofConversation;
+    this.buttons = this.all.map((a) => h('button', { type: 'button', on: { click: () => this.press(a) } }, a.name));
   }
 
   connectedCallback() {
@@ -51,7 +60,7 @@ class Actions extends HTMLElement {
   }
 
   show() {
-    all.forEach((a, i) => {
+    this.all.forEach((a, i) => {
       const button = this.buttons[i];
       if (!button) return;
       const why = a.why(this.ctx, this.conversation);
@@ -116,8 +125,13 @@ function whyNoNote(ctx, c) {
 }
 
 /** @param {Ctx} ctx @param {Conversation} c */
+function whyNoStart(ctx, c) {
+  if (c.snapshot.status === 'closed') return 'The conversation is closed.';
+  return whyNoScope(ctx, 'create') || (seatsOf(c.snapshot.participants, ctx.hub.me).length > 0 ? '' : 'You have no seat here.');
+}
+
+/** @param {Ctx} ctx @param {Conversation} c */
 function whyNoSeat(ctx, c) {
-  if (c.snapshot.session) return 'Nobody is added to a session.';
   return whyNoWrite(ctx, c) || (isCreator(ctx, c) ? '' : 'Only its creator and admins add participants.');
 }
 
@@ -127,9 +141,13 @@ function whyNoFork(ctx, c) {
   return whyNoScope(ctx, 'create') || (isCreator(ctx, c) || isPerson(ctx, c) ? '' : 'Only its creator, its human participants and admins fork it.');
 }
 
+/** whyNoStop leaves it to the hub who of the people around a session may stop it. @param {Ctx} ctx @param {Conversation} c */
+function whyNoStop(ctx, c) {
+  return c.snapshot.status === 'closed' ? 'The session has ended.' : whyNoScope(ctx, 'write');
+}
+
 /** @param {Ctx} ctx @param {Conversation} c */
 function whyNoClose(ctx, c) {
-  if (c.snapshot.session && c.snapshot.status !== 'closed') return 'A session is ended by its agent, or stopped by who has started it.';
   return whyNoWrite(ctx, c) || (isCreator(ctx, c) || isPerson(ctx, c) ? '' : 'Only its creator, its human participants and admins close it.');
 }
 
@@ -207,6 +225,31 @@ function addParticipant(ctx, c) {
   });
 }
 
+/** start leads to the form of an agent, whose session is then one of this conversation. @param {Ctx} ctx @param {Conversation} c */
+async function start(ctx, c) {
+  /** @type {import('./protocol.js').AgentInfo[]} */
+  let agents = [];
+  try {
+    ({ agents } = await ctx.hub.call('listAgents'));
+  } catch (err) {
+    ctx.say(problem(err), 'error');
+    return;
+  }
+  if (agents.length === 0) {
+    ctx.say('No agent is here that can be asked to do something.', 'error');
+    return;
+  }
+  const agent = /** @type {HTMLSelectElement} */ (h('select', {}, agents.map((a) => h('option', { value: a.name }, `${visible(a.name)}${a.online ? '' : ' (not online)'}`))));
+  ask({
+    title: 'Start a session', action: 'Go on',
+    children: [h('p', {}, 'This conversation is told of its start and of its end. What the agent takes is asked for next.'), labelled('Agent', agent)],
+    run: async () => {
+      ctx.go(`/start/${encodeURIComponent(agent.value)}?parent=${encodeURIComponent(c.id)}`);
+      return null;
+    },
+  });
+}
+
 /** @param {Ctx} ctx @param {Conversation} c */
 function close(ctx, c) {
   const status = /** @type {HTMLSelectElement} */ (h('select', {}, ['completed', 'failed', 'canceled'].map((s) => h('option', { value: s }, s))));
@@ -217,6 +260,24 @@ function close(ctx, c) {
     run: async () => {
       const outcome = { status: status.value, ...(reason.value ? { reason: reason.value } : {}) };
       await acting(ctx, c).call('closeConversation', { conversationId: c.id, outcome });
+      return null;
+    },
+  });
+}
+
+/** @param {Ctx} ctx @param {Conversation} c */
+function stop(ctx, c) {
+  const reason = /** @type {HTMLInputElement} */ (h('input', { type: 'text', maxlength: '1000', autocomplete: 'off' }));
+  const starter = c.snapshot.createdBy;
+  const caller = ctx.hub.may('admin') || !ctx.hub.maySpeakAs(starter) ? ctx.hub : ctx.hub.as(starter);
+  ask({
+    title: 'Stop the session', action: 'Stop for good', danger: true,
+    children: [
+      h('p', {}, 'Its agent is told to end, and what it has said so far stays. Sessions that it has started are stopped too, and the conversation that it was started out of is told.'),
+      labelled('Reason', reason, 'Who has started it reads it.'),
+    ],
+    run: async () => {
+      await caller.call('stopSession', { sessionId: c.id, ...(reason.value ? { reason: reason.value } : {}) });
       return null;
     },
   });

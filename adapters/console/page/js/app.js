@@ -3,6 +3,7 @@
 import { h, listen, replace } from './dom.js';
 import { visible } from './format.js';
 import { ask, signInSilently, signOut } from './login.js';
+import { Pending } from './pending.js';
 
 /**
  * What every view gets. `dev` is true where the caller may speak as anybody.
@@ -100,6 +101,7 @@ class Shell {
     listen(document, 'keydown', (e) => this.press(e), this.ended.signal);
     listen(byId('help-button'), 'click', () => this.help(), this.ended.signal);
     listen(byId('signout'), 'click', () => this.leave(''), this.ended.signal);
+    this.pending = new Pending(this.hub, /** @type {HTMLElement} */ (document.querySelector('nav a[data-nav=approvals]')));
     this.state();
     this.show();
   }
@@ -108,6 +110,7 @@ class Shell {
   async leave(why) {
     if (this.ended.signal.aborted) return;
     this.ended.abort();
+    this.pending?.close();
     document.body.classList.remove('signed-in');
     this.title('Sign in');
     for (const dialog of document.querySelectorAll('dialog[open]')) /** @type {HTMLDialogElement} */ (dialog).close();
@@ -140,6 +143,7 @@ class Shell {
   async show() {
     const turn = ++this.turn;
     this.unread = false;
+    void this.pending?.look();
     const hash = location.hash.replace(/^#/, '') || '/';
     const route = routeOf(hash);
     for (const a of document.querySelectorAll('nav a[data-nav]')) {

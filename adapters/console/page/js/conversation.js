@@ -1,13 +1,15 @@
 // The page of a conversation: its head, its events, why things are as they are, and the place to speak from.
 
 import { define, h, listen, replace } from './dom.js';
-import { visible } from './format.js';
+import { count, visible } from './format.js';
 import { statusClass } from './body.js';
 import { actions, composer, eventActions } from './compose.js';
+import { Floor } from './floor.js';
 import { Conversation } from './model.js';
 import { Search } from './search.js';
 import { Timeline } from './timeline.js';
 import { Why } from './why.js';
+import { usedWords } from './words.js';
 
 /** @typedef {import('./app.js').Ctx} Ctx */
 
@@ -70,11 +72,13 @@ class ConversationView extends HTMLElement {
     this.why.hidden = true;
     this.heading = h('h1', { class: 'foreign', dir: 'auto' });
     this.facts = h('p', { class: 'facts-line' });
+    const { timeline } = this;
+    const floor = new Floor(this.ctx, c, (id) => timeline.lanes.classOf(id));
     const legend = h('div', { class: 'legend-of' });
     this.whyButton = h('button', { type: 'button', 'aria-expanded': 'false', on: { click: () => this.#explain(this.why?.hidden ?? false, undefined) } }, 'Why');
     replace(this,
       h('header', { class: 'conversation-head' },
-        h('div', { class: 'titles' }, this.heading, this.facts),
+        h('div', { class: 'titles' }, this.heading, h('div', { class: 'facts-of' }, this.facts, floor)),
         actions(this.ctx, c),
         legend,
         h('div', { class: 'tools' }, new Search(c, this.timeline), filter(this.timeline, 'traces', 'Traces'), filter(this.timeline, 'system', 'Turns and claims'), this.whyButton)),
@@ -99,15 +103,15 @@ class ConversationView extends HTMLElement {
     const name = s.title || c.id;
     if (this.heading.textContent !== visible(name)) replace(this.heading, visible(name));
     this.ctx.title(name);
-    const speaker = c.guidance?.speaker;
+    const used = c.fold.used();
     replace(this.facts,
       h('span', { class: `chip status-${statusClass(s.status === 'closed' ? s.outcome?.status : s.status)}` }, s.status === 'closed' ? `closed: ${visible(String(s.outcome?.status ?? ''))}` : 'active'),
       s.title ? h('code', { class: 'foreign', dir: 'auto' }, visible(c.id)) : null,
       s.session?.parent ? h('a', { href: `#/c/${encodeURIComponent(s.session.parent)}` }, 'session of ', h('span', { class: 'foreign', dir: 'auto' }, visible(s.session.parent))) : null,
       s.fork ? [h('a', { href: `#/c/${encodeURIComponent(s.fork.conversationId)}/${Number(s.fork.seq)}` }, 'fork of ', h('span', { class: 'foreign', dir: 'auto' }, visible(s.fork.conversationId)), ` at #${Number(s.fork.seq)}`),
         h('a', { href: `#/compare/${encodeURIComponent(s.fork.conversationId)}/${encodeURIComponent(c.id)}` }, 'compare')] : null,
-      s.status !== 'closed' ? h('span', { class: 'floor' }, speaker ? [h('span', { class: `who foreign ${this.timeline?.lanes.classOf(speaker)}`, dir: 'auto' }, visible(speaker)), ' has the floor'] : 'anyone may speak') : null,
-      h('span', { class: 'muted' }, `${c.latestSeq} events`),
+      h('span', { class: 'muted' }, count(c.latestSeq, 'event')),
+      used ? h('span', { class: 'muted' }, `${usedWords(used)}${c.whole ? '' : ', as far as it was read'}`) : null,
       c.refused ? h('span', { class: 'problem foreign', dir: 'auto' }, visible(c.refused.message)) : null);
     this.dataset.live = String(c.live);
     this.dataset.latest = String(c.latestSeq);

@@ -180,14 +180,14 @@ class ConversationList extends HTMLElement {
     const row = h('tr', { 'data-id': c.conversationId, 'data-key': key, 'data-since': c.floor?.since, on: { click: (/** @type {MouseEvent} */ e) => this.#click(e, c.conversationId) } },
       h('td', { class: 'name' },
         h('div', { class: 'title' }, children && this.#fold(c),
-          h('a', { class: 'foreign', dir: 'auto', href: `#/c/${encodeURIComponent(c.conversationId)}` }, visible(shorten(c.title || c.conversationId, 120)))),
-        h('div', { class: 'muted small' }, c.title ? h('span', { class: 'mono' }, c.conversationId) : null, ...origin(c))),
+          h('a', { class: 'foreign', dir: 'auto', href: `#/c/${encodeURIComponent(c.conversationId)}` }, visible(shorten(nameOf(c), 120)))),
+        h('div', { class: 'muted small' }, c.title ? h('span', { class: 'mono' }, c.conversationId) : null, ...origin(c, depth > 0))),
       h('td', null, statusMark(c)),
       h('td', { class: 'floor' }, ...floorCell(c)),
       h('td', { class: 'seats foreign', dir: 'auto', title: c.participants.join(', ') }, shorten(c.participants.join(', '), 60)),
       h('td', { class: 'num' }, c.latestSeq.toLocaleString()),
       h('td', { class: 'num' }, h('time', { datetime: c.updatedAt, title: time(c.updatedAt) })));
-    /** @type {HTMLElement} */ (row.firstElementChild).style.paddingInlineStart = `${10 + 18 * depth}px`;
+    row.style.setProperty('--depth', String(depth));
     return row;
   }
 
@@ -283,12 +283,18 @@ export function nest(all) {
   return out;
 }
 
-/** @param {Summary} c */
-function origin(c) {
+/** What a conversation is called: a session to which nobody has given a title, by its agent. @param {Summary} c */
+function nameOf(c) {
+  if (c.session && (!c.title || c.title === `session of ${c.session.agent}`)) return c.session.agent;
+  return c.title || c.conversationId;
+}
+
+/** @param {Summary} c @param {boolean} nested whether it stands below its parent */
+function origin(c, nested) {
   const out = [];
   if (c.session) {
-    out.push(h('span', { class: 'mark accent' }, 'session of ', h('bdi', null, visible(c.session.agent))));
-    if (c.session.parent) out.push(' ', h('a', { href: `#/c/${encodeURIComponent(c.session.parent)}` }, 'parent'));
+    out.push(h('span', { class: 'mark accent' }, nameOf(c) === c.session.agent ? ['session for ', h('bdi', null, visible(c.session.caller))] : ['session of ', h('bdi', null, visible(c.session.agent))]));
+    if (c.session.parent && !nested) out.push(' ', h('a', { href: `#/c/${encodeURIComponent(c.session.parent)}` }, 'parent'));
   }
   if (c.fork) {
     out.push(h('a', { class: 'mark', href: `#/c/${encodeURIComponent(c.fork.conversationId)}/${c.fork.seq}`, title: `fork of ${c.fork.conversationId} at ${c.fork.seq}` }, `fork at ${c.fork.seq}`));
