@@ -37,7 +37,7 @@ func TestConsoleList(t *testing.T) {
 	failing.until(`document.querySelector("section[aria-labelledby=agent-failing] a").hash === "#/c/tried"`)
 	failing.route("/c/tried")
 	failing.waitText(".row.system .sentence", "Attempt 1 at turn 1 failed")
-	failing.waitText(".guidance", "attempts at turn 1 have failed")
+	failing.waitText("parley-floor .chip", "attempts used up")
 
 	w.say("ann", "case", hostile)
 	b.waitText(`tr[data-id=case] .floor`, "bob") // it came live

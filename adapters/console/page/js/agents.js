@@ -295,7 +295,7 @@ function runs(x, a) {
 function executorTable(all, more, agents) {
   if (all.length === 0) return null;
   const names = (/** @type {ExecutorInfo} */ x) => [...new Set([...x.agents, ...agents.filter((a) => runs(x, a)).map((a) => a.name)])].join(', ');
-  return h('section', { 'aria-labelledby': 'executors' }, h('h2', { id: 'executors' }, 'Runners'), h('div', { class: 'panel scroll', tabindex: '0', role: 'region', 'aria-label': 'Runners' }, h('table', { class: 'executors' },
+  return h('section', { 'aria-labelledby': 'executors' }, h('h2', { id: 'executors' }, 'Runners'), h('div', { class: 'panel scroll', tabindex: '0', role: 'region', 'aria-label': 'Runners and their load' }, h('table', { class: 'executors' },
     h('caption', { class: 'visually-hidden' }, 'Connections that run agents now'),
     h('thead', null, h('tr', null, ...['Runner', 'Of', 'Runs'].map((t) => h('th', { scope: 'col' }, t)), h('th', { scope: 'col', class: 'num' }, 'Load'))),
     h('tbody', null, ...all.map((x) => h('tr', { 'data-executor': x.executorId },

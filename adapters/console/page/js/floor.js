@@ -1,10 +1,13 @@
-// Who has the floor of a conversation, since when, and whether anybody is there to take it.
+// Who has the floor of a conversation, since when, and what keeps it.
 
 import { define, h, replace } from './dom.js';
 import { duration, time, visible } from './format.js';
 
-/** How often the hub is asked who runs an agent, while one has the floor and does not work, in ms. */
+/** How often the hub is asked what a turn waits for, while an agent has the floor and does not work, in ms. */
 const LOOK = 5000;
+
+/** What guidance says of it (protocol.md, section 7), and how that is told here. @type {[RegExp, string][]} */
+const keeps = [[/ No executor of \S+ is registered\.$/, 'nobody runs it now'], [/ The \d+ attempts at turn \d+ have failed\.$/, 'attempts used up']];
 
 /** A line in the head of a conversation. */
 export class Floor extends HTMLElement {
@@ -12,9 +15,8 @@ export class Floor extends HTMLElement {
   #mark = h('span', { class: 'chip warn', hidden: true });
   #timer = 0;
   #looked = 0;
-  /** The floor that was drawn, and that of which it is known whether somebody runs it. */
+  /** The floor that was drawn. */
   #drawn = '';
-  #known = '';
   /** @type {() => void} */
   #off = () => {};
 
@@ -64,7 +66,7 @@ export class Floor extends HTMLElement {
     return fold.turns.get(s.turn - 1)?.at ?? fold.turns.get(s.turn)?.began ?? Date.parse(s.createdAt);
   }
 
-  /** Looks whether somebody runs the agent that has the floor and has not claimed its turn. @param {string} speaker @param {string} floor */
+  /** Looks what keeps an agent that has the floor and has not claimed its turn. Who is there is no event, so the hub has to be asked. @param {string} speaker @param {string} floor */
   async #look(speaker, floor) {
     const { snapshot: s } = this.conversation;
     const seat = s.participants?.find((/** @type {any} */ p) => p.id === speaker);
@@ -74,13 +76,11 @@ export class Floor extends HTMLElement {
       return;
     }
     this.#looked = Date.now();
-    const name = seat.agent || seat.id;
-    const { agents } = await this.ctx.hub.call('listAgents').catch(() => ({ agents: null }));
-    if (!agents || floor !== this.#drawn) return;
-    const there = agents.some((/** @type {any} */ a) => a.online && (a.name === name || a.name.split('@', 1)[0] === name));
-    if (!there && this.#known !== floor) replace(this.#mark, 'nobody runs it now');
-    this.#known = there ? '' : floor;
-    this.#mark.hidden = there;
+    const told = await this.ctx.hub.call('getGuidance', { conversationId: this.conversation.id }).catch(() => null);
+    if (!told || floor !== this.#drawn) return;
+    const found = keeps.find(([said]) => said.test(told.guidance.reason));
+    this.#mark.hidden = !found;
+    if (found && this.#mark.textContent !== found[1]) replace(this.#mark, found[1]);
   }
 }
 define('parley-floor', Floor);
