@@ -201,7 +201,7 @@ type ExecutorInfo struct {
 	// Agents are those whose turns it takes. What it has registered as a runner is in the rows of the agents whose runner_id it has.
 	Agents []string          `json:"agents"`
 	Labels map[string]string `json:"labels,omitempty"`
-	// Claims are those that it works on, without those that wait for an approval; Capacity is how many it may be offered to hold at once.
+	// Claims are those that it works on, without those that wait for an approval or for a session; Capacity is how many it may be offered to hold at once.
 	Claims   int `json:"claims"`
 	Capacity int `json:"capacity"`
 }

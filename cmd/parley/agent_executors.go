@@ -16,7 +16,7 @@ func (a *app) agentExecutorsCommand() *cobra.Command {
 		Use:   "executors",
 		Short: "list the connections that run agents now, with their load",
 		Long: `executors lists the connections that run agents now: those that you have registered and, for admins, all. CLAIMS is how many turns one works on, of how many it may be offered
-to hold at once; a turn that waits for an approval is not counted. What a runner of blueprints has registered is in 'parley agent list', with its id as RUNNER.`,
+to hold at once; a turn that waits for an approval or for a session is not counted. What a runner of blueprints has registered is in 'parley agent list', with its id as RUNNER.`,
 		Args: cobra.NoArgs,
 	}
 	return a.does(c, func(ctx context.Context, _ []string) error {

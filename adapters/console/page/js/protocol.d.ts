@@ -498,7 +498,7 @@ export interface ExecutorInfo {
   /** agents are those whose turns it takes. What it has registered as a runner is in the rows of the agents whose runner_id it has. */
   agents: string[];
   labels?: {[name: string]: string};
-  /** claims are those that it works on, without those that wait for an approval; capacity is how many it may be offered to hold at once. */
+  /** claims are those that it works on, without those that wait for an approval or for a session; capacity is how many it may be offered to hold at once. */
   claims: number;
   capacity: number;
 }
