@@ -1,6 +1,8 @@
 package hub
 
 import (
+	"cmp"
+	"iter"
 	"slices"
 
 	"github.com/parleyhub/parley"
@@ -14,37 +16,55 @@ type wanted struct {
 	internal bool
 }
 
-// waitLocked keeps the index of who waits for which executors.
-func (t *turns) waitLocked(id string, p *place) {
+// inLine is a conversation that waits for an executor, and since when its turn is what it is.
+type inLine struct {
+	since parley.Timestamp
+	id    string
+}
+
+func (a inLine) compare(b inLine) int {
+	return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.id, b.id))
+}
+
+// waitLocked keeps the lines of those that wait for executors, the longest first.
+func (t *turns) waitLocked(id string, p *place, since parley.Timestamp) {
+	stood := inLine{p.since, id}
 	for _, w := range p.wants {
-		if !p.Waits(w.serves, w.internal) {
-			delete(t.waiting[w], id)
-			if len(t.waiting[w]) == 0 {
-				delete(t.waiting, w)
-			}
+		if since != p.since || !p.Waits(w.serves, w.internal) {
+			t.leaveLocked(w, stood)
 		}
 	}
-	p.wants = p.wants[:0:0]
+	p.wants, p.since = p.wants[:0:0], since
 	for _, name := range p.Served() {
 		for _, w := range []wanted{{name, false}, {name, true}} {
-			t.wantLocked(id, p, w)
+			t.wantLocked(inLine{since, id}, p, w)
 		}
 	}
 }
 
-func (t *turns) wantLocked(id string, p *place, w wanted) {
+func (t *turns) wantLocked(who inLine, p *place, w wanted) {
 	if !p.Waits(w.serves, w.internal) {
 		return
 	}
-	if t.waiting[w] == nil {
-		t.waiting[w] = make(map[string]struct{})
+	if i, there := slices.BinarySearchFunc(t.waiting[w], who, inLine.compare); !there {
+		t.waiting[w] = slices.Insert(t.waiting[w], i, who)
 	}
-	t.waiting[w][id] = struct{}{}
 	p.wants = append(p.wants, w)
 }
 
-// feedLocked asks x for what waits, while it has room; what has taken its place, where it was registered anew. One that was never without room has missed
-// nothing, and then nothing is looked through.
+func (t *turns) leaveLocked(w wanted, who inLine) {
+	i, there := slices.BinarySearchFunc(t.waiting[w], who, inLine.compare)
+	switch {
+	case !there:
+	case len(t.waiting[w]) == 1:
+		delete(t.waiting, w)
+	default:
+		t.waiting[w] = slices.Delete(t.waiting[w], i, i+1)
+	}
+}
+
+// feedLocked asks x for what waits, the longest first, while it has room; what has taken its place, where it was registered anew. One that was never without room
+// has missed nothing, and then nothing is looked through.
 func (t *turns) feedLocked(x *executor) {
 	if x = t.executors[x.key]; x == nil || !x.push {
 		return
@@ -54,16 +74,46 @@ func (t *turns) feedLocked(x *executor) {
 		return
 	}
 	x.missed = false
+	for name, id := range t.inLineLocked(x) {
+		p := t.desks[id]
+		if !x.by.reaches(id) || !p.Due(now, name, x.conn.internal) {
+			continue
+		}
+		if x.view(now).Full {
+			return
+		}
+		t.stepLocked(id, p, true)
+	}
+}
+
+// inLineLocked gives what waits for x, of all that it serves, the longest first: no agent of it comes before the others.
+func (t *turns) inLineLocked(x *executor) iter.Seq2[string, string] {
+	type line struct {
+		name string
+		rest []inLine
+	}
+	var lines []line
 	for _, name := range x.serves {
-		for id := range t.waiting[wanted{name, x.conn.internal}] {
-			p := t.desks[id]
-			if !x.by.reaches(id) || !p.Due(now, name, x.conn.internal) {
-				continue
+		if all := t.waiting[wanted{name, x.conn.internal}]; len(all) > 0 {
+			lines = append(lines, line{name, all})
+		}
+	}
+	return func(yield func(name, id string) bool) {
+		for len(lines) > 0 {
+			first := 0
+			for i := range lines {
+				if lines[i].rest[0].compare(lines[first].rest[0]) < 0 {
+					first = i
+				}
 			}
-			if x.view(now).Full {
+			l := &lines[first]
+			name, id := l.name, l.rest[0].id
+			if l.rest = l.rest[1:]; len(l.rest) == 0 {
+				lines = slices.Delete(lines, first, first+1)
+			}
+			if !yield(name, id) {
 				return
 			}
-			t.stepLocked(id, p, true)
 		}
 	}
 }

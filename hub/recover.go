@@ -16,6 +16,7 @@ func (t *turns) recover() {
 			return
 		}
 		if len(open) == 0 {
+			t.hub.sessions.seenAll()
 			return
 		}
 		for _, id := range open {

@@ -21,10 +21,11 @@ type sessions struct {
 	hub     *Hub
 	errands *errands
 
-	mu     sync.Mutex // guards the fields below
-	live   map[string]*liveSession
-	trees  map[string]map[string]struct{} // sessions that have not ended, by root
-	untold map[string]struct{}            // those that have ended before their parent knew of them
+	mu           sync.Mutex // guards the fields below
+	live         map[string]*liveSession
+	trees        map[string]map[string]struct{} // sessions that have not ended, by root
+	untold       map[string]struct{}            // those that have ended before their parent knew of them
+	joinedBefore map[string]struct{}            // after a start: those that a parent knows of, and that were not seen yet
 }
 
 // liveSession is one that has not ended.
@@ -48,7 +49,7 @@ func (l *liveSession) known() bool {
 }
 
 func newSessions(h *Hub) *sessions {
-	s := &sessions{hub: h, live: make(map[string]*liveSession), trees: make(map[string]map[string]struct{}), untold: make(map[string]struct{})}
+	s := &sessions{hub: h, live: make(map[string]*liveSession), trees: make(map[string]map[string]struct{}), untold: make(map[string]struct{}), joinedBefore: make(map[string]struct{})}
 	s.errands = newErrands(h, s.attend)
 	return s
 }
@@ -87,6 +88,9 @@ func (s *sessions) note(id string, state *fold.State) bool {
 		l.told = known.told
 	case l.Parent != "":
 		l.told = make(chan struct{})
+		if _, joined := s.joinedBefore[id]; joined {
+			close(l.told)
+		}
 	}
 	s.live[id] = l
 	s.holdLocked(state.Session.Root, id)
@@ -170,11 +174,33 @@ func (s *sessions) joined(ctx context.Context, id string) error {
 	return nil
 }
 
-// recovered is told of every open conversation once after a start: what has ended while nobody looked is looked after.
+// recovered is told of every open conversation once after a start: what has ended while nobody looked is looked after. What runs may run on at once, since this parent
+// knows of it: who came after the others in such errands would come after them after each start.
 func (s *sessions) recovered(state *fold.State) {
 	for _, c := range state.Children {
+		s.joins(c.ID)
 		s.errands.add(c.ID)
 	}
+}
+
+// joins is told for a session that may not have been seen yet.
+func (s *sessions) joins(id string) {
+	s.mu.Lock()
+	seen := s.live[id] != nil
+	if !seen {
+		s.joinedBefore[id] = struct{}{}
+	}
+	s.mu.Unlock()
+	if seen {
+		s.told(id)
+	}
+}
+
+// seenAll is told when every open conversation was seen after a start.
+func (s *sessions) seenAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.joinedBefore)
 }
 
 func (s *sessions) holdLocked(root, id string) {

@@ -20,7 +20,7 @@ type turns struct {
 	open      map[string]struct{}
 	executors map[string]*executor   // by key
 	serving   map[string][]*executor // by the name of an agent
-	waiting   map[wanted]map[string]struct{}
+	waiting   map[wanted][]inLine    // the longest first
 	holdings  map[fold.ClaimHash]*holding
 	counts    turnCounts
 }
@@ -29,7 +29,8 @@ type turns struct {
 type place struct {
 	desk.Desk
 	turn    int64
-	wants   []wanted // for which it is in waiting
+	wants   []wanted         // for which it is in waiting
+	since   parley.Timestamp // by which it stands there
 	asked   []*executor
 	trace   string    // of the turn
 	answers string    // the traceparent of what the turn answers
@@ -39,7 +40,7 @@ type place struct {
 func newTurns(h *Hub) *turns {
 	t := &turns{
 		hub: h, recovered: make(chan struct{}), desks: make(map[string]*place), open: make(map[string]struct{}), executors: make(map[string]*executor),
-		serving: make(map[string][]*executor), waiting: make(map[wanted]map[string]struct{}), holdings: make(map[fold.ClaimHash]*holding),
+		serving: make(map[string][]*executor), waiting: make(map[wanted][]inLine), holdings: make(map[fold.ClaimHash]*holding),
 	}
 	t.alarm = newClock(h, t.fire)
 	t.counts.ended = make(map[parley.ClaimEnd]int64)
@@ -93,7 +94,7 @@ func (t *turns) saw(id string, s *fold.State) {
 			t.counts.waits.observe(waited)
 		}
 	}
-	t.waitLocked(id, p)
+	t.waitLocked(id, p, s.FloorSince)
 	t.stepLocked(id, p, true)
 	if p.Idle() {
 		delete(t.desks, id)
