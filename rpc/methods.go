@@ -69,8 +69,8 @@ var handlers = table(map[string]handler{
 	parley.MethodGetApproval:        read(reader[parley.GetApprovalParams, parley.Approval](getApproval)),
 	parley.MethodListApprovals:      read(gated(plain((*hub.Hub).ListApprovals))),
 	parley.MethodResolveApproval:    read(gated(plain((*hub.Hub).ResolveApproval))),
-	parley.MethodGetContext:         read(reader[parley.GetContextParams, parley.GetContextResult](getContext)), // may wait for an embedder
-	parley.MethodExplainTriggers:    read(gated(plain((*hub.Hub).ExplainTriggers))),
+	parley.MethodGetContext:         read(waiting((*hub.Hub).GetContext)), // may wait for an embedder
+	parley.MethodExplainTriggers:    reading(explainTriggers),
 	parley.MethodListTokens:         read(gated(plain((*hub.Hub).ListTokens))),
 	parley.MethodStats:              typed[parley.StatsParams, parley.Stats](handler{waits: true, serve: stats}),
 
@@ -237,13 +237,30 @@ func watchConversations(ctx context.Context, h *hub.Hub, p *hub.Principal, q *pa
 	return func(b []byte) ([]byte, error) { return appendJSON(b, r) }, err
 }
 
-// getContext asks the gate when the context is there: meanwhile the caller reads other things.
-func getContext(ctx context.Context, h *hub.Hub, p *hub.Principal, q *parley.GetContextParams, g gate) (encoder, error) {
-	r, err := h.GetContext(ctx, p, q)
-	if err == nil {
-		err = g(ctx)
+// waiting asks the gate when the answer is there: meanwhile the caller reads other things.
+func waiting[P, R any](f func(*hub.Hub, context.Context, *hub.Principal, *P) (R, error)) reader[P, R] {
+	return func(ctx context.Context, h *hub.Hub, p *hub.Principal, q *P, g gate) (encoder, error) {
+		r, err := f(h, ctx, p, q)
+		if err == nil {
+			err = g(ctx)
+		}
+		return func(b []byte) ([]byte, error) { return appendJSON(b, r) }, err
 	}
-	return func(b []byte) ([]byte, error) { return appendJSON(b, r) }, err
+}
+
+// explainTriggers waits too, and its answer may be large: so of one socket there is one at a time.
+func explainTriggers(c *call) reader[parley.ExplainTriggersParams, *parley.ExplainTriggersResult] {
+	return func(ctx context.Context, h *hub.Hub, p *hub.Principal, q *parley.ExplainTriggersParams, g gate) (encoder, error) {
+		if c.socket != nil {
+			select {
+			case c.socket.explains <- struct{}{}:
+				defer func() { <-c.socket.explains }()
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		return waiting((*hub.Hub).ExplainTriggers)(ctx, h, p, q, g)
+	}
 }
 
 func tail(ctx context.Context, h *hub.Hub, p *hub.Principal, q *parley.TailParams, _ gate) (encoder, error) {

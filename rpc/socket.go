@@ -40,6 +40,8 @@ type socket struct {
 
 	out   outbox
 	pages chan struct{} // one slot: whoever reads a page for the peer holds it until the page is in out
+	// explains has one slot too: a dry-run holds it while it waits, so that other pages go out meanwhile
+	explains chan struct{}
 
 	ending sync.Mutex // guards the field below; nothing is called while it is held
 	ended  bool       // nothing is added to wg
@@ -53,7 +55,7 @@ type socket struct {
 
 func newSocket(s *Server, conn *wire.Conn, peer visitor) *socket {
 	remote := peer.from.String()
-	k := &socket{server: s, conn: conn, peer: peer, remote: remote, pages: make(chan struct{}, 1)}
+	k := &socket{server: s, conn: conn, peer: peer, remote: remote, pages: make(chan struct{}, 1), explains: make(chan struct{}, 1)}
 	k.out.flushers, k.out.try, k.out.write, k.out.sent = s.flushers, conn.TryWrite, conn.FinishWrite, s.counters.sent.add
 	k.out.broken = func(err error) {
 		if !k.closing.Load() { // else what was said after goodbye did not go out, and the peer shall still hear the goodbye

@@ -17,6 +17,7 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/journal/journaltest"
 	"github.com/parleyhub/parley/hub/journal/memory"
+	"github.com/parleyhub/parley/hub/vector"
 	"github.com/parleyhub/parley/internal/memnet"
 	"github.com/parleyhub/parley/internal/wire"
 	"github.com/parleyhub/parley/rpc"
@@ -32,6 +33,7 @@ type world struct {
 	tcp     bool
 	journal *memory.Journal
 	wrap    func(journal.Journal) journal.Journal // what the hub sees of journal; nil: journal itself
+	embeds  vector.Embedder                       // nil: the hub's own
 	hub     *hub.Hub
 	server  *rpc.Server
 
@@ -75,7 +77,7 @@ func (w *world) start() {
 		tracer = w.opts.Tracer
 	}
 	w.hub, err = hub.Open(j, &hub.Options{
-		RootToken: devToken, Tracer: tracer,
+		RootToken: devToken, Tracer: tracer, Embedder: w.embeds,
 		NewID: func(prefix string) string {
 			w.mu.Lock()
 			defer w.mu.Unlock()
