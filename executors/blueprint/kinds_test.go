@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -34,16 +35,17 @@ func TestKindFaults(t *testing.T) {
 	}
 }
 
-// TestSubscriptionSeed: the examples of seed 004 are loaded as functions, their subscriptions as they stand there, and they may sit in conversations. What the program does not have is left out.
+// TestSubscriptionSeed: the examples of seed 004, as they stand there with their comments, are loaded as functions, and they may sit in conversations. What the program does not have is left out.
 func TestSubscriptionSeed(t *testing.T) {
 	set, faults := blueprint.Load(filepath.Join("testdata", "seed"))
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
-	names := []string{"browser-context-capture", "default-chat-assistant", "smart-search", "web-analyzer"}
+	names := []string{"browser-context-capture", "context-builder", "default-chat-assistant", "smart-search", "web-analyzer"}
 	if diff := cmp.Diff(names, set.Seats()); diff != "" {
 		t.Error(diff)
 	}
+	comments := regexp.MustCompile(`(?m) // .*$`)
 	for _, f := range set.Files {
 		text, err := os.ReadFile(f.Path)
 		if err != nil {
@@ -52,7 +54,7 @@ func TestSubscriptionSeed(t *testing.T) {
 		var said struct{ Subscriptions any }
 		var kept any
 		b := f.Blueprint()
-		if err := json.Unmarshal(text, &said); err != nil {
+		if err := json.Unmarshal(comments.ReplaceAll(text, nil), &said); err != nil {
 			t.Fatal(err)
 		}
 		if err := json.Unmarshal(b.Subscriptions, &kept); err != nil {
@@ -63,11 +65,26 @@ func TestSubscriptionSeed(t *testing.T) {
 		}
 	}
 	missing := set.NeedFunctions(function.Set{"smart-search": func(context.Context, *work.Job) (any, error) { return nil, nil }})
-	if len(missing) != 3 || !strings.HasSuffix(missing[0].String(), "browser-context-capture.json:2:11: name: this program has no function browser-context-capture") {
+	if len(missing) != 4 || !strings.HasSuffix(missing[0].String(), "browser-context-capture.json:2:11: name: this program has no function browser-context-capture") {
 		t.Errorf("%v", missing)
 	}
 	if diff := cmp.Diff([]string{"smart-search"}, set.Seats()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestComments: in JSON a comment ends with its line, whatever stands in it, and what stands in a text is none; faults behind it have their places.
+func TestComments(t *testing.T) {
+	for text, want := range map[string]string{
+		"// a \" é\n{\"name\":\"a\", // b\n \"description\": \"http://x \\\" // y\", \"subscriptions\":[{}]} // c": "",
+		"{\"name\":\"a\",\n// ü\n /*\"b\"*/ \"subscriptions\":[{}]}":                                               "a.json:3:2: not JSON",
+		"{\"name\":\"a\", // ü\r\n \"subscriptions\":[{\"role\":\"x\"}]}":                                          "a.json:2:27: subscriptions[0].role",
+		"{\"name\":\"a\", / \"subscriptions\":[{}]}":                                                               "a.json:1:14: not JSON",
+	} {
+		f, faults := blueprint.Parse("a.json", []byte(text))
+		if (f != nil) != (want == "") || f == nil && !strings.HasPrefix(faults[0].String(), want) || f != nil && f.Description != `http://x " // y` {
+			t.Errorf("%q: %+v %v, want %s", text, f, faults, want)
+		}
 	}
 }
 

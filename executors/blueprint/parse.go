@@ -31,13 +31,13 @@ const expectedBlueprint = `expected a blueprint, such as {"name": "hello", "argv
 // errTable is what a table that does not fit its type is: a test holds them together.
 const errTable = "the table of blueprints does not fit its type: %v"
 
-// Parse reads the text of a blueprint: JSON where path ends in .json, else YAML. Its directory is where a command is looked for. There is a File, or there are
+// Parse reads the text of a blueprint: JSON, with comments, where path ends in .json, else YAML. Its directory is where a command is looked for. There is a File, or there are
 // faults: all of them, in the order of the text.
 func Parse(path string, text []byte) (*File, []Fault) {
 	c := &checker{Reader: shape.Reader{File: path, Expected: expectedBlueprint}}
 	parse := yamlfile.Parse
 	if strings.EqualFold(filepath.Ext(path), ".json") {
-		parse = yamlfile.ParseJSON
+		parse, text = yamlfile.ParseJSON, withoutComments(text)
 	}
 	n, faults := parse(text)
 	var members []yamlfile.Member
