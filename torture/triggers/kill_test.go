@@ -15,12 +15,8 @@ import (
 	"github.com/parleyhub/parley/torture/promise"
 )
 
-const (
-	// slowest bounds the wait for the next thing that has to come, kills of the hub included.
-	slowest = 45 * time.Second
-	// ahead is how many matches of a conversation may wait before its feeder rests: so the kills fall while work is under way.
-	ahead = 6
-)
+// slowest bounds the wait for the next thing that has to come, kills of the hub included.
+const slowest = 45 * time.Second
 
 // TestTriggersUnderKills: notes and messages wake commands and two agents that take turns, over many conversations, while the hub is killed again and again, and now and then the runner.
 func TestTriggersUnderKills(t *testing.T) {
@@ -124,7 +120,7 @@ func (f *feed) run(ctx context.Context) error {
 			return fmt.Errorf("%d matches wait, and nothing is done any more", open)
 		}
 		switch {
-		case f.left > 0 && open < ahead:
+		case f.left > 0 && open < *ahead:
 			err = f.say(ctx)
 		case open == 0 && len(f.ledger.wants) == 0 && f.ledger.told == nil:
 			return nil
