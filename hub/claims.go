@@ -161,11 +161,7 @@ func (h *Hub) enterClaimed(p *Principal, method, conversation, claimID string, c
 		return nil, nil, err
 	}
 	hash := fold.HashClaim(claimID)
-	seat := ""
-	if s.Claim != nil && s.Claim.Hash == hash {
-		seat = s.Claim.AgentID
-	}
-	who, visible := p.on(&s, seat)
+	who, visible := p.on(&s, seatOf(&s, hash))
 	if _, ok := fold.ClaimTurn(claimID); !ok && visible {
 		err = errNoClaimID
 	}
@@ -178,6 +174,18 @@ func (h *Hub) enterClaimed(p *Principal, method, conversation, claimID string, c
 	}
 	cmd.Named = &hash
 	return c, who, nil
+}
+
+// seatOf gives whose claim it is, if it stands or has ended last: what was said under it may be said once more by who does not know that it was heard, and is a participant's that
+// also speaks as others.
+func seatOf(s *fold.State, claim fold.ClaimHash) string {
+	switch {
+	case s.Claim != nil && s.Claim.Hash == claim:
+		return s.Claim.AgentID
+	case s.Ended != nil && s.Ended.Hash == claim:
+		return s.Ended.AgentID
+	}
+	return ""
 }
 
 // RenewClaim keeps a claim for longer.

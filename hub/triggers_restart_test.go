@@ -243,3 +243,44 @@ func TestFullWhileAMatchEnds(t *testing.T) {
 		logIs(t, j, id, seq, "note ann s.v1", "woken calc", "not calc not_started", "note calc tool.response.v1")
 	})
 }
+
+// TestSaidOnceMore: a runner that does not know whether its final message was heard says it again after a restart, and is told that it was; in a session whose caller it may speak as
+// too, and on one of several seats that it may take.
+func TestSaidOnceMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJournal(t)
+		h := startOn(t, j, counted("h0"))
+		one, two := listens("one", onSchema("go.v1")), listens("two", onSchema("tool.response.v1"))
+		two.ParametersSchema = json.RawMessage(`{"type":"object"}`)
+		x := listeners(t, h, one, two)
+		r := narrowPush(t, h, "a", "b")
+		ann := h.LocalPrincipal("ann")
+		noting(t, h, ann, create(t, h, ann, hall("one", "two")), "go.v1", `{"input":{"n":1}}`)
+		x.works("done") // wakes two, whose caller is one
+		o := x.oneOffer()
+		x.take(o.ConversationID, o.ClaimID)
+		ending := closing(o.ConversationID, o.ClaimID, parley.OutcomeCompleted, ran("done too"))
+		id := create(t, h, ann, &parley.CreateConversationParams{StartsWith: "b", Participants: seatsOf(parley.KindAgent, "a", "b", "c")})
+		final := message(id, "here", parley.FinalityTurn, "")
+		final.ClaimID = r.claim().ClaimID
+		calls := map[string]*parley.SendMessageParams{"session": ending, "seat": final}
+		first := map[string]sent{}
+		for name, q := range calls {
+			q.ClientRequestID = "k"
+			by := map[string]*hub.Principal{"session": x.p, "seat": r.p}[name]
+			if first[name] = <-post(h, by, q); first[name].err != nil {
+				t.Fatalf("%s: %v", name, first[name].err)
+			}
+		}
+		synctest.Wait()
+		j = crash(t, j)
+		h = startOn(t, j, counted("h1"))
+		x, r = listeners(t, h, one, two), narrowPush(t, h, "a", "b")
+		for name, q := range calls {
+			by := map[string]*hub.Principal{"session": x.p, "seat": r.p}[name]
+			if again := <-post(h, by, q); again.err != nil || !again.Duplicate || again.Seq != first[name].Seq {
+				t.Errorf("%s: %+v, want seq %d once more", name, again, first[name].Seq)
+			}
+		}
+	})
+}
