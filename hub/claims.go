@@ -161,7 +161,11 @@ func (h *Hub) enterClaimed(p *Principal, method, conversation, claimID string, c
 		return nil, nil, err
 	}
 	hash := fold.HashClaim(claimID)
-	who, visible := p.on(&s, seatOf(&s, hash))
+	seat := seatOf(&s, hash)
+	if seat == "" && cmd.Key != "" {
+		seat = c.saidBy(p, &s, cmd.Key, &hash)
+	}
+	who, visible := p.on(&s, seat)
 	if _, ok := fold.ClaimTurn(claimID); !ok && visible {
 		err = errNoClaimID
 	}
@@ -176,14 +180,25 @@ func (h *Hub) enterClaimed(p *Principal, method, conversation, claimID string, c
 	return c, who, nil
 }
 
-// seatOf gives whose claim it is, if it stands or has ended last: what was said under it may be said once more by who does not know that it was heard, and is a participant's that
-// also speaks as others.
+// seatOf gives whose claim it is, if it stands or has ended last: what was said under it may be said once more by who does not know that it was heard, and who also speaks as others.
 func seatOf(s *fold.State, claim fold.ClaimHash) string {
 	switch {
 	case s.Claim != nil && s.Claim.Hash == claim:
 		return s.Claim.AgentID
 	case s.Ended != nil && s.Ended.Hash == claim:
 		return s.Ended.AgentID
+	}
+	return ""
+}
+
+// saidBy gives whose key it is that was used under a claim of long ago, of those that p may speak as.
+func (c *conversation) saidBy(p *Principal, s *fold.State, key string, claim *fold.ClaimHash) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, seat := range s.Participants {
+		if p.maySit(s, i) && c.keys.Has(seat.ID, key, claim) {
+			return seat.ID
+		}
 	}
 	return ""
 }

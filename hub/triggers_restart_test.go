@@ -260,7 +260,7 @@ func TestSaidOnceMore(t *testing.T) {
 		o := x.oneOffer()
 		x.take(o.ConversationID, o.ClaimID)
 		ending := closing(o.ConversationID, o.ClaimID, parley.OutcomeCompleted, ran("done too"))
-		id := create(t, h, ann, &parley.CreateConversationParams{StartsWith: "b", Participants: seatsOf(parley.KindAgent, "a", "b", "c")})
+		id := create(t, h, ann, &parley.CreateConversationParams{StartsWith: "b", Participants: seatsOf(parley.KindAgent, "a", "b")})
 		final := message(id, "here", parley.FinalityTurn, "")
 		final.ClaimID = r.claim().ClaimID
 		calls := map[string]*parley.SendMessageParams{"session": ending, "seat": final}
@@ -272,6 +272,9 @@ func TestSaidOnceMore(t *testing.T) {
 				t.Fatalf("%s: %v", name, first[name].err)
 			}
 		}
+		next := message(id, "here too", parley.FinalityTurn, "")
+		next.ClaimID = r.claim().ClaimID // of a: the claim of b is not the last any more
+		say(t, h, r.p, next)
 		synctest.Wait()
 		j = crash(t, j)
 		h = startOn(t, j, counted("h1"))

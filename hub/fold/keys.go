@@ -51,6 +51,12 @@ func (k *Keys) Find(id KeyID) (KeyEntry, bool) {
 	return k.settled.find(&id)
 }
 
+// Has reports whether a participant has used a clientRequestId under a claim.
+func (k *Keys) Has(from, clientRequestID string, claim *ClaimHash) bool {
+	_, ok := k.Find(keyID(from, clientRequestID, claim))
+	return ok
+}
+
 // Put enters a key of an event that is in the log, in the place of what it stood for.
 func (k *Keys) Put(id KeyID, entry KeyEntry) {
 	k.Propose(id, entry)
