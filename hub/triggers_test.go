@@ -235,3 +235,18 @@ func TestPairs(t *testing.T) {
 		}
 	})
 }
+
+// TestTwoSeatsOfOneAgent: what one seat says is not the other's own words, though both are of one agent; the limits hold for both.
+func TestTwoSeatsOfOneAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJournal(t)
+		h := startOn(t, j, counted("x"))
+		listeners(t, h, listens("calc", onSchema("s.v1")))
+		ann := h.LocalPrincipal("ann")
+		q := hall()
+		q.Participants = append(q.Participants, parley.Participant{ID: "pro", Kind: parley.KindTool, Agent: "calc"}, parley.Participant{ID: "contra", Kind: parley.KindTool, Agent: "calc"})
+		id := create(t, h, ann, q)
+		seq := noting(t, h, h.LocalPrincipal("pro"), id, "s.v1", `{"input":{"n":1}}`)
+		logIs(t, j, id, seq, "note pro s.v1", "woken contra", "begun calc")
+	})
+}
