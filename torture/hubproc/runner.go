@@ -15,22 +15,27 @@ const stopTimeout = 20 * time.Second
 
 // Runner is a running parley run. It is killed at the end of the test if it still runs.
 type Runner struct {
-	cmd *exec.Cmd
-	out bytes.Buffer
+	cmd  *exec.Cmd
+	out  bytes.Buffer  // to be read once it has ended
+	done chan struct{} // closed then
 }
 
 // Runner starts parley run with args for a hub, and does not wait until it is registered there.
 func (p Program) Runner(t testing.TB, h *Hub, token string, args ...string) *Runner {
 	t.Helper()
-	r := &Runner{cmd: exec.Command(string(p), append([]string{"run"}, args...)...)}
+	r := &Runner{cmd: exec.Command(string(p), append([]string{"run"}, args...)...), done: make(chan struct{})}
 	r.cmd.Env = append(os.Environ(), "PARLEY_URL="+h.URL, "PARLEY_TOKEN="+token)
 	r.cmd.Stdout, r.cmd.Stderr = &r.out, &r.out
 	if err := Start(r.cmd); err != nil {
 		t.Fatal(err)
 	}
+	go func() {
+		defer close(r.done)
+		r.cmd.Wait() // how it has ended is looked at by who needs that
+	}()
 	t.Cleanup(func() {
 		r.cmd.Process.Kill() // does nothing to a process that has ended
-		r.cmd.Wait()
+		<-r.done
 		if t.Failed() {
 			t.Logf("the runner has printed\n%s", strings.TrimSpace(r.out.String()))
 		}
@@ -41,13 +46,26 @@ func (p Program) Runner(t testing.TB, h *Hub, token string, args ...string) *Run
 // Pid is the number of its process.
 func (r *Runner) Pid() int { return r.cmd.Process.Pid }
 
+// exitUnreached is the exit code of a runner that was answered by no hub at its start.
+const exitUnreached = 6
+
+// Unreached reports whether the runner has ended because no hub has answered at its start: it is to be started again, as a service manager does.
+func (r *Runner) Unreached() bool {
+	select {
+	case <-r.done:
+		return r.cmd.ProcessState.ExitCode() == exitUnreached
+	default:
+		return false
+	}
+}
+
 // Kill is kill -9. The runner must not have ended by itself before.
 func (r *Runner) Kill(t testing.TB) {
 	t.Helper()
 	if err := r.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	r.cmd.Wait()
+	<-r.done
 	if status := r.cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGKILL {
 		t.Fatalf("the runner ended by itself before it was killed: %v\n%s", r.cmd.ProcessState, r.out.Bytes())
 	}
@@ -61,7 +79,7 @@ func (r *Runner) Stop(t testing.TB) {
 	}
 	late := time.AfterFunc(stopTimeout, func() { r.cmd.Process.Kill() })
 	defer late.Stop()
-	if err := r.cmd.Wait(); err != nil {
-		t.Fatalf("%s after SIGTERM at most: %v\n%s", stopTimeout, err, r.out.Bytes())
+	if <-r.done; !r.cmd.ProcessState.Success() {
+		t.Fatalf("%s after SIGTERM at most: %v\n%s", stopTimeout, r.cmd.ProcessState, r.out.Bytes())
 	}
 }

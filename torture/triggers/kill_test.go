@@ -72,16 +72,18 @@ func (w *world) feedUnderKills(rng *rand.Rand) (kills, runners int) {
 			return kills, runners
 		case <-time.After(*every/2 + time.Duration(rng.Int64N(int64(*every)))): // the blow falls at random
 		}
-		w.hub.Kill(w.t)
-		kills++
-		if runners < *runnerKills && said.Load() > int64(*count*(runners+1)/(*runnerKills+1)) {
+		gone := w.runner.Unreached()
+		if !gone && runners < *runnerKills && said.Load() > int64(*count*(runners+1)/(*runnerKills+1)) {
 			w.runner.Kill(w.t)
 			runners++
-			w.startHub()
-			w.startRunner()
-			continue
+			gone = true
 		}
+		w.hub.Kill(w.t)
+		kills++
 		w.startHub()
+		if gone {
+			w.startRunner()
+		}
 	}
 }
 
