@@ -97,7 +97,7 @@ func (f *follow) run(ctx context.Context) {
 	b := f.server.lend(bookKey{f.place.conversation, f.caller.client.AgentID()})
 	defer f.server.giveBack(b, -1)
 	f.tape, f.facts = newTape(b.key.caller, f.place), &b.facts
-	for n, err := range f.caller.client.Subscribe(ctx, &parley.SubscribeParams{ConversationID: f.place.conversation}) {
+	for n, err := range f.server.listen(ctx, f.caller.client, f.place.conversation) {
 		if err != nil {
 			f.yield(update{}, hidden(err))
 			return

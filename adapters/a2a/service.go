@@ -29,6 +29,7 @@ type service struct {
 	bytes  int                       // of all books
 	places map[string]*place         // by conversation
 	kinds  map[string]kind           // of agents of the hub, by name
+	halls  map[hallKey]*hall         // those with streams in them
 }
 
 type kind struct {
