@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/a2a"
@@ -19,12 +21,30 @@ import (
 const envA2AToken = "PARLEY_A2A_TOKEN"
 
 func (a *app) a2aCommand() *cobra.Command {
-	return group(&cobra.Command{
+	c := group(&cobra.Command{
 		Use:   "a2a",
 		Short: "speak the Agent2Agent protocol with agents elsewhere",
 		Long: `a2a speaks the Agent2Agent protocol (A2A) 1.0 and 0.3, by JSON-RPC and by REST. 'serve' shows agents of a hub; 'probe' says what an agent elsewhere offers and whether it answers; 'invite' gives it
-a seat in conversations of the hub. docs/a2a.md says all of it.`,
+a seat in conversations of the hub. 'parley a2a --url ws://...', with flags and no command, is serve. docs/a2a.md says all of it.`,
 	}, a.a2aServeCommand(), a.a2aProbeCommand(), a.a2aInviteCommand())
+	a.servesWithFlags(c)
+	return c
+}
+
+// servesWithFlags has the group itself take the flags of serve: with one of them it serves, as parley mcp does, and else it is help.
+func (a *app) servesWithFlags(c *cobra.Command) {
+	var f a2aServeFlags
+	f.add(c)
+	c.Flags().VisitAll(func(flag *pflag.Flag) { flag.Hidden = true }) // they are told by the help of serve
+	help := c.RunE
+	a.does(c, func(ctx context.Context, args []string) error {
+		serves := false
+		c.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) { serves = serves || flag.Changed })
+		if !serves {
+			return help(c, args)
+		}
+		return a.a2aServe(ctx, &f)
+	})
 }
 
 // peerFlags say how a remote agent is reached.

@@ -41,6 +41,11 @@ With --push-key it sends push notifications too: $PARLEY_TOKEN is then a token o
 all those of a hub may do that.`,
 		Args: cobra.NoArgs,
 	}
+	f.add(c)
+	return a.does(c, func(ctx context.Context, _ []string) error { return a.a2aServe(ctx, &f) })
+}
+
+func (f *a2aServeFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVar(&f.url, "url", "", "the hub (default: $PARLEY_URL, else "+defaultURL+")")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:7448", "address to listen on; a port alone means loopback, port 0 any free one")
@@ -51,7 +56,6 @@ all those of a hub may do that.`,
 	flags.StringSliceVar(&f.allowPrivate, "allow-private", nil, "a range of addresses, such as 10.0.0.0/8, or all, that push notifications may go to, also without TLS; may be repeated")
 	flags.BoolVar(&f.insecurePublic, "insecure-public", false, "listen beyond loopback although there is no TLS")
 	f.telemetry.add(c)
-	return a.does(c, func(ctx context.Context, _ []string) error { return a.a2aServe(ctx, &f) })
 }
 
 // check holds the flags against each other.
