@@ -153,7 +153,7 @@ var opsRequirements = []opsRequirement{
 			t.Errorf("it is %s", task.Status.State)
 		}
 	}},
-	{"CORE-HIST-001", "MUST", "historyLength: 0 is none, n the last n, unset all up to a bound", func(t *testing.T, w *opsWorld, c *caller) {
+	{"CORE-HIST-001", "SHOULD", "historyLength: 0 is none, n the last n, unset all up to a bound", func(t *testing.T, w *opsWorld, c *caller) {
 		task := w.send(c, opsRequest("m1", "ask"))
 		w.send(c, opsAt("m2", "hello", "", task.ID))
 		for length, want := range map[int]int{0: 0, 1: 1, 2: 2, 50: 3} {
@@ -166,31 +166,45 @@ var opsRequirements = []opsRequirement{
 			t.Errorf("unset: %d messages", len(got.History))
 		}
 	}},
-	{"CORE-MULTI-001", "MUST", "a contextId is made where none is given, and told", func(t *testing.T, w *opsWorld, c *caller) {
+	{"CORE-MULTI-001a", "MUST", "a contextId is made where none is given, and told", func(t *testing.T, w *opsWorld, c *caller) {
 		one, two := w.send(c, opsRequest("m1", "hello")), w.send(c, opsRequest("m2", "hello"))
 		if one.ContextID == "" || one.ContextID == two.ContextID {
 			t.Errorf("%q, %q", one.ContextID, two.ContextID)
 		}
 	}},
-	{"CORE-MULTI-002", "MUST", "a contextId that is given is kept", func(t *testing.T, w *opsWorld, c *caller) {
+	{"CORE-MULTI-001", "MAY", "a contextId is made where none is given", func(t *testing.T, w *opsWorld, c *caller) {
+		if task := w.send(c, opsRequest("m1", "hello")); !made(task.ContextID) {
+			t.Errorf("%q", task.ContextID)
+		}
+	}},
+	{"CORE-MULTI-002", "MAY", "a contextId that is given is kept", func(t *testing.T, w *opsWorld, c *caller) {
 		if task := w.send(c, opsAt("m1", "hello", "mine", "")); task.ContextID != "mine" || task.History[0].ContextID != "mine" {
 			t.Errorf("%q", task.ContextID)
 		}
 	}},
-	{"CORE-MULTI-003", "MUST", "the contextId is that of the task where only that is given", func(t *testing.T, w *opsWorld, c *caller) {
+	{"CORE-MULTI-005", "MUST", "the contextId is that of the task where only that is given", func(t *testing.T, w *opsWorld, c *caller) {
 		task := w.send(c, opsAt("m1", "ask", "mine", ""))
 		if more := w.send(c, opsAt("m2", "hello", "", task.ID)); more.ContextID != "mine" || more.ID != task.ID {
 			t.Errorf("%s in %s", more.ID, more.ContextID)
 		}
 	}},
-	{"CORE-MULTI-004", "MUST", "a contextId that is not that of the task is refused", func(t *testing.T, w *opsWorld, c *caller) {
+	{"CORE-MULTI-006", "MUST", "a contextId that is not that of the task is refused", func(t *testing.T, w *opsWorld, c *caller) {
 		task := w.send(c, opsAt("m1", "ask", "mine", ""))
 		_, err := w.s.send(t.Context(), c, opsAt("m2", "hello", "other", task.ID))
 		opsRefused(t, "send", err, a2a.ErrInvalidParams)
 	}},
-	{"CORE-MULTI-005", "MUST", "a taskId that the client has made is TaskNotFound", func(t *testing.T, w *opsWorld, c *caller) {
+	{"CORE-MULTI-004", "MUST", "a taskId that the client has made is TaskNotFound", func(t *testing.T, w *opsWorld, c *caller) {
 		_, err := w.s.send(t.Context(), c, opsAt("m1", "hello", "", "6f0a3b1e-made-by-the-client"))
 		opsRefused(t, "send", err, a2a.ErrTaskNotFound)
+	}},
+	{"AUTH-INTASK-005", "SHOULD", "a stream of a task that is AUTH_REQUIRED goes on", func(t *testing.T, w *opsWorld, c *caller) {
+		s := w.hear(w.s.stream(t.Context(), c, opsRequest("m1", "auth")))
+		s.until("auth")
+		w.send(c, opsAt("m2", "hello", "", s.all[0].event.TaskInfo().TaskID))
+		states := opsStates(s.rest())
+		if !slices.Contains(states, a2a.TaskStateAuthRequired) || states[len(states)-1] != a2a.TaskStateCompleted {
+			t.Errorf("%v", states)
+		}
 	}},
 	{"STREAM-ORDER-001", "MUST", "updates come in the order in which they were made", func(t *testing.T, w *opsWorld, c *caller) {
 		all := w.hear(w.s.stream(t.Context(), c, opsRequest("m1", "hello"))).rest()
@@ -242,7 +256,7 @@ var opsRequirements = []opsRequirement{
 	{"STREAM-SUB-004", "MUST", "SubscribeToTask of no task is TaskNotFound", func(t *testing.T, w *opsWorld, c *caller) {
 		opsRefused(t, "subscribe", w.subscribe(c, "nonexistent", "").err(), a2a.ErrTaskNotFound)
 	}},
-	{"PUSH-CAP-001", "MUST", "a push configuration where none is offered is PushNotificationNotSupported", func(t *testing.T, w *opsWorld, c *caller) {
+	{"CORE-CAP-001", "MUST", "a push configuration where none is offered is PushNotificationNotSupported", func(t *testing.T, w *opsWorld, c *caller) {
 		req := opsRequest("m1", "hello")
 		req.Config = &a2a.SendMessageConfig{PushConfig: &a2a.PushConfig{URL: "https://example.com/hook"}}
 		_, err := w.s.send(t.Context(), c, req)
