@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -67,8 +68,13 @@ func TestStreamsShareASubscription(t *testing.T) {
 			told <- all
 		}()
 	}
-	for range many { // each has read what there was by its own
-		<-client.ended
+	late := time.After(20 * time.Second)
+	for n := range many { // each has read what there was by its own
+		select {
+		case <-client.ended:
+		case <-late:
+			t.Fatalf("%d streams of %d keep a subscription of their own", many-n, many)
+		}
 	}
 	before := client.events.Load()
 	close(w.gate("hall"))

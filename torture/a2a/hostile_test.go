@@ -164,6 +164,67 @@ func TestManyStreams(t *testing.T) {
 	})
 }
 
+// TestBusyStreams: many streams of a task in which much happens leave the others of their token room: another one begins, and brings all of its task.
+func TestBusyStreams(t *testing.T) {
+	const streams, within = 220, 20 * time.Second
+	w := newWorld(t, false, false)
+	begin := &ask{op: opSend, message: "m", text: "tell", returnAtOnce: true, token: hubproc.Token, agent: "ann"}
+	v, err := dialects[0].read(mustDo(t, dialects[0], w.base(), begin))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var read sync.WaitGroup
+	defer read.Wait()
+	defer stop()
+	var heard atomic.Int64
+	for range streams {
+		resp := openStream(ctx, t, w, &ask{op: opSubscribe, task: v.Task.ID, token: hubproc.Token, agent: "ann"})
+		read.Go(func() {
+			defer resp.Body.Close()
+			for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+				if strings.HasPrefix(lines.Text(), "data:") {
+					heard.Add(1)
+				}
+			}
+		})
+	}
+	words, before, start := w.teller.words.Load(), heard.Load(), time.Now()
+	waitFor(t, time.Minute, "words", func() bool { return w.teller.words.Load() > words+300 })
+	rate := float64(heard.Load()-before) / time.Since(start).Seconds()
+	end, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	start = time.Now()
+	other := openStream(end, t, w, &ask{op: opStream, message: "n", text: "tell 1", token: hubproc.Token, agent: "ann"})
+	began := time.Since(start)
+	defer other.Body.Close()
+	raw, err := io.ReadAll(other.Body)
+	if err != nil || !strings.Contains(string(raw), "COMPLETED") {
+		t.Errorf("another stream of the token has brought, after %s, %.300s: %v", time.Since(start), raw, err)
+	}
+	t.Logf("%d streams were told %.0f updates a second; another began after %s and was over after %s", streams, rate, began.Round(time.Millisecond), time.Since(start).Round(time.Millisecond))
+}
+
+// openStream opens a stream, and waits for its beginning.
+func openStream(ctx context.Context, t *testing.T, w *world, a *ask) *http.Response {
+	t.Helper()
+	q, err := dialects[0].request(ctx, w.base(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header.Set("Accept", sse.MediaType)
+	start := time.Now()
+	resp, err := lonely.Do(q)
+	if err != nil {
+		t.Fatalf("no stream after %s: %v", time.Since(start).Round(time.Millisecond), err)
+	}
+	if media := resp.Header.Get("Content-Type"); media != sse.MediaType {
+		raw, _ := io.ReadAll(resp.Body)
+		t.Fatalf("no stream: %s %.300s", resp.Status, raw)
+	}
+	return resp
+}
+
 // mostListed is in how many contexts a list looks.
 const mostListed = 1000
 
