@@ -17,6 +17,7 @@ type Planner struct {
 
 	heads    map[string]journal.Head // of conversations that Records add to
 	outcomes []outcome
+	calls    []Call // of the last Finish
 }
 
 type outcome struct {
@@ -34,9 +35,9 @@ func (p *Planner) Decide(items []Item, last journal.Position) {
 	}
 	clear(p.Records)
 	p.Records, p.Starts = p.Records[:0], p.Starts[:0]
-	p.outcomes = make([]outcome, len(items))
+	p.outcomes = p.outcomes[:0]
 	for i := range items {
-		p.outcomes[i] = p.decide(&items[i], last+journal.Position(len(p.Records)))
+		p.outcomes = append(p.outcomes, p.decide(&items[i], last+journal.Position(len(p.Records))))
 	}
 }
 
@@ -85,17 +86,17 @@ func (p *Planner) extend(head journal.Head, it *Item, last journal.Position) jou
 	return head
 }
 
-// Finish gives the calls of the last Decide, in order. With an err, the error of storing Records, every outcome that rests on them gets it:
+// Finish gives the calls of the last Decide, in order; they are the caller's until the next Finish. With an err, the error of storing Records, every outcome that rests on them gets it:
 // a head that was never stored is not told to anyone.
 func (p *Planner) Finish(err error) []Call {
-	calls := make([]Call, len(p.outcomes))
-	for i, o := range p.outcomes {
-		calls[i] = o.call
+	p.calls = p.calls[:0]
+	for _, o := range p.outcomes {
 		if err != nil && o.rests {
-			calls[i] = Call{Done: o.call.Done, Err: err}
+			o.call = Call{Done: o.call.Done, Err: err}
 		}
+		p.calls = append(p.calls, o.call)
 	}
-	return calls
+	return p.calls
 }
 
 // Refuse gives the calls that answer all items with err, those refused before with their own.

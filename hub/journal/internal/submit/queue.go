@@ -19,6 +19,9 @@ const (
 	MaxQueueBatches = 65_536
 )
 
+// maxRoom bounds the items and calls whose room is kept for those to come.
+const maxRoom = 4096
+
 // Item is a batch on its way.
 type Item struct {
 	journal.Batch
@@ -33,6 +36,7 @@ type Queue struct {
 	mu      sync.Mutex // guards the fields below
 	some    *sync.Cond
 	items   []Item
+	taken   []Item // by the last Take
 	batches int
 	bytes   int
 	closed  bool // what comes now is refused in its place
@@ -75,11 +79,12 @@ func (q *Queue) Put(b journal.Batch) bool {
 	return true
 }
 
-// Take waits for batches and gives them in order: all, but not more than max bytes unless the first alone is larger.
-// It gives nil when the queue is closed and empty.
+// Take waits for batches and gives them in order: all, but not more than max bytes unless the first alone is larger. They are the caller's until
+// its next Take. It gives nil when the queue is closed and empty.
 func (q *Queue) Take(max int) []Item {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	clear(q.taken) // nothing of it is held while there is nothing more
 	for len(q.items) == 0 && !q.closed {
 		q.some.Wait()
 	}
@@ -92,15 +97,18 @@ func (q *Queue) Take(max int) []Item {
 		n++
 	}
 	q.bytes -= bytes
-	taken := q.items[:n:n]
-	if q.items = q.items[n:]; len(q.items) == 0 {
-		q.items = nil
-	}
 	if n == 0 {
 		q.ended = true
 		return nil
 	}
-	return taken
+	room := q.taken[:0]
+	if cap(room) > maxRoom {
+		room = nil
+	}
+	rest := q.items[n:]
+	q.taken, q.items = q.items[:n], append(room, rest...)
+	clear(rest)
+	return q.taken
 }
 
 // Close ends the taking of batches. What is in the queue stays for Take; what comes after gets ErrClosed.
