@@ -78,6 +78,7 @@ func FuzzIndex(f *testing.F) {
 		f.Add([]byte("key"), seal([]byte("key"), b))
 	}
 	f.Fuzz(func(t *testing.T, key, b []byte) {
+		b = slices.Clip(b) // seal writes behind it, where the fuzzer has the key
 		if value, err := unseal(key, b); err == nil && !bytes.Equal(seal(key, value), b) {
 			t.Errorf("% x is unsealed to % x", b, value)
 		} else if err != nil {
