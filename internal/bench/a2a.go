@@ -66,7 +66,7 @@ type A2APair struct {
 // as plain as can be. Each is a process of its own. progress is told what is being done.
 func A2A(ctx context.Context, o A2AOptions, progress func(string)) (report *A2AReport, err error) {
 	if err := o.check(); err != nil {
-		return nil, err
+		return nil, &OptionsError{err}
 	}
 	dir, err := os.MkdirTemp(o.Dir, "parley-bench-")
 	if err != nil {

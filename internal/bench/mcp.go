@@ -69,7 +69,7 @@ type MCPRow struct {
 // WebSocket. The hub is a process of its own. progress is told what is being done.
 func MCP(ctx context.Context, o MCPOptions, progress func(string)) (report *MCPReport, err error) {
 	if err := o.check(); err != nil {
-		return nil, err
+		return nil, &OptionsError{err}
 	}
 	dir, err := os.MkdirTemp(o.Dir, "parley-bench-")
 	if err != nil {
