@@ -33,7 +33,8 @@ test: ## all tests, and a short form of the attacks on every promise
 
 torture: ## every promise attacked for about an hour, and every planted bug (as root for all of it); writes the figures into docs/guarantees.md
 	@{ $(ATTACK) -parallel 1 -timeout 60m ./torture/network -cut.subscribers 200 -cut.seconds 60 -slow.fast 1000 -slow.stopped 50 -slow.trickle 50 -slow.pairs 5 -slow.window 10s -slow.within 20 \
-	    -halfopen.clients 100 -halfopen.within 30s -storm.clients 5000 -storm.within 20s ; \
+	    -halfopen.clients 100 -halfopen.within 30s -storm.clients 5000 -storm.within 20s \
+	    -crawl.sockets 2000 -crawl.pairs 5 -crawl.window 10s -crawl.within 50 -flood.conns 16 -flood.pairs 5 -flood.window 10s -flood.within 900 ; \
 	  $(ATTACK) -timeout 60m ./torture -duel.turns 3000 -duel.takeovers 60 -sessions.kills 50 ; \
 	  $(ATTACK) -timeout 60m ./torture/power -power.kills 50 -power.cuts 10 -power.replies 10 ; \
 	  $(ATTACK) -timeout 90m ./torture/disk -disk.points 0 -disk.flips 1000 -disk.slow 10 -disk.rounds 20 ; \
@@ -41,7 +42,7 @@ torture: ## every promise attacked for about an hour, and every planted bug (as 
 	  $(ATTACK) -timeout 30m ./torture/llm -llm.rounds 5 ; \
 	  $(ATTACK) -timeout 30m ./torture/triggers -triggers.count 10000 -triggers.conversations 100 -triggers.every 1s -triggers.runnerkills 5 -triggers.kills 30 ; \
 	  $(ATTACK) -timeout 30m ./torture/simulation -simulation.seeds 1000 ; \
-	  $(ATTACK) -timeout 30m -run '^TestWaitRaces$$' ./hub -simulation.races 1000000 ; } 2>&1 | $(SUMMARY) -record docs/guarantees.md
+	  $(ATTACK) -timeout 30m -run '^(TestWaitRaces|TestRefusalsTakeTheSameTime)$$' ./hub -simulation.races 1000000 -timing.pairs 50000 ; } 2>&1 | $(SUMMARY) -record docs/guarantees.md
 	$(MAKE) plants
 
 plants: ## every bug of internal/plant is planted, and the test that must find it goes red

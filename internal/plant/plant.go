@@ -44,6 +44,8 @@ const (
 	OpenTraces      Bug = "open-traces"      // whoever may read sees traces
 	RevokedServed   Bug = "revoked-served"   // a token that was revoked is still good
 	EarlyRefusal    Bug = "early-refusal"    // a token whose id is not known is refused before it is looked at
+	OneRate         Bug = "one-rate"         // what one token does counts for all of them
+	PatientDoor     Bug = "patient-door"     // a socket that shows no token is let stay
 	LateUpdates     Bug = "late-updates"     // who comes back to a task is given what is one event too late
 	HeadSnapshot    Bug = "head-snapshot"    // the task as it was at a cursor has the id of the head
 	EarlyPush       Bug = "early-push"       // the cursor of a push notification moves before it is delivered

@@ -24,6 +24,8 @@ type role func(config []byte, told *bufio.Scanner, say *json.Encoder) error
 var roles = map[string]role{
 	"laggards":  runLaggards,
 	"crowd":     runCrowd,
+	"crawlers":  runCrawlers,
+	"flood":     runFlood,
 	"far side":  runFarSide,
 	"neighbour": runNeighbour,
 }

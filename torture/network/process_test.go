@@ -21,7 +21,8 @@ type process struct {
 	name   string
 	cmd    *exec.Cmd
 	in     io.WriteCloser
-	said   chan []byte // closed at the end of its stdout
+	said   chan []byte   // closed at the end of its stdout
+	ended  chan struct{} // closed then too
 	stderr bytes.Buffer
 }
 
@@ -37,7 +38,7 @@ func spawn(t *testing.T, role string, config any, before ...string) *process {
 		t.Fatal(err)
 	}
 	words := append(before, self)
-	p := &process{t: t, name: role, cmd: exec.Command(words[0], words[1:]...), said: make(chan []byte, 1000)}
+	p := &process{t: t, name: role, cmd: exec.Command(words[0], words[1:]...), said: make(chan []byte, 1000), ended: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), envRole+"="+role, envConfig+"="+string(told))
 	p.cmd.Stderr = &p.stderr
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
@@ -50,18 +51,17 @@ func spawn(t *testing.T, role string, config any, before ...string) *process {
 	if err := hubproc.Start(p.cmd); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan struct{})
-	go p.listen(out, ended)
+	go p.listen(out)
 	t.Cleanup(func() {
 		p.cmd.Process.Kill() // stopped or not; it may have ended
-		<-ended
+		<-p.ended
 		p.cmd.Wait()
 	})
 	return p
 }
 
-func (p *process) listen(out io.Reader, ended chan<- struct{}) {
-	defer close(ended)
+func (p *process) listen(out io.Reader) {
+	defer close(p.ended)
 	defer close(p.said)
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {

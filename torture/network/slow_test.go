@@ -312,23 +312,15 @@ func (w *slowWorld) quantiles(v window) quantiles {
 			}
 		}
 	}
-	slices.Sort(all)
-	if len(all) == 0 {
-		return quantiles{}
-	}
-	return quantiles{len(all), all[len(all)/2], all[len(all)*99/100]}
+	return quantilesOf(all)
 }
 
 // judge compares the windows of each pair, and the memory.
 func (w *slowWorld) judge(growth int64, delivered, acked int) {
 	w.t.Helper()
 	var p50s, p99s []float64
-	for i := 0; i+1 < len(w.windows); i += 2 {
-		calm, bad := w.windows[i], w.windows[i+1]
-		if calm.bad {
-			calm, bad = bad, calm
-		}
-		a, b := w.quantiles(calm), w.quantiles(bad)
+	for _, pair := range pairsOf(w.windows) {
+		a, b := w.quantiles(pair[0]), w.quantiles(pair[1])
 		w.t.Logf("p50 %s without the bad subscribers and %s with, p99 %s and %s (%d and %d deliveries)", a.p50, b.p50, a.p99, b.p99, a.n, b.n)
 		enough(w.t, "deliveries in a window", min(a.n, b.n), *slowFast*int(*slowWindow/slowPace)/2)
 		p50s, p99s = append(p50s, float64(b.p50)/float64(max(a.p50, 1))), append(p99s, float64(b.p99)/float64(max(a.p99, 1)))

@@ -56,6 +56,8 @@ var rows = []row{
 	{bug: plant.OpenTraces, pkg: "hub", run: "^TestWhoSeesWhat$", says: `TRACE-B is shown: true`},
 	{bug: plant.RevokedServed, pkg: "hub", run: "^TestRevocation$", says: `error <nil>, want unauthenticated`},
 	{bug: plant.EarlyRefusal, pkg: "hub", run: "^TestRefusalsTakeTheSameTime$/^unknown$", says: `a known token is refused in \d.* of the time of another, expected 1`},
+	{bug: plant.OneRate, pkg: "torture/network", run: "^TestFlood$", says: `a good client, .*: rate_limited`, linux: true},
+	{bug: plant.PatientDoor, pkg: "torture/network", run: "^TestSlowSockets$", says: `the hub has ended \[\d+ \d+ 0 \d+\]`, linux: true},
 
 	{bug: plant.LateUpdates, pkg: "torture/a2a", run: "^TestStreams$/^in_the_hub$", says: `the task at \S+ is .*, and was|P19: `},
 	{bug: plant.HeadSnapshot, pkg: "torture/a2a", run: "^TestStreams$/^in_the_hub$", says: `the task at \S+ is given as that at`},
