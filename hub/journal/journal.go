@@ -104,7 +104,9 @@ type Batch struct {
 	// On, if it is there, is the hash that the head must have too. Who submits a batch behind one that is not answered yet gives it where others append to
 	// the same conversation: the seqs may be right when the events are not.
 	On *Hash
-	// Events are the encoded events, at least one. The journal may keep the slices until Done; nobody changes them.
+	// Events are the encoded events. The journal may keep the slices until Done; nobody changes them. A batch without events is a check: it writes nothing, and its
+	// Done tells whether After, and On, held at a time after Submit was called. Where others append to the same journal and a reader may be behind them, that is how
+	// one knows that a head is the head.
 	Events [][]byte
 	// Final: the last event closes the conversation.
 	Final bool

@@ -111,7 +111,7 @@ func testInvalid(t *testing.T, f Factory) {
 		return b
 	}
 	for name, b := range map[string]journal.Batch{
-		"no conversation": Batch("", 0, "x"), "long conversation": Batch(long, 0, "x"), "no events": Batch("c", 0),
+		"no conversation": Batch("", 0, "x"), "long conversation": Batch(long, 0, "x"), "final check": {Conversation: "c", Final: true}, "check with a label": {Conversation: "c", Labels: []string{"l"}},
 		"negative after": Batch("c", -1, "x"), "empty label": labelled("a", ""), "long label": labelled(long),
 		"many labels": labelled(strings.Split(strings.Repeat("l", journal.MaxLabels+1), "")...),
 		"large":       Batch("c", 0, strings.Repeat("x", journal.MaxBatchBytes+1)),
@@ -122,6 +122,56 @@ func testInvalid(t *testing.T, f Factory) {
 	}
 	Append(t, j, long[1:], 0, "x")
 	Append(t, j, "nul\x00\xff", 0, "x")
+	CheckInvariants(t, j)
+}
+
+// testCheck: a batch without events tells whether the head is what it says, behind batches before it too, and writes nothing.
+func testCheck(t *testing.T, f Factory) {
+	j := f.Open(t)
+	if _, err := journal.Append(t.Context(), j, Batch("c", 0)); err != nil {
+		t.Errorf("nothing is there, and is said to be: %v", err)
+	}
+	head := Append(t, j, "c", 0, "a", "b")
+	other := journal.Genesis("d")
+	for name, c := range map[string]struct {
+		after int64
+		on    *journal.Hash
+		moved bool
+	}{
+		"the head":        {2, nil, false},
+		"the head's hash": {2, &head.Hash, false},
+		"another hash":    {2, &other, true},
+		"a seq before":    {1, nil, true},
+		"nothing":         {0, nil, true},
+		"a seq beyond":    {3, nil, true},
+	} {
+		h, err := journal.Append(t.Context(), j, journal.Batch{Conversation: "c", After: c.after, On: c.on})
+		var moved *journal.MovedError
+		if errors.As(err, &moved) != c.moved || (err != nil) != c.moved || h != head {
+			t.Errorf("%s: %+v, %v", name, h, err)
+		}
+	}
+	order := make(chan string, 3)
+	for _, b := range []struct {
+		name string
+		journal.Batch
+	}{{"before", Batch("c", 2)}, {"append", Batch("c", 2, "x")}, {"behind", Batch("c", 3)}} {
+		b.Done = func(h journal.Head, err error) { order <- fmt.Sprint(b.name, " ", h.Seq, " ", err) }
+		j.Submit(b.Batch)
+	}
+	for _, want := range []string{"before 2 <nil>", "append 3 <nil>", "behind 3 <nil>"} {
+		if got := <-order; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	final := Batch("c", 3, "end")
+	final.Final = true
+	if _, err := journal.Append(t.Context(), j, final); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := journal.Append(t.Context(), j, Batch("c", 4)); !errors.Is(err, journal.ErrFinal) {
+		t.Errorf("a check behind the end: %v", err)
+	}
 	CheckInvariants(t, j)
 }
 

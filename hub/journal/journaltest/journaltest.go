@@ -33,6 +33,7 @@ func Run(t *testing.T, newFactory func(t *testing.T) Factory) {
 		{"On", testOn},
 		{"Final", testFinal},
 		{"Invalid", testInvalid},
+		{"Check", testCheck},
 		{"Pipelined", testPipelined},
 		{"PipelinedAfterRefusal", testPipelinedAfterRefusal},
 		{"RaceForHead", testRaceForHead},

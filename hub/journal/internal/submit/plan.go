@@ -59,6 +59,9 @@ func (p *Planner) decide(it *Item, last journal.Position) outcome {
 		moved := &journal.MovedError{Conversation: it.Conversation, Expected: it.After, Head: head}
 		return outcome{Call{Done: it.Done, Head: head, Err: moved}, rests}
 	}
+	if len(it.Events) == 0 {
+		return outcome{Call{Done: it.Done, Head: head}, rests}
+	}
 	head = p.extend(head, it, last)
 	p.heads[it.Conversation] = head
 	return outcome{Call{Done: it.Done, Head: head}, true}

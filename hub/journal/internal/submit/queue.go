@@ -125,8 +125,8 @@ func check(b *journal.Batch) error {
 		return fmt.Errorf("%w: conversation id of %d bytes, expected 1 to %d", journal.ErrInvalid, len(b.Conversation), journal.MaxNameBytes)
 	case b.After < 0:
 		return fmt.Errorf("%w: after %d, expected 0 or more", journal.ErrInvalid, b.After)
-	case len(b.Events) == 0:
-		return fmt.Errorf("%w: no events", journal.ErrInvalid)
+	case len(b.Events) == 0 && (b.Final || len(b.Labels) > 0):
+		return fmt.Errorf("%w: a check that writes, expected events", journal.ErrInvalid)
 	case len(b.Labels) > journal.MaxLabels:
 		return fmt.Errorf("%w: %d labels, expected at most %d", journal.ErrInvalid, len(b.Labels), journal.MaxLabels)
 	}
