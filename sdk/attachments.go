@@ -104,7 +104,7 @@ func (c *Client) uploadOnce(ctx context.Context, q *parley.PutAttachmentParams) 
 
 // uploadURL is where files are sent: beside /rpc.
 func (c *Client) uploadURL(q *parley.PutAttachmentParams) string {
-	u, _ := url.Parse(c.url) // hubURL has parsed it
+	u, _ := url.Parse(c.hubs.current()) // hubURL has parsed it
 	u.Scheme = map[string]string{"ws": "http", "wss": "https", "http": "http", "https": "https"}[u.Scheme]
 	query := url.Values{"conversationId": {q.ConversationID}}
 	if q.Name != "" {

@@ -3,9 +3,10 @@ package sdk
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"net/url"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,12 +19,9 @@ import (
 // DefaultURL is where a hub listens unless told otherwise.
 const DefaultURL = "ws://127.0.0.1:7447/rpc"
 
-// dialTimeout bounds one attempt: the handshake and authenticate together.
-const dialTimeout = 10 * time.Second
-
 // Client is a parley.Client over WebSockets. Make one with [Dial].
 type Client struct {
-	url     string
+	hubs    *hubs
 	o       Options
 	agentID string
 
@@ -41,18 +39,22 @@ type Client struct {
 
 var _ parley.Client = (*Client)(nil)
 
-// Dial connects to a hub and authenticates. The url is ws://host:port/rpc (wss, http and https too; /rpc may be left out). It makes one
-// attempt, bounded by ctx and 10 s: a hub that is not there is ErrUnavailable, a bad token ErrUnauthenticated, an id that is not
-// the token's ErrForbidden. The client reconnects by itself from then on. ctx is for Dial alone.
+// Dial connects to a hub and authenticates. The url is ws://host:port/rpc (wss, http and https too; /rpc may be left out), or several such of hubs of one log
+// with commas between. It makes one attempt, bounded by ctx and 10 s: a hub that is not there is ErrUnavailable, a bad token ErrUnauthenticated, an id that is not
+// the token's ErrForbidden. Of several hubs each is tried, beginning anywhere, until one is there. The client reconnects by itself from then on. ctx is for Dial alone.
 func Dial(ctx context.Context, url string, o *Options) (*Client, error) {
-	address, err := hubURL(url)
+	given := strings.Split(url, ",")
+	if o != nil {
+		given = append(given, o.URLs...)
+	}
+	all, err := hubURLs(given)
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{url: address, o: o.withDefaults()}
+	c := &Client{hubs: newHubs(all), o: o.withDefaults(len(all))}
 	c.agentID = c.o.AgentID
 	c.life, c.end = context.WithCancelCause(context.Background())
-	l, err := c.dialLink(ctx)
+	l, err := c.dialFirst(ctx)
 	if err != nil {
 		c.end(err)
 		return nil, fmt.Errorf("dial hub: %w", err)
@@ -62,12 +64,26 @@ func Dial(ctx context.Context, url string, o *Options) (*Client, error) {
 	return c, nil
 }
 
+// dialFirst gives slow hubs the time that the first attempts leave.
+func (c *Client) dialFirst(ctx context.Context) (*link, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	l, err := c.dialHub(ctx, c.newPace().patience)
+	if c.hubs.several() && errors.Is(err, context.DeadlineExceeded) && !isRefusal(err) && ctx.Err() == nil {
+		return c.dialHub(ctx, dialTimeout)
+	}
+	return l, err
+}
+
 // DialEnv is Dial with what the environment says: PARLEY_URL (absent, DefaultURL), PARLEY_TOKEN and PARLEY_AGENT.
 func DialEnv(ctx context.Context) (*Client, error) {
 	return Dial(ctx, cmp.Or(os.Getenv("PARLEY_URL"), DefaultURL), &Options{
 		Token: os.Getenv("PARLEY_TOKEN"), AgentID: os.Getenv("PARLEY_AGENT"),
 	})
 }
+
+// URL is the hub that this client calls at present: of several, the one that was good last, or that is tried next.
+func (c *Client) URL() string { return c.hubs.current() }
 
 // AgentID is the participant that this client speaks as.
 func (c *Client) AgentID() string { return c.agentID }
@@ -107,24 +123,4 @@ func (c *Client) pause(ctx context.Context, d time.Duration) error {
 	case <-c.life.Done():
 		return context.Cause(c.life)
 	}
-}
-
-// hubURL checks and completes the address of a hub.
-func hubURL(s string) (string, error) {
-	u, err := url.Parse(s)
-	if err != nil {
-		return "", fmt.Errorf("hub url: %w", err)
-	}
-	switch u.Scheme {
-	case "ws", "wss", "http", "https":
-	default:
-		return "", fmt.Errorf("hub url %q: expected ws://host:port/rpc or wss://host:port/rpc", s)
-	}
-	if u.Host == "" {
-		return "", fmt.Errorf("hub url %q: it names no host", s)
-	}
-	if u.Path == "" || u.Path == "/" {
-		u.Path = "/rpc"
-	}
-	return u.String(), nil
 }

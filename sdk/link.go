@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/parleyhub/parley"
@@ -16,8 +17,10 @@ import (
 // link is one authenticated connection: calls, and the subscriptions made on it.
 type link struct {
 	c       *Client
+	url     string
 	peer    *wire.Peer
 	agentID string
+	gaveUp  atomic.Bool // the hub was silent for too long
 
 	lost       chan struct{} // closed when the reader has ended
 	drops      chan struct{} // a token: there is something in drop
@@ -33,15 +36,15 @@ type link struct {
 	code     int                   // the close code, when lost
 }
 
-// dialLink makes one attempt to connect and authenticate.
-func (c *Client) dialLink(ctx context.Context) (*link, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+// dialLink makes one attempt to connect to a hub and authenticate.
+func (c *Client) dialLink(ctx context.Context, url string, patience time.Duration) (*link, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	stream, err := wire.DialStream(ctx, c.url, &wire.DialOptions{HTTPClient: c.o.HTTPClient})
+	stream, err := wire.DialStream(ctx, url, &wire.DialOptions{HTTPClient: c.o.HTTPClient})
 	if err != nil {
 		return nil, err
 	}
-	l := &link{c: c, lost: make(chan struct{}), drops: make(chan struct{}, 1), registered: make(chan struct{}), feeds: map[string]*feed{}}
+	l := &link{c: c, url: url, lost: make(chan struct{}), drops: make(chan struct{}, 1), registered: make(chan struct{}), feeds: map[string]*feed{}}
 	l.known = sync.OnceFunc(func() { close(l.registered) })
 	l.peer = wire.NewPeer(stream, wire.PeerOptions{Notify: l.notify, Ended: l.end, Logger: c.o.Logger})
 	l.wg.Go(l.keep)
@@ -108,24 +111,27 @@ func (l *link) abandon(answer wire.Answer, release func()) {
 
 // keep pings a hub that has been silent, and gives the connection up when it does not answer.
 func (l *link) keep() {
-	tick := time.NewTicker(l.c.o.PingAfter)
-	defer tick.Stop()
+	timer := time.NewTimer(l.c.o.PingAfter)
+	defer timer.Stop()
 	for {
 		select {
 		case <-l.lost:
 			return
-		case <-tick.C:
+		case <-timer.C:
 		}
-		if l.peer.Silence() < l.c.o.PingAfter {
+		if left := l.c.o.PingAfter - l.peer.Silence(); left > 0 {
+			timer.Reset(left)
 			continue
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), l.c.o.PingAfter)
 		err := l.peer.Ping(ctx)
 		cancel()
 		if err != nil {
+			l.gaveUp.Store(true)
 			l.close()
 			return
 		}
+		timer.Reset(l.c.o.PingAfter)
 	}
 }
 

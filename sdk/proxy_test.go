@@ -10,9 +10,12 @@ import (
 
 // proxy is a TCP proxy in front of a hub that can spoil connections.
 type proxy struct {
-	url string
+	url    string
+	target string
+	wg     sync.WaitGroup
 
 	mu    sync.Mutex // guards the fields below
+	l     net.Listener
 	conns map[net.Conn]*direction
 	after func() int // how many more bytes one direction of a new connection carries before it is cut; 0, any number
 	cuts  int
@@ -30,37 +33,66 @@ func newProxy(t *testing.T, hubURL string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := strings.TrimSuffix(strings.TrimPrefix(hubURL, "ws://"), "/rpc")
-	p := &proxy{url: "ws://" + l.Addr().String() + "/rpc", conns: map[net.Conn]*direction{}, after: func() int { return 0 }}
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			in, err := l.Accept()
-			if err != nil {
-				return
-			}
-			out, err := net.Dial("tcp", target)
-			if err != nil {
-				_ = in.Close()
-				continue
-			}
-			p.keep(in, out)
-			wg.Go(func() { p.carry(in, out) })
-			wg.Go(func() { p.carry(out, in) })
-		}
-	})
+	p := &proxy{
+		url: "ws://" + l.Addr().String() + "/rpc", target: strings.TrimSuffix(strings.TrimPrefix(hubURL, "ws://"), "/rpc"), l: l,
+		conns: map[net.Conn]*direction{}, after: func() int { return 0 },
+	}
+	p.wg.Go(func() { p.serve(l) })
 	t.Cleanup(func() {
-		_ = l.Close()
-		p.cut()
-		wg.Wait()
+		p.kill()
+		p.wg.Wait()
 	})
 	return p
 }
 
-func (p *proxy) keep(in, out net.Conn) {
+func (p *proxy) serve(l net.Listener) {
+	for {
+		in, err := l.Accept()
+		if err != nil {
+			return
+		}
+		out, err := net.Dial("tcp", p.target)
+		if err != nil || !p.keep(l, in, out) {
+			_ = in.Close()
+			continue
+		}
+		p.wg.Go(func() { p.carry(in, out) })
+		p.wg.Go(func() { p.carry(out, in) })
+	}
+}
+
+// keep notes a connection; it reports false when the listener that has taken it is gone.
+func (p *proxy) keep(l net.Listener, in, out net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.l != l {
+		_ = out.Close()
+		return false
+	}
 	p.conns[in], p.conns[out] = &direction{}, &direction{fromHub: true}
+	return true
+}
+
+// kill ends all connections, and new ones are refused, until revive.
+func (p *proxy) kill() {
+	p.set(func() {
+		if p.l != nil {
+			_ = p.l.Close()
+		}
+		p.l = nil
+	})
+	p.cut()
+}
+
+// revive listens on the same address again.
+func (p *proxy) revive(t *testing.T) {
+	t.Helper()
+	l, err := net.Listen("tcp", strings.TrimSuffix(strings.TrimPrefix(p.url, "ws://"), "/rpc"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.set(func() { p.l = l })
+	p.wg.Go(func() { p.serve(l) })
 }
 
 // muteHub lets nothing more of the hub through the connections that there are; new ones are whole.

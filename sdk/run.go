@@ -14,7 +14,7 @@ import (
 	"github.com/parleyhub/parley/executors"
 )
 
-// Run is a whole agent: it connects to the hub at PARLEY_URL with the token PARLEY_TOKEN, and calls handle for each turn of the agent named, in
+// Run is a whole agent: it connects to the hub at PARLEY_URL, or to one of several there (see [URLs]), with the token PARLEY_TOKEN, and calls handle for each turn of the agent named, in
 // every conversation where that has a seat. handle reads and speaks through t; see [parley.Turn]. When it returns nil and has not said a final message,
 // the attempt was a silent one and the turn is tried again, as after an error or a panic; [Serve] can also pass a turn on.
 //
@@ -70,7 +70,7 @@ func Serve(ctx context.Context, url string, agent parley.Agent, o *Options, e *e
 
 // dialUntil dials until the hub is there, it refuses, or ctx ends.
 func dialUntil(ctx context.Context, url string, o *Options) (*Client, error) {
-	opts := o.withDefaults()
+	opts := o.withDefaults(1)
 	pauses := opts.newBackoff()
 	for {
 		c, err := Dial(ctx, url, o)

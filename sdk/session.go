@@ -2,12 +2,8 @@ package sdk
 
 import (
 	"context"
-	"errors"
-	"math/rand/v2"
 	"sync"
 	"time"
-
-	"github.com/parleyhub/parley"
 )
 
 // What one socket carries at once. Together they stay below parley.MaxInFlight and parley.MaxSubscriptions; further sockets are opened
@@ -76,24 +72,21 @@ func (c *Client) first() *session {
 
 // supervise keeps a session connected until the client ends.
 func (c *Client) supervise(s *session, l *link) {
-	pauses := c.newBackoff()
+	pace := c.newPace()
 	var pause time.Duration
 	for c.pause(c.life, pause) == nil {
 		if l == nil {
 			var err error
-			if l, err = c.dialLink(c.life); err != nil {
+			if l, err = c.dialHub(c.life, pace.patience); err != nil {
 				c.notConnected(err)
-				pause = min(pauses.NextBackOff(), c.o.MaxBackoff)
+				pause = pace.afterRound()
 				continue
 			}
-			c.o.Logger.Info("connected to the hub", "url", c.url, "agent", c.agentID)
+			c.o.Logger.Info("connected to the hub", "url", l.url, "agent", c.agentID)
 		}
-		pauses.Reset()
+		since := time.Now()
 		c.hold(s, l)
-		pause = pauses.NextBackOff()
-		if after := l.retryAfter(); after > 0 {
-			pause = after + rand.N(c.o.MinBackoff) // not everybody at the same moment
-		}
+		pause = pace.afterLink(l, time.Since(since))
 		l = nil
 	}
 	if l != nil {
@@ -106,11 +99,11 @@ func (c *Client) supervise(s *session, l *link) {
 func (c *Client) notConnected(err error) {
 	switch {
 	case c.life.Err() != nil:
-	case errors.Is(err, parley.ErrUnauthenticated), errors.Is(err, parley.ErrForbidden):
-		c.o.Logger.Error("the hub refuses this client from now on", "url", c.url, "agent", c.agentID, "error", err)
+	case isRefusal(err):
+		c.o.Logger.Error("the hub refuses this client from now on", "url", c.hubs.current(), "agent", c.agentID, "error", err)
 		c.end(err)
 	default:
-		c.o.Logger.Debug("no connection to the hub yet", "url", c.url, "error", err)
+		c.o.Logger.Debug("no connection to the hub yet", "url", c.hubs.current(), "error", err)
 	}
 }
 
@@ -119,7 +112,7 @@ func (c *Client) hold(s *session, l *link) {
 	s.set(l)
 	select {
 	case <-l.lost:
-		c.o.Logger.Info("connection to the hub lost", "url", c.url, "agent", c.agentID)
+		c.o.Logger.Info("connection to the hub lost", "url", l.url, "agent", c.agentID)
 	case <-c.life.Done():
 	}
 	s.set(nil)
