@@ -15,6 +15,8 @@ import (
 
 // agents are those that can be asked to do something, by name. They are no part of the log: who registers them does so again after a restart.
 type agents struct {
+	presence *presence // of the hub
+
 	mu    sync.Mutex // guards the fields below
 	named map[string]*parley.AgentInfo
 	bytes int // about those of the answer to listAgents
@@ -31,7 +33,11 @@ func (h *Hub) RegisterAgent(info parley.AgentInfo) (remove func(), err error) {
 	if err := h.agents.add(&info); err != nil {
 		return nil, err
 	}
-	return func() { h.agents.remove(&info) }, nil
+	h.presence.changed()
+	return func() {
+		h.agents.remove(&info)
+		h.presence.changed()
+	}, nil
 }
 
 // checkAgent holds info against its bounds, and makes its schema compact and its own.
@@ -106,11 +112,27 @@ func (h *Hub) ListAgents(_ context.Context, p *Principal, q *parley.ListAgentsPa
 		return parley.ListAgentsResult{}, err
 	}
 	config := func(r parley.RunnerRef) bool { return q != nil && q.IncludeConfig && p.mayReadConfig(r) }
-	out := parley.ListAgentsResult{Agents: h.withExecutors(append(h.agents.list(), h.runners.list(h.taken(), config)...))}
+	out := parley.ListAgentsResult{Agents: h.withExecutors(append(h.withPeers(h.agents.list()), h.runners.list(h.taken(), config)...))}
 	if q != nil && q.IncludeExecutors {
 		out.Executors, out.ExecutorsMore = h.turns.list(p, room(out.Agents))
 	}
 	return out, nil
+}
+
+// withPeers adds the agents that the processes of other hubs of the journal have registered, as far as the answer has room for them.
+func (h *Hub) withPeers(list []parley.AgentInfo) []parley.AgentInfo {
+	others := h.presence.allAgents()
+	room := h.agents.room()
+	for i := range list {
+		delete(others, list[i].Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(others)) {
+		if room -= rowBytes(others[name]); room < 0 {
+			break
+		}
+		list = append(list, *others[name])
+	}
+	return list
 }
 
 // room is about how many bytes an answer of listAgents has left for more than these agents.

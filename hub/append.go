@@ -24,6 +24,8 @@ type op struct {
 	labels []string
 	// above is true where by need not see the conversation: it was found to be one who answers an approval of it.
 	above bool
+	// expects, where it is not 0, is the seq on which it was made up: on any other head it is refused with errPassed, and nothing comes of it.
+	expects int64
 	// claimID is the id whose hash is cmd.New; empty where no claim is taken.
 	claimID string
 	// reply is called once, without a lock held. If o is lent, it keeps nothing of d.
@@ -133,8 +135,8 @@ func (c *conversation) decideLocked(o *op) bool {
 		c.retry = append(c.retry, o)
 		return false
 	}
-	if c.hub.opts.shared && rule.FreshRefuse.Holds() {
-		c.freshenLocked() // a refusal is given on the head only
+	if c.hub.shared && rule.FreshRefuse.Holds() {
+		c.freshenLocked() // so that less is decided twice
 	}
 	if c.head.ID == "" {
 		c.head.ID = c.id
@@ -151,6 +153,8 @@ func (c *conversation) decideLocked(o *op) bool {
 	o.cmd.Now = parley.TimestampOf(o.decided)
 	before := c.head.Seq
 	switch {
+	case o.expects != 0 && o.expects != before:
+		o.decision = fold.Decision{State: c.head, RestsOn: before, Err: errPassed}
 	case o.by != nil && c.hub.Valid(o.by) != nil: // since it was let in: nothing of its follows the answer of its revocation, or its expiry
 		o.decision = fold.Decision{State: c.head, Err: c.hub.Valid(o.by)}
 	case o.by != nil && !o.above && !o.by.sees(&c.head): // again: what it was seen by may be lost
@@ -167,6 +171,10 @@ func (c *conversation) decideLocked(o *op) bool {
 	}
 	if len(o.decision.Events) > 0 {
 		c.submitLocked(o, before)
+		return false
+	}
+	if c.hub.shared && c.needsCheckLocked(o) {
+		c.checkLocked(o) // a refusal is given on the head only
 		return false
 	}
 	if o.decision.RestsOn <= c.durable.Seq {
@@ -213,7 +221,7 @@ func (c *conversation) submitLocked(o *op, before int64) {
 
 // onLocked gives the hash on which events are decided, where that must be told, and moves it on.
 func (c *conversation) onLocked(events [][]byte) *journal.Hash {
-	if !c.hub.opts.shared {
+	if !c.hub.shared {
 		return nil // nobody else writes: what follows a batch that failed has the wrong seq
 	}
 	switch {
@@ -244,7 +252,7 @@ func (c *conversation) committed(o *op, head journal.Head, err error) {
 	var finished []*op // after o, unless it is to be decided again
 	answered := err == nil
 	c.mu.Lock()
-	c.pending = slices.DeleteFunc(c.pending, func(p *op) bool { return p == o })
+	c.outLocked(o)
 	if err == nil {
 		c.durable, c.hash = o.decision.State, head.Hash
 		c.committedSeq.Store(c.durable.Seq)
@@ -267,7 +275,7 @@ func (c *conversation) committed(o *op, head journal.Head, err error) {
 
 	if err == nil {
 		c.hub.clock.set(c.id, due)
-		c.hub.turns.saw(c.id, &o.decision.State)
+		c.hub.turns.saw(c.id, &o.decision.State, false)
 		c.hub.tellTurn(&o.decision.State, o.decision.Events[0].Event.Seq)
 		if o.decision.Claimed && o.decision.State.Claim == nil { // a limit has closed the conversation with the same append
 			c.hub.turns.drop(c.id, o)
@@ -294,10 +302,30 @@ func (c *conversation) restedLocked() []*op {
 		rested = append(rested, w)
 		return true
 	})
-	if c.hub.opts.shared && rule.FreshRefuse.Holds() {
-		rested = slices.DeleteFunc(rested, func(w *op) bool { return w.decision.Err != nil && !c.refusesStillLocked(w) })
-	}
 	return rested
+}
+
+// outLocked takes out an op that the journal has answered.
+func (c *conversation) outLocked(o *op) {
+	c.pending = slices.DeleteFunc(c.pending, func(p *op) bool { return p == o })
+}
+
+// backLocked goes on when an op has come back with which nothing was lost: it gives those that rested on it.
+func (c *conversation) backLocked() []*op {
+	if c.reloading {
+		c.reloadLocked()
+		return nil
+	}
+	return c.restedLocked()
+}
+
+// reloadLocked begins to read the state anew once the last op has come back.
+func (c *conversation) reloadLocked() {
+	if len(c.pending) == 0 {
+		c.retry = append(c.retry, c.waiting...)
+		c.waiting = nil
+		c.hub.wg.Go(c.reload)
+	}
 }
 
 // lostLocked deals with an append that is not in the log: o is to be answered, or is decided again when only the head had moved; and everything that was
@@ -323,11 +351,7 @@ func (c *conversation) lostLocked(o *op, err error) (answered bool) {
 		o.err = refusalOf(err)
 		answered = true
 	}
-	if len(c.pending) == 0 {
-		c.retry = append(c.retry, c.waiting...)
-		c.waiting = nil
-		c.hub.wg.Go(c.reload)
-	}
+	c.reloadLocked()
 	return answered
 }
 
@@ -345,6 +369,9 @@ func refusalOf(err error) error {
 	}
 	return parley.Refuse(parley.ErrInternal, "the log refused the append; nothing was written", "")
 }
+
+// errPassed is told to who has made something up on a state that another one has followed. No caller is told so.
+var errPassed = errors.New("the state has passed")
 
 var errBroken = parley.Refuse(parley.ErrUnavailable, "the conversation could not be read after a failed append", "")
 
@@ -368,7 +395,7 @@ func (c *conversation) reload() {
 	c.wakeLocked()
 	due := c.durable.Wakes()
 	if now := c.durable; err == nil {
-		c.hub.turns.saw(c.id, &now) // with the lock held, so that no newer state is seen before it
+		c.hub.turns.saw(c.id, &now, c.hub.shared) // with the lock held, so that no newer state is seen before it
 	}
 	c.mu.Unlock()
 	if due > parley.TimestampOf(c.hub.Now()) { // what is overdue already is the clock's to try again

@@ -110,6 +110,10 @@ func (h *Hub) decidedApproval(p *Principal, d *fold.Decision) (*parley.Approval,
 
 // GetApproval tells how an approval stands, and waits for its end if it is told to.
 func (h *Hub) GetApproval(ctx context.Context, p *Principal, q *parley.GetApprovalParams) (*parley.Approval, error) {
+	return sure(ctx, h, func() (*parley.Approval, error) { return h.getApproval(ctx, p, q) })
+}
+
+func (h *Hub) getApproval(ctx context.Context, p *Principal, q *parley.GetApprovalParams) (*parley.Approval, error) {
 	if err := h.allow(p, parley.MethodGetApproval); err != nil {
 		return nil, err
 	}
@@ -166,6 +170,10 @@ func (h *Hub) pinApproval(id string) (*conversation, int64, error) {
 
 // ResolveApproval answers an approval that is pending.
 func (h *Hub) ResolveApproval(ctx context.Context, p *Principal, q *parley.ResolveApprovalParams) (*parley.Approval, error) {
+	return sure(ctx, h, func() (*parley.Approval, error) { return h.resolveApproval(ctx, p, q) })
+}
+
+func (h *Hub) resolveApproval(ctx context.Context, p *Principal, q *parley.ResolveApprovalParams) (*parley.Approval, error) {
 	if err := h.allow(p, parley.MethodResolveApproval); err != nil {
 		return nil, err
 	}

@@ -54,6 +54,10 @@ func (a *approvals) all() []*fold.State {
 // resolved it has what the state of each conversation keeps: all of the current turn, and the last MaxKeptApprovals; without ConversationID, of the conversations
 // that are open, one conversation after the other, and a page looks at approvalConversations of them: it may be empty where others follow.
 func (h *Hub) ListApprovals(ctx context.Context, p *Principal, q *parley.ListApprovalsParams) (*parley.ListApprovalsResult, error) {
+	return sure(ctx, h, func() (*parley.ListApprovalsResult, error) { return h.listApprovals(ctx, p, q) })
+}
+
+func (h *Hub) listApprovals(ctx context.Context, p *Principal, q *parley.ListApprovalsParams) (*parley.ListApprovalsResult, error) {
 	if err := h.allow(p, parley.MethodListApprovals); err != nil {
 		return nil, err
 	}

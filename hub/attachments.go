@@ -24,12 +24,15 @@ func (h *Hub) PutAttachment(ctx context.Context, p *Principal, q *parley.PutAtta
 // The file is kept before the event that names it. One whose event was refused, or was lost, stays on the disk and belongs to no
 // conversation.
 func (h *Hub) UploadAttachment(ctx context.Context, p *Principal, q *parley.PutAttachmentParams, size int64, read func() ([]byte, error)) (parley.PutAttachmentResult, error) {
-	p = p.in(q.ConversationID)
-	if seat := h.sessions.seat(q.ConversationID, p); seat != "" { // a runner may bring what is large on another way than its own connection
-		p = p.as(seat)
-	}
 	var none parley.PutAttachmentResult
-	c, err := h.enterWrite(p, parley.MethodPutAttachment, q.ConversationID)
+	by := p.in(q.ConversationID)
+	c, err := sure(ctx, h, func() (*conversation, error) {
+		p = by
+		if seat := h.sessions.seat(q.ConversationID, p); seat != "" { // a runner may bring what is large on another way than its own connection
+			p = p.as(seat)
+		}
+		return h.enterWrite(p, parley.MethodPutAttachment, q.ConversationID)
+	})
 	if err != nil {
 		return none, err
 	}

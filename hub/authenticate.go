@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
 	"strings"
 
 	"github.com/parleyhub/parley"
@@ -19,6 +20,30 @@ var errBadToken = parley.Refuse(parley.ErrUnauthenticated, "the token is not val
 // among the ids that the token may speak as; empty is its first ("admin" for the root token). It fails with ErrUnauthenticated, with
 // ErrForbidden for another's id, or with ErrUnavailable when it cannot be known at the moment.
 func (h *Hub) Authenticate(ctx context.Context, token, agentID string) (*Principal, error) {
+	p, err := h.authenticate(ctx, token, agentID)
+	if !h.doubtful(err) || !errors.Is(err, parley.ErrUnauthenticated) || !h.mayBeNew(token) {
+		return p, err
+	}
+	if err := h.catchUp(ctx); err != nil {
+		return nil, err
+	}
+	return h.authenticate(ctx, token, agentID)
+}
+
+// mayBeNew reports whether a token that is refused may be one that another hub has just made, or of a claim that was taken there. That of which the id is known is not.
+func (h *Hub) mayBeNew(token string) bool {
+	if strings.HasPrefix(token, commandPrefix) {
+		return true
+	}
+	id, ok := tokenID(token)
+	if !ok {
+		return false
+	}
+	known := h.tokens.find(id)
+	return known == nil || known.ClaimHash != ""
+}
+
+func (h *Hub) authenticate(ctx context.Context, token, agentID string) (*Principal, error) {
 	if err := h.serving(); err != nil {
 		return nil, err
 	}

@@ -53,6 +53,10 @@ func (h *Hub) runnerOf(p *Principal) (*executor, error) {
 
 func (h *Hub) registerBlueprints(p *Principal, x *executor, q *parley.RegisterBlueprintsParams, done func(parley.RegisterBlueprintsResult, error)) {
 	ref := parley.RunnerRef{RunnerID: x.id, ParticipantID: x.by.AgentID}
+	if err := h.catchUp(h.ctx); err != nil { // what is known of it decides what is written
+		done(parley.RegisterBlueprintsResult{}, err)
+		return
+	}
 	if len(q.Blueprints) == 0 {
 		h.runners.leave(ref, runnerLeft, func(err error) { done(parley.RegisterBlueprintsResult{Agents: []parley.RegisteredBlueprint{}}, err) })
 		return
@@ -69,9 +73,9 @@ func (h *Hub) registerBlueprints(p *Principal, x *executor, q *parley.RegisterBl
 		done(parley.RegisterBlueprintsResult{}, err)
 		return
 	}
-	h.sessions.look()
-	h.sessions.lookAt(ref) // what it runs no more
-	h.triggers.look()
+	h.sessions.look(false)
+	h.sessions.lookAt(ref, false) // what it runs no more
+	h.triggers.look(false)
 	done(h.runners.found(h, record), nil)
 }
 
@@ -86,7 +90,7 @@ func (r *runners) say(record *parley.RunnerRecord, made *runner) error {
 		return err
 	}
 	written := make(chan error, 1)
-	r.write(parley.System{Kind: parley.KindRunnerRegistered, RunnerRecord: record}, func(err error) { written <- err })
+	r.write(0, parley.System{Kind: parley.KindRunnerRegistered, RunnerRecord: record}, func(err error) { written <- err })
 	return <-written
 }
 
@@ -338,24 +342,34 @@ func (r *runners) leave(ref parley.RunnerRef, why string, done func(error)) {
 		done(nil)
 		return
 	}
-	r.write(parley.System{Kind: parley.KindRunnerLeft, RunnerRef: &ref, Reason: why}, func(err error) {
+	r.leaveOn(0, ref, why, done)
+}
+
+// leaveOn is leave that is decided, where seq is not 0, on the log that ends there.
+func (r *runners) leaveOn(seq int64, ref parley.RunnerRef, why string, done func(error)) {
+	r.write(seq, parley.System{Kind: parley.KindRunnerLeft, RunnerRef: &ref, Reason: why}, func(err error) {
 		if err == nil {
-			r.hub.sessions.lookAt(ref)
-			r.hub.triggers.look()
+			r.hub.sessions.lookAt(ref, false)
+			r.hub.triggers.look(false)
 		}
 		done(err)
 	})
 }
 
-// write adds an event to the log of runners, and folds it.
-func (r *runners) write(sys parley.System, done func(error)) {
+// write adds an event to the log of runners, where seq is not 0 behind that, and takes it in.
+func (r *runners) write(seq int64, sys parley.System, done func(error)) {
 	r.hub.withOwnLog(runnersConversation, "runners", func(c *conversation, err error) {
 		if err != nil {
 			done(err)
 			return
 		}
-		c.do(&op{cmd: fold.Command{Verb: fold.Own, From: parley.HubID, Admin: true, Own: &sys}, reply: func(d *fold.Decision, err error) {
-			if err == nil {
+		c.do(&op{cmd: fold.Command{Verb: fold.Own, From: parley.HubID, Admin: true, Own: &sys}, expects: seq, reply: func(d *fold.Decision, err error) {
+			switch {
+			case err != nil:
+			case r.hub.shared:
+				r.hub.wg.Go(func() { done(r.follow()) }) // events of others may come before
+				return
+			default:
 				err = r.take(&d.Events[0].Event)
 			}
 			done(err)
@@ -370,18 +384,21 @@ func (a *agents) room() int {
 	return parley.MaxPageBytes - a.bytes
 }
 
-// has reports whether an agent of the hub's own has a name.
+// has reports whether an agent of the hub's own, or of another hub of the journal, has a name.
 func (a *agents) has(name string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.named[name] != nil
+	return a.named[name] != nil || a.presence.agent(name) != nil
 }
 
-// info gives an agent of the hub's own.
+// info gives an agent of the hub's own, or of another hub of the journal.
 func (a *agents) info(name string) (parley.AgentInfo, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	i := a.named[name]
+	if i == nil {
+		i = a.presence.agent(name)
+	}
 	if i == nil {
 		return parley.AgentInfo{}, false
 	}

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -55,6 +56,12 @@ func (h *Hub) enterTake(p *Principal, q *parley.ClaimTurnParams, cmd *fold.Comma
 	if err != nil {
 		return nil, nil, err
 	}
+	if h.shared && !h.isTheirs(p, &s, q) { // it may be, as others know
+		if s, err = c.caughtUp(); err != nil {
+			h.unpin(c)
+			return nil, nil, err
+		}
+	}
 	seat := s.Floor().Speaker
 	switch {
 	case (q.ClaimID == "") == (q.Turn == 0):
@@ -73,6 +80,20 @@ func (h *Hub) enterTake(p *Principal, q *parley.ClaimTurnParams, cmd *fold.Comma
 		return nil, nil, err
 	}
 	return c, who, nil
+}
+
+// isTheirs reports whether a turn is known to be p's to take: it stands under that claim or was offered here, or its number is that of the turn of one as whom p may speak.
+func (h *Hub) isTheirs(p *Principal, s *fold.State, q *parley.ClaimTurnParams) bool {
+	if q.ClaimID == "" {
+		who, _ := p.on(s, s.Floor().Speaker)
+		return s.CurrentTurn() == q.Turn && who.AgentID == s.Floor().Speaker
+	}
+	hash := fold.HashClaim(q.ClaimID)
+	if s.Claim != nil && s.Claim.Hash == hash {
+		return true
+	}
+	agent, _ := h.turns.offer(s.ID, hash)
+	return agent != ""
 }
 
 // offered finds whose turn a claim's id is for, and puts it into cmd.
@@ -139,9 +160,37 @@ func (h *Hub) pinFor(p *Principal, id string) (*conversation, fold.State, error)
 	c.mu.Lock()
 	s := c.head
 	c.mu.Unlock()
-	if !s.Exists() {
+	if !s.Exists() && h.shared {
+		s, err = c.caughtUp()
+	}
+	if err == nil && !s.Exists() {
+		err = errNotFound
+	}
+	if err != nil {
 		h.unpin(c)
-		return nil, fold.State{}, errNotFound
+		return nil, fold.State{}, err
+	}
+	return c, s, nil
+}
+
+// caughtUp gives what was decided of a conversation, once a hub that shares its journal knows what others had written to it before the call.
+func (c *conversation) caughtUp() (fold.State, error) {
+	if err := c.hub.catchUp(context.Background()); err != nil {
+		return fold.State{}, err
+	}
+	c.freshen()
+	return *c.headState(), nil
+}
+
+// claimed is pinFor for a call that names a claim: where that does not stand, as far as a hub that shares its journal knows, it looks again.
+func (h *Hub) claimed(p *Principal, id string, hash fold.ClaimHash) (*conversation, fold.State, error) {
+	c, s, err := h.pinFor(p, id)
+	if err != nil || !h.shared || s.Claim != nil && s.Claim.Hash == hash {
+		return c, s, err
+	}
+	if s, err = c.caughtUp(); err != nil {
+		h.unpin(c)
+		return nil, s, err
 	}
 	return c, s, nil
 }
@@ -156,11 +205,11 @@ func (h *Hub) enterClaimed(p *Principal, method, conversation, claimID string, c
 	if err := h.allow(p, method); err != nil {
 		return nil, nil, err
 	}
-	c, s, err := h.pinFor(p, conversation)
+	hash := fold.HashClaim(claimID)
+	c, s, err := h.claimed(p, conversation, hash)
 	if err != nil {
 		return nil, nil, err
 	}
-	hash := fold.HashClaim(claimID)
 	seat := seatOf(&s, hash)
 	if seat == "" && cmd.Key != "" {
 		seat = c.saidBy(p, &s, cmd.Key, &hash)

@@ -116,6 +116,10 @@ const tickUnread = 10 * time.Minute
 
 // tick closes a conversation if it is overdue, or ends its approvals that are, and sets the clock again.
 func (h *Hub) tick(id string) {
+	if wait := h.presence.yields(id); wait > 0 {
+		h.clock.set(id, parley.TimestampOf(h.Now().Add(wait)))
+		return
+	}
 	c, err := h.pin(id)
 	if err != nil { // draining, or it cannot be read, which was logged
 		h.clock.set(id, parley.TimestampOf(h.Now().Add(tickUnread)))

@@ -71,6 +71,10 @@ type feeding struct {
 // GetContext gives what the agent of a seat is to work with, fetched now. It is for who may speak as the agent, or runs it, and for admins, while the conversation is open: what a
 // session was started out of is read by nobody else through it, nor when it is over.
 func (h *Hub) GetContext(ctx context.Context, p *Principal, q *parley.GetContextParams) (*parley.GetContextResult, error) {
+	return sure(ctx, h, func() (*parley.GetContextResult, error) { return h.getContext(ctx, p, q) })
+}
+
+func (h *Hub) getContext(ctx context.Context, p *Principal, q *parley.GetContextParams) (*parley.GetContextResult, error) {
 	if err := h.allow(p, parley.MethodGetContext); err != nil {
 		return nil, err
 	}

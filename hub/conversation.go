@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -89,6 +90,18 @@ func (h *Hub) find(p *Principal, id string, writes bool) (*conversation, error) 
 	if !p.reaches(id) {
 		return nil, errNotFound
 	}
+	c, err := h.look(p, id, writes)
+	if !h.doubtful(err) {
+		return c, err
+	}
+	if err := h.catchUp(context.Background()); err != nil {
+		return nil, err
+	}
+	return h.look(p, id, writes)
+}
+
+// look is find that does not care whether the hub is behind others.
+func (h *Hub) look(p *Principal, id string, writes bool) (*conversation, error) {
 	c, err := h.pin(id)
 	if err != nil {
 		return nil, err

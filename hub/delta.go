@@ -34,9 +34,10 @@ func (h *Hub) SendDelta(p *Principal, q *parley.SendDeltaParams, done func(error
 	}
 	d := parley.Delta{ConversationID: q.ConversationID, Turn: q.Turn, From: p.AgentID, Index: q.Index, Text: q.Text}
 	cmd.From = p.AgentID
-	c.do(&op{by: p, cmd: cmd, reply: func(_ *fold.Decision, err error) {
+	c.do(&op{by: p, cmd: cmd, reply: func(decided *fold.Decision, err error) {
 		if err == nil {
 			c.pass(d)
+			h.spread(d, &decided.State)
 		}
 		done(err)
 	}})
@@ -58,6 +59,10 @@ func checkDelta(q *parley.SendDeltaParams) error {
 func (c *conversation) pass(d parley.Delta) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.passLocked(d)
+}
+
+func (c *conversation) passLocked(d parley.Delta) {
 	if len(c.audience) == 0 || c.durable.Closed() || d.Turn != c.durable.CurrentTurn() {
 		return
 	}
@@ -72,4 +77,42 @@ func (c *conversation) pass(d parley.Delta) {
 	clear(c.deltas[:drop])
 	c.deltas = c.deltas[drop:]
 	c.wakeLocked()
+}
+
+// spread gives a delta that was taken on a state to the other hubs, if there are any.
+func (h *Hub) spread(d parley.Delta, s *fold.State) {
+	if h.presence.alone() {
+		return
+	}
+	m := &peerDelta{Delta: d, Seq: s.Seq}
+	if s.Claim != nil {
+		hash := s.Claim.Hash.String()
+		m.Claim = hash
+	}
+	h.presence.send(&peerMessage{Delta: m})
+}
+
+// passOn is pass for a delta that another hub has taken. It is held against what this one knows, which must be as much: text of a claim that has ended, or of a turn that is not
+// known here yet, goes to nobody.
+func (h *Hub) passOn(m *peerDelta) {
+	h.mu.Lock()
+	there := h.loaded[m.ConversationID] != nil
+	h.mu.Unlock()
+	if !there {
+		return
+	}
+	c, err := h.pin(m.ConversationID)
+	if err != nil {
+		return
+	}
+	defer h.unpin(c)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	stands := ""
+	if c.durable.Claim != nil {
+		stands = c.durable.Claim.Hash.String()
+	}
+	if c.durable.Seq >= m.Seq && stands == m.Claim {
+		c.passLocked(m.Delta)
+	}
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
-// link is how one hub reaches the journal that it shares: batches, their answers and news take their time, in order. What is on its way when the link
-// is cut never arrives.
+// link is how one hub reaches the journal that it shares: batches, their answers and news take their time, in order. What it reads is a replica, which lags. What is on its way
+// when the link is cut never arrives.
 type link struct {
-	*memory.Journal
+	*memory.Replica
 	lag       time.Duration // at most
 	blind     bool          // planted: a batch that comes too late is written behind what came first
 	out, back *lane
@@ -28,7 +28,8 @@ type link struct {
 }
 
 func newLink(j *memory.Journal, lag time.Duration, random *rand.Rand) *link {
-	l := &link{Journal: j, lag: lag, random: random, cut: make(chan struct{}), out: newLane(), back: newLane()}
+	l := &link{lag: lag, random: random, cut: make(chan struct{}), out: newLane(), back: newLane()}
+	l.Replica = memory.NewReplica(j, l.delay)
 	l.lanes.Go(func() { l.out.run(l) })
 	l.lanes.Go(func() { l.back.run(l) })
 	return l
@@ -37,6 +38,7 @@ func newLink(j *memory.Journal, lag time.Duration, random *rand.Rand) *link {
 func (l *link) end() {
 	close(l.cut)
 	l.lanes.Wait()
+	l.Replica.Cut()
 }
 
 func (l *link) ended() bool {
@@ -49,10 +51,12 @@ func (l *link) ended() bool {
 }
 
 // due gives when something arrives that is sent now.
-func (l *link) due() time.Time {
+func (l *link) due() time.Time { return time.Now().Add(l.delay()) }
+
+func (l *link) delay() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return time.Now().Add(time.Duration(l.random.Int64N(int64(l.lag) + 1)))
+	return time.Duration(l.random.Int64N(int64(l.lag) + 1))
 }
 
 // until waits. It gives false when the link is cut.
@@ -71,12 +75,12 @@ func (l *link) Submit(b journal.Batch) {
 	b.Done = func(h journal.Head, err error) {
 		var moved *journal.MovedError
 		if l.blind && errors.As(err, &moved) {
-			l.Journal.Submit(behind(b, moved.Head.Seq))
+			l.Replica.Submit(behind(b, moved.Head.Seq))
 			return
 		}
 		l.back.put(l.due(), func() { done(h, err) })
 	}
-	l.out.put(l.due(), func() { l.Journal.Submit(b) })
+	l.out.put(l.due(), func() { l.Replica.Submit(b) })
 }
 
 // behind gives a batch as one that follows a seq.
@@ -93,30 +97,6 @@ func behind(b journal.Batch, seq int64) journal.Batch {
 	}
 	b.Events = events
 	return b
-}
-
-// Scan gives news, a little late.
-func (l *link) Scan(after journal.Position, limit, maxBytes int) ([]journal.Record, error) {
-	if !l.until(l.due()) {
-		return nil, journal.ErrClosed
-	}
-	return l.Journal.Scan(after, limit, maxBytes)
-}
-
-// Head gives the head.
-func (l *link) Head(conversation string) (journal.Head, error) {
-	if l.ended() {
-		return journal.Head{}, journal.ErrClosed
-	}
-	return l.Journal.Head(conversation)
-}
-
-// Read gives records.
-func (l *link) Read(conversation string, after int64, limit, maxBytes int) ([]journal.Record, error) {
-	if l.ended() {
-		return nil, journal.ErrClosed
-	}
-	return l.Journal.Read(conversation, after, limit, maxBytes)
 }
 
 // lane carries calls in order, each of which arrives at its time or right behind the one before it.

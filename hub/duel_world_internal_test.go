@@ -31,7 +31,8 @@ type duel struct {
 
 	mu            sync.Mutex // guards the fields below
 	journal       *memory.Journal
-	nodes         [2]*node // nil while it is down
+	peers         *memory.Peers
+	nodes         [hubs]*node // nil while it is down
 	history       []turnmodel.Op
 	said          map[string]*saying
 	registrations []registering
@@ -45,6 +46,9 @@ type duel struct {
 	result        result
 }
 
+// hubs is how many there are.
+const hubs = 3
+
 // script is how a duel is set up.
 type script struct {
 	replicas, conversations, questions int
@@ -57,6 +61,7 @@ type script struct {
 type node struct {
 	hub  *Hub
 	link *link
+	peer *memory.Peer
 	dead chan struct{}
 }
 
@@ -73,7 +78,7 @@ type interval struct{ from, to time.Time }
 
 func newDuel(t *testing.T, seed uint64, plant string) *duel {
 	d := &duel{
-		t: t, seed: seed, plant: plant, over: make(chan struct{}), journal: memory.New(), said: make(map[string]*saying),
+		t: t, seed: seed, plant: plant, over: make(chan struct{}), journal: memory.New(), peers: memory.NewPeers(), said: make(map[string]*saying),
 		offers: make(map[string][]time.Time), writtenAt: make(map[string]time.Time), logs: make(map[string][][]byte),
 	}
 	r := d.random("script", 0)
@@ -103,8 +108,7 @@ func conversationOf(i int) string { return fmt.Sprintf("c%d", i) }
 
 // play plays until every conversation is closed.
 func (d *duel) play() {
-	d.open(0)
-	d.open(1)
+	d.openAll()
 	for i := range d.conversations {
 		d.create(conversationOf(i))
 	}
@@ -160,7 +164,7 @@ func (d *duel) create(id string) {
 }
 
 // skews are how wrong the clocks are.
-var skews = [2]time.Duration{5 * time.Minute, -5 * time.Minute}
+var skews = [hubs]time.Duration{5 * time.Minute, -5 * time.Minute, 0}
 
 // open starts a hub on the journal.
 func (d *duel) open(i int) {
@@ -170,15 +174,29 @@ func (d *duel) open(i int) {
 	l := newLink(d.journal, d.lag, d.random("link", int(run)))
 	d.mu.Unlock()
 	l.blind = d.plant == plantBlind
+	peer := d.peers.Join()
 	h, err := Open(l, &Options{
-		shared: true, skew: skews[i], NewID: func(prefix string) string { return fmt.Sprintf("%s%d.%d", prefix, run, ids.Add(1)) },
+		Peers: peer, skew: skews[i], NewID: func(prefix string) string { return fmt.Sprintf("%s%d.%d", prefix, run, ids.Add(1)) },
 	})
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	d.mu.Lock()
-	d.nodes[i] = &node{hub: h, link: l, dead: make(chan struct{})}
+	d.nodes[i] = &node{hub: h, link: l, peer: peer, dead: make(chan struct{})}
 	d.mu.Unlock()
+}
+
+// openAll starts all hubs, crashAll ends them.
+func (d *duel) openAll() {
+	for i := range hubs {
+		d.open(i)
+	}
+}
+
+func (d *duel) crashAll() {
+	for i := range hubs {
+		d.crash(i)
+	}
 }
 
 // crash ends a hub as kill -9 would: what it had not answered it never answers. Its goroutines are waited for. Close would wait for every call before them, and some of those
@@ -190,6 +208,7 @@ func (d *duel) crash(i int) {
 	d.result.crashes++
 	d.mu.Unlock()
 	close(n.dead)
+	n.peer.Cut(true)
 	n.link.end()
 	n.hub.Drain()
 	synctest.Wait()
@@ -201,14 +220,17 @@ func (d *duel) crash(i int) {
 func (d *duel) node(r *rand.Rand, not *node) *node {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	i := r.IntN(2)
-	if n := d.nodes[i]; n != nil && n != not {
-		return n
+	var found *node
+	for i, from := 0, r.IntN(hubs); i < hubs; i++ {
+		n := d.nodes[(from+i)%hubs]
+		if n != nil && n != not {
+			return n
+		}
+		if n != nil {
+			found = n
+		}
 	}
-	if n := d.nodes[1-i]; n != nil {
-		return n
-	}
-	return d.nodes[i]
+	return found
 }
 
 // pause gives false when the duel is over.
@@ -237,16 +259,14 @@ func (d *duel) chaos() {
 		}
 		switch r.IntN(10) {
 		case 0, 1, 2:
-			i := r.IntN(2)
+			i := r.IntN(hubs)
 			d.crash(i)
 			d.pause(between(r, 0, time.Second))
 			d.open(i)
 		case 3:
-			d.crash(0)
-			d.crash(1)
+			d.crashAll()
 			d.pause(between(r, 0, time.Second))
-			d.open(1)
-			d.open(0)
+			d.openAll()
 		case 4:
 			d.trouble()
 			d.journal.FailNext(journal.ErrStorageFull)
@@ -281,15 +301,13 @@ func (d *duel) lose(r *rand.Rand) {
 		d.journal.FailNext(journal.ErrOutcomeUnknown)
 	}
 	d.pause(between(r, 0, 500*time.Millisecond))
-	d.crash(0)
-	d.crash(1)
+	d.crashAll()
 	fresh := d.journal.Crash()
 	d.mu.Lock()
 	d.journal = fresh
 	d.result.losses++
 	d.mu.Unlock()
-	d.open(0)
-	d.open(1)
+	d.openAll()
 	d.trouble()
 }
 

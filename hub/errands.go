@@ -2,6 +2,7 @@ package hub
 
 import (
 	"errors"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -46,6 +47,21 @@ func (e *errands) add(id string) {
 	case e.kick <- struct{}{}:
 	default: // a kick is there already
 	}
+}
+
+// Between the moment at which a hub finds out what another one has written, and that at which it looks whether that one has done what follows.
+const (
+	foreignPause  = 500 * time.Millisecond
+	foreignJitter = 500 * time.Millisecond
+)
+
+// due is add for what was found in a state that was committed here or, foreign, by another hub: that one is given time to look after it, so that not all do at once.
+func (e *errands) due(id string, foreign bool) {
+	if !foreign {
+		e.add(id)
+		return
+	}
+	e.alarm.set(id, parley.TimestampOf(e.hub.Now().Add(foreignPause+rand.N(foreignJitter))))
 }
 
 // run hands the errands out until the hub ends.

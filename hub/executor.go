@@ -52,8 +52,8 @@ func (h *Hub) RegisterExecutor(p *Principal, q *parley.RegisterExecutorParams, d
 			done(parley.RegisterExecutorResult{}, errDraining)
 			return
 		}
-		if !h.follower.reach(h, h.journal.Last()) {
-			done(parley.RegisterExecutorResult{}, errDraining)
+		if err := h.catchUp(h.ctx); err != nil {
+			done(parley.RegisterExecutorResult{}, err)
 			return
 		}
 		if err := h.runners.narrow(p, parley.RunnerRef{RunnerID: x.id, ParticipantID: p.AgentID}); err != nil {
@@ -183,6 +183,7 @@ func (t *turns) admitLocked(x *executor) error {
 	}
 	t.executors[x.key] = x
 	t.hub.runners.came(x.key)
+	t.hub.presence.changed()
 	x.conn.executor.Store(x)
 	for _, h := range t.holdings {
 		if h.conn == x.conn {
@@ -230,6 +231,7 @@ func (t *turns) removeLocked(x *executor) {
 	if t.executors[x.key] == x {
 		delete(t.executors, x.key)
 		t.hub.runners.left(x.key)
+		t.hub.presence.changed()
 	}
 	for _, name := range x.serves {
 		t.serving[name] = slices.DeleteFunc(t.serving[name], func(o *executor) bool { return o == x })
@@ -278,6 +280,16 @@ func (t *turns) runners() map[string]string {
 			out[name] = ""
 		}
 	}
+	t.hub.presence.each(func(x *elsewhere) {
+		for _, name := range x.Agents {
+			if _, here := out[name]; here {
+				continue
+			}
+			if out[name] = x.By; x.Internal {
+				out[name] = ""
+			}
+		}
+	})
 	return out
 }
 
@@ -291,16 +303,24 @@ func (t *turns) served() map[string][]string {
 			out[name] = append(out[name], x.by.AgentID)
 		}
 	}
+	t.hub.presence.each(func(x *elsewhere) {
+		for _, name := range x.Agents {
+			out[name] = append(out[name], x.By)
+		}
+	})
 	return out
 }
 
-// online reports whether an executor is registered that a seat of s would take.
+// online reports whether an executor is registered, at any hub of the journal, that a seat of s would take.
 func (t *turns) online(s *fold.State, i int) bool {
-	seat := s.Participants[i]
+	seat, serves := s.Participants[i], s.ServedBy(i)
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.ContainsFunc(t.serving[s.ServedBy(i)], func(x *executor) bool {
+	here := slices.ContainsFunc(t.serving[serves], func(x *executor) bool {
 		return fold.InPlace(seat.Executor, x.conn.internal) && (x.push || x.by.AgentID == seat.ID) // one that is asked nothing looks at its own seat
+	})
+	t.mu.Unlock()
+	return here || t.hub.presence.serves(serves, func(x *elsewhere) bool {
+		return fold.InPlace(seat.Executor, x.Internal) && (x.Push || x.By == seat.ID)
 	})
 }
 
@@ -313,5 +333,5 @@ func (t *turns) serves(agent string) bool {
 			return true
 		}
 	}
-	return false
+	return t.hub.presence.serves(agent, func(*elsewhere) bool { return true })
 }

@@ -1,15 +1,19 @@
 package hub
 
 import (
+	"context"
 	"errors"
 	"sync"
+	"time"
 
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/internal/rule"
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// A hub that shares its journal follows what others write to it, so that its readers are woken and its desks see every state. What it decides itself
-// needs none of this: an append whose head has moved is decided again on what moved it.
+// A hub that shares its journal follows what others write to it, so that its readers are woken, its desks see every state, and it knows tokens and runners. What it
+// decides itself needs none of this: an append whose head has moved is decided again on what moved it.
 
 // follower is how far a hub has followed.
 type follower struct {
@@ -18,6 +22,9 @@ type follower struct {
 	changed chan struct{} // closed when at changes; nil when nobody waits
 }
 
+// followAgain is when the journal is read again that could not be.
+const followAgain = time.Second
+
 // follow reads the journal in commit order until the hub ends.
 func (h *Hub) follow() {
 	at := h.follower.at
@@ -25,23 +32,58 @@ func (h *Hub) follow() {
 		changed := h.journal.Watch()
 		records, err := h.journal.Scan(at, 1000, 4<<20)
 		if err != nil {
+			if errors.Is(err, journal.ErrClosed) {
+				return
+			}
 			h.log.Error("cannot follow the journal", "error", err)
-			return
+			changed = nil
 		}
-		for _, r := range records {
-			h.refresh(r.Conversation, r.Seq)
+		for i, r := range records {
+			if i+1 == len(records) || records[i+1].Conversation != r.Conversation { // else the next is of the same, and later
+				h.meet(r.Conversation, r.Seq)
+			}
 			at = r.Position
 		}
 		if len(records) > 0 {
 			h.follower.move(at)
 			continue
 		}
-		select {
-		case <-changed:
-		case <-h.ctx.Done():
+		if !h.rest(changed, err != nil) {
 			return
 		}
 	}
+}
+
+// rest waits for a change or, where the journal could not be read, a while. It gives false when the hub ends.
+func (h *Hub) rest(changed <-chan struct{}, failed bool) bool {
+	var again <-chan time.Time
+	if failed {
+		timer := time.NewTimer(followAgain)
+		defer timer.Stop()
+		again = timer.C
+	}
+	select {
+	case <-changed:
+	case <-again:
+	case <-h.ctx.Done():
+		return false
+	}
+	return true
+}
+
+// meet takes in what was written to a conversation up to a seq.
+func (h *Hub) meet(id string, seq int64) {
+	switch id {
+	case tokensConversation:
+		if err := h.tokens.follow(h.journal); err != nil {
+			h.log.Error("cannot follow the tokens", "error", err)
+		}
+	case runnersConversation:
+		if err := h.runners.follow(); err != nil {
+			h.log.Error("cannot follow the runners", "error", err)
+		}
+	}
+	h.refresh(id, seq)
 }
 
 func (f *follower) move(at journal.Position) {
@@ -64,27 +106,26 @@ func (f *follower) look() (journal.Position, <-chan struct{}) {
 	return f.at, f.changed
 }
 
-// reach waits until a hub that shares its journal has followed it up to a position. It gives false when the hub is about to stop.
-func (f *follower) reach(h *Hub, want journal.Position) bool {
-	if !h.opts.shared || !rule.FreshRefuse.Holds() {
-		return true
-	}
+// reach waits until a hub has followed its journal up to a position.
+func (f *follower) reach(ctx context.Context, h *Hub, want journal.Position) error {
 	for {
 		at, changed := f.look()
 		if at >= want {
-			return true
+			return nil
 		}
 		select {
 		case <-changed:
 		case <-h.draining:
-			return false
+			return errDraining
+		case <-ctx.Done():
+			return errBehind
 		}
 	}
 }
 
-// refresh reads a conversation that is behind a seq.
+// refresh reads a conversation that is behind a seq. Those of the hub's own are read where somebody uses them.
 func (h *Hub) refresh(id string, seq int64) {
-	if reserved(id) {
+	if h.isTold(id, seq) {
 		return
 	}
 	c, err := h.pin(id)
@@ -95,15 +136,46 @@ func (h *Hub) refresh(id string, seq int64) {
 		return
 	}
 	defer h.unpin(c)
-	c.reached(seq)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.seenLocked()
+	c.follow(seq)
 }
 
-// freshen reads what others have added: what a caller is told, it is told on the head.
+// isTold reports whether a conversation need not be read: its state at a seq was shown to whoever is told of states, as that of each commit of this hub's own is; or it is one
+// of the hub's own that nobody reads.
+func (h *Hub) isTold(id string, seq int64) bool {
+	h.mu.Lock()
+	c := h.loaded[id]
+	h.mu.Unlock()
+	if c == nil {
+		return reserved(id)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.toldSeq >= seq
+}
+
+// follow waits until a conversation was read up to a seq that the journal has, and shows its state.
+func (c *conversation) follow(seq int64) {
+	for {
+		c.mu.Lock()
+		c.freshenLocked()
+		if c.durable.Seq >= seq || c.broken {
+			c.seenLocked()
+			c.mu.Unlock()
+			return
+		}
+		changed := c.changedLocked() // by what is under way
+		c.mu.Unlock()
+		select {
+		case <-changed:
+		case <-c.hub.draining:
+			return
+		}
+	}
+}
+
+// freshen reads what others have added: what a caller is told, it is told on the head as far as the journal shows it.
 func (c *conversation) freshen() {
-	if !c.hub.opts.shared || !rule.FreshRefuse.Holds() {
+	if !c.hub.shared || !rule.FreshRefuse.Holds() {
 		return
 	}
 	c.mu.Lock()
@@ -111,25 +183,21 @@ func (c *conversation) freshen() {
 	c.freshenLocked()
 }
 
-// reached gives the last committed seq. Where another hub has committed a later one, it waits until that is seen here: cursors come from other hubs too.
-func (c *conversation) reached(seq int64) int64 {
-	for {
-		c.mu.Lock()
-		latest, changed := c.durable.Seq, c.changedLocked()
-		beyond := seq > latest && !c.broken && c.hub.opts.shared && rule.FreshRefuse.Holds()
-		c.mu.Unlock()
-		if !beyond {
-			return latest
-		}
-		if head, err := c.hub.journal.Head(c.id); err != nil || head.Seq < seq {
-			return latest
-		}
-		select {
-		case <-changed:
-		case <-c.hub.draining:
-			return latest
-		}
+// reached gives the last committed seq. A later one that a caller has shown is waited for, where any hub has committed it: cursors come from other hubs too.
+func (c *conversation) reached(ctx context.Context, seq int64) (latest int64, err error) {
+	c.mu.Lock()
+	latest = c.durable.Seq
+	c.mu.Unlock()
+	if seq <= latest || !c.hub.shared {
+		return latest, nil
 	}
+	if err := c.hub.catchUp(ctx); err != nil {
+		return latest, err
+	}
+	c.freshen()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.durable.Seq, nil
 }
 
 // freshenLocked reads what others have added, if there is anything. With appends of its own under way the hub learns of it by their outcome.
@@ -145,13 +213,13 @@ func (c *conversation) freshenLocked() {
 	c.seenLocked()
 }
 
-// seenLocked shows the state to who watches time, hands out turns and tells of changes.
+// seenLocked shows a state that another hub has written to who watches time, hands out turns and tells of changes.
 func (c *conversation) seenLocked() {
 	if c.broken {
 		return
 	}
 	c.hub.clock.set(c.id, c.durable.Wakes())
-	c.hub.turns.saw(c.id, &c.durable)
+	c.hub.turns.saw(c.id, &c.durable, true)
 	c.tellChangeLocked()
 }
 
@@ -169,16 +237,54 @@ func (c *conversation) isBehindLocked() bool {
 	return err == nil && head.Seq > c.head.Seq
 }
 
-// refusesStillLocked reports whether a refusal that has rested on appends of this hub's own can be given: another hub's event may already lie behind
-// them. Then it is decided again, at once or when what is under way has come back.
-func (c *conversation) refusesStillLocked(o *op) bool {
+// checkLocked lets the journal say whether the head on which o was decided, and which gives it nothing to write, is the head. It is decided again where it is not.
+func (c *conversation) checkLocked(o *op) {
+	o.frames, o.events, o.keys = o.frames[:0], o.events[:0], o.keys[:0]
+	on := c.onLocked(nil)
+	c.pending = append(c.pending, o)
+	c.hub.journal.Submit(journal.Batch{
+		Conversation: c.id, After: c.head.Seq, On: on, Done: func(_ journal.Head, err error) { c.checked(o, err) },
+	})
+}
+
+// checked is the journal's answer to a check. It comes in the order of submission, so what o rests on is durable where it is good.
+func (c *conversation) checked(o *op, err error) {
+	var moved *journal.MovedError
+	var finished []*op
+	again := errors.As(err, &moved) || errors.Is(err, journal.ErrFinal)
+	c.mu.Lock()
+	c.outLocked(o)
 	switch {
-	case !c.isBehindLocked():
-		return true
-	case len(c.pending) > 0:
-		o.decision.RestsOn = c.head.Seq
-		c.waiting = append(c.waiting, o)
-		return false
+	case again: // and whatever was submitted behind it has failed too
+		c.lostLocked(o, err)
+	case err != nil:
+		o.err = refusalOf(err) // nothing else is lost with it
+		fallthrough
+	default:
+		finished = c.backLocked()
+		c.wakeLocked() // the follower may wait for it
 	}
-	return c.decideLocked(o)
+	c.mu.Unlock()
+	if !again {
+		c.finish(o)
+	}
+	for _, f := range finished {
+		c.finish(f)
+	}
+}
+
+// needsCheckLocked reports whether what was decided, and writes nothing, would perhaps be decided otherwise on what others have written.
+func (c *conversation) needsCheckLocked(o *op) bool {
+	d := &o.decision
+	switch {
+	case !rule.FreshRefuse.Holds(), c.head.Closed(): // what is closed is so for ever
+		return false
+	case d.Err == errRevoked, d.Err == errExpired, d.Err == errUntold, d.Err == errPassed:
+		return false // that is known, or is asked again
+	case d.Err != nil:
+		return true
+	case o.cmd.From == parley.HubID, o.cmd.Verb == fold.Delta, o.cmd.Verb == fold.OfferAttachment:
+		return false // the hub looks again by itself; text its readers hold against the log; and what is only asked is asked again
+	}
+	return !d.Duplicate || o.cmd.Verb == fold.Take || o.cmd.Verb == fold.Renew // what a key has met stays
 }

@@ -58,7 +58,7 @@ func TestRefusalBehindOwnAppend(t *testing.T) {
 // openShared opens one of several hubs on a journal.
 func openShared(t *testing.T, j journal.Journal) *Hub {
 	t.Helper()
-	h, err := Open(j, &Options{shared: true})
+	h, err := Open(j, &Options{Peers: memory.NewPeers().Join()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -149,7 +149,9 @@ func (f *forking) checkOther() error {
 		return err
 	}
 	defer h.unpin(c)
-	c.reached(q.Seq)
+	if _, err := c.reached(h.ctx, q.Seq); err != nil {
+		return err
+	}
 	c.mu.Lock()
 	s := c.durable
 	c.mu.Unlock()

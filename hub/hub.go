@@ -44,8 +44,10 @@ type Options struct {
 	// NewSecret makes the secret of a token; nil means 256 random bits.
 	NewSecret func() string
 
-	shared bool          // other hubs serve the same journal: see follow.go; tokens are not followed yet, so only tests do that
-	skew   time.Duration // of the clock, for tests
+	// Peers, if not nil, says that other hubs serve the same journal, and reaches them; nil: this hub is the only one. Each hub needs one of its own.
+	Peers Peers
+
+	skew time.Duration // of the clock, for tests
 }
 
 func (o *Options) withDefaults() Options {
@@ -98,6 +100,7 @@ func randomSecret() string {
 type Hub struct {
 	journal  journal.Journal
 	opts     Options
+	shared   bool // other hubs serve the same journal
 	log      *slog.Logger
 	started  time.Time
 	root     *[sha256.Size]byte
@@ -105,6 +108,8 @@ type Hub struct {
 	clock    *clock
 	turns    *turns
 	follower follower
+	catching catching
+	presence *presence
 
 	ctx      context.Context // ends with Close
 	cancel   context.CancelFunc
@@ -147,7 +152,7 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 		uploads: newUploads(), files: newFiles(j),
 		loaded: make(map[string]*conversation), crowded: make(chan struct{}, 1),
 	}
-	h.log = h.opts.Logger
+	h.log, h.shared = h.opts.Logger, h.opts.Peers != nil
 	h.quiet.L = &h.mu
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	if h.opts.RootToken != "" {
@@ -159,6 +164,12 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 	h.turns = newTurns(h)
 	h.runners, h.sessions, h.approvals = newRunners(h), newSessions(h), newApprovals()
 	h.triggers, h.contexts = newTriggers(h), newContexts(h)
+	if h.shared {
+		h.presence = newPresence(h)
+		h.agents.presence = h.presence
+		h.catching.id = "~sure." + h.presence.id
+		h.follower.at = j.Last() // before anything is loaded
+	}
 	var err error
 	if h.tokens, err = loadTokens(h); err != nil {
 		h.cancel()
@@ -168,6 +179,13 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 		h.cancel()
 		return nil, fmt.Errorf("load runners: %w", err)
 	}
+	if h.shared {
+		if err = h.presence.begin(); err != nil {
+			h.cancel()
+			return nil, fmt.Errorf("listen to the other hubs: %w", err)
+		}
+		h.wg.Go(h.follow)
+	}
 	h.wg.Go(h.sweep)
 	h.wg.Go(h.runners.alarm.run)
 	h.wg.Go(h.sessions.errands.run)
@@ -176,10 +194,6 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 	h.wg.Go(h.triggers.errands.alarm.run)
 	h.wg.Go(h.clock.run)
 	h.wg.Go(h.turns.alarm.run)
-	if h.opts.shared {
-		h.follower.at = j.Last()
-		h.wg.Go(h.follow)
-	}
 	h.wg.Go(h.turns.recover)
 	return h, nil
 }

@@ -122,7 +122,7 @@ func (t *turns) inLineLocked(x *executor) iter.Seq2[string, string] {
 func (t *turns) stepLocked(id string, p *place, later bool) []fold.Command {
 	now := t.now()
 	todo := p.Step(desk.World{
-		Now: now, Later: later, Shared: t.hub.opts.shared,
+		Now: now, Later: later, Shared: t.hub.shared,
 		Executors: func(a *fold.Ask) []desk.Executor { return t.candidatesLocked(id, a.Serves, a.Demands, now) },
 		Mint: func(turn int64) (string, fold.ClaimHash) {
 			claim := t.hub.newClaim(turn)

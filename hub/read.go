@@ -78,8 +78,10 @@ func (c *conversation) latest() int64 {
 
 // checkCursor refuses a cursor that is no seq of this log.
 func (c *conversation) checkCursor(seq int64) error {
-	latest := c.reached(seq)
+	latest, err := c.reached(context.Background(), seq)
 	switch {
+	case err != nil:
+		return err
 	case seq < 0:
 		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("sinceSeq is %d", seq), "0 or more")
 	case seq > latest:
@@ -215,6 +217,9 @@ func (h *Hub) Explain(ctx context.Context, p *Principal, q *parley.ExplainParams
 		return nil, err
 	}
 	defer h.unpin(c)
+	if _, err := c.reached(ctx, q.Seq); err != nil {
+		return nil, err
+	}
 	c.mu.Lock()
 	s := c.durable
 	c.mu.Unlock()

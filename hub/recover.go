@@ -36,11 +36,11 @@ func (t *turns) recoverOne(id string) {
 	c.mu.Lock()
 	s := c.durable
 	orphan := s.Claim != nil && s.Claim.Internal && !t.taken(s.Claim.Hash) // else it was taken in this process
-	t.saw(id, &s)                                                          // with the lock held, so that no newer state is seen before it
+	t.saw(id, &s, false)                                                   // with the lock held, so that no newer state is seen before it
 	c.mu.Unlock()
 	t.hub.sessions.recovered(&s)
 	t.hub.clock.set(id, s.Wakes())
-	if orphan && !t.hub.opts.shared { // its executor was a part of the process that is gone
+	if orphan && !t.hub.shared { // its executor was a part of the process that is gone
 		t.run(id, fold.Command{Verb: fold.EndClaim, From: parley.HubID, Named: &s.Claim.Hash, Reason: parley.ClaimRestarted})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
@@ -40,14 +41,18 @@ type runners struct {
 	saying  sync.Mutex               // held from looking whether there is room for what a runner says until that is written; guards the field below
 	budgets map[string]*rate.Limiter // by participant
 
+	folding sync.Mutex // held while the log is read; guards the field below
+	folded  int64      // the last event of the log that was taken in
+
 	mu    sync.Mutex // guards the fields below
 	byID  map[string]*runner
 	names map[string][]*blueprint // by plain name, the first runner's first
 	bytes int
+	lost  map[string]*runner // that have just been taken to be offline; of a hub that shares its journal
 }
 
 func newRunners(h *Hub) *runners {
-	r := &runners{hub: h, byID: make(map[string]*runner), names: make(map[string][]*blueprint)}
+	r := &runners{hub: h, byID: make(map[string]*runner), names: make(map[string][]*blueprint), lost: make(map[string]*runner)}
 	r.alarm = newClock(h, r.check)
 	return r
 }
@@ -55,24 +60,8 @@ func newRunners(h *Hub) *runners {
 // load folds the log. All runners are away: the time that the hub was down does not count. Schemas are compiled at the end, of those who are still there: the log
 // may be long.
 func (r *runners) load() error {
-	for after := int64(0); ; {
-		records, err := r.hub.journal.Read(runnersConversation, after, 1000, 4<<20)
-		if err != nil {
-			return err
-		}
-		if len(records) == 0 {
-			break
-		}
-		for _, record := range records {
-			var e parley.Event
-			if err := json.Unmarshal(record.Data, &e); err != nil {
-				return err
-			}
-			if err := r.fold(&e, func(*runner) bool { return true }); err != nil {
-				return err
-			}
-			after = record.Seq
-		}
+	if _, err := r.read(func(*runner) bool { return true }); err != nil {
+		return err
 	}
 	for _, x := range r.all() {
 		r.compiles(x)
@@ -82,7 +71,48 @@ func (r *runners) load() error {
 	for name, places := range r.names {
 		r.hub.triggers.renew(name, places)
 	}
+	clear(r.lost) // nobody is connected yet
 	return nil
+}
+
+// read takes in what the log has that was not taken in, and gives the runners that it is about. One that is not good is not put in.
+func (r *runners) read(good func(*runner) bool) (about []parley.RunnerRef, err error) {
+	r.folding.Lock()
+	defer r.folding.Unlock()
+	for {
+		records, err := r.hub.journal.Read(runnersConversation, r.folded, 1000, 4<<20)
+		if err != nil || len(records) == 0 {
+			return about, err
+		}
+		for _, record := range records {
+			var e parley.Event
+			if err := json.Unmarshal(record.Data, &e); err != nil {
+				return about, err
+			}
+			ref, err := r.fold(&e, good)
+			if err != nil {
+				return about, err
+			}
+			if r.folded = record.Seq; ref != nil {
+				about = append(about, *ref)
+			}
+		}
+	}
+}
+
+// follow takes in what others have written, and has looked after what that is of use to, or the end of. A hub that is alone takes in its own events as they are committed.
+func (r *runners) follow() error {
+	about, err := r.read(r.compiles)
+	if len(about) == 0 {
+		return err
+	}
+	r.hub.sessions.look(true)
+	for _, ref := range about {
+		r.hub.sessions.lookAt(ref, true)
+		r.stays(ref)
+	}
+	r.hub.triggers.look(true)
+	return err
 }
 
 func (r *runners) all() []*runner {
@@ -92,22 +122,27 @@ func (r *runners) all() []*runner {
 }
 
 // take folds one event of the log. Events must be taken in the order of their seqs.
-func (r *runners) take(e *parley.Event) error { return r.fold(e, r.compiles) }
+func (r *runners) take(e *parley.Event) error {
+	_, err := r.fold(e, r.compiles)
+	return err
+}
 
-// fold is take; a runner that is not good is not put in.
-func (r *runners) fold(e *parley.Event, good func(*runner) bool) error {
+// fold is take; a runner that is not good is not put in. It gives the runner that the event is about.
+func (r *runners) fold(e *parley.Event, good func(*runner) bool) (*parley.RunnerRef, error) {
 	sys, err := e.System()
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case sys.Kind == parley.KindRunnerRegistered && sys.RunnerRecord != nil:
 		if x := newRunner(sys.RunnerRecord); good(x) {
 			r.put(x)
 		}
+		return &sys.RunnerRecord.RunnerRef, nil
 	case sys.Kind == parley.KindRunnerLeft && sys.RunnerRef != nil:
-		r.remove(*sys.RunnerRef)
+		r.remove(*sys.RunnerRef, sys.Reason == runnerOffline)
+		return sys.RunnerRef, nil
 	}
-	return nil
+	return nil, nil
 }
 
 // newRunner is a runner whose schemas are not compiled yet.
@@ -152,7 +187,7 @@ func (r *runners) compiles(x *runner) bool {
 	err := x.compile()
 	if err != nil {
 		r.hub.log.Error("what a runner has said is not taken any more", "runner", x.RunnerID, "error", err)
-		r.remove(x.RunnerRef)
+		r.remove(x.RunnerRef, false)
 	}
 	return err == nil
 }
@@ -197,7 +232,7 @@ func (r *runners) put(x *runner) {
 	t := r.hub.turns
 	t.mu.Lock() // so that nobody comes or leaves in between
 	defer t.mu.Unlock()
-	online := t.executors[x.key()] != nil
+	online := t.executors[x.key()] != nil || r.hub.presence.has(x.key())
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old := r.byID[x.RunnerID]
@@ -238,13 +273,16 @@ func (r *runners) forgetLocked(x *runner) {
 	}
 }
 
-// remove forgets a runner.
-func (r *runners) remove(ref parley.RunnerRef) {
+// remove forgets a runner. What it has said is remembered of one that another hub has taken to be offline: it may be connected here.
+func (r *runners) remove(ref parley.RunnerRef, offline bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	x := r.byID[ref.RunnerID]
 	if x == nil || x.ParticipantID != ref.ParticipantID {
 		return
+	}
+	if offline && r.hub.shared {
+		r.lost[ref.RunnerID] = x
 	}
 	delete(r.byID, ref.RunnerID)
 	r.bytes -= x.bytes
@@ -276,6 +314,9 @@ func (r *runners) left(key string) { r.moved(key, true) }
 func (r *runners) came(key string) { r.moved(key, false) }
 
 func (r *runners) moved(key string, away bool) {
+	if away && r.hub.presence.has(key) {
+		return // it has gone to another hub
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, x := range r.byID {
@@ -305,12 +346,75 @@ func (r *runners) check(id string) {
 	}
 	r.mu.Unlock()
 	if gone {
-		r.leave(ref, runnerOffline, func(err error) {
-			if err != nil && r.hub.Err() == nil {
-				r.alarm.set(id, parley.TimestampOf(r.hub.Now())+parley.Timestamp(tickAgain.Milliseconds()))
-			}
-		})
+		r.gone(ref)
 	}
+}
+
+// gone writes that a runner has left that was away for too long, and looks again where that cannot be written, or something else was.
+func (r *runners) gone(ref parley.RunnerRef) {
+	done := func(err error) {
+		if err != nil && r.hub.Err() == nil {
+			r.alarm.set(ref.RunnerID, parley.TimestampOf(r.hub.Now())+parley.Timestamp(tickAgain.Milliseconds()))
+		}
+	}
+	if !r.hub.shared {
+		r.leave(ref, runnerOffline, done)
+		return
+	}
+	// Every hub has waited for it. It leaves once, and not when it has just come back: on the log as this hub has seen it, it is away.
+	r.hub.wg.Go(func() {
+		timer := time.NewTimer(r.hub.presence.patience(ref.RunnerID))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-r.hub.ctx.Done():
+			return
+		}
+		err := r.follow()
+		r.folding.Lock()
+		seq := r.folded
+		r.folding.Unlock()
+		if err == nil && r.isAway(ref) {
+			r.leaveOn(seq, ref, runnerOffline, done)
+		}
+	})
+}
+
+// isAway reports whether a runner has been away for too long.
+func (r *runners) isAway(ref parley.RunnerRef) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	x := r.byID[ref.RunnerID]
+	return x != nil && x.ParticipantID == ref.ParticipantID && x.away != 0 && parley.TimestampOf(r.hub.Now()) >= x.away+parley.OfflineMs
+}
+
+// stays says anew what a runner has said that another hub has taken to be offline and that is connected to this one: the hubs had lost sight of each other.
+func (r *runners) stays(ref parley.RunnerRef) {
+	r.mu.Lock()
+	x := r.lost[ref.RunnerID]
+	delete(r.lost, ref.RunnerID)
+	back := r.byID[ref.RunnerID] != nil
+	r.mu.Unlock()
+	if x == nil || back {
+		return
+	}
+	t := r.hub.turns
+	t.mu.Lock()
+	here := t.executors[x.key()] != nil
+	t.mu.Unlock()
+	if !here {
+		return
+	}
+	r.hub.wg.Go(func() {
+		made := newRunner(&x.RunnerRecord)
+		err := made.compile()
+		if err == nil {
+			err = r.say(&x.RunnerRecord, made)
+		}
+		if err != nil {
+			r.hub.log.Error("a runner that is connected was taken to be offline", "runner", ref.RunnerID, "error", err)
+		}
+	})
 }
 
 // has reports whether a runner is known.

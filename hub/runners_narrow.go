@@ -16,10 +16,10 @@ func (r *runners) narrow(p *Principal, ref parley.RunnerRef) error {
 		return nil
 	}
 	written := make(chan error, 1)
-	r.write(parley.System{Kind: parley.KindRunnerRegistered, RunnerRecord: record}, func(err error) { written <- err })
+	r.write(0, parley.System{Kind: parley.KindRunnerRegistered, RunnerRecord: record}, func(err error) { written <- err })
 	err := <-written
 	if err == nil {
-		r.hub.triggers.look()
+		r.hub.triggers.look(false)
 	}
 	return err
 }

@@ -64,6 +64,10 @@ func (p *Principal) runsWoken(s *fold.State) bool {
 
 // GetSession tells how a session stands, and waits for its end or for news as long as asked.
 func (h *Hub) GetSession(ctx context.Context, p *Principal, q *parley.GetSessionParams) (*parley.Session, error) {
+	return sure(ctx, h, func() (*parley.Session, error) { return h.getSession(ctx, p, q) })
+}
+
+func (h *Hub) getSession(ctx context.Context, p *Principal, q *parley.GetSessionParams) (*parley.Session, error) {
 	if err := h.allow(p, parley.MethodGetSession); err != nil {
 		return nil, err
 	}
@@ -106,6 +110,10 @@ func (h *Hub) durableSession(ctx context.Context, p *Principal, c *conversation)
 
 // StopSession ends a session. One that has ended stays as it is.
 func (h *Hub) StopSession(ctx context.Context, p *Principal, q *parley.StopSessionParams) (*parley.Session, error) {
+	return sure(ctx, h, func() (*parley.Session, error) { return h.stopSession(ctx, p, q) })
+}
+
+func (h *Hub) stopSession(ctx context.Context, p *Principal, q *parley.StopSessionParams) (*parley.Session, error) {
 	if err := h.allow(p, parley.MethodStopSession); err != nil {
 		return nil, err
 	}

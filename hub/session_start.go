@@ -34,6 +34,10 @@ type starting struct {
 // StartSession begins a session, or meets the one that the same caller has begun with the same key, and waits for its end in mode sync. The session does not
 // end with ctx.
 func (h *Hub) StartSession(ctx context.Context, p *Principal, q *parley.StartSessionParams) (*parley.Session, error) {
+	return sure(ctx, h, func() (*parley.Session, error) { return h.startSession(ctx, p, q) })
+}
+
+func (h *Hub) startSession(ctx context.Context, p *Principal, q *parley.StartSessionParams) (*parley.Session, error) {
 	if err := h.allow(p, parley.MethodStartSession); err != nil {
 		return nil, err
 	}

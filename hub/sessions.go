@@ -54,14 +54,19 @@ func newSessions(h *Hub) *sessions {
 	return s
 }
 
-// saw is told of every committed state.
-func (s *sessions) saw(id string, state *fold.State) {
-	s.hub.triggers.saw(id, state)
+// saw is told of every committed state. What follows from one that another hub has committed that hub sees to itself, and this one only where it does not.
+func (s *sessions) saw(id string, state *fold.State, foreign bool) {
+	s.hub.triggers.saw(id, state, foreign)
 	if state.Session == nil && len(state.Children) == 0 && len(state.Callbacks) == 0 {
 		return
 	}
+	if foreign {
+		for _, c := range state.Children {
+			s.told(c.ID)
+		}
+	}
 	if s.note(id, state) || state.CallsBackTo() != "" || state.Closed() && len(state.Children) > 0 {
-		s.errands.add(id)
+		s.errands.due(id, foreign)
 	}
 }
 
@@ -266,16 +271,17 @@ func (s *sessions) giveUp(root, id string) {
 }
 
 // look has every session looked after that waits for a runner to come.
-func (s *sessions) look() {
-	s.lookFor(func(l *liveSession) bool { return l.OfRunner() && l.Runner == nil })
+func (s *sessions) look(foreign bool) {
+	s.lookFor(foreign, func(l *liveSession) bool { return l.OfRunner() && l.Runner == nil })
 }
 
 // lookAt has the sessions of a runner looked after.
-func (s *sessions) lookAt(ref parley.RunnerRef) {
-	s.lookFor(func(l *liveSession) bool { return l.Runner != nil && *l.Runner == ref })
+func (s *sessions) lookAt(ref parley.RunnerRef, foreign bool) {
+	s.lookFor(foreign, func(l *liveSession) bool { return l.Runner != nil && *l.Runner == ref })
 }
 
-func (s *sessions) lookFor(wanted func(*liveSession) bool) {
+// lookFor has those looked after that are wanted because of what happened here or, foreign, at another hub.
+func (s *sessions) lookFor(foreign bool, wanted func(*liveSession) bool) {
 	s.mu.Lock()
 	var ids []string
 	for id, l := range s.live {
@@ -285,7 +291,7 @@ func (s *sessions) lookFor(wanted func(*liveSession) bool) {
 	}
 	s.mu.Unlock()
 	for _, id := range ids {
-		s.errands.add(id)
+		s.errands.due(id, foreign)
 	}
 }
 
@@ -333,6 +339,11 @@ func (s *sessions) attendSession(state *fold.State) error {
 			return err
 		}
 	}
+	if s.hub.shared && r.OfRunner() { // whoever has registered before the session began is known
+		if err := s.hub.runners.follow(); err != nil {
+			return err
+		}
+	}
 	switch {
 	case state.Closed() || !r.OfRunner():
 		return nil
@@ -357,12 +368,29 @@ func (s *sessions) end(id string, how func() (parley.Outcome, string)) error {
 	return s.hub.command(id, fold.Command{Verb: fold.EndSession, Outcome: &o, Detail: text})
 }
 
+// maxPassed is how often an errand looks again at once that comes upon another state than it has looked at.
+const maxPassed = 10
+
 // attendParent brings the log of a parent up to the state of its child. over is true when the child has ended. It is run by errands of the child only, never
-// twice at once: else a start could be told after the end.
+// twice at once at one hub: else a start could be told after the end. Where other hubs do the same, a start is told on the very state in which it was not known.
 func (s *sessions) attendParent(state *fold.State) (over bool, err error) {
+	for range maxPassed {
+		if over, err = s.attendParentOnce(state); !errors.Is(err, errPassed) {
+			break
+		}
+	}
+	return over, err
+}
+
+func (s *sessions) attendParentOnce(state *fold.State) (over bool, err error) {
 	parent, err := s.hub.stateOf(state.Session.Parent)
 	if err != nil {
 		return false, err
+	}
+	if s.hub.shared { // the child's after the parent's: what ends there, and is told, has ended here
+		if *state, err = s.hub.stateOf(state.ID); err != nil {
+			return false, err
+		}
 	}
 	if parent.Exists() && !parent.Closed() {
 		over, err = s.tellParent(&parent, state)
@@ -384,10 +412,14 @@ func (s *sessions) tellParent(parent, state *fold.State) (over bool, err error) 
 	child := fold.Child{ID: state.ID, By: r.Caller, Agent: r.Agent, Mode: r.Mode, Hops: r.Hops}
 	waits := r.Trigger == nil || parent.PendingSession(state.ID) >= 0 // else it was told already, to its end
 	if !known && (!state.Closed() || s.isUntold(state.ID) && waits) {
-		if err := s.hub.command(r.Parent, fold.Command{Verb: fold.StartChild, Child: child}); err != nil {
+		on, told, err := s.startedOn(parent, state)
+		if err == nil && !told {
+			err = s.hub.commandOn(r.Parent, on, fold.Command{Verb: fold.StartChild, Child: child})
+		}
+		if err != nil {
 			return false, err
 		}
-		known = true
+		known = !told
 	}
 	if known && state.Closed() {
 		end := fold.Command{Verb: fold.EndChild, Child: child, Status: state.SessionStatus()}
@@ -402,6 +434,36 @@ func (s *sessions) tellParent(parent, state *fold.State) (over bool, err error) 
 	return state.Closed(), nil
 }
 
+// startedOn tells on which state of its parent the start of a session may be told; 0 for any. told is true where it was told already, and its end too: this hub may have seen
+// the end before it saw that the parent knew, and what other hubs have told it finds in the log alone.
+func (s *sessions) startedOn(parent, state *fold.State) (on int64, told bool, err error) {
+	if !s.hub.shared {
+		return 0, false, nil
+	}
+	if !state.Closed() {
+		return parent.Seq, false, nil
+	}
+	for after := int64(0); after < parent.Seq; {
+		events, err := s.hub.readEvents(parent.ID, after, 1000)
+		if err != nil || len(events) == 0 {
+			return 0, false, fmt.Errorf("%w: read %s after %d: %w", errUnread, parent.ID, after, err)
+		}
+		for i := range events {
+			if after = events[i].Seq; events[i].Type != parley.TypeSystem {
+				continue
+			}
+			sys, err := events[i].System()
+			if err != nil {
+				return 0, false, err
+			}
+			if sys.Kind == parley.KindSessionStarted && sys.SessionID == state.ID {
+				return 0, true, nil
+			}
+		}
+	}
+	return parent.Seq, false, nil
+}
+
 // bind gives a session to a runner that has what it demands, if there is one.
 func (s *sessions) bind(state *fold.State) error {
 	r := state.Session
@@ -414,14 +476,17 @@ func (s *sessions) bind(state *fold.State) error {
 }
 
 // command decides a command of the hub's own and waits for its answer.
-func (h *Hub) command(id string, cmd fold.Command) error {
+func (h *Hub) command(id string, cmd fold.Command) error { return h.commandOn(id, 0, cmd) }
+
+// commandOn is command that is decided, where seq is not 0, on the state with that seq: else it fails with errPassed.
+func (h *Hub) commandOn(id string, seq int64, cmd fold.Command) error {
 	c, err := h.pin(id)
 	if err != nil {
 		return err
 	}
 	defer h.unpin(c)
 	cmd.From = parley.HubID
-	_, _, err = c.ask(context.Background(), &op{cmd: cmd})
+	_, _, err = c.ask(context.Background(), &op{cmd: cmd, expects: seq})
 	return err
 }
 

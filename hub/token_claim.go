@@ -24,12 +24,12 @@ func (h *Hub) bindToken(p *Principal, r *parley.TokenRecord, q *parley.CreateTok
 	if !p.Has(parley.ScopeClaim) {
 		return widens("the caller does not have the scope claim")
 	}
-	c, s, err := h.pinFor(p, q.Claim.ConversationID)
+	hash := fold.HashClaim(q.Claim.ClaimID)
+	c, s, err := h.claimed(p, q.Claim.ConversationID, hash)
 	if err != nil {
 		return err
 	}
 	defer h.unpin(c)
-	hash := fold.HashClaim(q.Claim.ClaimID)
 	seat := ""
 	if s.Claim != nil && s.Claim.Hash == hash {
 		seat = s.Claim.AgentID

@@ -30,20 +30,33 @@ func (h *Hub) CreateToken(p *Principal, q *parley.CreateTokenParams, done func(p
 		}
 		cmd := fold.Command{Verb: fold.Token, From: parley.HubID, Admin: true, Token: record}
 		c.do(&op{cmd: cmd, reply: func(d *fold.Decision, err error) {
-			if err == nil && !h.tokens.create(record, &d.Events[0].Event) {
-				err = errRevoked // before the event in the log: the token that it names has never been one
-			}
-			if err == nil && q.Claim != nil && !h.turns.stands(fold.HashClaim(q.Claim.ClaimID)) {
-				h.tokens.endClaim(fold.HashClaim(q.Claim.ClaimID)) // it has ended meanwhile, perhaps before the token was known
-				err = parley.Refuse(parley.ErrClaimLost, "the claim has ended", "")
-			}
 			if err != nil {
 				done(parley.CreateTokenResult{}, err)
 				return
 			}
-			done(parley.CreateTokenResult{Token: token, TokenID: record.TokenID}, nil)
+			h.tokens.created(h, record, &d.Events[0].Event, func(live bool, err error) {
+				if err = h.stillGood(q, live, err); err != nil {
+					done(parley.CreateTokenResult{}, err)
+					return
+				}
+				done(parley.CreateTokenResult{Token: token, TokenID: record.TokenID}, nil)
+			})
 		}})
 	})
+}
+
+// stillGood refuses a token that was made and has never been one, or has ended before it was known.
+func (h *Hub) stillGood(q *parley.CreateTokenParams, live bool, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case !live:
+		return errRevoked // before the event in the log: the token that it names has never been one
+	case q.Claim != nil && !h.turns.stands(fold.HashClaim(q.Claim.ClaimID)):
+		h.tokens.endClaim(fold.HashClaim(q.Claim.ClaimID)) // it has ended meanwhile, perhaps before the token was known
+		return parley.Refuse(parley.ErrClaimLost, "the claim has ended", "")
+	}
+	return nil
 }
 
 // withOwnLog pins a conversation of the hub's own, which its first use creates, and passes it on.

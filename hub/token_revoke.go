@@ -1,6 +1,8 @@
 package hub
 
 import (
+	"context"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 )
@@ -16,8 +18,8 @@ func (h *Hub) RevokeToken(p *Principal, q *parley.RevokeTokenParams, done func(p
 		done(none, err)
 		return
 	}
-	if !h.tokens.mayRevoke(p, q.TokenID) {
-		done(none, errNoToken)
+	if err := h.mayRevoke(p, q.TokenID); err != nil {
+		done(none, err)
 		return
 	}
 	c, err := h.pin(tokensConversation)
@@ -26,18 +28,36 @@ func (h *Hub) RevokeToken(p *Principal, q *parley.RevokeTokenParams, done func(p
 		return
 	}
 	cmd := fold.Command{Verb: fold.Revoke, From: p.AgentID, Admin: true, TokenID: q.TokenID}
-	c.do(&op{cmd: cmd, reply: func(_ *fold.Decision, err error) {
+	c.do(&op{cmd: cmd, reply: func(d *fold.Decision, err error) {
 		if err != nil {
 			done(none, err)
 			return
 		}
-		revoked := h.tokens.revoke(q.TokenID)
-		if len(revoked) == 0 { // by another call, a moment ago
-			done(none, errNoToken)
-			return
-		}
-		done(parley.RevokeTokenResult{Revoked: revoked}, nil)
+		h.tokens.revoked(h, q.TokenID, d.Events[0].Event.Seq, func(revoked []string, err error) {
+			if err == nil && len(revoked) == 0 { // by another call, a moment ago
+				err = errNoToken
+			}
+			if err != nil {
+				done(none, err)
+				return
+			}
+			done(parley.RevokeTokenResult{Revoked: revoked}, nil)
+		})
 	}})
+}
+
+// mayRevoke refuses what is no token, or none of p's. One that another hub has just made is one.
+func (h *Hub) mayRevoke(p *Principal, id string) error {
+	if h.tokens.mayRevoke(p, id) {
+		return nil
+	}
+	if err := h.catchUp(context.Background()); err != nil {
+		return err
+	}
+	if h.shared && h.tokens.mayRevoke(p, id) {
+		return nil
+	}
+	return errNoToken
 }
 
 // overTokens reports whether p may see and end every token of the hub.

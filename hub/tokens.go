@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/internal/plant"
 )
 
@@ -32,6 +33,10 @@ type token struct {
 type tokens struct {
 	now func() time.Time
 
+	folding sync.Mutex // held while the log is read; guards the fields below
+	folded  int64      // the last event of the log that was taken in
+	ends    [1024]revoking
+
 	mu       sync.RWMutex // guards the fields below
 	byID     map[string]*token
 	children map[string][]*token // by the token that they were made with; some may have ended
@@ -50,27 +55,40 @@ func newTokens(now func() time.Time) *tokens {
 	return t
 }
 
+// revoking is what came of a revocation.
+type revoking struct {
+	seq int64
+	ids []string
+}
+
 func loadTokens(h *Hub) (*tokens, error) {
 	t := newTokens(h.Now)
-	for after := int64(0); ; {
-		records, err := h.journal.Read(tokensConversation, after, 1000, 4<<20)
+	return t, t.follow(h.journal)
+}
+
+// follow takes in what the log has that was not taken in. A hub that is alone needs it once: it takes in its own events as they are committed.
+func (t *tokens) follow(j journal.Journal) error {
+	t.folding.Lock()
+	defer t.folding.Unlock()
+	for {
+		records, err := j.Read(tokensConversation, t.folded, 1000, 4<<20)
 		if err != nil || len(records) == 0 {
-			return t, err
+			return err
 		}
 		for _, r := range records {
 			var e parley.Event
 			if err := json.Unmarshal(r.Data, &e); err != nil {
-				return nil, err
+				return err
 			}
 			if err := t.take(&e); err != nil {
-				return nil, err
+				return err
 			}
-			after = r.Seq
+			t.folded = r.Seq
 		}
 	}
 }
 
-// take folds one event of the log. Events must be taken in the order of their seqs, so that what is live is the same after a restart.
+// take folds one event of the log. Events must be taken in the order of their seqs, so that what is live is the same after a restart, and at every hub.
 func (t *tokens) take(e *parley.Event) error {
 	sys, err := e.System()
 	switch {
@@ -79,9 +97,39 @@ func (t *tokens) take(e *parley.Event) error {
 	case sys.Kind == parley.KindTokenCreated && sys.Token != nil:
 		t.create(sys.Token, e)
 	case sys.Kind == parley.KindTokenRevoked:
-		t.revoke(sys.TokenID)
+		t.ends[e.Seq%int64(len(t.ends))] = revoking{e.Seq, t.revoke(sys.TokenID)}
 	}
 	return nil
+}
+
+// created takes in a token whose event was just committed, and tells then whether it is live. A hub that shares its journal may have to take in events of others before.
+func (t *tokens) created(h *Hub, r *parley.TokenRecord, e *parley.Event, then func(live bool, err error)) {
+	if !h.shared {
+		then(t.create(r, e), nil)
+		return
+	}
+	h.wg.Go(func() { // the goroutine of the commits does not read
+		err := t.follow(h.journal)
+		then(err == nil && t.find(r.TokenID) != nil, err)
+	})
+}
+
+// revoked is created for a revocation: it tells then which tokens it has ended.
+func (t *tokens) revoked(h *Hub, id string, seq int64, then func(ids []string, err error)) {
+	if !h.shared {
+		then(t.revoke(id), nil)
+		return
+	}
+	h.wg.Go(func() {
+		err := t.follow(h.journal)
+		t.folding.Lock()
+		end := t.ends[seq%int64(len(t.ends))]
+		t.folding.Unlock()
+		if end.seq != seq {
+			end.ids = nil
+		}
+		then(end.ids, err)
+	})
 }
 
 // create adds a token and reports whether it is live: one whose parent was revoked before it in the log has never been.

@@ -162,7 +162,7 @@ func (t *triggers) watcherLocked(name, workspace string) *blueprint {
 }
 
 // look has every conversation looked after in which sessions wait: who runs them may have come or left.
-func (t *triggers) look() {
+func (t *triggers) look(foreign bool) {
 	t.waiting.mu.Lock()
 	ids := make([]string, 0, len(t.waiting.ids))
 	for id := range t.waiting.ids {
@@ -170,7 +170,7 @@ func (t *triggers) look() {
 	}
 	t.waiting.mu.Unlock()
 	for _, id := range ids {
-		t.errands.add(id)
+		t.errands.due(id, foreign)
 	}
 }
 

@@ -28,6 +28,10 @@ type explaining struct {
 
 // ExplainTriggers tells which agents an event has woken or, as things are now, would wake, and why. It changes nothing.
 func (h *Hub) ExplainTriggers(ctx context.Context, p *Principal, q *parley.ExplainTriggersParams) (*parley.ExplainTriggersResult, error) {
+	return sure(ctx, h, func() (*parley.ExplainTriggersResult, error) { return h.explainTriggers(ctx, p, q) })
+}
+
+func (h *Hub) explainTriggers(ctx context.Context, p *Principal, q *parley.ExplainTriggersParams) (*parley.ExplainTriggersResult, error) {
 	p = p.in(q.ConversationID)
 	c, err := h.enter(p, parley.MethodExplainTriggers, q.ConversationID)
 	if err != nil {

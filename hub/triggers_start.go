@@ -21,9 +21,9 @@ const maxOfOneAgent = parley.MaxLiveSessions / 2
 var errNoRoom = errors.New("the tree of sessions has no room")
 
 // saw is told of every committed state, and of one that was read anew because an append has failed: what was tried on that is tried again later.
-func (t *triggers) saw(id string, state *fold.State) {
+func (t *triggers) saw(id string, state *fold.State, foreign bool) {
 	if slices.ContainsFunc(state.Woken, func(w fold.Woken) bool { return !w.ByTurn() }) && !t.tried.is(id, state.Seq) {
-		t.errands.add(id)
+		t.errands.due(id, foreign)
 	}
 }
 
@@ -34,6 +34,11 @@ func (t *triggers) attend(id string) error {
 	state, err := t.hub.stateOf(id)
 	if err != nil || !state.Exists() {
 		return err
+	}
+	if t.hub.shared { // whoever it was matched for is known
+		if err := t.hub.runners.follow(); err != nil {
+			return err
+		}
 	}
 	left, full := 0, false
 	var failed error
@@ -116,10 +121,23 @@ func (t *triggers) start(parent *fold.State, w *fold.Woken) error {
 		defer t.hub.sessions.giveUp(parent.ID, c.id)
 		_, err = s.create(context.Background(), c)
 	}
-	if refusal := lasting(err); refusal != nil {
-		return t.end(parent, w, refusal)
+	refusal := lasting(err)
+	if refusal == nil {
+		return err
 	}
-	return err
+	if begun, err := t.begun(c); begun || err != nil {
+		return err
+	}
+	return t.end(parent, w, refusal)
+}
+
+// begun reports whether another hub has begun the session of a match that this one cannot begin.
+func (t *triggers) begun(c *conversation) (bool, error) {
+	if !t.hub.shared {
+		return false, nil
+	}
+	s, err := c.caughtUp()
+	return s.Exists(), err
 }
 
 // lasting gives a refusal that another try would meet again; nil where there is none.

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/parleyhub/parley"
@@ -34,7 +35,8 @@ type place struct {
 	asked   []*executor
 	trace   string    // of the turn
 	answers string    // the traceparent of what the turn answers
-	rests   desk.Time // a command of the hub's own could not be written: no other is tried before
+	rests   desk.Time // a command of the hub's own could not be written, or is left to another hub first: no other is tried before
+	yielded bool      // it was left to another hub
 }
 
 func newTurns(h *Hub) *turns {
@@ -49,12 +51,12 @@ func newTurns(h *Hub) *turns {
 
 func (t *turns) now() desk.Time { return desk.Time(t.hub.Now().UnixMilli()) }
 
-// saw is told of every committed state, in order.
-func (t *turns) saw(id string, s *fold.State) {
+// saw is told of every committed state, in order. foreign is true where another hub has committed it.
+func (t *turns) saw(id string, s *fold.State, foreign bool) {
 	if reserved(id) || !s.Exists() {
 		return
 	}
-	t.hub.sessions.saw(id, s)
+	t.hub.sessions.saw(id, s, foreign)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s.Closed() {
@@ -81,7 +83,7 @@ func (t *turns) saw(id string, s *fold.State) {
 	}
 	p.Saw(now, s)
 	after, has := p.Claim()
-	if has && (!had || before.Hash != after.Hash) && t.hub.opts.shared && !t.isRecovered() {
+	if has && (!had || before.Hash != after.Hash) && t.hub.shared && !t.isRecovered() {
 		p.Guessed()
 	}
 	freed := t.claimMovedLocked(id, p, s, before, had, after, has)
@@ -134,7 +136,7 @@ func (t *turns) claimMovedLocked(id string, p *place, s *fold.State, before fold
 	switch {
 	case h.conn != nil:
 		p.Found(after.Hash)
-	case !t.hub.opts.shared: // else another hub may have the holder
+	case !t.hub.shared: // else another hub may have the holder
 		p.Lost(t.now(), after.Hash)
 	}
 	return freed
@@ -155,10 +157,30 @@ func (t *turns) fire(id string) {
 	}
 	t.tireLocked(id, p)
 	commands := t.stepLocked(id, p, false)
+	if t.yieldsLocked(id, p, commands) {
+		commands = nil
+	}
 	t.mu.Unlock()
 	for _, cmd := range commands {
 		t.run(id, cmd)
 	}
+}
+
+// yieldsLocked leaves what every hub of the journal finds due to another one first, once. What only one of them knows, that a holder is lost or back, is not put off.
+func (t *turns) yieldsLocked(id string, p *place, commands []fold.Command) bool {
+	if !t.hub.shared {
+		return false
+	}
+	wait := t.hub.presence.patience(id)
+	if wait == 0 || len(commands) == 0 || p.yielded || slices.ContainsFunc(commands, func(c fold.Command) bool { return c.Verb == fold.Renew }) {
+		p.yielded = false
+		return false
+	}
+	p.yielded = true
+	p.Again()
+	p.rests = t.now() + desk.Time(wait.Milliseconds())
+	t.alarm.set(id, parley.Timestamp(p.rests))
+	return true
 }
 
 // run decides a command of the hub's own. One that cannot be written is tried again.
