@@ -261,14 +261,24 @@ func (h *Hub) RenewClaim(p *Principal, q *parley.RenewClaimParams, done func(par
 		return
 	}
 	cmd.From = p.AgentID
+	h.renew(c, p, q, cmd, h.shared, done)
+}
+
+// renew decides a renewal. Where it has written nothing, because there was time enough, and its check has taken so long that there no longer is, it is decided once more.
+func (h *Hub) renew(c *conversation, p *Principal, q *parley.RenewClaimParams, cmd fold.Command, again bool, done func(parley.RenewClaimResult, error)) {
 	cmd.HeldMs, cmd.LeftMs = h.turns.watched(q.ConversationID, *cmd.Named)
-	c.do(&op{by: p, cmd: cmd, reply: func(_ *fold.Decision, err error) {
+	c.do(&op{by: p, cmd: cmd, reply: func(d *fold.Decision, err error) {
 		if err != nil {
 			done(parley.RenewClaimResult{}, err)
 			return
 		}
 		h.turns.shown(*cmd.Named, q.ClaimID, p)
 		_, left := h.turns.watched(q.ConversationID, *cmd.Named)
+		if again && len(d.Events) == 0 && 2*left < d.State.Limits.TurnTimeout() {
+			h.repin(c)
+			h.renew(c, p, q, cmd, false, done)
+			return
+		}
 		done(parley.RenewClaimResult{DeadlineMs: h.Now().UnixMilli() + left, DurationMs: left}, nil)
 	}})
 }

@@ -151,9 +151,10 @@ func (j *job) say(f parley.Finality) error {
 // keep renews the claim. What it is granted is at least half of the usual time, but for the end of what renewals can give.
 func (j *job) keep() error {
 	return j.repeat(func(l *route) error {
+		began := time.Now()
 		r, err := j.duel.renew(l, j.replica.name, j.conversation, j.claim, j.turn)
 		if err == nil {
-			j.duel.granted(j.claim, r.DurationMs)
+			j.duel.granted(j.claim, r.DurationMs, began)
 		}
 		return err
 	})

@@ -232,15 +232,23 @@ func (d *duel) judgeSaid(found map[string][]int64) {
 
 // granting is what renewClaim has answered.
 type granting struct {
-	claim string
-	ms    int64
-	at    time.Time
+	claim     string
+	ms        int64
+	began, at time.Time
 }
 
-func (d *duel) granted(claim string, ms int64) {
+func (d *duel) granted(claim string, ms int64, began time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.grants = append(d.grants, granting{claim, ms, time.Now()})
+	d.grants = append(d.grants, granting{claim, ms, began, time.Now()})
+}
+
+// until gives the time at which the claim stood, as was told. That it has no time left says only that it has stood during the call: the answer takes its time.
+func (g *granting) until() time.Time {
+	if g.ms == 0 {
+		return g.began
+	}
+	return g.at.Add(time.Duration(g.ms) * time.Millisecond)
 }
 
 // judgeGrants: what a renewal was told stands, unless a hub has lost the holder meanwhile; and it is worth its while.
@@ -251,7 +259,7 @@ func (d *duel) judgeGrants(claims map[fold.ClaimHash]*claimed) {
 			continue
 		}
 		given := time.Duration(g.ms) * time.Millisecond
-		if k.reason == parley.ClaimExpired && k.end.Add(slack).Before(g.at.Add(given)) {
+		if k.reason == parley.ClaimExpired && k.end.Add(slack).Before(g.until()) {
 			d.problem("%s was granted %v at %s and has ended at %s", g.claim, given, g.at.Format("04:05.000"), k.end.Format("04:05.000"))
 		}
 		half := time.Duration(d.limits.TurnTimeoutMs)*time.Millisecond/2 - 4*d.lag
