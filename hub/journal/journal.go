@@ -34,6 +34,8 @@ var (
 	ErrClosed = errors.New("journal: closed")
 	// ErrOverloaded: more batches wait for their commit than the journal holds. Nothing was written; try again.
 	ErrOverloaded = errors.New("journal: overloaded")
+	// ErrUnavailable: what the journal rests on cannot be reached. Nothing was written; try again.
+	ErrUnavailable = errors.New("journal: unavailable")
 	// ErrInvalid: the batch is outside the bounds that stand at Batch. Nothing was written.
 	ErrInvalid = errors.New("journal: invalid batch")
 	// ErrFinal: the conversation is closed. Nothing was written.

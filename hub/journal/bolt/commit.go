@@ -35,33 +35,68 @@ func (j *Journal) commitLoop() {
 	}
 }
 
+// Apply commits batches in one transaction, all of them or, with an error, none. It does not call their Done. It is for who alone writes to the journal and has
+// decided already; Submit may be used beside it, and then decides on the heads that Apply leaves.
+func (j *Journal) Apply(batches []journal.Batch) error {
+	items := make([]submit.Item, len(batches))
+	for i, b := range batches {
+		items[i] = submit.Item{Batch: b, Err: submit.Check(&b)}
+	}
+	j.committing.Lock()
+	defer j.committing.Unlock()
+	if j.isClosed() {
+		return journal.ErrClosed
+	}
+	if err := j.ready(); err != nil {
+		return err
+	}
+	j.planner.Decide(items, j.Last())
+	for _, c := range j.planner.Finish(nil) {
+		if c.Err != nil {
+			return c.Err
+		}
+	}
+	return j.store()
+}
+
 // commit decides items and makes what they come to durable, in one transaction.
 func (j *Journal) commit(items []submit.Item) []submit.Call {
-	err := j.Err()
-	if err == nil {
-		err = j.index.room()
-	}
-	if err != nil {
+	j.committing.Lock()
+	defer j.committing.Unlock()
+	if err := j.ready(); err != nil {
 		return submit.Refuse(items, err)
 	}
 	j.planner.Decide(items, j.Last())
+	return j.planner.Finish(j.store())
+}
+
+// ready says why nothing can be committed.
+func (j *Journal) ready() error {
+	if err := j.Err(); err != nil {
+		return err
+	}
+	return j.index.room()
+}
+
+// store makes durable what the planner has decided, and shows it to readers.
+func (j *Journal) store() error {
 	records := j.planner.Records
 	if len(records) == 0 {
-		return j.planner.Finish(nil)
+		return nil
 	}
 	listed, err := j.index.listedBefore(records)
 	if err != nil {
-		return j.planner.Finish(err)
+		return err
 	}
 	if plant.IndexAhead.Planted() {
 		j.publish(records, listed, 0)
 	}
 	sum, err := j.write(records, j.planner.Starts)
 	if err != nil {
-		return j.planner.Finish(err)
+		return err
 	}
 	j.publish(records, listed, sum)
-	return j.planner.Finish(nil)
+	return nil
 }
 
 // publish shows records that are durable to readers.

@@ -97,7 +97,7 @@ func (j *Journal) copyLog(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	copied, err := openDB(filepath.Join(dir, logFile), logPageSize, 0)
+	copied, err := openDB(filepath.Join(dir, logFile), logPageSize, 0, false)
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func OpenHooked(dir string, every int, hook func(index *bbolt.DB)) (err error) {
 	if err != nil {
 		return err
 	}
-	db, err := openDB(path, 0, indexMmap)
+	db, err := openDB(path, 0, indexMmap, false)
 	if err != nil {
 		return err
 	}

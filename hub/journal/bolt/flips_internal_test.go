@@ -112,7 +112,7 @@ func newIndexTrial(t *testing.T) *indexTrial {
 
 func (r *indexTrial) contents(t *testing.T, path string) found {
 	t.Helper()
-	db, err := openDB(path, 0, 0)
+	db, err := openDB(path, 0, 0, false)
 	if err != nil {
 		t.Fatalf("%s: %v", r.description, err)
 	}
@@ -155,7 +155,7 @@ func (r *indexTrial) try(t *testing.T, at int, bit byte) {
 // write changes every leaf of the tables twice, over what seems to be free, and checks that all is as it should be.
 func (r *indexTrial) write(t *testing.T) {
 	t.Helper()
-	db, err := openDB(r.path, 0, 0)
+	db, err := openDB(r.path, 0, 0, false)
 	if err != nil {
 		t.Fatalf("%s: %v", r.description, err)
 	}
@@ -271,7 +271,7 @@ func (r *indexTrial) pages(t *testing.T, kind string) (ids []int) {
 	if err := os.WriteFile(r.path, r.whole, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	db, err := openDB(r.path, 0, 0)
+	db, err := openDB(r.path, 0, 0, false)
 	if err != nil {
 		t.Fatal(err)
 	}

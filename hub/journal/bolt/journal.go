@@ -31,6 +31,9 @@ type Options struct {
 	CheckpointRecords int
 	// CheckpointInterval is how long it may be behind. 0 means 3 s.
 	CheckpointInterval time.Duration
+	// Unsynced leaves the syncing of commits to the operating system: what was committed survives kill -9, but after a loss of power the files may be anything. It
+	// is for what can be made again from elsewhere. Close still syncs.
+	Unsynced bool
 }
 
 func (o *Options) withDefaults() Options {
@@ -66,9 +69,12 @@ type Journal struct {
 
 	queue   *submit.Queue
 	caller  submit.Caller
-	planner submit.Planner // the committer's
-	arena   []byte         // the committer's
-	stuck   bool           // the committer's: log.db cannot be closed
+	unsynced bool
+
+	committing sync.Mutex     // held by the one commit that is under way; guards the three fields below
+	planner    submit.Planner
+	arena      []byte
+	stuck      bool // log.db cannot be closed
 
 	committer sync.WaitGroup
 	flusher   sync.WaitGroup
@@ -97,6 +103,7 @@ func Open(dir string, o *Options) (_ *Journal, err error) {
 		}
 	}()
 	opts := o.withDefaults()
+	j.unsynced = opts.Unsynced
 	if err := j.openDir(); err != nil {
 		return nil, err
 	}
@@ -188,6 +195,9 @@ func (j *Journal) release() error {
 	var errs []error
 	if j.index != nil {
 		j.index.close()
+	}
+	if j.log != nil && !j.stuck && j.unsynced {
+		errs = append(errs, j.log.Sync())
 	}
 	if j.log != nil && !j.stuck {
 		errs = append(errs, j.log.Close())

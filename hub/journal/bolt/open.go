@@ -26,7 +26,7 @@ const (
 var idKey = []byte("id")
 
 // openDB opens a bbolt file that checkPages has passed.
-func openDB(path string, pageSize, mmapSize int) (db *bbolt.DB, err error) {
+func openDB(path string, pageSize, mmapSize int, unsynced bool) (db *bbolt.DB, err error) {
 	if strconv.IntSize < 64 {
 		mmapSize = 0
 	}
@@ -34,7 +34,7 @@ func openDB(path string, pageSize, mmapSize int) (db *bbolt.DB, err error) {
 	err = guard(&journal.DamageError{File: filepath.Base(path)}, func() (err error) {
 		db, err = bbolt.Open(path, 0o600, &bbolt.Options{
 			Timeout: lockTimeout, PageSize: pageSize, InitialMmapSize: mmapSize, FreelistType: bbolt.FreelistMapType, NoStatistics: true,
-			NoSync: plant.NoSync.Planted(),
+			NoSync: unsynced || plant.NoSync.Planted(),
 			OpenFile: func(path string, flag int, mode os.FileMode) (_ *os.File, err error) {
 				file, err = os.OpenFile(path, flag, mode)
 				return file, err
@@ -85,7 +85,7 @@ func (j *Journal) openLog() error {
 	if err := checkPages(path, nil); err != nil {
 		return err
 	}
-	if j.log, err = openDB(path, logPageSize, logMmapSize); err != nil {
+	if j.log, err = openDB(path, logPageSize, logMmapSize, j.unsynced); err != nil {
 		return err
 	}
 	if err := j.findEnd(); err != nil {
@@ -103,7 +103,7 @@ func (j *Journal) openLog() error {
 // createLog makes an empty log.db, there whole or not at all.
 func createLog(path string) error {
 	temp := filepath.Join(filepath.Dir(path), tempPrefix+logFile)
-	db, err := openDB(temp, logPageSize, 0)
+	db, err := openDB(temp, logPageSize, 0, false)
 	if err != nil {
 		return err
 	}

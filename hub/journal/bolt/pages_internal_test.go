@@ -52,7 +52,7 @@ func TestCheckPagesPassesAnyHistory(t *testing.T) {
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
 	path := filepath.Join(t.TempDir(), "file")
-	db, err := openDB(path, 1024, 0)
+	db, err := openDB(path, 1024, 0, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func collect(got map[string]map[string]string, but string) entries {
 // A page that belongs to a leaf which is not read is not free.
 func TestFreePageOfUnreadLeaf(t *testing.T) {
 	path := filepath.Join(t.TempDir(), logFile)
-	db, err := openDB(path, 1024, 0)
+	db, err := openDB(path, 1024, 0, false)
 	if err != nil {
 		t.Fatal(err)
 	}

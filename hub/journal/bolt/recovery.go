@@ -43,7 +43,7 @@ func (j *Journal) openIndex(at checkpoint, err error, every int) error {
 	path := filepath.Join(j.dir, indexFile)
 	var db *bbolt.DB
 	if err == nil {
-		db, err = openDB(path, 0, indexMmap)
+		db, err = openDB(path, 0, indexMmap, j.unsynced)
 	}
 	if err == nil {
 		err = j.fits(at)
@@ -96,7 +96,7 @@ func (j *Journal) rebuildIndex(path string, every int) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	db, err := openDB(path, 0, indexMmap)
+	db, err := openDB(path, 0, indexMmap, j.unsynced)
 	if err != nil {
 		return err
 	}

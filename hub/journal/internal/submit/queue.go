@@ -53,7 +53,7 @@ func NewQueue() *Queue {
 // Put adds a batch and reports whether the committer will meet it; if not, the caller answers it with ErrClosed. It does
 // not wait.
 func (q *Queue) Put(b journal.Batch) bool {
-	it := Item{Batch: b, Err: check(&b)}
+	it := Item{Batch: b, Err: Check(&b)}
 	for _, e := range b.Events {
 		it.bytes += len(e)
 	}
@@ -88,6 +88,46 @@ func (q *Queue) Take(max int) []Item {
 	for len(q.items) == 0 && !q.closed {
 		q.some.Wait()
 	}
+	taken := q.takeLocked(max)
+	if len(taken) == 0 {
+		q.ended = true
+		return nil
+	}
+	return taken
+}
+
+// TakeNow is Take that does not wait, and for which what the last Take or TakeNow gave is the caller's no longer either: it gives nil while the queue is empty. With a max below 0 it gives nothing.
+func (q *Queue) TakeNow(max int) []Item {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if max < 0 {
+		return nil
+	}
+	return q.takeLocked(max)
+}
+
+// Remove takes out of their places the batches for which out says so.
+func (q *Queue) Remove(out func(*Item) bool) []Item {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var removed, kept []Item
+	for i := range q.items {
+		it := &q.items[i]
+		if !out(it) {
+			kept = append(kept, *it)
+			continue
+		}
+		removed = append(removed, *it)
+		if it.Err == nil {
+			q.batches--
+			q.bytes -= it.bytes
+		}
+	}
+	q.items = kept
+	return removed
+}
+
+func (q *Queue) takeLocked(max int) []Item {
 	n, bytes := 0, 0
 	for n < len(q.items) && (n == 0 || bytes+q.items[n].bytes <= max) {
 		bytes += q.items[n].bytes
@@ -98,9 +138,9 @@ func (q *Queue) Take(max int) []Item {
 	}
 	q.bytes -= bytes
 	if n == 0 {
-		q.ended = true
 		return nil
 	}
+	clear(q.taken) // nothing of it is held while there is nothing more
 	room := q.taken[:0]
 	if cap(room) > maxRoom {
 		room = nil
@@ -119,7 +159,8 @@ func (q *Queue) Close() {
 	q.some.Signal()
 }
 
-func check(b *journal.Batch) error {
+// Check refuses a batch that is outside the bounds of journal.Batch.
+func Check(b *journal.Batch) error {
 	switch {
 	case b.Conversation == "" || len(b.Conversation) > journal.MaxNameBytes:
 		return fmt.Errorf("%w: conversation id of %d bytes, expected 1 to %d", journal.ErrInvalid, len(b.Conversation), journal.MaxNameBytes)
