@@ -59,4 +59,6 @@ const (
 	WakeStays       Bug = "wake-stays"       // a match is not over when its session has ended
 	TurnWakeStays   Bug = "turn-wake-stays"  // a match is not over when the turn that was given it has ended
 	AnySession      Bug = "any-session"      // the session that an event starts has another id each time that it is tried
+	NoCompare       Bug = "no-compare"       // what comes to several nodes is taken whatever head it rests on
+	BlindRetry      Bug = "blind-retry"      // a batch whose conversation has moved is written behind what moved it
 )

@@ -1,0 +1,2 @@
+// Package jetstream keeps a journal that many hubs share, on NATS JetStream.
+package jetstream

@@ -1,0 +1,132 @@
+package jetstream
+
+import (
+	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/hub/journal/internal/submit"
+	"github.com/parleyhub/parley/internal/plant"
+)
+
+// round is some batches that are decided on the heads of the replica, and what is published so that the decisions hold: a message, which may have no parts. They hold,
+// for a conversation, if its head is still the same at the message's place in the stream.
+type round struct {
+	items []submit.Item
+	calls []submit.Call           // of items
+	heads map[string]journal.Head // of the conversations, as they were decided on
+	sure  map[string]bool         // conversations whose decisions hold wherever their heads are by now
+	parts []part
+	bytes int // of parts, at most
+
+	number uint64
+	data   []byte
+	held   map[string]bool // whether the decisions of a conversation held, once the message has landed
+	over   bool            // the follower's: it has landed
+	landed chan struct{}
+}
+
+// plan decides items in order; those that do not fit into one message any more are given back. A round has one item at least.
+func (j *Journal) plan(items []submit.Item, limit int) (*round, []submit.Item) {
+	r := &round{heads: make(map[string]journal.Head), sure: make(map[string]bool), landed: make(chan struct{})}
+	j.planner.Head = func(conversation string) (journal.Head, error) {
+		h, err := j.replica.records.Head(conversation)
+		if err == nil {
+			r.heads[conversation] = h
+		}
+		return h, err
+	}
+	if plant.BlindRetry.Planted() {
+		j.follow(items)
+	}
+	j.planner.Decide(items, 0)
+	calls := j.planner.Finish(nil)
+	fit := 0
+	for fit < len(items) && r.add(&items[fit], calls[fit], limit) {
+		fit++
+	}
+	r.items, r.calls = items[:fit], calls[:fit]
+	return r, items[fit:]
+}
+
+// follow is the planted bug: what was refused once is decided on whatever head there is.
+func (j *Journal) follow(items []submit.Item) {
+	for i := range items {
+		it := &items[i]
+		if h, err := j.replica.records.Head(it.Conversation); err == nil && len(it.Events) > 0 && h.Seq > it.After {
+			it.After, it.On = h.Seq, nil
+		}
+	}
+}
+
+// add takes an item into the round, unless its events do not fit any more.
+func (r *round) add(it *submit.Item, c submit.Call, limit int) bool {
+	base, known := r.heads[it.Conversation]
+	switch {
+	case it.Err != nil || !known:
+		return true // it is refused, whatever the log has
+	case c.Err == nil && len(it.Events) > 0:
+		p := part{conversation: it.Conversation, events: it.Events, final: it.Final, labels: it.Labels}
+		if p.first = !r.has(it.Conversation); p.first {
+			p.on = base
+		}
+		size := partSize(&p)
+		if len(r.parts) > 0 && r.bytes+size > limit {
+			return false
+		}
+		r.parts = append(r.parts, p)
+		r.bytes += size
+		r.sure[it.Conversation] = false
+	case c.Err == nil || !past(it, base):
+		r.sure[it.Conversation] = false
+	default:
+		if _, ok := r.sure[it.Conversation]; !ok {
+			r.sure[it.Conversation] = true
+		}
+	}
+	return true
+}
+
+func (r *round) has(conversation string) bool {
+	for i := range r.parts {
+		if r.parts[i].conversation == conversation {
+			return true
+		}
+	}
+	return false
+}
+
+// past reports whether an item is refused by a head that is in the log, wherever that is by now.
+func past(it *submit.Item, head journal.Head) bool {
+	return head.Final || it.After < head.Seq || it.After == head.Seq && it.On != nil && head.Seq > 0 && head.Hash != *it.On
+}
+
+// settled reports whether all decisions hold without a message.
+func (r *round) settled() bool {
+	for _, sure := range r.sure {
+		if !sure {
+			return false
+		}
+	}
+	return true
+}
+
+// judge notes which decisions hold, on the heads at the message's place in the stream.
+func (r *round) judge(head func(conversation string) (journal.Head, error)) {
+	r.held = make(map[string]bool, len(r.heads))
+	for conversation, base := range r.heads {
+		h, err := head(conversation)
+		r.held[conversation] = err == nil && (h == base || plant.NoCompare.Planted())
+	}
+}
+
+// divide gives the answers of a round that has landed, and the items to be decided again. Those of one conversation stay in order.
+func (r *round) divide() (calls []submit.Call, again []submit.Item) {
+	for i := range r.items {
+		it := &r.items[i]
+		held, judged := r.held[it.Conversation]
+		if it.Err != nil || r.sure[it.Conversation] || !judged || held {
+			calls = append(calls, r.calls[i])
+		} else {
+			again = append(again, *it)
+		}
+	}
+	return calls, again
+}

@@ -1,0 +1,156 @@
+package jetstream
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/parleyhub/parley/hub/journal"
+)
+
+// formatVersion is the version of the stream that this package writes and reads.
+const formatVersion = 1
+
+// Keys of the stream's metadata.
+const (
+	metaFormat = "parley.format"
+	metaID     = "parley.id"
+)
+
+const (
+	dialTimeout    = 2 * time.Second
+	reconnectWait  = 250 * time.Millisecond
+	pingInterval   = 2 * time.Second
+	requestTimeout = 2 * time.Second
+	// maxMessageBytes bounds a message where servers would take larger ones.
+	maxMessageBytes = 2 << 20
+	// messageMargin is room for what a publish adds to its data.
+	messageMargin = 4 << 10
+)
+
+// Errors of Open.
+var (
+	// ErrNotDurable: the servers may acknowledge what a loss of power takes away again.
+	ErrNotDurable = errors.New("journal: the stream is not durable when it acknowledges")
+	// ErrConfig: the stream is not made as a journal needs it.
+	ErrConfig = errors.New("journal: the stream has another configuration")
+	// ErrOtherStream: the directory is the replica of another stream, or of this one when it had more.
+	ErrOtherStream = errors.New("journal: the directory belongs to another stream")
+)
+
+func (j *Journal) dial(url string) error {
+	o := []nats.Option{
+		nats.Name("parley " + j.opts.Name), nats.Timeout(dialTimeout), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait), nats.ReconnectBufSize(-1),
+		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(2), nats.NoEcho(),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { j.opts.Logger.Warn("journal: the NATS server is gone", "error", err) }),
+		nats.ReconnectHandler(func(nc *nats.Conn) {
+			j.opts.Logger.Info("journal: connected to a NATS server", "server", nc.ConnectedServerName())
+			j.follower.again()
+		}),
+	}
+	if j.opts.Credentials != "" {
+		o = append(o, nats.UserCredentials(j.opts.Credentials))
+	}
+	if j.opts.TLS != nil {
+		o = append(o, nats.Secure(j.opts.TLS))
+	}
+	nc, err := nats.Connect(url, o...)
+	if err != nil {
+		return fmt.Errorf("%w: %w", journal.ErrUnavailable, err)
+	}
+	j.nc = nc
+	j.js, err = jetstream.New(nc, jetstream.WithPublishAsyncTimeout(j.opts.Patience), jetstream.WithDefaultTimeout(requestTimeout))
+	return err
+}
+
+func (j *Journal) subject() string { return j.opts.Name + ".log" }
+
+func (j *Journal) wanted() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: j.opts.Name, Subjects: []string{j.subject()}, Description: "Parley: the log of all conversations",
+		Storage: jetstream.FileStorage, Replicas: max(j.opts.Replicas, 1), Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew,
+		MaxMsgs: -1, MaxBytes: -1, MaxMsgsPerSubject: -1, MaxMsgSize: -1, MaxConsumers: -1, DenyDelete: true, DenyPurge: true,
+	}
+}
+
+// openStream finds the stream, or makes it, and gives where it ends.
+func (j *Journal) openStream(ctx context.Context) (last uint64, err error) {
+	s, err := j.js.Stream(ctx, j.opts.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		s, err = j.makeStream(ctx)
+	}
+	if err != nil {
+		return 0, unavailable(err)
+	}
+	j.stream = s
+	info := s.CachedInfo()
+	if err := j.checkConfig(info); err != nil {
+		return 0, err
+	}
+	j.id = info.Config.Metadata[metaID]
+	return info.State.LastSeq, j.checkDurable(ctx, info)
+}
+
+func (j *Journal) makeStream(ctx context.Context) (jetstream.Stream, error) {
+	var id [16]byte
+	rand.Read(id[:])
+	c := j.wanted()
+	c.Metadata = map[string]string{metaFormat: strconv.Itoa(formatVersion), metaID: hex.EncodeToString(id[:])}
+	s, err := j.js.CreateStream(ctx, c)
+	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		return j.js.Stream(ctx, j.opts.Name) // another hub was faster
+	}
+	return s, err
+}
+
+// checkConfig refuses a stream that could lose or change what it has acknowledged, and one of another version.
+func (j *Journal) checkConfig(info *jetstream.StreamInfo) error {
+	c, want := info.Config, j.wanted()
+	found := c.Metadata[metaFormat]
+	if version, err := strconv.Atoi(found); err != nil || version != formatVersion {
+		return fmt.Errorf("%w: the stream %s has %s %q, this version reads %d", journal.ErrFormat, c.Name, metaFormat, found, formatVersion)
+	}
+	for _, check := range []struct {
+		what string
+		ok   bool
+	}{
+		{metaID, c.Metadata[metaID] != ""},
+		{fmt.Sprintf("subjects %v, expected %v", c.Subjects, want.Subjects), slices.Equal(c.Subjects, want.Subjects)},
+		{"storage", c.Storage == want.Storage},
+		{fmt.Sprintf("replicas %d, expected %d", c.Replicas, want.Replicas), j.opts.Replicas == 0 || c.Replicas == want.Replicas},
+		{"retention", c.Retention == want.Retention},
+		{"max_age", c.MaxAge == 0},
+		{"max_msgs", c.MaxMsgs <= 0},
+		{"max_msgs_per_subject", c.MaxMsgsPerSubject <= 0},
+		{"max_bytes, or discard", c.MaxBytes <= 0 || c.Discard == want.Discard},
+		{"deny_delete", c.DenyDelete},
+		{"deny_purge", c.DenyPurge},
+		{"no_ack", !c.NoAck},
+		{"sealed", !c.Sealed},
+		{"mirror or sources", c.Mirror == nil && len(c.Sources) == 0},
+		{"subject_transform", c.SubjectTransform == nil},
+		{"allow_rollup_hdrs", !c.AllowRollup},
+		{"allow_msg_ttl", !c.AllowMsgTTL},
+		{"first_seq", info.State.FirstSeq <= 1},
+	} {
+		if !check.ok {
+			return fmt.Errorf("%w: %s of the stream %s", ErrConfig, check.what, c.Name)
+		}
+	}
+	return nil
+}
+
+// unavailable gives err the name of what it comes from, unless it has one.
+func unavailable(err error) error {
+	if err == nil || errors.Is(err, journal.ErrUnavailable) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", journal.ErrUnavailable, err)
+}
