@@ -32,39 +32,48 @@ func (j *Journal) Submit(b journal.Batch) {
 //
 //	queue -> plan (on the replica's heads) -> publish until it is acknowledged and has landed -> answer, or plan again what has moved
 func (j *Journal) commitLoop() {
-	var items []submit.Item // decided before on heads that have moved, or too much for a message
 	for {
-		if len(items) == 0 {
+		var items []submit.Item
+		if len(j.waiting) == 0 {
 			items = j.queue.Take(j.maxParts)
 		} else {
-			items = append(items, j.queue.TakeNow(j.maxParts)...)
+			items = append(j.waiting, j.queue.TakeNow(j.maxParts)...)
 		}
 		if len(items) == 0 {
 			return
 		}
-		calls, again := j.commit(items)
-		j.caller.Push(calls...)
-		items = again
+		j.waiting = nil
+		j.caller.Push(j.commit(items)...)
 	}
 }
 
-// commit gives the answers to some items, and those that are to be decided once more.
-func (j *Journal) commit(items []submit.Item) ([]submit.Call, []submit.Item) {
-	if final, now := j.follower.failure(); final != nil || now != nil {
-		return submit.Refuse(items, cmp.Or(final, now)), nil
-	}
-	if j.ctx.Err() != nil {
-		return submit.Refuse(items, fmt.Errorf("%w: closed while the NATS servers did not answer", journal.ErrUnavailable)), nil
+// commit gives the answers to some items; those that are to be decided once more wait.
+func (j *Journal) commit(items []submit.Item) []submit.Call {
+	if err := j.away(); err != nil {
+		return submit.Refuse(items, err)
 	}
 	r, rest := j.plan(items, j.maxParts)
+	j.waiting = rest
 	if r.settled() {
-		return r.calls, rest
+		return r.calls
 	}
 	if err := j.resolve(r); err != nil {
-		return submit.Refuse(r.items, err), rest
+		return submit.Refuse(r.items, err)
 	}
 	calls, again := r.divide()
-	return calls, append(again, rest...)
+	j.waiting = append(again, j.waiting...)
+	return calls
+}
+
+// away says why nothing is published now.
+func (j *Journal) away() error {
+	if final, now := j.follower.failure(); final != nil || now != nil {
+		return cmp.Or(final, now)
+	}
+	if j.ctx.Err() != nil {
+		return fmt.Errorf("%w: the journal is closed, and the NATS servers do not answer", journal.ErrUnavailable)
+	}
+	return j.health.away()
 }
 
 // resolve publishes a round until it is known what has come of it. With an error nothing of it was written, but for journal.ErrOutcomeUnknown.
@@ -151,6 +160,7 @@ func (p *publishing) wait() (done bool, err error) {
 		select {
 		case <-p.ok:
 			p.acked = true
+			p.j.health.sign()
 		case <-p.landed:
 			p.landed = nil
 		case err := <-p.failed:
@@ -182,7 +192,7 @@ func full(err error) bool {
 	return errors.As(err, &api) && slices.Contains(fullCodes, api.ErrorCode)
 }
 
-// overdue refuses what waits behind a round that takes too long, but for the conversations that it carries; and the round itself if nothing of it can be written any more.
+// overdue refuses what waits behind a round that takes too long, but for the conversations that it decides about; and the round itself if nothing of it can be written any more.
 func (p *publishing) overdue() error {
 	j := p.j
 	final, now := j.follower.failure()
@@ -194,7 +204,7 @@ func (p *publishing) overdue() error {
 	if cause == nil {
 		cause = fmt.Errorf("%w: the NATS servers have not answered for %s", journal.ErrUnavailable, time.Since(p.began).Round(time.Millisecond))
 	}
-	j.caller.Push(submit.Refuse(j.queue.Remove(func(it *submit.Item) bool { return !p.round.has(it.Conversation) }), cause)...)
+	j.refuseOthers(p.round, cause)
 	switch {
 	case p.copies == 0, len(p.round.parts) == 0:
 		return cause
@@ -202,4 +212,19 @@ func (p *publishing) overdue() error {
 		return fmt.Errorf("%w: %w", journal.ErrOutcomeUnknown, cause)
 	}
 	return nil
+}
+
+// refuseOthers refuses what waits for the round after this one, but for the conversations that this one decides about: their batches are answered in order.
+func (j *Journal) refuseOthers(r *round, err error) {
+	other := func(it *submit.Item) bool { return !r.has(it.Conversation) }
+	var kept []submit.Item
+	for _, it := range j.waiting {
+		if other(&it) {
+			j.caller.Push(submit.Refuse([]submit.Item{it}, err)...)
+		} else {
+			kept = append(kept, it)
+		}
+	}
+	j.waiting = kept
+	j.caller.Push(submit.Refuse(j.queue.Remove(other), err)...)
 }

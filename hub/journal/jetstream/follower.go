@@ -23,6 +23,8 @@ const (
 	retryWait     = 250 * time.Millisecond
 	// noteEvery is how often it is noted how far the stream is applied.
 	noteEvery = 2 * time.Second
+	// maxGaps is how often a message may be left out before it is lost.
+	maxGaps = 5
 )
 
 // errGap: the stream has not given the message that comes next.
@@ -37,6 +39,7 @@ type follower struct {
 	inbox chan jetstream.Msg
 	reset chan struct{}           // the consumer shall be made again
 	heads map[string]journal.Head // of what is decided and not applied yet
+	gaps  int                     // how often the next message was left out
 
 	mu      sync.Mutex    // guards the fields below
 	applied uint64        // of the stream
@@ -210,8 +213,12 @@ func (f *follower) decide(ctx context.Context, g *group, raw jetstream.Msg) erro
 	case at <= g.last:
 		return nil // again
 	case at > g.last+1:
+		if f.gaps++; f.gaps > maxGaps {
+			return &finalError{&journal.DamageError{File: "stream " + f.j.opts.Name, What: fmt.Sprintf("message %d is missing", g.last+1)}}
+		}
 		return fmt.Errorf("%w: after %d came %d", errGap, g.last, at)
 	}
+	f.gaps = 0
 	m, err := f.read(ctx, raw.Data())
 	if err != nil {
 		return f.refuse(at, err)
@@ -262,7 +269,7 @@ func (f *follower) head(conversation string) (journal.Head, error) {
 	if h, ok := f.heads[conversation]; ok {
 		return h, nil
 	}
-	return f.j.replica.records.Head(conversation)
+	return f.j.Head(conversation)
 }
 
 // parts adds the parts of those conversations whose heads are what they rest on.
@@ -325,7 +332,7 @@ func (f *follower) apply(ctx context.Context, g *group) error {
 			break
 		}
 		if !errors.Is(err, journal.ErrStorageFull) {
-			return &finalError{fmt.Errorf("replica: %w", err)}
+			return &finalError{fmt.Errorf("replica: %w", f.j.replica.seen(err))}
 		}
 		f.j.wake()
 		select {

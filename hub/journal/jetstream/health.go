@@ -85,6 +85,28 @@ func (h *health) ask(ctx context.Context) {
 	}
 }
 
+// sign notes that a server has answered.
+func (h *health) sign() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.answered, h.err = time.Now(), nil
+}
+
+// away says that the servers have answered nothing for so long that it is better to publish nothing than to wait for the outcome.
+func (h *health) away() error {
+	patience := h.j.opts.Patience
+	if h.j.nc.IsConnected() {
+		patience = 2*patience + healthInterval
+	}
+	h.mu.Lock()
+	silent := time.Since(h.answered)
+	h.mu.Unlock()
+	if silent < patience {
+		return nil
+	}
+	return fmt.Errorf("%w: the NATS servers have not answered for %s", journal.ErrUnavailable, silent.Round(time.Millisecond))
+}
+
 // Ready says why this node can neither write nor know what others have written; nil while it can. The error is journal.ErrUnavailable, or what has ended the journal.
 func (j *Journal) Ready() error {
 	final, now := j.follower.failure()

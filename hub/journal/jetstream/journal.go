@@ -33,6 +33,7 @@ type Journal struct {
 	caller   submit.Caller
 	planner  submit.Planner // the committer's
 	number   uint64         // the committer's: of its last message
+	waiting  []submit.Item  // the committer's: decided before on heads that have moved, or too much for a message
 	current  atomic.Pointer[round]
 	follower *follower
 	health   *health
@@ -126,12 +127,14 @@ func (j *Journal) Rebuilt() error { return j.replica.rebuilt }
 
 // Head gives the head as far as this node knows.
 func (j *Journal) Head(conversation string) (journal.Head, error) {
-	return j.replica.records.Head(conversation)
+	v, err := j.replica.records.Head(conversation)
+	return v, j.replica.seen(err)
 }
 
 // Read gives records of a conversation after a seq, as far as this node knows.
 func (j *Journal) Read(conversation string, after int64, limit, maxBytes int) ([]journal.Record, error) {
-	return j.replica.records.Read(conversation, after, limit, maxBytes)
+	v, err := j.replica.records.Read(conversation, after, limit, maxBytes)
+	return v, j.replica.seen(err)
 }
 
 // Last gives the position of the last record that this node knows.
@@ -139,7 +142,8 @@ func (j *Journal) Last() journal.Position { return j.replica.records.Last() }
 
 // Scan gives records in commit order, which is the same on every node.
 func (j *Journal) Scan(after journal.Position, limit, maxBytes int) ([]journal.Record, error) {
-	return j.replica.records.Scan(after, limit, maxBytes)
+	v, err := j.replica.records.Scan(after, limit, maxBytes)
+	return v, j.replica.seen(err)
 }
 
 // Watch gives a channel that is closed when this node knows more, or by Close.
@@ -147,17 +151,20 @@ func (j *Journal) Watch() <-chan struct{} { return j.replica.records.Watch() }
 
 // Open gives the conversations that are not final.
 func (j *Journal) Open(after string, limit int) ([]string, error) {
-	return j.replica.records.Open(after, limit)
+	v, err := j.replica.records.Open(after, limit)
+	return v, j.replica.seen(err)
 }
 
 // Labeled gives the conversations that have a label.
 func (j *Journal) Labeled(label string, after journal.Position, limit int) ([]journal.Listed, error) {
-	return j.replica.records.Labeled(label, after, limit)
+	v, err := j.replica.records.Labeled(label, after, limit)
+	return v, j.replica.seen(err)
 }
 
 // LabeledBefore gives the conversations that have a label, the last first.
 func (j *Journal) LabeledBefore(label string, before journal.Position, limit int) ([]journal.Listed, error) {
-	return j.replica.records.LabeledBefore(label, before, limit)
+	v, err := j.replica.records.LabeledBefore(label, before, limit)
+	return v, j.replica.seen(err)
 }
 
 // SaveState keeps derived state on this node.
@@ -167,7 +174,8 @@ func (j *Journal) SaveState(conversation string, seq int64, state []byte) error 
 
 // LoadState gives back what SaveState kept on this node.
 func (j *Journal) LoadState(conversation string) (int64, []byte, error) {
-	return j.replica.records.LoadState(conversation)
+	seq, state, err := j.replica.records.LoadState(conversation)
+	return seq, state, j.replica.seen(err)
 }
 
 // PutBlob keeps data under its hash, for all nodes.
@@ -197,7 +205,8 @@ func (j *Journal) GetBlob(h journal.Hash) ([]byte, error) {
 
 // Verify reads every record of the replica.
 func (j *Journal) Verify(ctx context.Context) (journal.Report, error) {
-	return j.replica.records.Verify(ctx)
+	v, err := j.replica.records.Verify(ctx)
+	return v, j.replica.seen(err)
 }
 
 // Size is the bytes of the replica's files, and of the blobs on the servers as far as this node knows.

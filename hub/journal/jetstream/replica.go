@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/gofrs/flock"
 	"github.com/parleyhub/parley/hub/journal"
@@ -37,6 +38,8 @@ type replicaState struct {
 	// Boot is of the machine when the replica was opened: since another boot the files may be anything, unless Clean is set.
 	Boot  string `json:"boot"`
 	Clean bool   `json:"clean"`
+	// Damage, if there is some, was met in the records: they are made again.
+	Damage string `json:"damage,omitempty"`
 	// Seen is how far the stream went at least, when this was written: one that ends before has lost something.
 	Seen uint64 `json:"seen"`
 }
@@ -45,11 +48,13 @@ type replicaState struct {
 type replica struct {
 	dir     string
 	lock    *flock.Flock
-	state   replicaState
 	records *bolt.Journal
 	applied uint64           // how far the stream is in the records at least
 	least   journal.Position // of the last record
 	rebuilt error            // why it was made from nothing; nil if it was not
+
+	mu    sync.Mutex // guards the field below, and the file
+	state replicaState
 }
 
 // openReplica opens the directory, made first if there is none. What cannot be trusted any more is removed, to be made again from the stream; last is where that ends.
@@ -138,6 +143,9 @@ func (r *replica) look(stream string, last uint64) error {
 	if boot := bootID(); !s.Clean && (boot == "" || boot != s.Boot) {
 		r.rebuilt = errors.New("the machine has stopped while the replica was open")
 	}
+	if s.Damage != "" {
+		r.rebuilt = errors.New(s.Damage)
+	}
 	return nil
 }
 
@@ -189,10 +197,27 @@ func (r *replica) save() error {
 	return writeFile(filepath.Join(r.dir, replicaFile), append(b, '\n'), true)
 }
 
+// seen looks at an error of a call to the records, and gives it back. If they are damaged they are made again when the replica is opened the next time.
+func (r *replica) seen(err error) error {
+	damage := (*journal.DamageError)(nil)
+	if !errors.As(err, &damage) {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.state.Damage != "" {
+		return err
+	}
+	r.state.Damage = damage.Error()
+	return errors.Join(err, r.save())
+}
+
 // close gives the files back; applied is how far the stream is in them.
 func (r *replica) close(applied uint64) error {
 	noted := r.note(applied, true)
 	err := r.records.Close()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if err == nil && noted == nil {
 		r.state.Clean, r.state.Seen = true, max(applied, r.state.Seen)
 		err = r.save()

@@ -14,7 +14,8 @@ type round struct {
 	heads map[string]journal.Head // of the conversations, as they were decided on
 	sure  map[string]bool         // conversations whose decisions hold wherever their heads are by now
 	parts []part
-	bytes int // of parts, at most
+	bytes int             // of parts, at most
+	first map[string]bool // conversations that have parts
 
 	number uint64
 	data   []byte
@@ -25,7 +26,7 @@ type round struct {
 
 // plan decides items in order; those that do not fit into one message any more are given back. A round has one item at least.
 func (j *Journal) plan(items []submit.Item, limit int) (*round, []submit.Item) {
-	r := &round{heads: make(map[string]journal.Head), sure: make(map[string]bool), landed: make(chan struct{})}
+	r := &round{heads: make(map[string]journal.Head), sure: make(map[string]bool), first: make(map[string]bool), landed: make(chan struct{})}
 	j.planner.Head = func(conversation string) (journal.Head, error) {
 		h, err := j.replica.records.Head(conversation)
 		if err == nil {
@@ -43,7 +44,21 @@ func (j *Journal) plan(items []submit.Item, limit int) (*round, []submit.Item) {
 		fit++
 	}
 	r.items, r.calls = items[:fit], calls[:fit]
+	r.forget(items[fit:])
 	return r, items[fit:]
+}
+
+// forget lets go of the conversations of items that did not fit, unless others of the round are theirs.
+func (r *round) forget(rest []submit.Item) {
+	mine := make(map[string]bool, len(r.items))
+	for i := range r.items {
+		mine[r.items[i].Conversation] = true
+	}
+	for i := range rest {
+		if !mine[rest[i].Conversation] {
+			delete(r.heads, rest[i].Conversation)
+		}
+	}
 }
 
 // follow is the planted bug: what was refused once is decided on whatever head there is.
@@ -64,13 +79,14 @@ func (r *round) add(it *submit.Item, c submit.Call, limit int) bool {
 		return true // it is refused, whatever the log has
 	case c.Err == nil && len(it.Events) > 0:
 		p := part{conversation: it.Conversation, events: it.Events, final: it.Final, labels: it.Labels}
-		if p.first = !r.has(it.Conversation); p.first {
+		if p.first = !r.first[it.Conversation]; p.first {
 			p.on = base
 		}
 		size := partSize(&p)
 		if len(r.parts) > 0 && r.bytes+size > limit {
 			return false
 		}
+		r.first[it.Conversation] = true
 		r.parts = append(r.parts, p)
 		r.bytes += size
 		r.sure[it.Conversation] = false
@@ -84,13 +100,10 @@ func (r *round) add(it *submit.Item, c submit.Call, limit int) bool {
 	return true
 }
 
+// has reports whether the round decides about a conversation.
 func (r *round) has(conversation string) bool {
-	for i := range r.parts {
-		if r.parts[i].conversation == conversation {
-			return true
-		}
-	}
-	return false
+	_, ok := r.heads[conversation]
+	return ok
 }
 
 // past reports whether an item is refused by a head that is in the log, wherever that is by now.

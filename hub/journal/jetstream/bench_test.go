@@ -1,0 +1,104 @@
+package jetstream_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
+	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/hub/journal/jetstream"
+	"github.com/parleyhub/parley/internal/natscluster"
+)
+
+// BenchmarkAppend is appends of 500 B to 1,000 conversations by some writers, each waiting for its Done, and, on the same server, before and after, what JetStream does by
+// itself: so many publishers of messages of 500 B, each waiting for its acknowledgement. Both sync always.
+func BenchmarkAppend(b *testing.B) {
+	for _, servers := range []int{1, 3} {
+		c := cluster(b, &natscluster.Options{Servers: servers})
+		for _, writers := range []int{1, 64, 256} {
+			b.Run(fmt.Sprintf("servers=%d/writers=%d", servers, writers), func(b *testing.B) { benchmarkAppend(b, c, servers, writers) })
+		}
+	}
+}
+
+var benchNames atomic.Int64
+
+func benchmarkAppend(b *testing.B, c *natscluster.Cluster, servers, writers int) {
+	const conversations = 1000
+	each := (conversations + writers - 1) / writers
+	name := fmt.Sprint("bench-", benchNames.Add(1))
+	j := open(b, c.URL(), filepath.Join(b.TempDir(), "replica"), jetstream.Options{Name: name, Replicas: servers, System: c.SystemURL()})
+	plain := plainStream(b, c, name+"-plain", servers)
+	event := make([]byte, 500)
+	before := plain(writers)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	b.ResetTimer()
+	for w := range writers {
+		wg.Go(func() {
+			seqs := make(map[string]int64) // a writer has conversations of its own
+			done := make(chan error, 1)
+			for i := 0; next.Add(1) <= int64(b.N); i++ {
+				id := fmt.Sprintf("conversation-%d", i%each*writers+w)
+				j.Submit(journal.Batch{
+					Conversation: id, After: seqs[id], Events: [][]byte{event},
+					Done: func(_ journal.Head, err error) { done <- err },
+				})
+				if err := <-done; err != nil {
+					b.Error(err)
+					return
+				}
+				seqs[id]++
+			}
+		})
+	}
+	wg.Wait()
+	b.StopTimer()
+	rate := float64(b.N) / b.Elapsed().Seconds()
+	alone := (before + plain(writers)) / 2
+	b.ReportMetric(rate, "ev/s")
+	b.ReportMetric(alone, "plain/s")
+	b.ReportMetric(rate/alone, "times")
+}
+
+// plainStream gives what measures how many messages a second some publishers get acknowledged, each its own, one after another.
+func plainStream(b *testing.B, c *natscluster.Cluster, name string, replicas int) func(publishers int) float64 {
+	b.Helper()
+	nc, err := nats.Connect(c.URL())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(nc.Close)
+	js, err := natsjs.New(nc)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := js.CreateStream(b.Context(), natsjs.StreamConfig{Name: name, Subjects: []string{name}, Replicas: replicas}); err != nil {
+		b.Fatal(err)
+	}
+	return func(publishers int) float64 {
+		const measured = time.Second
+		message := make([]byte, 500)
+		var n atomic.Int64
+		var wg sync.WaitGroup
+		start := time.Now()
+		for range publishers {
+			wg.Go(func() {
+				for time.Since(start) < measured {
+					if _, err := js.Publish(b.Context(), name, message); err != nil {
+						b.Error(err)
+						return
+					}
+					n.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		return float64(n.Load()) / time.Since(start).Seconds()
+	}
+}
