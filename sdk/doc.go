@@ -25,6 +25,10 @@
 //   - startSession carries a key as other writes do: over any number of reconnects, and restarts of the hub, it starts one session and waits for its end.
 //     stopSession is repeated. registerBlueprints is not: it belongs to one registration, and its caller makes it again after the next.
 //   - A token that is refused on a reconnect is final: from then on every call fails with that error.
+//   - With several hubs ([URLs]) a connection that is lost is made anew at whichever of them takes the client: the one that was good last first, then the others in
+//     an order of the client's own, each once, and after a round in vain the pauses of MinBackoff to MaxBackoff. Everything above goes on there: cursors, keys, claims.
+//     A hub that does not answer, sends its clients away or does not keep a connection is left at once. A refusal is final only where no hub takes the client and
+//     each that has answered refuses.
 //   - [Client.Close] ends all calls and waits for all goroutines.
 //
 // # Goroutines

@@ -47,7 +47,7 @@ all those of a hub may do that.`,
 
 func (f *a2aServeFlags) add(c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringVar(&f.url, "url", "", "the hub (default: $PARLEY_URL, else "+defaultURL+")")
+	flags.StringVar(&f.url, "url", "", "the hub, or several with commas between (default: $PARLEY_URL, else "+defaultURL+")")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:7448", "address to listen on; a port alone means loopback, port 0 any free one")
 	flags.StringVar(&f.publicURL, "public-url", "", "address by which clients reach it, as a proxy before it has it")
 	flags.StringSliceVar(&f.agents, "agent", nil, "an agent of the hub that has a card; may be repeated")
@@ -103,7 +103,7 @@ func (a *app) a2aServe(ctx context.Context, f *a2aServeFlags) error {
 			return err
 		}
 	}
-	if _, err := parseHubURL(); err != nil {
+	if _, err := parseHubURLs(); err != nil {
 		return err
 	}
 	ctx, told, err := f.telemetry.open(ctx, "parley-a2a", slog.New(slog.NewTextHandler(a.err, nil)))

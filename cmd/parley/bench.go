@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -50,6 +51,9 @@ func (p *benchPlace) resolve(c *cobra.Command) error {
 	}
 	if c.Flags().Changed("journal") || c.Flags().Changed("dir") {
 		return usagef("--url measures a hub as it is: leave out --journal and --dir")
+	}
+	if strings.Contains(p.url, ",") {
+		return usagef("--url %s: one hub is measured at a time", clean(p.url))
 	}
 	token := os.Getenv(envToken)
 	if token == "" {

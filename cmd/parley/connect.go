@@ -27,6 +27,7 @@ const (
 	defaultURL = "ws://127.0.0.1:7447/rpc"
 )
 
+// hubURL is the address of the hub, or those of several hubs of one log, with commas between.
 func hubURL() string { return cmp.Or(os.Getenv(envURL), defaultURL) }
 
 // asFlag is --as: whom to speak as.
@@ -71,7 +72,7 @@ func (a *app) dialTelling(ctx context.Context, as string, n *notices) (parley.Cl
 
 // checkEnv refuses what no hub could be reached with.
 func checkEnv() error {
-	if _, err := parseHubURL(); err != nil {
+	if _, err := parseHubURLs(); err != nil {
 		return err
 	}
 	if os.Getenv(envToken) == "" {
@@ -81,11 +82,30 @@ func checkEnv() error {
 	return nil
 }
 
-// parseHubURL gives the address of the hub.
-func parseHubURL() (*url.URL, error) {
-	u, err := url.Parse(hubURL())
+// parseHubURLs gives the addresses of the hubs: mostly one.
+func parseHubURLs() ([]*url.URL, error) {
+	list := strings.Split(hubURL(), ",")
+	var all []*url.URL
+	for _, address := range list {
+		u, err := parseHubURL(strings.TrimSpace(address))
+		if err != nil && (address != "" || len(list) == 1) {
+			return nil, err
+		}
+		all = append(all, u)
+	}
+	if len(list) == 1 {
+		return all, nil
+	}
+	if _, err := sdk.URLs(hubURL()); err != nil {
+		return nil, withHint(usagef("%s: %w", envURL, err), "such as ws://hub-1:7447/rpc,ws://hub-2:7447/rpc")
+	}
+	return all, nil
+}
+
+func parseHubURL(address string) (*url.URL, error) {
+	u, err := url.Parse(address)
 	if err != nil || !slices.Contains([]string{"ws", "wss", "http", "https"}, u.Scheme) || u.Host == "" {
-		return nil, withHint(usagef("%s=%s is no address of a hub", envURL, clean(hubURL())), "such as "+defaultURL)
+		return nil, withHint(usagef("%s=%s is no address of a hub", envURL, clean(address)), "such as "+defaultURL)
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" { // and it is not quoted: it may be a secret
 		return nil, withHint(usagef("%s has more in it than an address", envURL), "a token goes into "+envToken+", never into an address")

@@ -100,11 +100,11 @@ func (a *app) makeConsoleLink(ctx context.Context, as, conversation string) (*co
 
 // connect opens a socket and says who calls.
 func (h *hubVisit) connect(ctx context.Context, as string) (err error) {
-	if h.url, err = parseHubURL(); err != nil {
-		return err
-	}
 	if h.client, err = hubHTTPClient(); err != nil {
 		return err
+	}
+	if h.url, err = chooseHub(ctx, h.client); err != nil {
+		return explainTLS(err)
 	}
 	address := *h.url
 	if address.Path == "" || address.Path == "/" {

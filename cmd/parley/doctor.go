@@ -25,7 +25,9 @@ const (
 
 // diagnosis is what one check found.
 type diagnosis struct {
-	Check  string `json:"check"`
+	Check string `json:"check"`
+	// Hub is the one of several that was looked at.
+	Hub    string `json:"hub,omitempty"`
 	Result result `json:"result"`
 	Found  string `json:"found"`
 	// Advice is what to do about it.
@@ -39,7 +41,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "look for what is wrong with a setup",
-		Long: `doctor looks at the environment, at the hub that PARLEY_URL names and at the configuration and the data of a hub on this machine. It changes
+		Long: `doctor looks at the environment, at the hub, or the hubs, that PARLEY_URL names and at the configuration and the data of a hub on this machine. It changes
 nothing, needs no hub, and prints no secret. Each check is a line: ok, warn, fail or skipped, what was found, and what to do. The exit
 code is 1 when a check fails.`,
 		Args: cobra.NoArgs,
@@ -53,8 +55,14 @@ code is 1 when a check fails.`,
 func (a *app) diagnose(ctx context.Context, f doctorFlags) error {
 	d := &doctor{a: a}
 	d.environment()
-	h := &hubVisit{doctor: d}
-	h.visit(ctx)
+	visits := d.hubs()
+	for _, h := range visits {
+		if len(visits) > 1 {
+			d.hub = h.where()
+		}
+		h.visit(ctx)
+	}
+	d.hub = ""
 	d.machine(f)
 	if err := ctx.Err(); err != nil {
 		return err
@@ -71,18 +79,19 @@ func (a *app) diagnose(ctx context.Context, f doctorFlags) error {
 // doctor prints findings and counts them.
 type doctor struct {
 	a              *app
+	hub            string // what is looked at; empty where there is one only
 	checks, failed int
 	err            error // of stdout
 }
 
-func (d *doctor) ok(check, found string) { d.tell(diagnosis{check, resultOK, found, ""}) }
+func (d *doctor) ok(check, found string) { d.tell(diagnosis{check, d.hub, resultOK, found, ""}) }
 func (d *doctor) warn(check, found, advice string) {
-	d.tell(diagnosis{check, resultWarn, found, advice})
+	d.tell(diagnosis{check, d.hub, resultWarn, found, advice})
 }
 func (d *doctor) fail(check, found, advice string) {
-	d.tell(diagnosis{check, resultFail, found, advice})
+	d.tell(diagnosis{check, d.hub, resultFail, found, advice})
 }
-func (d *doctor) skip(check, why string) { d.tell(diagnosis{check, resultSkipped, why, ""}) }
+func (d *doctor) skip(check, why string) { d.tell(diagnosis{check, d.hub, resultSkipped, why, ""}) }
 
 var resultStyles = map[result]style{resultOK: styleGood, resultWarn: styleBold, resultFail: styleError, resultSkipped: styleDim}
 
@@ -97,6 +106,9 @@ func (d *doctor) tell(f diagnosis) {
 		return
 	}
 	text := clean(f.Found)
+	if f.Hub != "" && f.Check != "url" {
+		text = clean(f.Hub) + ": " + text
+	}
 	if f.Advice != "" {
 		text += "; " + clean(f.Advice)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -19,7 +18,8 @@ import (
 // hubVisit looks at the hub that the environment names, step by step.
 type hubVisit struct {
 	*doctor
-	url    *url.URL
+	url    *url.URL // nil: see err
+	err    error    // of the addresses
 	client *http.Client
 	stream *wire.Stream // of the step socket, taken over by the step token
 	peer   *wire.Peer   // that has authenticated
@@ -47,6 +47,19 @@ func (h *hubVisit) visit(ctx context.Context) {
 	}
 }
 
+// hubs are the visits to be made: one for each hub that the environment names.
+func (d *doctor) hubs() []*hubVisit {
+	urls, err := parseHubURLs()
+	if err != nil {
+		return []*hubVisit{{doctor: d, err: err}}
+	}
+	var visits []*hubVisit
+	for _, u := range urls {
+		visits = append(visits, &hubVisit{doctor: d, url: u})
+	}
+	return visits
+}
+
 func (h *hubVisit) leave() {
 	switch {
 	case h.peer != nil:
@@ -58,12 +71,11 @@ func (h *hubVisit) leave() {
 
 // address checks PARLEY_URL.
 func (h *hubVisit) address(_ context.Context, check string) string {
-	u, err := parseHubURL()
-	if err != nil {
-		h.fail(check, err.Error(), hintOf(err))
+	if h.url == nil {
+		h.fail(check, h.err.Error(), hintOf(h.err))
 		return "there is no address"
 	}
-	h.url = u
+	var err error
 	if h.client, err = hubHTTPClient(); err != nil {
 		h.skip(check, "see environment")
 		return "the certificates cannot be used"
@@ -168,13 +180,8 @@ func (h *hubVisit) ready(ctx context.Context, check string) string {
 
 // ask gives status and first words of a plain route.
 func (h *hubVisit) ask(ctx context.Context, route string) (status int, text string, err error) {
-	resp, err := h.client.Do(h.plain(ctx, route))
-	if err != nil {
-		return 0, "", timedOut(ctx, err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 512))
-	return resp.StatusCode, strings.TrimSpace(string(body)), err
+	status, text, err = askPlain(ctx, h.client, h.url, route)
+	return status, text, timedOut(ctx, err)
 }
 
 // socket opens a WebSocket.

@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/parleyhub/parley"
@@ -52,32 +50,13 @@ func (a *app) fetchBackup(ctx context.Context, check func(io.Reader) error) erro
 }
 
 func (a *app) askBackup(ctx context.Context, client *http.Client) (*http.Response, error) {
-	address, err := backupURL(hubURL())
+	u, err := chooseHub(ctx, client)
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return nil, err
-	}
+	req := plainRequest(ctx, u, "/backup")
 	req.Header.Set("Authorization", "Bearer "+os.Getenv(envToken))
 	return client.Do(req)
-}
-
-// backupURL gives where a hub at this address serves its backup.
-func backupURL(hub string) (string, error) {
-	u, err := url.Parse(hub)
-	if err != nil {
-		return "", err
-	}
-	switch u.Scheme {
-	case "ws":
-		u.Scheme = "http"
-	case "wss":
-		u.Scheme = "https"
-	}
-	u.Path = strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), "/rpc") + "/backup"
-	return u.String(), nil
 }
 
 // refusedBackup gives the error that the hub answered with.

@@ -70,7 +70,7 @@ func (a *app) mcpInstall(f *installFlags) error {
 	if f.name == "" || len(f.name) > 64 {
 		return usagef("--name %q: expected 1 to 64 characters", clean(f.name))
 	}
-	if _, err := parseHubURL(); err != nil {
+	if _, err := parseHubURLs(); err != nil {
 		return err
 	}
 	file, err := host.path()

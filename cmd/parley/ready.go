@@ -3,9 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
-	"strings"
+	"net/url"
+	"slices"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +18,7 @@ func (a *app) readyCommand() *cobra.Command {
 		Use:   "ready",
 		Short: "say whether a hub takes reads and writes; for probes",
 		Long: `ready asks /readyz of the hub that PARLEY_URL names, and needs no token. The exit code is 0 when it is ready and 6 when it is not. It sends no
-secret, so it takes any certificate from a loopback address.`,
+secret, so it takes any certificate from a loopback address. Where PARLEY_URL names several hubs, it is 0 when one of them is ready, and stderr tells of the others.`,
 		Args: cobra.NoArgs,
 	}
 	return a.does(c, func(ctx context.Context, _ []string) error { return a.ready(ctx) })
@@ -26,33 +27,47 @@ secret, so it takes any certificate from a loopback address.`,
 func (a *app) ready(ctx context.Context) error {
 	ctx, cancel := a.within(ctx)
 	defer cancel()
-	u, err := parseHubURL()
+	all, err := parseHubURLs()
 	if err != nil {
 		return err
 	}
-	client, err := hubHTTPClient()
-	if err != nil {
-		return err
+	found := make([]error, len(all))
+	var asking sync.WaitGroup
+	for i, u := range all {
+		asking.Go(func() { found[i] = readyAt(ctx, u) })
 	}
-	if isLoopback(u.Hostname()) {
-		client.Transport.(*http.Transport).TLSClientConfig.InsecureSkipVerify = true
+	asking.Wait()
+	if !slices.Contains(found, nil) {
+		return found[0]
 	}
-	resp, err := client.Do(plainRequest(ctx, u, "/readyz"))
-	if err != nil {
-		return explainTLS(timedOut(ctx, fmt.Errorf("%w: %w", parley.ErrUnavailable, err)))
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, 512))
-	if err != nil {
-		return timedOut(ctx, fmt.Errorf("%w: %w", parley.ErrUnavailable, err))
-	}
-	said := strings.TrimSpace(string(text))
-	if resp.StatusCode != http.StatusOK || said != "ok" {
-		return withHint(fmt.Errorf("%w: /readyz says %d %s", parley.ErrUnavailable, resp.StatusCode, said), "'parley doctor' tells more")
+	for i, err := range found {
+		if err != nil {
+			a.err.line("-- " + clean(all[i].Redacted()+" is not ready: "+err.Error()))
+		}
 	}
 	if a.format == formatJSON {
 		return a.out.json(map[string]bool{"ready": true})
 	}
 	a.out.line("ready")
+	return nil
+}
+
+// readyAt says why a hub is not ready, or nil.
+func readyAt(ctx context.Context, u *url.URL) error {
+	client, err := hubHTTPClient()
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	if isLoopback(u.Hostname()) {
+		client.Transport.(*http.Transport).TLSClientConfig.InsecureSkipVerify = true
+	}
+	status, said, err := askPlain(ctx, client, u, "/readyz")
+	if err != nil {
+		return explainTLS(timedOut(ctx, fmt.Errorf("%w: %w", parley.ErrUnavailable, err)))
+	}
+	if status != http.StatusOK || said != "ok" {
+		return withHint(fmt.Errorf("%w: /readyz says %d %s", parley.ErrUnavailable, status, said), "'parley doctor' tells more")
+	}
 	return nil
 }
