@@ -41,8 +41,9 @@ func TestRefusalBehindOwnAppend(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		late.RenewClaim(late.LocalPrincipal("a"), &parley.RenewClaimParams{ConversationID: id, ClaimID: c.ClaimID},
+		go late.RenewClaim(late.LocalPrincipal("a"), &parley.RenewClaimParams{ConversationID: id, ClaimID: c.ClaimID}, // it waits until it knows of the claim
 			func(_ parley.RenewClaimResult, err error) { renewed <- err })
+		synctest.Wait()
 		if len(noted) > 0 || len(renewed) > 0 {
 			t.Fatal("the note was answered before its commit was known")
 		}

@@ -1,0 +1,109 @@
+package hub_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/hub/journal/memory"
+)
+
+// cluster is some hubs on one journal, each of which reads a replica that lags.
+type cluster struct {
+	t       testing.TB
+	journal *memory.Journal
+	nodes   []*clusterNode
+}
+
+// clusterNode is one of them.
+type clusterNode struct {
+	*hub.Hub
+	*memory.Replica
+	peer   *memory.Peer
+	writes atomic.Int64 // batches with events that it has submitted
+	checks atomic.Int64 // those without
+}
+
+// Submit counts.
+func (n *clusterNode) Submit(b journal.Batch) {
+	if len(b.Events) > 0 {
+		n.writes.Add(1)
+	} else {
+		n.checks.Add(1)
+	}
+	n.Replica.Submit(b)
+}
+
+// Close is the replica's.
+func (n *clusterNode) Close() error { return n.Replica.Close() }
+
+// newCluster starts hubs whose replicas lag by that much. The caller is in a bubble.
+func newCluster(t testing.TB, hubs int, lag time.Duration) *cluster {
+	t.Helper()
+	c := &cluster{t: t, journal: newJournal(t)}
+	peers := memory.NewPeers()
+	for i := range hubs {
+		n := &clusterNode{Replica: memory.NewReplica(c.journal, func() time.Duration { return lag }), peer: peers.Join()}
+		t.Cleanup(n.Cut)
+		o := rooted(fmt.Sprintf("%dx", i))
+		o.Peers = n.peer
+		n.Hub = startOn(t, n, o)
+		c.nodes = append(c.nodes, n)
+	}
+	c.settle()
+	return c
+}
+
+// settle lets everything come to every hub, and be told between them.
+func (c *cluster) settle() {
+	time.Sleep(3 * time.Second) // in the bubble
+	synctest.Wait()
+}
+
+// hub gives one of the hubs.
+func (c *cluster) hub(i int) *hub.Hub { return c.nodes[i].Hub }
+
+// behind has f called while a hub is behind what the others have written, and its call not answered, until it catches up.
+func (c *cluster) behind(i int, made func(), call func() error) {
+	c.t.Helper()
+	n := c.nodes[i]
+	n.Pause()
+	made()
+	synctest.Wait()
+	answered := make(chan error, 1)
+	go func() { answered <- call() }()
+	synctest.Wait()
+	select {
+	case err := <-answered:
+		c.t.Errorf("it was answered by a hub that is behind: %v", err)
+		n.Resume()
+	default:
+		n.Resume()
+		if err := <-answered; err != nil {
+			c.t.Error(err)
+		}
+	}
+}
+
+// count gives how many events of a kind the log of a conversation has.
+func (c *cluster) count(id, kind string) (n int) {
+	c.t.Helper()
+	for _, e := range events(c.t, c.journal, id) {
+		if e.Type != parley.TypeSystem {
+			continue
+		}
+		sys, err := e.System()
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if sys.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
