@@ -364,6 +364,8 @@ func refusalOf(err error) error {
 		return parley.Refuse(parley.ErrOutcomeUnknown, "the commit failed; the append may or may not be in the log", "a retry with the same clientRequestId")
 	case errors.Is(err, journal.ErrOverloaded):
 		return &parley.Error{Err: parley.ErrUnavailable, Message: "the log cannot keep up; nothing was written", RetryAfterMs: 100}
+	case errors.Is(err, journal.ErrUnavailable):
+		return &parley.Error{Err: parley.ErrUnavailable, Message: "the log cannot be reached; nothing was written", RetryAfterMs: 1000}
 	case errors.Is(err, journal.ErrClosed):
 		return errDraining
 	}

@@ -19,6 +19,7 @@ type link struct {
 	*memory.Replica
 	lag       time.Duration // at most
 	blind     bool          // planted: a batch that comes too late is written behind what came first
+	forced    bool          // planted: so is every batch, without a look at what it expects
 	out, back *lane
 	cut       chan struct{}
 	lanes     sync.WaitGroup
@@ -80,7 +81,12 @@ func (l *link) Submit(b journal.Batch) {
 		}
 		l.back.put(l.due(), func() { done(h, err) })
 	}
-	l.out.put(l.due(), func() { l.Replica.Submit(b) })
+	l.out.put(l.due(), func() {
+		if head, err := l.Journal.Head(b.Conversation); l.forced && err == nil && len(b.Events) > 0 {
+			b = behind(b, head.Seq)
+		}
+		l.Replica.Submit(b)
+	})
 }
 
 // behind gives a batch as one that follows a seq.

@@ -10,6 +10,9 @@ import (
 // plantBlind is a hub that writes what it has decided behind what it has not seen.
 const plantBlind = "blind"
 
+// plantNoCompare is a journal that writes behind whatever there is.
+const plantNoCompare = "no compare"
+
 // plants are the bugs that are planted, and what the duel says of them. The rules are those that need two hubs, or are about who speaks.
 var plants = []struct {
 	name string
@@ -18,7 +21,9 @@ var plants = []struct {
 }{
 	{"StaleRef", []rule.Rule{rule.StaleRef}, modelSays},                       // H1: an ended claim speaks
 	{plantBlind, nil, "the log is none"},                                      // H12, Recheck: two claims at once, among other things
+	{plantNoCompare, nil, "the log is none"},                                  // what a hub that is behind has decided is written
 	{"FreshRefuse", []rule.Rule{rule.FreshRefuse}, "refuse"},                  // H13: a hub that is behind refuses what another has granted; mostly before a claim comes to it
+	{"WatchTime", []rule.Rule{rule.WatchTime}, "ends a claim of"},             // a claim ends by a clock that is ten minutes fast
 	{"RenewLog", []rule.Rule{rule.RenewLog}, "was granted"},                   // H14: a renewal is worth nothing
 	{"GraceShort", []rule.Rule{rule.GraceShort}, "though nobody has left it"}, // H16: a hub ends the claim of who is at the other one
 	{"RenewCap", []rule.Rule{rule.RenewCap}, "does not go on"},                // H7: who hangs and renews holds a turn as long as it likes

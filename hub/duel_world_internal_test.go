@@ -173,7 +173,7 @@ func (d *duel) open(i int) {
 	d.mu.Lock()
 	l := newLink(d.journal, d.lag, d.random("link", int(run)))
 	d.mu.Unlock()
-	l.blind = d.plant == plantBlind
+	l.blind, l.forced = d.plant == plantBlind, d.plant == plantNoCompare
 	peer := d.peers.Join()
 	h, err := Open(l, &Options{
 		Peers: peer, skew: skews[i], NewID: func(prefix string) string { return fmt.Sprintf("%s%d.%d", prefix, run, ids.Add(1)) },

@@ -100,6 +100,9 @@ func (d *Desk) sawClaim(now Time, c *fold.Claim, waits bool) {
 		return
 	case d.claim == nil || d.claim.Hash != c.Hash:
 		d.claim = &held{Claim: *c, taken: now, renewed: now}
+		if !rule.WatchTime.Holds() {
+			d.claim.renewed = Time(c.At)
+		}
 	case d.claim.RenewedSeq != c.RenewedSeq:
 		d.claim.Claim, d.claim.renewed, d.claim.told, d.claim.revived, d.claim.guessed = *c, now, false, false, false
 		d.claim.slept = 0

@@ -108,7 +108,8 @@ type Batch struct {
 	On *Hash
 	// Events are the encoded events. The journal may keep the slices until Done; nobody changes them. A batch without events is a check: it writes nothing, and its
 	// Done tells whether After, and On, held at a time after Submit was called. Where others append to the same journal and a reader may be behind them, that is how
-	// one knows that a head is the head.
+	// one knows that a head is the head. Once Done is called, the reads show whatever was acknowledged anywhere before Submit, of any conversation: also a check that
+	// is good says so.
 	Events [][]byte
 	// Final: the last event closes the conversation.
 	Final bool

@@ -21,6 +21,7 @@ const (
 	FloorTimer              // a turn that nobody takes has its time too
 	GraceShort              // of several hubs, none ends a claim whose holder another may have
 	FreshRefuse             // of several hubs, none answers by a state that another has moved on
+	WatchTime               // a claim ends when a hub has watched its time, whatever clocks say
 	RenewLog                // a renewal is an event: every hub sees it
 	count
 )
