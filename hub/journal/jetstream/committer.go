@@ -117,11 +117,9 @@ func (j *Journal) landing(m *message, head func(string) (journal.Head, error)) f
 	if r == nil || m.writer != j.writer || m.number != r.number || r.over {
 		return nil
 	}
+	r.over = true // what copies come to says nothing
 	r.judge(head)
-	return func() {
-		r.over = true
-		close(r.landed)
-	}
+	return func() { close(r.landed) }
 }
 
 // publishing is a round on its way. The message may be published many times: on the heads of the first that lands the others come to nothing. The round is over once one

@@ -223,11 +223,12 @@ func (f *follower) decide(ctx context.Context, g *group, raw jetstream.Msg) erro
 	if err != nil {
 		return f.refuse(at, err)
 	}
-	if landed := f.j.landing(&m, f.head); landed != nil {
-		g.landed = append(g.landed, landed)
-	}
+	landed := f.j.landing(&m, f.head)
 	if err := f.parts(g, m.parts); err != nil {
 		return f.refuse(at, err)
+	}
+	if landed != nil {
+		g.landed = append(g.landed, landed)
 	}
 	g.last, g.bytes = at, g.bytes+len(raw.Data())
 	return nil
