@@ -223,10 +223,15 @@ func (h *Hub) Err() error {
 const fullMs = 10_000
 
 // Ready says why the hub does not serve reads and writes, or nil. With a full storage it serves reads, and takes writes to find out whether
-// there is room again, but is not ready.
+// there is room again, but is not ready; so it is while its journal says, by a method Ready of its own, that it cannot be reached.
 func (h *Hub) Ready() error {
 	if err := h.serving(); err != nil {
 		return err
+	}
+	if j, ok := h.journal.(interface{ Ready() error }); ok {
+		if err := j.Ready(); err != nil {
+			return refusalOf(fmt.Errorf("%w: %w", journal.ErrUnavailable, err))
+		}
 	}
 	if at := h.full.Load(); at > 0 && h.Now().UnixMilli() < at+fullMs {
 		return refusalOf(journal.ErrStorageFull)
