@@ -117,7 +117,7 @@ func (d *doctor) tell(f diagnosis) {
 
 // withoutSecrets takes the tokens of the environment out of a text: the errors of others may quote what they were given.
 func withoutSecrets(text string) string {
-	for _, name := range []string{envToken, envDevToken, envA2AToken, envEmbeddingsKey} {
+	for _, name := range []string{envToken, envDevToken, envA2AToken, envEmbeddingsKey, envNATSPassword} {
 		if secret := strings.TrimSpace(os.Getenv(name)); secret != "" {
 			text = strings.ReplaceAll(text, secret, "<"+name+">")
 		}
@@ -127,7 +127,7 @@ func withoutSecrets(text string) string {
 
 // environment looks for variables that nobody reads.
 func (d *doctor) environment() {
-	known := []string{envURL, envToken, envAgent, envCA, envCert, envKey, envDevToken, envA2AToken, envEmbeddingsKey, "PARLEY_SESSION", "PARLEY_CONTEXT_FILE"}
+	known := []string{envURL, envToken, envAgent, envCA, envCert, envKey, envDevToken, envA2AToken, envEmbeddingsKey, envNATSPassword, "PARLEY_SESSION", "PARLEY_CONTEXT_FILE"}
 	unknown := config.UnknownEnv(os.Environ(), known...)
 	for _, name := range unknown {
 		advice := "unset it, or see docs/configuration.md"

@@ -145,6 +145,9 @@ func classify(ctx context.Context, err error) failure {
 		return failure{What: err.Error(), Reason: "in_use",
 			Hint: "a hub has this directory open: stop it, or ask it over the wire with PARLEY_URL", exit: exitFailure}
 	}
+	if errors.Is(err, journal.ErrUnavailable) && !errors.Is(err, parley.ErrUnavailable) {
+		return failure{What: err.Error(), Reason: "unavailable", Hint: "are the NATS servers there, and is the user right? see docs/scale.md", exit: exitUnavailable}
+	}
 	if row := parley.ErrorRowOf(err); errors.Is(err, row.Err) {
 		return failure{What: messageOf(err, row), Reason: row.Reason(), Code: row.Code, Hint: hints[row.Err], exit: exitOf(row)}
 	}

@@ -28,7 +28,7 @@ is 1, and a line on stderr names some.
 Keep it like the hub's data: it has all that was said, and who has its hashes can tell a token when he sees one.`,
 		Args: cobra.ExactArgs(1),
 	}
-	c.Flags().StringVar(&data, "data", "", "directory of the log of a hub that is not running")
+	c.Flags().StringVar(&data, "data", "", "log of a hub that is not running: a directory, or the address of one on NATS servers")
 	return a.does(c, func(ctx context.Context, args []string) error {
 		if err := givenData(c, data); err != nil {
 			return err

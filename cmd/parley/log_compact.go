@@ -46,6 +46,9 @@ Attachments that no event names are left by uploads that were broken off; --drop
 }
 
 func compact(ctx context.Context, data string, drop bool) (done bolt.Compacted, err error) {
+	if isShared(data) {
+		return done, usagef("--data: a log on NATS servers is never compacted: nothing of it is unused")
+	}
 	j, err := openExisting(data)
 	if err != nil {
 		return done, err

@@ -33,7 +33,7 @@ An attachment that is gone or damaged on the hub's disk holds nothing up: its li
 on stderr names some.`,
 	}
 	asFlag(c, &as)
-	c.Flags().StringVar(&data, "data", "", "directory of the log of a hub that is not running")
+	c.Flags().StringVar(&data, "data", "", "log of a hub that is not running: a directory, or the address of one on NATS servers")
 	c.Flags().BoolVar(&without, withoutAttachments, false, "leave the files out")
 	return a.does(c, func(ctx context.Context, args []string) error {
 		if err := givenData(c, data); err != nil {

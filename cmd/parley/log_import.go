@@ -20,7 +20,8 @@ func (a *app) logImportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import FILE|-",
 		Short: "put an export or a backup into the log of a hub that is not running",
-		Long: `import appends what FILE has and the log in --data has not; the directory is made if it is absent. First it checks all of FILE, and that each
+		Long: `import appends what FILE has and the log in --data has not; the directory is made if it is absent. So conversations move from a directory to
+NATS servers and back (--data nats://host:4222?stream=NAME, see docs/scale.md), with every hash as it was. First it checks all of FILE, and that each
 conversation in it goes on from what the log has: if anything is wrong, nothing is written, and the line is named.
 
 It may be repeated: what is there already stays as it is. So one that was interrupted goes on where it ended. Do so before a hub is
@@ -33,7 +34,7 @@ A backup brings its tokens with it, into a log that has none or older ones of th
 good again. An export brings none.`,
 		Args: cobra.ExactArgs(1),
 	}
-	c.Flags().StringVar(&data, "data", "", "directory of the log (default: "+displayDataDir()+")")
+	c.Flags().StringVar(&data, "data", "", "the log: a directory, or the address of one on NATS servers (default: "+displayDataDir()+")")
 	c.Flags().BoolVar(&o.WithoutAttachments, withoutAttachments, false, "take an export that was written without its files")
 	return a.does(c, func(ctx context.Context, args []string) error {
 		if err := givenData(c, data); err != nil {
@@ -82,7 +83,7 @@ func importFile(ctx context.Context, f io.ReadSeeker, name, dir string, o *archi
 		return done, err
 	}
 	var j journal.Journal
-	if bolt.Exists(dir) {
+	if isShared(dir) || bolt.Exists(dir) {
 		if j, err = openData(dir); err != nil {
 			return done, err
 		}

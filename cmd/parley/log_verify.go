@@ -27,7 +27,7 @@ An export from whose end lines were cut off is whole as far as it goes: compare 
 says itself where it ends.`,
 		Args: cobra.MaximumNArgs(1),
 	}
-	c.Flags().StringVar(&data, "data", "", "directory of the log (default: "+displayDataDir()+")")
+	c.Flags().StringVar(&data, "data", "", "the log: a directory, or the address of one on NATS servers (default: "+displayDataDir()+")")
 	c.Flags().BoolVar(&o.WithoutAttachments, withoutAttachments, false, "take an export that was written without its files")
 	return a.does(c, func(ctx context.Context, args []string) error {
 		if err := givenData(c, data); err != nil {

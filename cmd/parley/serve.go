@@ -75,7 +75,7 @@ func (a *app) serve(ctx context.Context, f *hubFlags) error {
 		return err
 	}
 	defer parts.close()
-	kept, j, err := openServeJournal(settings, f.dev)
+	kept, j, err := openServeJournal(ctx, settings, f.dev, slog.New(zerolog.NewSlogHandler(log)))
 	if err != nil {
 		return err
 	}

@@ -2,9 +2,11 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -21,19 +23,29 @@ import (
 const envData = "PARLEY_DATA"
 
 // openServeJournal opens what the hub writes to. The directory is empty where that is memory.
-func openServeJournal(c *config.Loaded, dev bool) (dir string, j journal.Journal, err error) {
+func openServeJournal(ctx context.Context, c *config.Loaded, dev bool, log *slog.Logger) (dir string, j journal.Journal, err error) {
 	if dev && !c.Given("data") {
 		return "", memory.New(), nil
 	}
 	if dir, err = dataDir(c.Data); err != nil {
 		return "", nil, err
 	}
+	if c.Journal != "" {
+		j, err = openServeShared(ctx, c.Journal, dir, log)
+		return dir, j, err
+	}
+	if _, err := os.Stat(filepath.Join(dir, replicaDir)); err == nil {
+		return "", nil, withHint(fmt.Errorf("%s holds the replica of a log that hubs share, and no --journal names it", dir), "give a hub by itself another --data")
+	}
 	j, err = openData(dir)
 	return dir, j, err
 }
 
-// openData opens the log in a directory, which is made if it is absent.
+// openData opens the log in a directory, or on NATS servers; it is made if it is absent.
 func openData(dir string) (journal.Journal, error) {
+	if isShared(dir) {
+		return openSharedScratch(dir, false)
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -53,8 +65,11 @@ func warnOpenDirectory(log zerolog.Logger, dir string) {
 	log.Warn().Str("directory", dir).Stringer("mode", info.Mode()).Msg("others may look into the directory of the log: chmod 700 is safer")
 }
 
-// openExisting is openData for a directory that must hold a log.
+// openExisting is openData for a place that must hold a log.
 func openExisting(flag string) (journal.Journal, error) {
+	if isShared(flag) {
+		return openSharedScratch(flag, true)
+	}
 	dir, err := dataDir(flag)
 	if err != nil {
 		return nil, err

@@ -77,6 +77,7 @@ func startServer(o serverOptions) (*server, error) {
 		Version: version(),
 		Logger:  logger,
 		Tracer:  o.telemetry.Tracer(),
+		Peers:   peersOf(o.journal),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the hub: %w", err)

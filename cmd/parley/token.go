@@ -161,7 +161,7 @@ func (a *app) withTokens(ctx context.Context, data string, open func(dir string)
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	h, err := hub.Open(j, &hub.Options{Version: version()})
+	h, err := hub.Open(j, &hub.Options{Version: version(), Peers: peersOf(j)})
 	if err != nil {
 		return err
 	}
@@ -173,5 +173,5 @@ func (a *app) withTokens(ctx context.Context, data string, open func(dir string)
 
 // tokenDataFlag is --data of the commands that also work on the log of a hub that is not running.
 func tokenDataFlag(c *cobra.Command, data *string) {
-	c.Flags().StringVar(data, "data", "", "directory of the log of a hub that is not running")
+	c.Flags().StringVar(data, "data", "", "log of a hub that is not running: a directory, or the address of one on NATS servers")
 }

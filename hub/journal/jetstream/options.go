@@ -13,6 +13,8 @@ type Options struct {
 	// Replicas is on how many servers each message is. Open makes a stream of so many, and refuses one that has another number. 0 takes the stream as it is, and makes
 	// one of 1.
 	Replicas int
+	// Existing refuses servers that have no such stream, with ErrNoStream, instead of making it.
+	Existing bool
 	// System is the URL of the servers for a user of the system account, by which Open asks them whether they sync always.
 	System string
 	// Monitors are the addresses at which the servers tell about themselves ("http://host:8222"), which Open asks instead.

@@ -41,6 +41,8 @@ var (
 	ErrNotDurable = errors.New("journal: the stream is not durable when it acknowledges")
 	// ErrConfig: the stream is not made as a journal needs it.
 	ErrConfig = errors.New("journal: the stream has another configuration")
+	// ErrNoStream: the stream is not there, and is not to be made.
+	ErrNoStream = errors.New("journal: there is no stream")
 	// ErrOtherStream: the directory is the replica of another stream, or of this one when it had more.
 	ErrOtherStream = errors.New("journal: the directory belongs to another stream")
 )
@@ -83,6 +85,9 @@ func (j *Journal) wanted() jetstream.StreamConfig {
 // openStream finds the stream, or makes it, and gives where it ends.
 func (j *Journal) openStream(ctx context.Context) (last uint64, err error) {
 	s, err := j.js.Stream(ctx, j.opts.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) && j.opts.Existing {
+		return 0, fmt.Errorf("%w called %s", ErrNoStream, j.opts.Name)
+	}
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		s, err = j.makeStream(ctx)
 	}

@@ -44,6 +44,7 @@ func (l *Loaded) Check(dev bool) error {
 	c.pairs()
 	c.likeness()
 	c.development()
+	c.shared()
 	c.written()
 	if c.MaxPendingOfOne > c.MaxPending && c.Given("maxPendingOfOne") {
 		c.fault("maxPendingOfOne", "it is more than %s and never reached", c.called("maxPending"))
@@ -121,6 +122,13 @@ func (c *check) pairs() {
 		if c.Given(p.name) && !c.Given(p.needs) {
 			c.fault(p.name, "it needs %s", p.needs)
 		}
+	}
+}
+
+// shared holds the log that several hubs share against what is for a hub by itself.
+func (c *check) shared() {
+	if c.Journal != "" && c.dev {
+		c.fault("journal", "--dev is a hub by itself: 'parley dev-cluster' is several")
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 type Config struct {
 	Listen         string
 	Data           string
+	Journal        string
 	AllowHosts     []string
 	AllowOrigins   []string
 	InsecurePublic bool

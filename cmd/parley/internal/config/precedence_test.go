@@ -45,6 +45,8 @@ func values(s config.Setting) [3]string {
 		return [3]string{"1s", "2s", "3s"}
 	case "logLevel":
 		return [3]string{"debug", "warn", "error"}
+	case "journal":
+		return [3]string{"nats://a", "nats://b", "tls://c"}
 	case "replayMode":
 		return [3]string{"record", "play", "auto"}
 	case "logFormat":
