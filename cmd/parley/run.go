@@ -64,7 +64,7 @@ PARLEY_CA (further authorities), PARLEY_CERT and PARLEY_KEY (a client certificat
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
-		a.serveCommand(), a.demoCommand(), a.demoClinicCommand(),
+		a.serveCommand(), a.demoCommand(), a.devClusterCommand(), a.demoClinicCommand(),
 		a.conversationCommand(), a.turnCommand(), a.scenarioCommand(), a.sendCommand(), a.noteCommand(), a.explainCommand(), a.tailCommand(), a.chatCommand(), a.attachmentCommand(), a.shareCommand(),
 		a.tokenCommand(), a.agentCommand(), a.agentsCommand(), a.startCommand(), a.sessionCommand(), a.approvalsCommand(), a.runCommand(), a.wrapCommand(), a.mcpCommand(), a.a2aCommand(), a.consoleCommand(), a.statsCommand(), a.logCommand(), a.benchCommand(), a.benchBareCommand(), a.benchFanCommand(), a.benchA2AEchoCommand(), a.versionCommand(),
 		a.configCommand(), a.schemaCommand(), a.doctorCommand(), a.readyCommand(), a.completionCommand(), exitCodesTopic(),

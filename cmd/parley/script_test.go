@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 //	hubends NAME CODE     send SIGTERM and expect that exit code
 //	hubkill NAME          kill -9
 //	begin NAME PATTERN ARGS...
-//	                      start a program and wait for the first line of its stdout that matches
+//	                      start a program and wait for the first line of its stdout that matches, which is then in NAME.line
 //	ends NAME SIGNAL CODE send INT, TERM or NONE and expect that exit code
 //	exits CODE ARGS...    run a program and expect that exit code
 //	jsonset VAR FIELD     set a variable to a field of the JSON object on the last stdout
@@ -82,7 +82,7 @@ func start(ts *testscript.TestScript, name, pattern string, args []string) *runn
 	p := &running{cmd: exec.Command(args[0], args[1:]...)}
 	p.cmd.Dir = ts.MkAbs(".")
 	p.cmd.Env = os.Environ()
-	for _, v := range []string{"HOME", envURL, envToken, envDevToken, envCA, envCert, envKey, "HOOK_SECRET"} {
+	for _, v := range []string{"HOME", envURL, envToken, envDevToken, envCA, envCert, envKey, "HOOK_SECRET", envNATSPassword} {
 		p.cmd.Env = append(p.cmd.Env, v+"="+ts.Getenv(v))
 	}
 	p.cmd.Stderr = &p.stderr
@@ -143,7 +143,8 @@ func killScriptHub(ts *testscript.TestScript, neg bool, args []string) {
 
 func begin(ts *testscript.TestScript, neg bool, args []string) {
 	wantArgs(ts, neg, len(args) > 2, "begin NAME PATTERN ARGS...")
-	start(ts, args[0], args[1], args[2:])
+	p := start(ts, args[0], args[1], args[2:])
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".line"), p.line, 0o600))
 }
 
 func ends(ts *testscript.TestScript, neg bool, args []string) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/parleyhub/parley/cmd/parley/internal/config"
@@ -45,9 +46,12 @@ func (a *app) announce(s *server, c *config.Loaded, dir, token string) error {
 	if s.metricsURL != "" {
 		a.err.line("metrics are at " + s.metricsURL)
 	}
-	if dir == "" {
+	switch {
+	case c.Journal != "":
+		a.err.line("the log is on NATS servers, and this hub's replica of it in " + clean(filepath.Join(dir, replicaDir)))
+	case dir == "":
 		a.err.line("the log is kept in memory: gone when the hub stops (--data DIR keeps it)")
-	} else {
+	default:
 		a.err.line("the log is kept in " + clean(dir))
 	}
 	switch {
@@ -56,6 +60,8 @@ func (a *app) announce(s *server, c *config.Loaded, dir, token string) error {
 		if link != "" {
 			a.err.line("console: " + link)
 		}
+	case !s.hasTokens() && c.OIDC.Issuer == "" && c.Journal != "":
+		a.err.line("no token was made yet: run 'parley token create --admin --data " + clean(shellWord(c.Journal)) + "'")
 	case !s.hasTokens() && c.OIDC.Issuer == "":
 		a.err.line("no token was made yet: stop this hub and run 'parley token create --admin --data " + clean(shellWord(dir)) + "'")
 	}
