@@ -85,7 +85,7 @@ func TestSessionElsewhere(t *testing.T) {
 		c.settle()
 		waited := make(chan *parley.Session, 1)
 		go func() { waited <- start(t, here, here.LocalPrincipal("a"), counts("count", 1, parley.ModeSync, id)) }()
-		pass(time.Second)
+		pass(300 * time.Millisecond)
 		if s := x.works("forty-two"); s == "" {
 			t.Fatal("no session")
 		}
@@ -93,9 +93,12 @@ func TestSessionElsewhere(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		s := start(t, here, here.LocalPrincipal("a"), counts("count", 2, parley.ModeAsyncCallback, id))
-		pass(time.Second)
+		pass(300 * time.Millisecond)
 		x.works("again")
 		c.settle()
+		if n := c.moved(); n > 0 {
+			t.Errorf("%d batches came too late: the hubs are in each other's way", n)
+		}
 		if told := toldIDs(t, c.journal, id); len(told) != 1 || !slices.Equal(told[0], []string{s.SessionID}) {
 			t.Errorf("callbacks %v, want one of %s", told, s.SessionID)
 		}
@@ -166,6 +169,9 @@ func TestTriggersElsewhere(t *testing.T) {
 			x.works(fmt.Sprint(i))
 			c.settle()
 		}
+		if n := c.moved(); n > 0 {
+			t.Errorf("%d batches came too late: the hubs are in each other's way", n)
+		}
 		answers, _ := answered(t, c.journal, id)
 		if len(answers) != 3 || c.count(id, parley.KindSessionStarted) > 3 {
 			t.Errorf("%d answers to 3 events: %v", len(answers), storyOf(t, c.journal, id, 1))
@@ -227,6 +233,52 @@ func (c *cluster) writes() (n int64) {
 		n += node.writes.Load()
 	}
 	return n
+}
+
+// moved counts the batches with events that came too late.
+func (c *cluster) moved() (n int64) {
+	for _, node := range c.nodes {
+		n += node.moved.Load()
+	}
+	return n
+}
+
+// TestTriggerBegunElsewhere: a hub that finds only late that another one has begun the session of a match does not take it to be one that cannot begin.
+func TestTriggerBegunElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 2, 10*time.Millisecond)
+		x := listeners(t, c.hub(0), listens("calc", onSchema("s.v1")))
+		id := create(t, c.hub(0), c.hub(0).LocalPrincipal("ann"), hall("calc"))
+		c.settle()
+		at := c.journal.Last()
+		noting(t, c.hub(0), c.hub(0).LocalPrincipal("ann"), id, "s.v1", `{"input":{"n":1}}`)
+		records, err := c.journal.Scan(at, 10, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range records {
+			if r.Conversation != id {
+				break
+			}
+			at = r.Position
+		}
+		c.nodes[1].PauseAt(at) // it sees the note, and not the session
+		before := c.nodes[1].writes.Load()
+		pass(2 * time.Second)
+		if c.nodes[1].writes.Load() == before {
+			t.Fatal("the other hub has not tried to begin it: this test shows nothing")
+		}
+		c.nodes[1].Resume()
+		c.settle()
+		o := x.offered()[0]
+		x.take(o.ConversationID, o.ClaimID)
+		x.ends(o.ConversationID, o.ClaimID, parley.OutcomeCompleted, ran("1"))
+		c.settle()
+		answers, _ := answered(t, c.journal, id)
+		if len(answers) != 1 || answers[0].Status != parley.SessionCompleted {
+			t.Errorf("answers %+v: %v", answers, storyOf(t, c.journal, id, 1))
+		}
+	})
 }
 
 // TestReadersElsewhere: whoever reads or watches at one hub is told what another one has written.

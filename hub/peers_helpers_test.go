@@ -26,15 +26,24 @@ type clusterNode struct {
 	*memory.Replica
 	peer   *memory.Peer
 	writes atomic.Int64 // batches with events that it has submitted
+	moved  atomic.Int64 // of these, that came too late
 	checks atomic.Int64 // those without
 }
 
 // Submit counts.
 func (n *clusterNode) Submit(b journal.Batch) {
-	if len(b.Events) > 0 {
-		n.writes.Add(1)
-	} else {
+	if len(b.Events) == 0 {
 		n.checks.Add(1)
+		n.Replica.Submit(b)
+		return
+	}
+	n.writes.Add(1)
+	done := b.Done
+	b.Done = func(h journal.Head, err error) {
+		if err != nil {
+			n.moved.Add(1)
+		}
+		done(h, err)
 	}
 	n.Replica.Submit(b)
 }

@@ -132,6 +132,28 @@ func TestRunnerMoves(t *testing.T) {
 	})
 }
 
+// TestRunnerComesBack: a hub that takes a runner to be gone does not say so behind what the runner has said meanwhile.
+func TestRunnerComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 2, time.Millisecond)
+		x := hosts(t, c.hub(0), counter("count"))
+		c.settle()
+		x.conn.Close()
+		pass(time.Second)
+		c.nodes[1].peer.Cut(true)
+		pass(100 * time.Second)
+		c.nodes[1].Pause()
+		y := hosts(t, c.hub(0), counter("count"), counter("more"))
+		pass(100 * time.Second) // the other hub does not know
+		c.nodes[1].Resume()
+		pass(10 * time.Second)
+		if got := c.count("~runners", parley.KindRunnerLeft); got != 0 {
+			t.Errorf("it has left %d times, and is there", got)
+		}
+		y.conn.Close()
+	})
+}
+
 // TestRunnerOutOfSight: hubs that do not hear of each other take a runner to be gone. The one to which it is connected says that it is not.
 func TestRunnerOutOfSight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

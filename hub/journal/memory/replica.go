@@ -21,6 +21,7 @@ type Replica struct {
 
 	mu      sync.Mutex // guards the fields below
 	held    chan struct{}
+	upTo    journal.Position // what is behind it does not come; 0: everything does
 	answers []answer
 	news    chan struct{} // one slot: there is an answer
 }
@@ -51,14 +52,42 @@ func (r *Replica) Pause() {
 	}
 }
 
-// Resume ends Pause.
+// PauseAt keeps anything behind a position from coming until Resume.
+func (r *Replica) PauseAt(at journal.Position) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.upTo = at
+}
+
+// Resume ends Pause and PauseAt.
 func (r *Replica) Resume() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.upTo = 0
 	if r.held != nil {
 		close(r.held)
 		r.held = nil
 	}
+	r.wakeUp()
+}
+
+// wakeUp has it look again. It does not wait.
+func (r *Replica) wakeUp() {
+	select {
+	case r.news <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// last gives up to where it shall come.
+func (r *Replica) last() journal.Position {
+	last := r.Journal.Last()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.upTo > 0 {
+		return min(last, r.upTo)
+	}
+	return last
 }
 
 // Cut ends the replica: nothing comes any more, and what was not answered never is.
@@ -82,7 +111,7 @@ func (r *Replica) run() {
 	defer close(r.ended)
 	for {
 		changed := r.Journal.Watch()
-		if r.Journal.Last() > r.view.Last() {
+		if r.last() > r.view.Last() {
 			if !r.until(time.After(r.lag())) || !r.resumed() {
 				return
 			}
@@ -94,7 +123,7 @@ func (r *Replica) run() {
 			return
 		default:
 		}
-		if r.Journal.Last() > r.view.Last() {
+		if r.last() > r.view.Last() {
 			continue
 		}
 		select {
@@ -133,7 +162,12 @@ func (r *Replica) resumed() bool {
 
 // apply takes in what the journal has now.
 func (r *Replica) apply() {
-	records, err := r.Journal.Scan(r.view.Last(), 1<<30, 1<<40)
+	at := r.view.Last()
+	more := int(r.last()) - int(at)
+	if more <= 0 {
+		return
+	}
+	records, err := r.Journal.Scan(at, more, 1<<40)
 	if err != nil {
 		return // it is closed
 	}
@@ -168,10 +202,7 @@ func (r *Replica) Submit(b journal.Batch) {
 		r.mu.Lock()
 		r.answers = append(r.answers, answer{r.Journal.Last(), func() { done(h, err) }})
 		r.mu.Unlock()
-		select {
-		case r.news <- struct{}{}:
-		default: // it is awake
-		}
+		r.wakeUp()
 	}
 	r.Journal.Submit(b)
 }
