@@ -15,7 +15,8 @@ import (
 //
 //	call -> refusal -> a check, which the journal answers when reads show whatever was committed before -> the follower has seen that -> call -> refusal, given
 //
-// An append is checked on the head of its own conversation: see [conversation.checkLocked]. A hub that is alone never is behind, and does none of this.
+// An append is checked on the head of its own conversation: see [conversation.checkLocked]. A hub that is alone never is behind, and does none of this. Who calls and is refused waits,
+// at most catchUpTime: so does what comes behind that on the same socket.
 
 // catchUpTime bounds how long a refusal waits for the journal.
 const catchUpTime = 5 * time.Second

@@ -33,14 +33,16 @@ func (h *holding) mayGoTo(x *executor) bool {
 	return (h.executorID == "" || h.executorID == x.id) && (h.key == "" || h.key == x.key) && x.by.reaches(h.conversation) && slices.Contains(x.serves, h.serves)
 }
 
-// endedLocked forgets a claim that has ended.
-func (t *turns) endedLocked(id string, c fold.Claim, s *fold.State) *executor {
+// endedLocked forgets a claim that has ended. One that another hub has ended that hub counts.
+func (t *turns) endedLocked(id string, c fold.Claim, s *fold.State, foreign bool) *executor {
 	reason := parley.ClaimTurnEnded
 	if s.Ended != nil && s.Ended.Hash == c.Hash {
 		reason = s.Ended.Reason
 	}
-	t.counts.ended[reason]++
-	if reason == parley.ClaimFinal {
+	if !foreign {
+		t.counts.ended[reason]++
+	}
+	if reason == parley.ClaimFinal && !foreign {
 		t.counts.turns.observe(int64(s.LastAt - c.At))
 	}
 	h := t.holdings[c.Hash]

@@ -326,18 +326,21 @@ func TestApprovalsElsewhere(t *testing.T) {
 		claim := mustClaim(t, here, "a", id, 1)
 		asks(t, here, here.LocalPrincipal("a"), underClaim(claim.ClaimID, may(id, "k")))
 		c.settle()
-		answer := func(h *hub.Hub, who string) error {
+		answers := make(chan error, 2)
+		answer := func(h *hub.Hub, who string) func() {
 			p := h.LocalPrincipal(who, parley.ScopeApprove, parley.ScopeRead)
 			list, err := h.ListApprovals(t.Context(), p, &parley.ListApprovalsParams{})
 			if err != nil || len(list.Approvals) != 1 {
-				return fmt.Errorf("listed %+v: %w", list, err)
+				t.Fatalf("listed %+v, %v", list, err)
 			}
-			_, err = h.ResolveApproval(t.Context(), p, &parley.ResolveApprovalParams{ApprovalID: list.Approvals[0].ApprovalID, Decision: parley.DecisionApproved})
-			return err
+			return func() {
+				_, err := h.ResolveApproval(t.Context(), p, &parley.ResolveApprovalParams{ApprovalID: list.Approvals[0].ApprovalID, Decision: parley.DecisionApproved})
+				answers <- err
+			}
 		}
-		answers := make(chan error, 2)
-		go func() { answers <- answer(there, "h") }()
-		go func() { answers <- answer(c.hub(2), "i") }()
+		h, i := answer(there, "h"), answer(c.hub(2), "i")
+		go h()
+		go i()
 		first, second := <-answers, <-answers
 		if first != nil {
 			first, second = second, first

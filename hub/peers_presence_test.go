@@ -83,6 +83,24 @@ func TestOnlineElsewhere(t *testing.T) {
 	})
 }
 
+// TestCountedOnce: what a hub counts is what it has written itself.
+func TestCountedOnce(t *testing.T) {
+	clusters(t, func(t *testing.T, c *cluster) {
+		id := asked(t, c.hub(0), &parley.Limits{TurnTimeoutMs: 10_000})
+		c.settle()
+		mustClaim(t, c.hub(1), "a", id, 1)
+		pass(20 * time.Second)
+		var taken, ended int64
+		for i := range c.nodes {
+			n := c.hub(i).Counted()
+			taken, ended = taken+n.ClaimsTaken, ended+n.ClaimsEnded[parley.ClaimExpired]
+		}
+		if taken != 1 || ended != 1 {
+			t.Errorf("one claim was counted %d times, and its end %d times", taken, ended)
+		}
+	})
+}
+
 // TestPresenceInParts: what does not fit into one message comes in several.
 func TestPresenceInParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -32,7 +32,7 @@ type presence struct {
 	others  map[string]*neighbor
 	serving map[string][]*elsewhere
 	agents  map[string]*parley.AgentInfo
-	yielded map[string]struct{} // conversations in which what was due was left to another hub
+	yielded map[string]time.Time // conversations in which what was due was left to another hub, and until when
 }
 
 // neighbor is another hub.
@@ -69,7 +69,7 @@ func newPresence(h *Hub) *presence {
 	return &presence{
 		hub: h, peers: h.opts.Peers, id: randomID("hub_"), kick: make(chan struct{}, 1), others: make(map[string]*neighbor),
 		serving: make(map[string][]*elsewhere), agents: make(map[string]*parley.AgentInfo),
-		yielded: make(map[string]struct{}),
+		yielded: make(map[string]time.Time),
 	}
 }
 
@@ -263,9 +263,12 @@ func (p *presence) indexLocked() {
 	}
 }
 
-// forget forgets hubs that have not been heard of.
+// forget forgets hubs that have not been heard of, and what was left to another hub and is done.
 func (p *presence) forget() {
 	now := time.Now()
+	p.mu.Lock()
+	maps.DeleteFunc(p.yielded, func(_ string, until time.Time) bool { return now.Sub(until) > presenceEvery })
+	p.mu.Unlock()
 	p.drop(func(_ string, n *neighbor) bool { return now.Sub(n.heard) >= presenceFor })
 }
 
@@ -394,7 +397,7 @@ func (p *presence) yields(id string) time.Duration {
 		delete(p.yielded, id)
 		return 0
 	}
-	p.yielded[id] = struct{}{}
+	p.yielded[id] = time.Now().Add(wait)
 	return wait
 }
 

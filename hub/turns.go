@@ -86,11 +86,11 @@ func (t *turns) saw(id string, s *fold.State, foreign bool) {
 	if has && (!had || before.Hash != after.Hash) && t.hub.shared && !t.isRecovered() {
 		p.Guessed()
 	}
-	freed := t.claimMovedLocked(id, p, s, before, had, after, has)
+	freed := t.claimMovedLocked(id, p, s, before, had, after, has, foreign)
 	if x := t.waitsLocked(id, s); x != nil {
 		freed = append(freed, x)
 	}
-	if has && (!had || before.Hash != after.Hash) && after.At >= parley.TimestampOf(t.hub.started.Add(t.hub.opts.skew)) { // others stood when the hub was started
+	if has && (!had || before.Hash != after.Hash) && !foreign && after.At >= parley.TimestampOf(t.hub.started.Add(t.hub.opts.skew)) { // others stood when the hub was started, or are counted by another one
 		t.counts.taken++
 		if floor {
 			t.counts.waits.observe(waited)
@@ -107,9 +107,9 @@ func (t *turns) saw(id string, s *fold.State, foreign bool) {
 }
 
 // claimMovedLocked keeps what is known of the claims that stand, and tells the holder of one that has ended. It gives the executors that have room now.
-func (t *turns) claimMovedLocked(id string, p *place, s *fold.State, before fold.Claim, had bool, after fold.Claim, has bool) (freed []*executor) {
+func (t *turns) claimMovedLocked(id string, p *place, s *fold.State, before fold.Claim, had bool, after fold.Claim, has, foreign bool) (freed []*executor) {
 	if had && (!has || before.Hash != after.Hash) {
-		if x := t.endedLocked(id, before, s); x != nil {
+		if x := t.endedLocked(id, before, s, foreign); x != nil {
 			freed = append(freed, x)
 		}
 	}
