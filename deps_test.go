@@ -39,6 +39,8 @@ const (
 	cron       = "github.com/netresearch/go-cron"
 	webhooks   = "github.com/standard-webhooks/standard-webhooks"
 	otel       = "go.opentelemetry.io"
+	natsGo     = "github.com/nats-io/nats.go"
+	natsServer = "github.com/nats-io/nats-server"
 )
 
 // plants is for everybody: it has nothing in a program that is built as usual.
@@ -66,6 +68,10 @@ var never = []struct {
 	{"executors", "rpc", "The loop is the same inside the hub and outside: it knows parley.Client only.", []string{"executors/work/worktest"}},
 	{"executors", "sdk", "The loop is the same inside the hub and outside: it knows parley.Client only.", []string{"executors/work/worktest"}},
 	{"executors", "internal", "The loop is the same inside the hub and outside: it knows parley.Client only.", []string{"executors/blueprint", "executors/function", "executors/llm", "executors/work", "executors/workflow"}},
+	{"sdk", natsGo, "Partners do not build a storage engine.", nil},
+	{"sdk", natsServer, "Partners do not build a storage engine.", nil},
+	{"rpc", natsGo, "A door works with any journal.", nil},
+	{"hub", natsServer, "Servers are processes of their own.", nil},
 	{"sdk", bbolt, "Partners do not build a storage engine.", []string{"sdk/sdktest"}},
 	{"sdk", jsonschema, "Partners do not build what only the hub validates.", []string{"sdk/sdktest"}},
 	{"sdk", zerolog, "Partners choose their own logger; the sdk takes a *slog.Logger.", []string{"sdk/sdktest"}},
@@ -119,7 +125,10 @@ var only = []struct {
 }{
 	{bbolt, []string{"hub/journal/bolt"}, "One package knows how the log lies on disk."},
 	{jsonschema, []string{"internal/paramschema", "examples/blueprints"}, "One package bounds what a schema can cost; an example is not the hub."},
-	{"hub/journal/bolt", []string{"cmd"}, "Which journal carries a hub is chosen where the program is put together."},
+	{"hub/journal/bolt", []string{"cmd", "hub/journal/jetstream"}, "Which journal carries a hub is chosen where the program is put together; a replica is kept as a journal is."},
+	{natsGo, []string{"hub/journal/jetstream"}, "One package knows NATS."},
+	{natsServer, []string{"internal/natscluster"}, "One package runs servers, for tests and for trying."},
+	{"internal/natscluster", []string{"cmd"}, "Tests run servers; of the program, only what is for trying does."},
 	{websocket, []string{"internal/wire", "internal/bench"}, "One package knows sockets; the bench compares with a bare one."},
 	{jsonrpc2, []string{"internal/wire"}, "One package knows JSON-RPC frames; the sdk makes calls through wire.Peer."},
 	{cobra, []string{"cmd"}, "Flags are for the program."},

@@ -168,7 +168,7 @@ func (c *Cluster) Ready(ctx context.Context) error {
 func (c *Cluster) agree() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	leaders := 0
+	leaders, running, known := 0, 0, 0
 	for _, s := range c.servers {
 		if s == nil {
 			continue
@@ -176,11 +176,16 @@ func (c *Cluster) agree() bool {
 		if !s.JetStreamEnabled() || len(c.servers) > 1 && !s.JetStreamIsCurrent() {
 			return false
 		}
-		if len(c.servers) == 1 || s.JetStreamIsLeader() {
+		running++
+		switch {
+		case len(c.servers) == 1:
+			leaders, known = 1, 1
+		case s.JetStreamIsLeader():
 			leaders++
+			known = len(s.JetStreamClusterPeers())
 		}
 	}
-	return leaders == 1
+	return leaders == 1 && known >= running
 }
 
 // URL names all servers, for a client of the account in which the streams are.

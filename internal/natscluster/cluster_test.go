@@ -1,6 +1,8 @@
 package natscluster_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -40,6 +42,9 @@ func TestServersKeepWhatTheyHave(t *testing.T) {
 		}
 	}
 	info, err := s.Info(t.Context())
+	for errors.Is(err, context.DeadlineExceeded) { // the stream has no leader yet
+		info, err = s.Info(t.Context())
+	}
 	if err != nil || info.State.Msgs != 1 {
 		t.Fatalf("%+v, %v", info, err)
 	}

@@ -61,4 +61,5 @@ const (
 	AnySession      Bug = "any-session"      // the session that an event starts has another id each time that it is tried
 	NoCompare       Bug = "no-compare"       // what comes to several nodes is taken whatever head it rests on
 	BlindRetry      Bug = "blind-retry"      // a batch whose conversation has moved is written behind what moved it
+	LocalCheck      Bug = "local-check"      // that a head is the head is told by a node that may be behind
 )

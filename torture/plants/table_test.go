@@ -71,6 +71,9 @@ var rows = []row{
 	{bug: plant.WakeStays, pkg: "torture/triggers", run: "^TestTriggersUnderKills$", says: `the session of seq \d+ begins once more|matches wait in the state of the hub, and all have ended`},
 	{bug: plant.TurnWakeStays, pkg: "torture/triggers", run: "^TestTriggersUnderKills$", says: `not_your_turn: turner has the floor|has claimed a turn, and nothing has woken it`},
 	{bug: plant.AnySession, pkg: "torture/triggers", run: "^TestTriggersUnderKills$", says: `is not the one that is logged there|there is no such session|the end of a session that does not run`},
+	{bug: plant.NoCompare, pkg: "hub/journal/jetstream", run: "^TestOneWins$", says: `batches followed the same seq`, short: true},
+	{bug: plant.BlindRetry, pkg: "hub/journal/jetstream", run: "^TestOneWins$", says: `batches followed the same seq`},
+	{bug: plant.LocalCheck, pkg: "hub/journal/jetstream", run: "^TestLaggingNode$", says: `answered while the node did not know`},
 	{bug: plant.OpenTasks, pkg: "torture/a2a", run: "^TestStrangers$", says: `P20: `, short: true},
 
 	// What attacks a running hub finds them too.

@@ -49,10 +49,13 @@ type Journal struct {
 	closed    atomic.Bool
 }
 
+// openPatience is how long Open tries to reach servers that do not answer.
+const openPatience = 10 * time.Second
+
 // Open connects to the servers that a URL names, several with commas between, finds the stream there or makes it, and opens the replica in a directory. It returns when the
 // replica has what the stream had when Open was called.
 //
-// It fails with journal.ErrUnavailable if the servers do not answer, ErrNotDurable if they may lose what they acknowledge, ErrConfig if the stream is another kind of
+// It fails with journal.ErrUnavailable if the servers do not answer for 10 s, or until ctx ends, ErrNotDurable if they may lose what they acknowledge, ErrConfig if the stream is another kind of
 // stream, journal.ErrFormat if it, or the replica, is of another version, ErrOtherStream if the replica belongs to another one, and journal.ErrInUse if the directory is open
 // already.
 func Open(ctx context.Context, url, dir string, o *Options) (_ *Journal, err error) {
@@ -65,15 +68,15 @@ func Open(ctx context.Context, url, dir string, o *Options) (_ *Journal, err err
 			err = fmt.Errorf("open the journal %s: %w", j.opts.Name, errors.Join(err, j.release()))
 		}
 	}()
-	if err := j.dial(url); err != nil {
+	if err := persist(ctx, func() error { return j.dial(url) }); err != nil {
 		return nil, err
 	}
 	j.maxParts = min(int(j.nc.MaxPayload()), maxMessageBytes) - messageMargin
-	last, err := j.openStream(ctx)
-	if err != nil {
+	var last uint64
+	if err := persist(ctx, func() (err error) { last, err = j.openStream(ctx); return err }); err != nil {
 		return nil, err
 	}
-	if err := j.openBlobs(ctx); err != nil {
+	if err := persist(ctx, func() error { return j.openBlobs(ctx) }); err != nil {
 		return nil, err
 	}
 	if j.replica, err = openReplica(dir, j.id, last); err != nil {
@@ -93,6 +96,23 @@ func Open(ctx context.Context, url, dir string, o *Options) (_ *Journal, err err
 	}
 	j.committer.Go(j.commitLoop)
 	return j, nil
+}
+
+// persist calls f until it does not fail any more because servers do not answer, for openPatience at most: they may have been started a moment ago.
+func persist(ctx context.Context, f func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, openPatience)
+	defer cancel()
+	for {
+		err := f()
+		if !errors.Is(err, journal.ErrUnavailable) || errors.Is(err, nats.ErrAuthorization) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(retryWait):
+		}
+	}
 }
 
 // reach waits until the replica has the stream up to a place.
