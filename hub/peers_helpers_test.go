@@ -22,12 +22,21 @@ type cluster struct {
 
 // clusterNode is one of them.
 type clusterNode struct {
-	*hub.Hub
 	*memory.Replica
+	own    *hub.Hub
 	peer   *memory.Peer
 	writes atomic.Int64 // batches with events that it has submitted
 	moved  atomic.Int64 // of these, that came too late
 	checks atomic.Int64 // those without
+	away   atomic.Bool  // the journal says that it cannot be reached
+}
+
+// Ready says whether the journal can be reached.
+func (n *clusterNode) Ready() error {
+	if n.away.Load() {
+		return journal.ErrUnavailable
+	}
+	return nil
 }
 
 // Submit counts.
@@ -61,7 +70,7 @@ func newCluster(t testing.TB, hubs int, lag time.Duration) *cluster {
 		t.Cleanup(n.Cut)
 		o := rooted(fmt.Sprintf("%dx", i))
 		o.Peers = n.peer
-		n.Hub = startOn(t, n, o)
+		n.own = startOn(t, n, o)
 		c.nodes = append(c.nodes, n)
 	}
 	c.settle()
@@ -75,7 +84,7 @@ func (c *cluster) settle() {
 }
 
 // hub gives one of the hubs.
-func (c *cluster) hub(i int) *hub.Hub { return c.nodes[i].Hub }
+func (c *cluster) hub(i int) *hub.Hub { return c.nodes[i].own }
 
 // behind has f called while a hub is behind what the others have written, and its call not answered, until it catches up.
 func (c *cluster) behind(i int, made func(), call func() error) {

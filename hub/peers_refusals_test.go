@@ -9,6 +9,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/hub/journal"
 )
 
 // TestRefusalsAreSure: what one hub has acknowledged another one does not refuse, however far behind it is: it waits until it knows.
@@ -284,9 +285,17 @@ func TestRefusalWithoutJournal(t *testing.T) {
 		c := newCluster(t, 2, time.Millisecond)
 		h := c.hub(1)
 		c.nodes[1].Pause()
-		create(t, c.hub(0), c.hub(0).LocalPrincipal("a"), open2("a", "b")) // so that there is something to wait for
+		id := create(t, c.hub(0), c.hub(0).LocalPrincipal("a"), open2("a", "b")) // so that there is something to wait for
 		_, err := h.Authenticate(t.Context(), "plt_unknown_secret", "")
 		refused(t, err, parley.ErrUnavailable)
 		c.nodes[1].Resume()
+		if err := h.Ready(); err != nil {
+			t.Errorf("not ready: %v", err)
+		}
+		c.nodes[1].away.Store(true)
+		refused(t, h.Ready(), parley.ErrUnavailable)
+		c.journal.FailNext(journal.ErrUnavailable)
+		refused(t, (<-post(h, h.LocalPrincipal("a"), message(id, "1", parley.FinalityTurn, ""))).err, parley.ErrUnavailable)
+		say(t, h, h.LocalPrincipal("a"), message(id, "1", parley.FinalityTurn, ""))
 	})
 }
