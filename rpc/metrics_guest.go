@@ -9,13 +9,15 @@ type Metric struct {
 	// Labels are the names of the labels, and Buckets the upper bounds of a histogram.
 	Labels  []string
 	Buckets []float64
-	Series  []MetricSeries
+	// Gauge says that it may fall, and is no counter.
+	Gauge  bool
+	Series []MetricSeries
 }
 
 // MetricSeries is one combination of the values of the labels.
 type MetricSeries struct {
 	Values []string
-	// Value is a counter's.
+	// Value is a counter's or a gauge's.
 	Value float64
 	// Count, Sum and Cumulative are a histogram's: Cumulative are how many were at most as large as each of Buckets.
 	Count      uint64
@@ -39,20 +41,24 @@ func (c guestCollector) Collect(out chan<- prometheus.Metric) {
 	for _, m := range c.server.opts.Metrics() {
 		d := prometheus.NewDesc(m.Name, m.Help, m.Labels, nil)
 		for _, s := range m.Series {
-			out <- s.metric(d, m.Buckets)
+			out <- s.metric(d, &m)
 		}
 	}
 }
 
-func (s *MetricSeries) metric(d *prometheus.Desc, bounds []float64) prometheus.Metric {
+func (s *MetricSeries) metric(d *prometheus.Desc, of *Metric) prometheus.Metric {
 	var m prometheus.Metric
 	var err error
-	if len(bounds) == 0 {
-		m, err = prometheus.NewConstMetric(d, prometheus.CounterValue, s.Value, s.Values...)
+	if len(of.Buckets) == 0 {
+		kind := prometheus.CounterValue
+		if of.Gauge {
+			kind = prometheus.GaugeValue
+		}
+		m, err = prometheus.NewConstMetric(d, kind, s.Value, s.Values...)
 	} else {
-		buckets := make(map[float64]uint64, len(bounds))
+		buckets := make(map[float64]uint64, len(of.Buckets))
 		for i, n := range s.Cumulative {
-			buckets[bounds[i]] = n
+			buckets[of.Buckets[i]] = n
 		}
 		m, err = prometheus.NewConstHistogram(d, s.Count, s.Sum, buckets, s.Values...)
 	}

@@ -54,12 +54,13 @@ func (c *Client) ask(ctx context.Context, enter entry, method string, body []byt
 	pauses := c.newBackoff()
 	unknown := false // an attempt may have taken effect
 	for {
-		raw, sent, err := c.attempt(ctx, enter, method, body)
+		raw, l, err := c.attempt(ctx, enter, method, body)
+		l.answered(err, k)
 		switch {
 		case err == nil:
 			return raw, nil
 		case c.hasEnded(ctx, err):
-			return nil, honest(err, unknown || sent && k != always)
+			return nil, honest(err, unknown || l != nil && k != always)
 		case errors.Is(err, wire.ErrBroken):
 			unknown = unknown || k == keyed || k == once
 			if k == once || k == lossy {
@@ -123,22 +124,39 @@ func honest(err error, unknown bool) error {
 	return err
 }
 
-// attempt makes one request, when there is room and a connection. sent is true when the hub may have got it.
-func (c *Client) attempt(ctx context.Context, enter entry, method string, body []byte) (raw json.RawMessage, sent bool, err error) {
+// attempt makes one request, when there is room and a connection. Where it was sent, so that the hub may have got it, l is the connection, else nil.
+func (c *Client) attempt(ctx context.Context, enter entry, method string, body []byte) (raw json.RawMessage, l *link, err error) {
 	s, release, err := enter(ctx)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
-	l, err := c.await(ctx, s)
+	l, err = c.await(ctx, s)
 	if err == nil && unnamed[method] {
 		err = c.settle(ctx, s, l)
 	}
 	if err != nil {
 		release()
-		return nil, false, err
+		return nil, nil, err
 	}
 	raw, err = l.call(ctx, method, body, nil, release)
-	return raw, true, err
+	return raw, l, err
+}
+
+// maxRefused is how often a hub may say that it can take no writes at the moment before its client goes to another.
+const maxRefused = 3
+
+// answered notes what became of a request. A hub that takes no writes, such as one that has lost the servers of its log, is left where there is another: reads alone do
+// not show it. l is nil where nothing was sent.
+func (l *link) answered(err error, k repeat) {
+	switch {
+	case l == nil || !l.c.hubs.several():
+	case err == nil && k != always:
+		l.refused.Store(0)
+	case errors.Is(err, parley.ErrUnavailable) && !errors.Is(err, wire.ErrBroken) && l.refused.Add(1) == maxRefused:
+		l.c.o.Logger.Debug("the hub takes no writes; another is tried", "url", l.url)
+		l.gaveUp.Store(true)
+		l.close()
+	}
 }
 
 // enter finds room for a call that the hub answers at once.

@@ -20,7 +20,8 @@ type link struct {
 	url     string
 	peer    *wire.Peer
 	agentID string
-	gaveUp  atomic.Bool // the hub was silent for too long
+	gaveUp  atomic.Bool  // the hub was silent for too long, or took no writes
+	refused atomic.Int32 // times that it could not, since it could
 
 	lost       chan struct{} // closed when the reader has ended
 	drops      chan struct{} // a token: there is something in drop

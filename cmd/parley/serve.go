@@ -88,7 +88,7 @@ func (a *app) serve(ctx context.Context, f *hubFlags) error {
 		log: log, door: doorOptions(settings, f.dev), verifier: gate.verifier(settings), tls: parts.tlsConfig(),
 		doors: append(protocolDoors(settings, f.dev, kept, told.Tracer()), sourceDoors(settings, gate)...), embedder: embedder, vectorFile: vectorFile(kept), telemetry: told,
 	}
-	o.door.Audit, o.door.Metrics = parts.auditLogger(f.dev), llmMetrics
+	o.door.Audit, o.door.Metrics = parts.auditLogger(f.dev), allMetrics(j)
 	if f.dev {
 		o.rootToken = cmp.Or(os.Getenv(envDevToken), randomToken())
 	}

@@ -67,11 +67,11 @@ type Journal struct {
 	index    *index
 	recovery Recovery
 
-	queue   *submit.Queue
-	caller  submit.Caller
+	queue    *submit.Queue
+	caller   submit.Caller
 	unsynced bool
 
-	committing sync.Mutex     // held by the one commit that is under way; guards the three fields below
+	committing sync.Mutex // held by the one commit that is under way; guards the three fields below
 	planner    submit.Planner
 	arena      []byte
 	stuck      bool // log.db cannot be closed

@@ -61,6 +61,7 @@ func (j *Journal) commit(items []submit.Item) []submit.Call {
 		return submit.Refuse(r.items, err)
 	}
 	calls, again := r.divide()
+	j.counted.redone.Add(int64(len(again)))
 	j.waiting = append(again, j.waiting...)
 	return calls
 }
@@ -149,6 +150,7 @@ func (p *publishing) publish() {
 		return
 	}
 	p.copies++
+	p.j.counted.sent(p.copies, len(p.round.parts))
 	p.ok, p.failed = future.Ok(), future.Err()
 }
 

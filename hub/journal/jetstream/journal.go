@@ -37,6 +37,7 @@ type Journal struct {
 	current  atomic.Pointer[round]
 	follower *follower
 	health   *health
+	counted  counters
 
 	ctx       context.Context // ends when nothing is waited for any more
 	giveUp    context.CancelFunc
