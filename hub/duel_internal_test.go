@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// The duel: several replicas of an agent fight for its turns, on two hubs that share a journal, with clocks ten minutes apart, while hubs crash, commits
-// are lost and storage is full. It is inside the package because such hubs are no option yet.
+// The duel: several replicas of an agent fight for its turns, on three hubs that share a journal, each of which reads a replica of it that lags, with clocks ten minutes apart,
+// while hubs crash, commits are lost and storage is full. It is inside the package because no option makes a clock wrong.
 //
 // What everybody does comes from the seed, and time is not real; only the order of what happens at the same instant, and the jitter of backoff, do not.
 
