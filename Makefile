@@ -76,7 +76,7 @@ duel: ## eight replicas of an agent and their hub, stopped and killed for some m
 sessions: ## 500 sessions whose hub is killed 50 times: each run once and told once
 	$(GO) test -timeout 20m -count=1 -v -run "^TestCallbacksUnderKills$$" ./torture -sessions.kills 50
 
-simulation: ## 1,000 duels of replicas on two hubs that share a journal, in time that is not real, and all small worlds gone through
+simulation: ## 1,000 duels of replicas on three hubs that share a journal, in time that is not real, and all small worlds gone through
 	$(GO) test -timeout 20m -count=1 -v -run '^TestDuel$$' ./hub -duel.seeds 1000
 	PARLEY_EXPLORE=1 $(GO) test -timeout 20m -count=1 -run '^TestExplore$$' -v ./hub/desk
 
