@@ -2,10 +2,33 @@ package main
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/parleyhub/parley/cmd/parley/internal/config"
 )
+
+// TestDeployedJournals: the addresses of shared logs that are there to be copied are good ones.
+func TestDeployedJournals(t *testing.T) {
+	for name, least := range map[string]int{"deploy/compose.yaml": 2, "deploy/kubernetes.yaml": 2, "scale.md": 4} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "docs", filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := regexp.MustCompile(`nats://[A-Za-z][^\s"'`+"`"+`]+`).FindAllString(string(text), -1)
+		if len(found) < least {
+			t.Errorf("%s: only %d addresses: %q", name, len(found), found)
+		}
+		for _, address := range found {
+			if _, err := config.ParseJournal(address); err != nil {
+				t.Errorf("%s: %s: %v", name, address, err)
+			}
+		}
+	}
+}
 
 // TestDeployedConfiguration: the configuration that is there to be copied is a good one, and nothing about it is doubtful.
 func TestDeployedConfiguration(t *testing.T) {
