@@ -1,6 +1,7 @@
 package jetstream_test
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -32,7 +33,7 @@ func benchmarkAppend(b *testing.B, c *natscluster.Cluster, servers, writers int)
 	const conversations = 1000
 	each := (conversations + writers - 1) / writers
 	name := fmt.Sprint("bench-", benchNames.Add(1))
-	j := open(b, c.URL(), filepath.Join(b.TempDir(), "replica"), jetstream.Options{Name: name, Replicas: servers, System: c.SystemURL()})
+	j := open(b, c.URL(), filepath.Join(b.TempDir(), "replica"), jetstream.Options{Name: name, Replicas: servers, System: c.SystemURL(), Patience: calm})
 	plain := plainStream(b, c, name+"-plain", servers)
 	event := make([]byte, 500)
 	before := plain(writers)
@@ -84,13 +85,15 @@ func plainStream(b *testing.B, c *natscluster.Cluster, name string, replicas int
 	return func(publishers int) float64 {
 		const measured = time.Second
 		message := make([]byte, 500)
+		ctx, cancel := context.WithTimeout(b.Context(), time.Minute) // of one publish it would be 5 s, which is short for so many at three servers
+		defer cancel()
 		var n atomic.Int64
 		var wg sync.WaitGroup
 		start := time.Now()
 		for range publishers {
 			wg.Go(func() {
 				for time.Since(start) < measured {
-					if _, err := js.Publish(b.Context(), name, message); err != nil {
+					if _, err := js.Publish(ctx, name, message); err != nil {
 						b.Error(err)
 						return
 					}

@@ -17,6 +17,8 @@ import (
 const (
 	// publishWait is the time between two tries of a publish that is refused at once.
 	publishWait = 100 * time.Millisecond
+	// resendWait is how long an acknowledgement is waited for before the message is published again.
+	resendWait = 2 * time.Second
 	// closePatience is how long Close waits for the outcome of what it has published.
 	closePatience = 5 * time.Second
 )
@@ -140,7 +142,7 @@ type publishing struct {
 
 // publish publishes a copy, unless one is acknowledged.
 func (p *publishing) publish() {
-	p.ok, p.failed, p.again = nil, nil, time.After(p.j.opts.Patience)
+	p.ok, p.failed, p.again = nil, nil, time.After(min(p.j.opts.Patience, resendWait))
 	if p.acked {
 		return
 	}

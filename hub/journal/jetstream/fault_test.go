@@ -167,7 +167,10 @@ func TestServersAway(t *testing.T) {
 // TestServerRestarts: what was acknowledged before a server stops is there when it is back, and what was under way is answered then.
 func TestServerRestarts(t *testing.T) {
 	c := cluster(t, nil)
-	js := nodes(t, c, 2, 0)
+	var js []*jetstream.Journal
+	for range 2 {
+		js = append(js, open(t, c.URL(), filepath.Join(t.TempDir(), "replica"), jetstream.Options{System: c.SystemURL(), Patience: patience}))
+	}
 	for i := range int64(10) {
 		journaltest.Append(t, js[0], "c", i, "before")
 	}

@@ -51,7 +51,7 @@ func TestConformance(t *testing.T) {
 	var places sync.Map // by journal
 	journaltest.Run(t, func(*testing.T) journaltest.Factory {
 		openAt := func(t testing.TB, w where) journal.Journal {
-			j := open(t, c.URL(), w.dir, jetstream.Options{Name: w.name, System: c.SystemURL()})
+			j := open(t, c.URL(), w.dir, jetstream.Options{Name: w.name, System: c.SystemURL(), Patience: calm})
 			places.Store(j, w)
 			return j
 		}

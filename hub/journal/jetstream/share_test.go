@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/journal/jetstream"
@@ -15,12 +16,15 @@ import (
 	"github.com/parleyhub/parley/internal/natscluster"
 )
 
+// calm is the patience of tests in which the servers answer, however slow the machine is.
+const calm = time.Minute
+
 // nodes opens some journals on one stream.
 func nodes(t testing.TB, c *natscluster.Cluster, n, replicas int) []*jetstream.Journal {
 	t.Helper()
 	js := make([]*jetstream.Journal, n)
 	for i := range js {
-		js[i] = open(t, c.URL(), filepath.Join(t.TempDir(), "replica"), jetstream.Options{Replicas: replicas, System: c.SystemURL()})
+		js[i] = open(t, c.URL(), filepath.Join(t.TempDir(), "replica"), jetstream.Options{Replicas: replicas, System: c.SystemURL(), Patience: calm})
 	}
 	return js
 }

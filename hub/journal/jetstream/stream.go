@@ -29,6 +29,7 @@ const (
 	reconnectWait  = 250 * time.Millisecond
 	pingInterval   = 2 * time.Second
 	requestTimeout = 2 * time.Second
+	ackTimeout     = 5 * time.Second
 	// maxMessageBytes bounds a message where servers would take larger ones.
 	maxMessageBytes = 2 << 20
 	// messageMargin is room for what a publish adds to its data.
@@ -68,7 +69,7 @@ func (j *Journal) dial(url string) error {
 		return fmt.Errorf("%w: %w", journal.ErrUnavailable, err)
 	}
 	j.nc = nc
-	j.js, err = jetstream.New(nc, jetstream.WithPublishAsyncTimeout(j.opts.Patience), jetstream.WithDefaultTimeout(requestTimeout))
+	j.js, err = jetstream.New(nc, jetstream.WithPublishAsyncTimeout(max(j.opts.Patience, ackTimeout)), jetstream.WithDefaultTimeout(requestTimeout))
 	return err
 }
 
