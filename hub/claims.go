@@ -229,18 +229,16 @@ func (h *Hub) enterClaimed(p *Principal, method, conversation, claimID string, c
 	return c, who, nil
 }
 
-// seatOf gives whose claim it is, if it stands or has ended last: what was said under it may be said once more by who does not know that it was heard, and who also speaks as others.
+// seatOf gives whose claim it is, if it stands.
 func seatOf(s *fold.State, claim fold.ClaimHash) string {
-	switch {
-	case s.Claim != nil && s.Claim.Hash == claim:
+	if s.Claim != nil && s.Claim.Hash == claim {
 		return s.Claim.AgentID
-	case s.Ended != nil && s.Ended.Hash == claim:
-		return s.Ended.AgentID
 	}
 	return ""
 }
 
-// saidBy gives whose key it is that was used under a claim of long ago, of those that p may speak as.
+// saidBy gives whose key it is that was used under a claim, of those that p may speak as: what was said under a claim that has ended may be said once more by who does not
+// know that it was heard, and who also speaks as others.
 func (c *conversation) saidBy(p *Principal, s *fold.State, key string, claim *fold.ClaimHash) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
