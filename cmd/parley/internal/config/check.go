@@ -130,6 +130,9 @@ func (c *check) shared() {
 	if c.Journal != "" && c.dev {
 		c.fault("journal", "--dev is a hub by itself: 'parley dev-cluster' is several")
 	}
+	if c.Journal != "" && c.A2A {
+		c.fault("a2a", "each hub of the journal would tell webhooks of its own: run 'parley a2a serve' once, beside the hubs")
+	}
 }
 
 // likeness holds the embeddings against their model.
