@@ -58,7 +58,7 @@ func run(args []string, out io.Writer) error {
 	fmt.Fprintf(out, "\nsimulated: %d s of the peak, conversations to logs by hash\n", s.Seconds)
 	fmt.Fprintf(out, "  a log has %s events in a second on average, %s in 999 of 1,000 seconds at most, %s ever\n", number(s.Mean), number(s.P999), number(s.Most))
 	fmt.Fprintf(out, "  the fullest log has %.3f times its share of conversations; %d seconds of a log had more than was measured\n", s.Fullest, s.OverSeconds)
-	fmt.Fprintln(out, "\nmeasured:")
+	fmt.Fprintln(out, "\nwhat a part carries, measured or assumed; machines, load and prices are assumed:")
 	for _, m := range []struct {
 		name string
 		Figure
@@ -66,6 +66,7 @@ func run(args []string, out io.Writer) error {
 		{"eventsPerSecondOfALog", f.Measured.EventsPerSecondOfALog}, {"appliedPerSecondOfAHub", f.Measured.AppliedPerSecondOfAHub},
 		{"cpuMicrosecondsOfAnAppend", f.Measured.CPUMicrosecondsOfAnAppend}, {"cpuMicrosecondsOfADelivery", f.Measured.CPUMicrosecondsOfADelivery},
 		{"bytesOfMemoryOfASocket", f.Measured.BytesOfMemoryOfASocket}, {"bytesOnDiskOfAnEvent", f.Measured.BytesOnDiskOfAnEvent},
+		{"eventsPerSecondOfAStream", f.Measured.EventsPerSecondOfAStream},
 	} {
 		fmt.Fprintf(out, "  %-28s %10s  %s\n", m.name, number(m.Value), m.From)
 	}

@@ -32,7 +32,7 @@ type Figure struct {
 	From  string  `json:"from"`
 }
 
-// Measured is what a part carries.
+// Measured is what a part carries; each figure says where it is from, or that it is assumed.
 type Measured struct {
 	EventsPerSecondOfALog      Figure `json:"eventsPerSecondOfALog"`
 	AppliedPerSecondOfAHub     Figure `json:"appliedPerSecondOfAHub"`
@@ -40,16 +40,16 @@ type Measured struct {
 	CPUMicrosecondsOfADelivery Figure `json:"cpuMicrosecondsOfADelivery"`
 	BytesOfMemoryOfASocket     Figure `json:"bytesOfMemoryOfASocket"`
 	BytesOnDiskOfAnEvent       Figure `json:"bytesOnDiskOfAnEvent"`
+	EventsPerSecondOfAStream   Figure `json:"eventsPerSecondOfAStream"`
 }
 
 // Machines are what one would buy.
 type Machines struct {
-	ProcessorsOfAHub         float64 `json:"processorsOfAHub"`
-	MemoryOfAHubGB           float64 `json:"memoryOfAHubGB"`
-	UseAtMost                float64 `json:"useAtMost"` // of what was measured, at the peak
-	EventsPerSecondOfAStream float64 `json:"eventsPerSecondOfAStream"`
-	NATSServersOfALog        float64 `json:"natsServersOfALog"`
-	HubsToSpare              float64 `json:"hubsToSpare"` // of each log: one may be gone, or be renewed
+	ProcessorsOfAHub  float64 `json:"processorsOfAHub"`
+	MemoryOfAHubGB    float64 `json:"memoryOfAHubGB"`
+	UseAtMost         float64 `json:"useAtMost"` // of what was measured, at the peak
+	NATSServersOfALog float64 `json:"natsServersOfALog"`
+	HubsToSpare       float64 `json:"hubsToSpare"` // of each log: one may be gone, or be renewed
 }
 
 // Prices are for a month, in whatever money.
@@ -93,7 +93,7 @@ func (f *Figures) check() error {
 		"cpuMicrosecondsOfAnAppend": f.Measured.CPUMicrosecondsOfAnAppend.Value, "cpuMicrosecondsOfADelivery": f.Measured.CPUMicrosecondsOfADelivery.Value,
 		"bytesOfMemoryOfASocket": f.Measured.BytesOfMemoryOfASocket.Value, "bytesOnDiskOfAnEvent": f.Measured.BytesOnDiskOfAnEvent.Value,
 		"processorsOfAHub": f.Machines.ProcessorsOfAHub, "memoryOfAHubGB": f.Machines.MemoryOfAHubGB, "useAtMost": f.Machines.UseAtMost,
-		"eventsPerSecondOfAStream": f.Machines.EventsPerSecondOfAStream, "natsServersOfALog": f.Machines.NATSServersOfALog,
+		"eventsPerSecondOfAStream": f.Measured.EventsPerSecondOfAStream.Value, "natsServersOfALog": f.Machines.NATSServersOfALog,
 	} {
 		if v <= 0 || math.IsInf(v, 0) || math.IsNaN(v) {
 			return fmt.Errorf("%s: expected more than 0", name)
@@ -121,7 +121,7 @@ func plan(f *Figures) *Plan {
 	mean := add("events, mean", float64(l.Conversations)/l.SecondsBetweenEvents, "/s", "conversations / secondsBetweenEvents")
 	p.Peak = add("events, peak", mean*l.PeakToMean, "/s", "mean x peakToMean")
 	add("deliveries, peak", p.Peak*l.SocketsPerConversation, "/s", "peak x socketsPerConversation: the fan-out")
-	p.LogCarries = add("one log carries", k.UseAtMost*min(m.EventsPerSecondOfALog.Value, m.AppliedPerSecondOfAHub.Value, k.EventsPerSecondOfAStream), "events/s",
+	p.LogCarries = add("one log carries", k.UseAtMost*min(m.EventsPerSecondOfALog.Value, m.AppliedPerSecondOfAHub.Value, m.EventsPerSecondOfAStream.Value), "events/s",
 		"useAtMost x the least of: what a log takes, what a replica applies, what the stream takes. Every hub of a log applies all of it")
 	p.Logs = int(add("logs", math.Ceil(p.Peak/p.LogCarries), "", "peak / one log carries; each is a cluster of its own, and a conversation belongs to one"))
 
