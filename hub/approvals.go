@@ -88,7 +88,7 @@ func inside(name string, err error) error {
 func (c *conversation) askApproval(ctx context.Context, o *op, retry string) (*fold.Decision, error) {
 	d, answered, err := c.ask(ctx, o)
 	if !answered {
-		err = &parley.Error{Err: parley.ErrOutcomeUnknown, Message: "the call ended before its answer", Expected: retry}
+		err = &parley.Error{Err: errors.Join(parley.ErrOutcomeUnknown, err), Message: "the call ended before its answer", Expected: retry}
 	}
 	return d, err
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -305,7 +306,7 @@ func (s *starting) create(ctx context.Context, c *conversation) (*fold.Decision,
 func (c *conversation) askKeyed(ctx context.Context, o *op) (*fold.Decision, error) {
 	d, answered, err := c.ask(ctx, o)
 	if !answered {
-		err = &parley.Error{Err: parley.ErrOutcomeUnknown, Message: "the call ended before its answer", Expected: "a retry with the same clientRequestId"}
+		err = &parley.Error{Err: errors.Join(parley.ErrOutcomeUnknown, err), Message: "the call ended before its answer", Expected: "a retry with the same clientRequestId"}
 	}
 	return d, err
 }
