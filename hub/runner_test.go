@@ -173,7 +173,9 @@ func asked(t testing.TB, h *hub.Hub, l *parley.Limits) string {
 func inBubble(t *testing.T, test func(t *testing.T, h *hub.Hub, j journal.Journal)) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
-		test(t, startOn(t, j, rooted("t")), j)
+		h := startOn(t, j, rooted("t"))
+		synctest.Wait() // it knows that no claims stand
+		test(t, h, j)
 	})
 }
 
