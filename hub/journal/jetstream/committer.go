@@ -37,7 +37,7 @@ func (j *Journal) commitLoop() {
 	for {
 		var items []submit.Item
 		if len(j.waiting) == 0 {
-			items = j.queue.Take(j.maxParts)
+			items = slices.Clone(j.queue.Take(j.maxParts)) // some may wait for longer than until the next Take
 		} else {
 			items = append(j.waiting, j.queue.TakeNow(j.maxParts)...)
 		}
