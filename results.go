@@ -266,4 +266,6 @@ type ClosingNotification struct {
 	Reason string `json:"reason"`
 	// RetryAfterMs is when to come back.
 	RetryAfterMs int64 `json:"retryAfterMs,omitempty"`
+	// Stays says that nothing is closed: the hub has lost the log that it shares with others, and whoever knows another hub of it is better there. Never of a stream.
+	Stays bool `json:"stays,omitempty"`
 }

@@ -228,13 +228,26 @@ func (h *Hub) Ready() error {
 	if err := h.serving(); err != nil {
 		return err
 	}
-	if j, ok := h.journal.(interface{ Ready() error }); ok {
-		if err := j.Ready(); err != nil {
-			return refusalOf(fmt.Errorf("%w: %w", journal.ErrUnavailable, err))
-		}
+	if err := h.Apart(); err != nil {
+		return err
 	}
 	if at := h.full.Load(); at > 0 && h.Now().UnixMilli() < at+fullMs {
 		return refusalOf(journal.ErrStorageFull)
+	}
+	return nil
+}
+
+// Shares reports whether other hubs serve the same journal.
+func (h *Hub) Shares() bool { return h.shared }
+
+// Apart says why the hub can neither write nor know what others have written, because its journal says so by a method Ready of its own; nil while it can.
+func (h *Hub) Apart() error {
+	j, ok := h.journal.(interface{ Ready() error })
+	if !ok {
+		return nil
+	}
+	if err := j.Ready(); err != nil {
+		return refusalOf(fmt.Errorf("%w: %w", journal.ErrUnavailable, err))
 	}
 	return nil
 }

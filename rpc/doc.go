@@ -39,6 +39,7 @@
 //   - A request over HTTP, a stream too, runs on the goroutine that net/http has for it.
 //   - Server.sweep pings sockets at rest.
 //   - Server.watchRevocations closes sockets whose token was revoked.
+//   - Server.watchJournal tells the sockets of a hub that has lost the journal that it shares with others. A hub by itself has none.
 //
 // [Server.Shutdown] waits for all of them. A callback of the hub that comes after the end of its socket finds it ended and does
 // nothing.

@@ -40,7 +40,7 @@ type Server struct {
 
 	ctx    context.Context // ends with Shutdown
 	cancel context.CancelFunc
-	wg     sync.WaitGroup // sockets, posts, feeds, visits, the sweeper, the watcher of revocations
+	wg     sync.WaitGroup // sockets, posts, feeds, visits, the sweeper, the watchers of revocations and of the journal
 
 	silent  *silent  // sockets without a token
 	unknown *pending // connections without one
@@ -77,6 +77,9 @@ func NewServer(h *hub.Hub, o *Options) *Server {
 	s.mux = s.newMux()
 	s.wg.Go(s.sweep)
 	s.wg.Go(s.watchRevocations)
+	if h.Shares() {
+		s.wg.Go(s.watchJournal)
+	}
 	return s
 }
 

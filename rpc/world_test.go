@@ -34,6 +34,7 @@ type world struct {
 	journal *memory.Journal
 	wrap    func(journal.Journal) journal.Journal // what the hub sees of journal; nil: journal itself
 	embeds  vector.Embedder                       // nil: the hub's own
+	peers   hub.Peers                             // nil: the hub is alone
 	hub     *hub.Hub
 	server  *rpc.Server
 
@@ -77,7 +78,7 @@ func (w *world) start() {
 		tracer = w.opts.Tracer
 	}
 	w.hub, err = hub.Open(j, &hub.Options{
-		RootToken: devToken, Tracer: tracer, Embedder: w.embeds,
+		RootToken: devToken, Tracer: tracer, Embedder: w.embeds, Peers: w.peers,
 		NewID: func(prefix string) string {
 			w.mu.Lock()
 			defer w.mu.Unlock()

@@ -27,13 +27,13 @@
 //   - A token that is refused on a reconnect is final: from then on every call fails with that error.
 //   - With several hubs ([URLs]) a connection that is lost is made anew at whichever of them takes the client: the one that was good last first, then the others in
 //     an order of the client's own, each once, and after a round in vain the pauses of MinBackoff to MaxBackoff. Everything above goes on there: cursors, keys, claims.
-//     A hub that does not answer, sends its clients away or does not keep a connection is left at once. A refusal is final only where no hub takes the client and
-//     each that has answered refuses.
+//     A hub that does not answer, sends its clients away or does not keep a connection is left at once. One that says that it does not reach its log is left as soon as another
+//     takes the client, and kept until then. A refusal is final only where no hub takes the client and each that has answered refuses.
 //   - [Client.Close] ends all calls and waits for all goroutines.
 //
 // # Goroutines
 //
 // A client owns, for each of its sockets (one, and further ones for each 32 waits or 900 subscriptions under way): a supervisor,
-// which dials and dials again; the reader of jsonrpc2; a keeper, which pings a hub that has been silent; and a janitor, which
+// which dials and dials again, and one that watches the connection while the supervisor looks for a better hub; the reader of jsonrpc2; a keeper, which pings a hub that has been silent; and a janitor, which
 // sends unsubscribe. A call that was given up by its ctx leaves a goroutine until its answer comes or its socket ends.
 package sdk

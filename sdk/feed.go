@@ -139,6 +139,12 @@ func (l *link) notify(method string, params json.RawMessage) error {
 		if err := json.Unmarshal(params, &p); err != nil {
 			return fmt.Errorf("notification closing: %w", err)
 		}
+		if p.Stays {
+			if l.c.hubs.several() {
+				l.isApart()
+			}
+			return nil
+		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.comeBack = min(time.Duration(max(p.RetryAfterMs, 0))*time.Millisecond, maxComeBack)

@@ -109,6 +109,11 @@ func (h *hubs) round() []string {
 
 func (h *hubs) current() string { return h.round()[0] }
 
+// others gives all hubs but one, in that order.
+func (h *hubs) others(url string) []string {
+	return slices.DeleteFunc(h.round(), func(u string) bool { return u == url })
+}
+
 // stay notes that a hub is good.
 func (h *hubs) stay(url string) {
 	h.mu.Lock()
@@ -127,8 +132,13 @@ func (h *hubs) leave(url string) {
 
 // dialHub tries each hub once until one takes this client. An attempt takes no longer than patience.
 func (c *Client) dialHub(ctx context.Context, patience time.Duration) (*link, error) {
+	return c.dialOne(ctx, c.hubs.round(), patience)
+}
+
+// dialOne is dialHub for some of the hubs.
+func (c *Client) dialOne(ctx context.Context, urls []string, patience time.Duration) (*link, error) {
 	var failed []error
-	for _, url := range c.hubs.round() {
+	for _, url := range urls {
 		l, err := c.dialLink(ctx, url, patience)
 		if err == nil {
 			c.hubs.stay(url)

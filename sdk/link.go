@@ -27,6 +27,8 @@ type link struct {
 	drops      chan struct{} // a token: there is something in drop
 	registered chan struct{} // closed by known
 	known      func()        // says that the executor was registered here, or that nobody waits for that any more
+	apart      chan struct{} // closed by isApart
+	isApart    func()        // says that the hub has lost its log, and another is better
 	wg         sync.WaitGroup
 
 	mu       sync.Mutex            // guards the fields below
@@ -45,8 +47,11 @@ func (c *Client) dialLink(ctx context.Context, url string, patience time.Duratio
 	if err != nil {
 		return nil, err
 	}
-	l := &link{c: c, url: url, lost: make(chan struct{}), drops: make(chan struct{}, 1), registered: make(chan struct{}), feeds: map[string]*feed{}}
+	l := &link{
+		c: c, url: url, lost: make(chan struct{}), drops: make(chan struct{}, 1), registered: make(chan struct{}), apart: make(chan struct{}), feeds: map[string]*feed{},
+	}
 	l.known = sync.OnceFunc(func() { close(l.registered) })
+	l.isApart = sync.OnceFunc(func() { close(l.apart) })
 	l.peer = wire.NewPeer(stream, wire.PeerOptions{Notify: l.notify, Ended: l.end, Logger: c.o.Logger})
 	l.wg.Go(l.keep)
 	l.wg.Go(l.tidy)

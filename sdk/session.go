@@ -85,9 +85,11 @@ func (c *Client) supervise(s *session, l *link) {
 			c.o.Logger.Info("connected to the hub", "url", l.url, "agent", c.agentID)
 		}
 		since := time.Now()
-		c.hold(s, l)
-		pause = pace.afterLink(l, time.Since(since))
-		l = nil
+		next := c.hold(s, l)
+		if pause = 0; next == nil {
+			pause = pace.afterLink(l, time.Since(since))
+		}
+		l = next
 	}
 	if l != nil {
 		l.close()
@@ -107,17 +109,48 @@ func (c *Client) notConnected(err error) {
 	}
 }
 
-// hold offers the connection until it is lost or the client ends.
-func (c *Client) hold(s *session, l *link) {
+// hold offers the connection until it is lost or the client ends. When its hub says that others are better, and one of them takes the client before that, hold gives the
+// connection to that one.
+func (c *Client) hold(s *session, l *link) (next *link) {
 	s.set(l)
 	select {
 	case <-l.lost:
-		c.o.Logger.Info("connection to the hub lost", "url", l.url, "agent", c.agentID)
+	case <-l.apart:
+		next = c.seek(l)
 	case <-c.life.Done():
+	}
+	switch {
+	case next != nil:
+		c.o.Logger.Info("another hub takes this client", "url", next.url, "instead", l.url, "agent", c.agentID)
+	case l.hasLost():
+		c.o.Logger.Info("connection to the hub lost", "url", l.url, "agent", c.agentID)
 	}
 	s.set(nil)
 	l.close()
 	l.wait()
+	return next
+}
+
+// seek tries the other hubs, with the pauses of a client that has none, until one takes this client, or the connection is lost that it has and goes on with meanwhile.
+func (c *Client) seek(l *link) *link {
+	ctx, cancel := context.WithCancel(c.life)
+	defer cancel()
+	c.wg.Go(func() { // under way with the supervisor, which is one of wg
+		defer cancel()
+		select {
+		case <-l.lost:
+		case <-ctx.Done():
+		}
+	})
+	pace := c.newPace()
+	for pause := pace.short(); c.pause(ctx, pause) == nil; pause = pace.afterRound() {
+		next, err := c.dialOne(ctx, c.hubs.others(l.url), pace.patience)
+		if err == nil {
+			return next
+		}
+		c.o.Logger.Debug("no other hub takes this client yet", "url", l.url, "error", err)
+	}
+	return nil
 }
 
 func (s *session) set(l *link) {

@@ -293,6 +293,8 @@ export interface ClosingNotification {
   reason: string;
   /** retryAfterMs is when to come back. */
   retryAfterMs?: number;
+  /** stays says that nothing is closed: the hub has lost the log that it shares with others, and whoever knows another hub of it is better there. Never of a stream. */
+  stays?: boolean;
 }
 
 /** Says that the hub is about to close the socket, or to end the stream. */
@@ -300,6 +302,8 @@ export interface ClosingNotificationOfStream {
   reason: string;
   /** retryAfterMs is when to come back. */
   retryAfterMs?: number;
+  /** stays says that nothing is closed: the hub has lost the log that it shares with others, and whoever knows another hub of it is better there. Never of a stream. */
+  stays?: boolean;
 }
 
 /** Says what a context selector has brought: where from, not what. */
