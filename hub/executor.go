@@ -23,6 +23,7 @@ type executor struct {
 	push     bool
 	capacity int
 	graceMs  int64
+	stamp    int64 // of the registration; see presence
 
 	load    int                  // claims that its connection holds; guarded by turns.mu, as are the next
 	missed  bool                 // something may wait that it was not asked for
@@ -168,18 +169,16 @@ func (t *turns) admitLocked(x *executor) error {
 	if x.conn.closed {
 		return parley.Refuse(parley.ErrUnavailable, "the connection has ended", "")
 	}
-	if old := t.executors[x.key]; old != nil {
+	old := t.executors[x.key]
+	switch {
+	case old == nil:
+		x.stamp = t.hub.presence.next()
+	case old.conn == x.conn:
 		t.removeLocked(old)
-		if old.conn != x.conn {
-			if old.conn.replaced != nil {
-				t.hub.wg.Go(old.conn.replaced)
-			}
-			t.loseLocked(old.conn)
-			old.conn.movedAll()
-			old.conn.endLocked() // what is still under way there holds nothing
-		} else {
-			x.pending = old.pending
-		}
+		x.pending, x.stamp = old.pending, old.stamp // it is not a newer one
+	default:
+		t.replaceLocked(old)
+		x.stamp = t.hub.presence.next()
 	}
 	t.executors[x.key] = x
 	t.hub.runners.came(x.key)
@@ -191,6 +190,17 @@ func (t *turns) admitLocked(x *executor) error {
 		}
 	}
 	return nil
+}
+
+// replaceLocked ends the registration of an executor, and its connection, because another connection is that executor now.
+func (t *turns) replaceLocked(old *executor) {
+	t.removeLocked(old)
+	if old.conn.replaced != nil {
+		t.hub.wg.Go(old.conn.replaced)
+	}
+	t.loseLocked(old.conn)
+	old.conn.movedAll()
+	old.conn.endLocked() // what is still under way there holds nothing
 }
 
 // renew makes p, who has shown a fresh token, the one who has registered.

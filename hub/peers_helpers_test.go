@@ -60,8 +60,8 @@ func (n *clusterNode) Submit(b journal.Batch) {
 // Close is the replica's.
 func (n *clusterNode) Close() error { return n.Replica.Close() }
 
-// newCluster starts hubs whose replicas lag by that much. The caller is in a bubble.
-func newCluster(t testing.TB, hubs int, lag time.Duration) *cluster {
+// newCluster starts hubs whose replicas lag by that much, with clocks that are wrong by skews. The caller is in a bubble.
+func newCluster(t testing.TB, hubs int, lag time.Duration, skews ...time.Duration) *cluster {
 	t.Helper()
 	c := &cluster{t: t, journal: newJournal(t)}
 	peers := memory.NewPeers()
@@ -70,6 +70,9 @@ func newCluster(t testing.TB, hubs int, lag time.Duration) *cluster {
 		t.Cleanup(n.Cut)
 		o := rooted(fmt.Sprintf("%dx", i))
 		o.Peers = n.peer
+		if i < len(skews) {
+			hub.Skew(o, skews[i])
+		}
 		n.own = startOn(t, n, o)
 		c.nodes = append(c.nodes, n)
 	}

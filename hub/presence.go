@@ -29,6 +29,7 @@ type presence struct {
 	round int64         // of the goroutine that tells
 
 	mu      sync.RWMutex // guards the fields below
+	stamp   int64        // the highest of a registration that is known, here or elsewhere
 	others  map[string]*neighbor
 	serving map[string][]*elsewhere
 	agents  map[string]*parley.AgentInfo
@@ -51,6 +52,8 @@ type elsewhere struct {
 	Agents   []string `json:"agents,omitempty"`
 	Push     bool     `json:"push,omitempty"`
 	Internal bool     `json:"internal,omitempty"`
+	// Stamp orders the registrations of one executor; see newer in rivals.go. A hub of an older version gives none.
+	Stamp int64 `json:"stamp,omitempty"`
 }
 
 // peerMessage is what hubs send each other: one part of who is there, the word that a hub has ended, or a delta.
@@ -175,7 +178,7 @@ func (t *turns) here() []elsewhere {
 	defer t.mu.Unlock()
 	all := make([]elsewhere, 0, len(t.executors))
 	for _, x := range t.executors {
-		all = append(all, elsewhere{Key: x.key, By: x.by.AgentID, Agents: x.agents, Push: x.push, Internal: x.conn.internal})
+		all = append(all, elsewhere{Key: x.key, By: x.by.AgentID, Agents: x.agents, Push: x.push, Internal: x.conn.internal, Stamp: x.stamp})
 	}
 	return all
 }
@@ -220,15 +223,18 @@ func (p *presence) take(m *peerMessage) {
 	n.executors, n.agents = make(map[string]*elsewhere), nil
 	for _, part := range n.parts {
 		for i := range part.Executors {
-			n.executors[part.Executors[i].Key] = &part.Executors[i]
+			x := &part.Executors[i]
+			n.executors[x.Key] = x
+			p.stamp = max(p.stamp, x.Stamp)
 		}
 		n.agents = append(n.agents, part.Agents...)
 	}
 	n.parts = make(map[int]*peerMessage)
 	p.indexLocked()
-	moved := differing(before, n.executors)
+	moved, there := differing(before, n.executors), n.executors // which is not changed any more
 	p.mu.Unlock()
 	p.moved(moved)
+	p.hub.turns.giveWay(m.Hub, there)
 }
 
 // differing gives the keys that only one of two has.
