@@ -364,12 +364,18 @@ func refusalOf(err error) error {
 		return parley.Refuse(parley.ErrOutcomeUnknown, "the commit failed; the append may or may not be in the log", "a retry with the same clientRequestId")
 	case errors.Is(err, journal.ErrOverloaded):
 		return &parley.Error{Err: parley.ErrUnavailable, Message: "the log cannot keep up; nothing was written", RetryAfterMs: 100}
+	case errors.Is(err, journal.ErrFormat): // of a journal that is shared; one that is not is not opened then
+		return errNewer
 	case errors.Is(err, journal.ErrUnavailable):
 		return &parley.Error{Err: parley.ErrUnavailable, Message: "the log cannot be reached; nothing was written", RetryAfterMs: 1000}
 	case errors.Is(err, journal.ErrClosed):
 		return errDraining
 	}
 	return parley.Refuse(parley.ErrInternal, "the log refused the append; nothing was written", "")
+}
+
+var errNewer = &parley.Error{
+	Err: parley.ErrUnavailable, Message: "the log has what a newer version has written, and this hub does not read it; nothing was written", Expected: "a hub of that version", RetryAfterMs: 1000,
 }
 
 // errPassed is told to who has made something up on a state that another one has followed. No caller is told so.

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -257,6 +258,8 @@ func (h *Hub) serving() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
+	case errors.Is(h.failure, journal.ErrFormat):
+		return errNewer
 	case h.failure != nil:
 		return parley.Refuse(parley.ErrUnavailable, "the log takes no more writes until the hub is started again", "")
 	case h.drained:

@@ -186,8 +186,11 @@ func (s *server) run(ctx context.Context) error {
 		return err
 	case <-s.hub.Failed():
 		tellManager(s.log, daemon.SdNotifyStopping)
-		return errors.Join(withHint(fmt.Errorf("the log takes no more writes: %w", s.hub.Err()),
-			"look after the disk and start the hub again: clients retry what was not acknowledged"), s.close())
+		hint := "look after the disk and start the hub again: clients retry what was not acknowledged"
+		if errors.Is(s.hub.Err(), journal.ErrFormat) {
+			hint = "another hub of this log runs a newer version: start that one here too"
+		}
+		return errors.Join(withHint(fmt.Errorf("the log takes no more writes: %w", s.hub.Err()), hint), s.close())
 	case err := <-s.ended:
 		s.ended <- err
 		return errors.Join(err, s.close())

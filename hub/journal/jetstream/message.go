@@ -11,7 +11,7 @@ import (
 
 // A message of the stream:
 //
-//	0       version of this layout, 1
+//	0       version of this layout, messageVersion
 //	1       flags
 //	2..17   writer: random for each journal that is opened
 //	18..25  number: counted by the writer
@@ -25,7 +25,6 @@ import (
 //
 // Numbers are uvarints, but for those at the top, which are big-endian. Strings and events have their length before them.
 const (
-	messageVersion = 1
 	messageHeader  = 26
 	messageTrailer = 4
 
@@ -128,8 +127,8 @@ func encodeMessage(m *message, parts []byte) []byte {
 // decodeMessage reads a message, of which it keeps slices. Its error is journal.ErrFormat if somebody else, or a newer version, has written it.
 func decodeMessage(b []byte) (message, error) {
 	var m message
-	if len(b) < messageHeader+messageTrailer || b[0] != messageVersion {
-		return m, fmt.Errorf("%w: a message of %d bytes, that begins with %x, is not of version %d", journal.ErrFormat, len(b), b[:min(len(b), 8)], messageVersion)
+	if len(b) < messageHeader+messageTrailer || b[0] == 0 || b[0] > messageVersion {
+		return m, fmt.Errorf("%w: a message of %d bytes, that begins with %x, is not of version 1 to %d", journal.ErrFormat, len(b), b[:min(len(b), 8)], messageVersion)
 	}
 	body := b[:len(b)-messageTrailer]
 	if binary.BigEndian.Uint32(b[len(body):]) != crc32.Checksum(body, castagnoli) {
