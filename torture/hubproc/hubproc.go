@@ -33,14 +33,33 @@ func Main(m *testing.M, use func(Program)) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	p := Program(filepath.Join(dir, "parley"))
-	build := exec.Command("go", "build", "-tags", tags, "-o", string(p), "github.com/parleyhub/parley/cmd/parley")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build parley: %v\n%s", err, out)
+	p, err := build(dir, tags)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	use(p)
 	return m.Run()
+}
+
+// build builds the program into a directory.
+func build(dir, tags string) (Program, error) {
+	p := filepath.Join(dir, "parley")
+	out, err := exec.Command("go", "build", "-tags", tags, "-o", p, "github.com/parleyhub/parley/cmd/parley").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build parley: %w\n%s", err, out)
+	}
+	return Program(p), nil
+}
+
+// Build builds the program with one more build tag, for one test.
+func Build(t testing.TB, tag string) Program {
+	t.Helper()
+	p, err := build(t.TempDir(), strings.Trim(tags+","+tag, ","))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 // Run runs the program to its end, which must be code 0, and gives what it printed.
