@@ -19,6 +19,9 @@ import (
 // Token is the admin token of every hub that Start starts.
 const Token = "plt_test_test"
 
+// planted is the tag of package plant.
+const planted = "planted"
+
 // startTimeout is how long a hub may take until it takes calls.
 const startTimeout = 20 * time.Second
 
@@ -26,7 +29,12 @@ const startTimeout = 20 * time.Second
 type Program string
 
 // Main builds the program, gives it to use, runs the tests and returns the exit code for os.Exit.
-func Main(m *testing.M, use func(Program)) int {
+func Main(m *testing.M, use func(Program)) int { return mainWith(m, tags, use) }
+
+// MainPlanted is Main with a program that can have a bug of package plant, or another clock.
+func MainPlanted(m *testing.M, use func(Program)) int { return mainWith(m, planted, use) }
+
+func mainWith(m *testing.M, tags string, use func(Program)) int {
 	dir, err := os.MkdirTemp("", "parley-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -56,6 +64,16 @@ func build(dir, tags string) (Program, error) {
 func Build(t testing.TB, tag string) Program {
 	t.Helper()
 	p, err := build(t.TempDir(), strings.Trim(tags+","+tag, ","))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Planted builds the program that can have a bug of package plant.
+func Planted(t testing.TB) Program {
+	t.Helper()
+	p, err := build(t.TempDir(), planted)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/torture/ledger"
 )
 
 // closer closes conversations of a group while others speak in them, and another one tries the same.
@@ -13,11 +14,11 @@ type closer struct {
 	id     string
 	group  int
 	season int
-	n      int   // which one is closed next
-	after  int64 // how long it is by then
-	length int64 // how long it was
-	open   *said // the closing message, while it has no answer
-	said   []*said
+	n      int          // which one is closed next
+	after  int64        // how long it is by then
+	length int64        // how long it was
+	open   *ledger.Said // the closing message, while it has no answer
+	said   []*ledger.Said
 }
 
 func (e *closer) name() string { return e.id }
@@ -43,7 +44,7 @@ func (e *closer) step(c *caller) (done bool, err error) {
 		return false, nil
 	}
 	key := fmt.Sprintf("%s-%d", e.id, len(e.said))
-	e.open = &said{params: parley.SendMessageParams{
+	e.open = &ledger.Said{Params: parley.SendMessageParams{
 		ConversationID: conversationID(e.season, e.group, e.n), Payload: []byte(`{"text":"the end"}`), Finality: parley.FinalityConversation, ClientRequestID: key,
 	}}
 	e.said = append(e.said, e.open)
@@ -58,7 +59,7 @@ func (e *closer) send(c *caller) error {
 	switch {
 	case err == nil:
 	case errors.Is(err, parley.ErrConversationClosed): // the other one was first
-	case e.open.never: // refused by a hub that stops: another message under another key
+	case e.open.Never: // refused by a hub that stops: another message under another key
 		e.open = nil
 		return err
 	default:

@@ -6,13 +6,14 @@ import (
 	"flag"
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/torture/disks"
 	"github.com/parleyhub/parley/torture/history"
 	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/torture/ledger"
 )
 
 var cuts = flag.Int("power.cuts", 2, "how often TestPowerCuts cuts the power")
@@ -20,11 +21,11 @@ var cuts = flag.Int("power.cuts", 2, "how often TestPowerCuts cuts the power")
 // controls is how often the control is tried: a disk may have written by itself what it was not asked to.
 const controls = 5
 
-// cut cuts the power under the hub, which may notice, and ends it.
-func (d *disk) cutHub(w *world) {
-	d.t.Helper()
+// cutHub cuts the power under the hub, which may notice, and ends it.
+func cutHub(w *world, d *disks.Disk) {
+	w.t.Helper()
 	h := w.harm()
-	d.cut()
+	d.Cut()
 	pause(20 * time.Millisecond) // what it answers now must be true as well
 	h.Cut()
 }
@@ -34,19 +35,19 @@ func TestPowerCuts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: power cuts left out")
 	}
-	d := newDisk(t, 1, 2, 3, 4, 5)
-	w := newWorld(t, func() *hubproc.Hub { return program.Start(t, d.data()) })
+	d := disks.New(t, 1, 2, 3, 4, 5)
+	w := newWorld(t, func() *hubproc.Hub { return program.Start(t, d.Data()) })
 	var r rounds
 	for range *cuts {
 		r.load(w)
-		d.cutHub(w)
-		d.restore()
+		cutHub(w, d)
+		d.Restore()
 		w.restart()
 	}
 	w.settle()
 	j := w.judge()
 	w.now.hub.Stop(t)
-	t.Log(verify(t, d.data()))
+	t.Log(verify(t, d.Data()))
 	w.tell(j, &r, fmt.Sprintf("%d power cuts", *cuts))
 	w.keptAll(j, *cuts)
 }
@@ -57,8 +58,8 @@ func TestPowerCutsWithoutSync(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: power cuts left out")
 	}
-	needDisks(t, 1)
-	planted := buildPlanted(t)
+	disks.Need(t, 1)
+	planted := hubproc.Planted(t)
 	for n := range controls {
 		lost, acked := loseOne(t, planted)
 		t.Logf("control %d: %d of %d acknowledged appends are lost", n+1, lost, acked)
@@ -69,39 +70,28 @@ func TestPowerCutsWithoutSync(t *testing.T) {
 	t.Errorf("a hub that does not wait for the disk has lost nothing in %d power cuts: they prove nothing", controls)
 }
 
-// buildPlanted builds the program that can have a bug of package plant.
-func buildPlanted(t *testing.T) hubproc.Program {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "planted")
-	out, err := exec.Command("go", "build", "-tags", "planted", "-o", path, "github.com/parleyhub/parley/cmd/parley").CombinedOutput()
-	if err != nil {
-		t.Fatalf("build with the tag planted: %v\n%s", err, out)
-	}
-	return hubproc.Program(path)
-}
-
 // loseOne cuts the power once under a hub that does not wait for the disk, and counts what is lost.
 func loseOne(t *testing.T, planted hubproc.Program) (lost, acked int) {
 	t.Helper()
 	ok := t.Run("cut", func(t *testing.T) {
-		d := newDisk(t, 1)
+		d := disks.New(t, 1)
 		env := []string{"PARLEY_DEV_TOKEN=" + hubproc.Token, "PARLEY_PLANT=no-sync"}
-		w := newWorld(t, func() *hubproc.Hub { return planted.Serve(t, env, "--dev", "--data", d.data()) })
-		d.sync() // so that there is a log to look into
+		w := newWorld(t, func() *hubproc.Hub { return planted.Serve(t, env, "--dev", "--data", d.Data()) })
+		d.Sync() // so that there is a log to look into
 		var r rounds
 		r.load(w)
-		d.cutHub(w)
+		cutHub(w, d)
 		w.change(func(m *moment) { m.ended = true })
 		w.users.Wait()
-		d.restore()
-		there := exported(t, d.data())
+		d.Restore()
+		there := exported(t, d.Data())
 		for _, a := range w.writers {
 			for _, m := range a.said {
-				if m.seq == 0 {
+				if m.Seq == 0 {
 					continue
 				}
 				acked++
-				if there[m.params.ConversationID][history.Entry{From: a.id, Key: m.params.ClientRequestID}] != m.seq {
+				if there[m.Params.ConversationID][history.Entry{From: a.id, Key: m.Params.ClientRequestID}] != m.Seq {
 					lost++
 				}
 			}
@@ -138,7 +128,7 @@ func exported(t *testing.T, dir string) map[string]map[history.Entry]int64 {
 		if there[l.ConversationID] == nil {
 			there[l.ConversationID] = map[history.Entry]int64{}
 		}
-		there[l.ConversationID][entryOf(&l.Event)] = l.Event.Seq
+		there[l.ConversationID][ledger.EntryOf(&l.Event)] = l.Event.Seq
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Logf("the log cannot be read to its end: %v", err)

@@ -95,11 +95,11 @@ func TestKills(t *testing.T) {
 	w.tell(j, &r, fmt.Sprintf("%d kills and %d stops", *kills, r.stops))
 	w.keptAll(j, *kills)
 	if n := w.unsaid.Load(); n > 0 {
-		j.broke(18, "%d appends were made by a hub that was stopped, and not answered", n)
+		j.Broke(18, "%d appends were made by a hub that was stopped, and not answered", n)
 	}
 	if r.stops > 0 {
-		j.kept(18, promise.Tried{
-			Faults: r.stops, Operations: j.acked, Unknown: int(w.cutOff.Load()), Figure: fmt.Sprintf("slowest drain %.1f s", r.slowStop.Seconds()),
+		j.Kept(18, promise.Tried{
+			Faults: r.stops, Operations: j.Acked, Unknown: int(w.cutOff.Load()), Figure: fmt.Sprintf("slowest drain %.1f s", r.slowStop.Seconds()),
 		})
 	}
 }
@@ -111,16 +111,16 @@ func (w *world) keptAll(j *judge, faults int) {
 	for _, a := range w.writers {
 		found, conflicts, refused = found+a.found, conflicts+a.conflicts, refused+a.refused
 	}
-	if j.lost == 0 || found == 0 || conflicts == 0 || refused == 0 || j.last == 0 || j.files == 0 {
+	if j.Lost == 0 || found == 0 || conflicts == 0 || refused == 0 || j.Closed == 0 || j.files == 0 {
 		w.t.Errorf("%d answers lost, %d old messages said again, %d keys taken, %d late ones refused, %d conversations closed, %d files: the run proves too little",
-			j.lost, found, conflicts, refused, j.last, j.files)
+			j.Lost, found, conflicts, refused, j.Closed, j.files)
 	}
-	j.kept(1, promise.Tried{Faults: faults, Operations: j.acked + j.files, Unknown: j.lost, Figure: fmt.Sprintf("%d appends and %d files", j.acked, j.files)})
-	j.kept(2, promise.Tried{Faults: faults, Operations: j.never, Unknown: j.lost})
-	j.kept(3, promise.Tried{Faults: faults, Operations: found + conflicts, Unknown: j.lost})
-	j.kept(4, promise.Tried{Faults: faults, Operations: j.ops, Unknown: j.lost})
-	j.kept(5, promise.Tried{
-		Faults: faults, Operations: j.last + int(w.shut.Load()), Unknown: j.lost, Figure: fmt.Sprintf("%d conversations closed under their writers", j.last),
+	j.Kept(1, promise.Tried{Faults: faults, Operations: j.Acked + j.files, Unknown: j.Lost, Figure: fmt.Sprintf("%d appends and %d files", j.Acked, j.files)})
+	j.Kept(2, promise.Tried{Faults: faults, Operations: j.Never, Unknown: j.Lost})
+	j.Kept(3, promise.Tried{Faults: faults, Operations: found + conflicts, Unknown: j.Lost})
+	j.Kept(4, promise.Tried{Faults: faults, Operations: j.Ops, Unknown: j.Lost})
+	j.Kept(5, promise.Tried{
+		Faults: faults, Operations: j.Closed + int(w.shut.Load()), Unknown: j.Lost, Figure: fmt.Sprintf("%d conversations closed under their writers", j.Closed),
 	})
 }
 
@@ -128,7 +128,7 @@ func (w *world) keptAll(j *judge, faults int) {
 func (w *world) tell(j *judge, r *rounds, faults string) {
 	w.t.Helper()
 	w.t.Logf("%s: %d appends acknowledged (slowest round %.0f/s), %d answers lost, %d refused, %d conversations closed, %d files, %d calls judged, in %.0f s",
-		faults, j.acked, r.slowest, j.lost, j.never, j.last, j.files, j.ops, time.Since(r.start).Seconds())
+		faults, j.Acked, r.slowest, j.Lost, j.Never, j.Closed, j.files, j.Ops, time.Since(r.start).Seconds())
 }
 
 // verify checks the log itself, and an export of it.

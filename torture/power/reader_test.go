@@ -1,12 +1,12 @@
 package power
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/torture/history"
+	"github.com/parleyhub/parley/torture/ledger"
 )
 
 const (
@@ -23,12 +23,11 @@ type reader struct {
 	season int
 	n      int
 	cursor int64
-	// seen has the hash of each event that was shown, by conversation, at index seq-1.
-	seen map[string][][32]byte
+	seen   ledger.Seen
 }
 
 func newReader(w *world, group int) *reader {
-	return &reader{world: w, id: fmt.Sprintf("r%d", group), group: group, seen: map[string][][32]byte{}}
+	return &reader{world: w, id: fmt.Sprintf("r%d", group), group: group, seen: ledger.Seen{}}
 }
 
 func (r *reader) name() string { return r.id }
@@ -87,10 +86,10 @@ func (r *reader) tail(c *caller, id string) (latest int64, err error) {
 		if e.Seq != since+int64(i)+1 {
 			return 0, fmt.Errorf("%s: seq %d stands %d places after %d", id, e.Seq, i+1, since)
 		}
-		if err := r.take(id, e); err != nil {
+		if err := r.seen.Take(id, e); err != nil {
 			return 0, err
 		}
-		entries = append(entries, entryOf(e))
+		entries = append(entries, ledger.EntryOf(e))
 	}
 	if full := min(readPage, int(page.LatestSeq-since)); len(entries) != full {
 		return 0, fmt.Errorf("%s: %d events after %d, expected %d, since the last seq is %d", id, len(entries), since, full, page.LatestSeq)
@@ -98,20 +97,6 @@ func (r *reader) tail(c *caller, id string) (latest int64, err error) {
 	call.Saw(page.LatestSeq, entries)
 	r.cursor = max(r.cursor, since+int64(len(entries)))
 	return page.LatestSeq, nil
-}
-
-// take keeps the hash of an event, and holds it against the one that was shown before.
-func (r *reader) take(id string, e *parley.Event) error {
-	sum := sha256.Sum256(e.Raw())
-	seen := r.seen[id]
-	if e.Seq == int64(len(seen))+1 {
-		r.seen[id] = append(seen, sum)
-		return nil
-	}
-	if seen[e.Seq-1] != sum {
-		return fmt.Errorf("%s: seq %d was another event before: %.300s", id, e.Seq, e.Raw())
-	}
-	return nil
 }
 
 // stands asks for the snapshot.
@@ -126,9 +111,4 @@ func (r *reader) stands(c *caller, id string) (over bool, err error) {
 	call.Stood(snap.LatestSeq, over)
 	r.world.reads.Add(1)
 	return over, nil
-}
-
-// entryOf is an event as the history knows it.
-func entryOf(e *parley.Event) history.Entry {
-	return history.Entry{From: e.From, Key: e.ClientRequestID}
 }

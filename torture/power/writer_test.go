@@ -10,21 +10,8 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/torture/history"
 	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/torture/ledger"
 )
-
-// said is a message under a key, and what its author was told of it.
-type said struct {
-	params parley.SendMessageParams
-	// sent is how often it was sent, and lost how often no answer came, or one that does not know.
-	sent, lost int
-	// seq and turn are what was acknowledged, and life is the hub that has done it.
-	seq, turn int64
-	life      int
-	// lostBy is the hub that has not answered last.
-	lostBy int
-	// never is set when each answer was a refusal: it must not be in the log.
-	never bool
-}
 
 // writer says numbered messages in the conversations of a group, one after another, each under a key of its own.
 type writer struct {
@@ -33,8 +20,8 @@ type writer struct {
 	group  int
 	season int // of its conversation,
 	n      int // and which one of the season that is
-	said   []*said
-	open   *said // the last one, while it has no answer
+	said   []*ledger.Said
+	open   *ledger.Said // the last one, while it has no answer
 	turns  map[string]int64
 
 	found, conflicts, refused int // retries that have found their first, keys that were taken, and refusals of what came too late
@@ -66,13 +53,13 @@ func (w *writer) step(c *caller) (done bool, err error) {
 }
 
 // compose makes the next message; turn is the one that it names, if any.
-func (w *writer) compose(turn int64) *said {
+func (w *writer) compose(turn int64) *ledger.Said {
 	key := fmt.Sprintf("%s-%d", w.id, len(w.said))
 	payload, err := json.Marshal(parley.Message{Text: key + " <&> \u00e9 " + strings.Repeat(".", rand.IntN(400))})
 	if err != nil {
 		panic(err) // a text always encodes
 	}
-	m := &said{params: parley.SendMessageParams{
+	m := &ledger.Said{Params: parley.SendMessageParams{
 		ConversationID: conversationID(w.season, w.group, w.n), Payload: payload, Finality: parley.FinalityTurn, Turn: turn, ClientRequestID: key,
 	}}
 	w.said = append(w.said, m)
@@ -80,31 +67,28 @@ func (w *writer) compose(turn int64) *said {
 }
 
 // begin notes a call that sends a message.
-func (w *world) begin(by string, m *said) *history.Call {
-	m.sent++
-	return w.recorder.Begin(history.Op{
-		Conversation: m.params.ConversationID, Client: by, Kind: history.Append, Key: m.params.ClientRequestID,
-		Closes: m.params.Finality == parley.FinalityConversation,
-	})
+func (w *world) begin(by string, m *ledger.Said) *history.Call {
+	m.Sent++
+	return w.recorder.Begin(m.Op(by))
 }
 
 // send sends a message that has no answer yet.
-func (w *writer) send(c *caller, m *said) error {
+func (w *writer) send(c *caller, m *ledger.Said) error {
 	err := w.world.say(c, w.id, m)
 	switch {
 	case err == nil:
 		w.open = nil
-		w.turns[m.params.ConversationID] = max(w.turns[m.params.ConversationID], m.turn)
+		w.turns[m.Params.ConversationID] = max(w.turns[m.Params.ConversationID], m.Turn)
 	case errors.Is(err, parley.ErrConversationClosed):
 		w.open = nil
-		if w.season == w.world.season() && m.params.ConversationID == conversationID(w.season, w.group, w.n) {
+		if w.season == w.world.season() && m.Params.ConversationID == conversationID(w.season, w.group, w.n) {
 			w.n++ // what is said next is said elsewhere
 		}
 		if w.n == conversationsOf(w.group) {
-			return fmt.Errorf("%s is closed, and nobody has closed it", m.params.ConversationID)
+			return fmt.Errorf("%s is closed, and nobody has closed it", m.Params.ConversationID)
 		}
 		return nil
-	case m.never:
+	case m.Never:
 		w.open = nil
 	}
 	return err
@@ -116,49 +100,49 @@ func (w *world) season() int {
 }
 
 // say sends a message and notes what was answered. Its error is nil, hubproc.ErrGone, conversation_closed, internal, or what was not expected.
-func (w *world) say(c *caller, by string, m *said) error {
+func (w *world) say(c *caller, by string, m *ledger.Said) error {
 	var r parley.SendResult
 	call := w.begin(by, m)
-	err := c.Call(parley.MethodSendMessage, m.params, &r)
+	err := c.Call(parley.MethodSendMessage, m.Params, &r)
 	switch {
 	case err == nil:
 		call.Done(r.Seq)
-		if r.Duplicate && m.lost == 0 {
-			return fmt.Errorf("%s was told to be a duplicate, and it was sent for the first time", m.params.ClientRequestID)
+		if r.Duplicate && m.Lost == 0 {
+			return fmt.Errorf("%s was told to be a duplicate, and it was sent for the first time", m.Params.ClientRequestID)
 		}
-		if r.Duplicate && m.lost == 1 && w.wasStopped(m.lostBy) {
+		if r.Duplicate && m.Lost == 1 && w.wasStopped(m.LostBy) {
 			w.unsaid.Add(1)
 		}
-		m.seq, m.turn, m.life = r.Seq, r.Turn, c.life
+		m.Seq, m.Turn, m.By = r.Seq, r.Turn, c.life
 		w.acked()
 	case errors.Is(err, hubproc.ErrGone):
-		m.lost++
-		m.lostBy = c.life
+		m.Lost++
+		m.LostBy = c.life
 		if w.wasStopped(c.life) {
 			w.cutOff.Add(1)
 		}
 	case errors.Is(err, parley.ErrOutcomeUnknown):
-		m.lost++
+		m.Lost++
 		return hubproc.ErrGone
 	case errors.Is(err, parley.ErrConversationClosed):
 		call.Closed()
 		w.shut.Add(1)
-		m.never = true // were it there, it would have been found
+		m.Never = true // were it there, it would have been found
 	case errors.Is(err, parley.ErrUnavailable), errors.Is(err, parley.ErrInternal):
 		call.Refused()
-		m.never = m.lost == 0
+		m.Never = m.Lost == 0
 		return away(err)
 	}
 	return err
 }
 
 // acknowledged chooses one of the messages that were.
-func (w *writer) acknowledged() *said {
+func (w *writer) acknowledged() *ledger.Said {
 	for range 8 {
 		if len(w.said) == 0 {
 			return nil
 		}
-		if m := w.said[rand.IntN(len(w.said))]; m.seq > 0 {
+		if m := w.said[rand.IntN(len(w.said))]; m.Seq > 0 {
 			return m
 		}
 	}
@@ -173,10 +157,10 @@ func (w *writer) again(c *caller) error {
 	}
 	var r parley.SendResult
 	call := w.world.begin(w.id, m)
-	err := c.Call(parley.MethodSendMessage, m.params, &r)
+	err := c.Call(parley.MethodSendMessage, m.Params, &r)
 	switch {
-	case err == nil && (!r.Duplicate || r.Seq != m.seq || r.Turn != m.turn):
-		return fmt.Errorf("%s has seq %d, turn %d; said again it was answered %+v", m.params.ClientRequestID, m.seq, m.turn, r)
+	case err == nil && (!r.Duplicate || r.Seq != m.Seq || r.Turn != m.Turn):
+		return fmt.Errorf("%s has seq %d, turn %d; said again it was answered %+v", m.Params.ClientRequestID, m.Seq, m.Turn, r)
 	case err == nil:
 		call.Done(r.Seq)
 		w.found++
@@ -193,7 +177,7 @@ func (w *writer) other(c *caller) error {
 	if m == nil {
 		return nil
 	}
-	params := m.params
+	params := m.Params
 	params.Payload = json.RawMessage(`{"text":"something else"}`)
 	err := c.Call(parley.MethodSendMessage, params, &parley.SendResult{})
 	switch {
@@ -201,7 +185,7 @@ func (w *writer) other(c *caller) error {
 		w.conflicts++
 		return nil
 	case err == nil:
-		return fmt.Errorf("%s has seq %d; something else under its key was taken", m.params.ClientRequestID, m.seq)
+		return fmt.Errorf("%s has seq %d; something else under its key was taken", m.Params.ClientRequestID, m.Seq)
 	}
 	return away(err)
 }
@@ -213,9 +197,9 @@ func (w *writer) late(c *caller) error {
 		return nil
 	}
 	m := w.compose(turn)
-	m.never = true // whatever is answered: the turn has ended
+	m.Never = true // whatever is answered: the turn has ended
 	call := w.world.begin(w.id, m)
-	err := c.Call(parley.MethodSendMessage, m.params, &parley.SendResult{})
+	err := c.Call(parley.MethodSendMessage, m.Params, &parley.SendResult{})
 	switch {
 	case errors.Is(err, parley.ErrTurnClosed):
 		call.Refused()
@@ -225,7 +209,7 @@ func (w *writer) late(c *caller) error {
 		call.Closed()
 		return nil
 	case err == nil:
-		return fmt.Errorf("%s was taken in turn %d, which had ended", m.params.ClientRequestID, turn)
+		return fmt.Errorf("%s was taken in turn %d, which had ended", m.Params.ClientRequestID, turn)
 	case errors.Is(err, parley.ErrUnavailable), errors.Is(err, parley.ErrInternal):
 		call.Refused()
 	}

@@ -1,4 +1,4 @@
-package power
+package disks
 
 import (
 	"errors"
@@ -22,32 +22,41 @@ const (
 	noLogFlush = 2
 )
 
-// disk is an ext4 file system in a file, mounted where only the thread of the test and the processes that it starts see it: so runs do not meet, and
-// one that is killed leaves nothing behind.
-type disk struct {
-	t       *testing.T
+// Disk is an ext4 file system in a file, mounted where only the thread of the test and the processes that it starts see it: so runs do not meet, and
+// one that is killed leaves nothing behind. The goroutine of the test alone uses it.
+type Disk struct {
+	t       testing.TB
 	image   string
 	root    string // where it is mounted
 	mounted bool
 }
 
-// newDisk makes a disk for a test that is about some promises, or leaves the test out where that cannot be done.
-func newDisk(t *testing.T, ids ...promise.ID) *disk {
+// New makes a disk for a test that is about some promises, or leaves the test out where that cannot be done.
+func New(t testing.TB, ids ...promise.ID) *Disk {
 	t.Helper()
-	needDisks(t, ids...)
-	dir := t.TempDir()
-	d := &disk{t: t, image: filepath.Join(dir, "image"), root: filepath.Join(dir, "disk")}
-	t.Cleanup(d.close)
-	if err := errors.Join(os.WriteFile(d.image, nil, 0o600), os.Truncate(d.image, diskSize), os.Mkdir(d.root, 0o700)); err != nil {
-		t.Fatal(err)
-	}
-	d.run("mkfs.ext4", "-q", "-F", d.image)
-	d.mount()
-	return d
+	return Several(t, 1, ids...)[0]
 }
 
-// needDisks leaves a test out that cannot have disks, and else gives its thread mounts of its own, for good.
-func needDisks(t *testing.T, ids ...promise.ID) {
+// Several is New for some disks.
+func Several(t testing.TB, n int, ids ...promise.ID) (all []*Disk) {
+	t.Helper()
+	Need(t, ids...)
+	for range n {
+		dir := t.TempDir()
+		d := &Disk{t: t, image: filepath.Join(dir, "image"), root: filepath.Join(dir, "disk")}
+		t.Cleanup(d.close)
+		if err := errors.Join(os.WriteFile(d.image, nil, 0o600), os.Truncate(d.image, diskSize), os.Mkdir(d.root, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		d.run("mkfs.ext4", "-q", "-F", d.image)
+		d.mount()
+		all = append(all, d)
+	}
+	return all
+}
+
+// Need leaves a test out that cannot have disks, and else gives its thread mounts of its own, for good.
+func Need(t testing.TB, ids ...promise.ID) {
 	t.Helper()
 	if os.Getuid() != 0 {
 		promise.Left(t, "needs root, to mount a disk", ids...)
@@ -73,10 +82,10 @@ func needDisks(t *testing.T, ids ...promise.ID) {
 	}
 }
 
-// data is the directory for a hub.
-func (d *disk) data() string { return filepath.Join(d.root, "data") }
+// Data is the directory on it for a program, which is not made.
+func (d *Disk) Data() string { return filepath.Join(d.root, "data") }
 
-func (d *disk) run(program string, args ...string) {
+func (d *Disk) run(program string, args ...string) {
 	d.t.Helper()
 	if out, err := exec.Command(program, args...).CombinedOutput(); err != nil {
 		d.t.Fatalf("%s: %v\n%s", program, err, out)
@@ -84,13 +93,13 @@ func (d *disk) run(program string, args ...string) {
 }
 
 // mount mounts the image. Its loop device ends with the last mount of it.
-func (d *disk) mount() {
+func (d *Disk) mount() {
 	d.t.Helper()
 	d.run("mount", "-o", "loop", d.image, d.root)
 	d.mounted = true
 }
 
-func (d *disk) unmount() error {
+func (d *Disk) unmount() error {
 	if !d.mounted {
 		return nil
 	}
@@ -103,15 +112,15 @@ func (d *disk) unmount() error {
 }
 
 // close takes the disk away, whatever has befallen it.
-func (d *disk) close() {
+func (d *Disk) close() {
 	if err := d.unmount(); err != nil {
 		d.t.Errorf("unmount: %v", err)
 		_ = syscall.Unmount(d.root, syscall.MNT_DETACH) // better than a disk that stays
 	}
 }
 
-// cut is the end of the power: from now on nothing reaches the disk, and what only memory has is lost.
-func (d *disk) cut() {
+// Cut is the end of the power: from now on nothing reaches the disk, and what only memory has is lost.
+func (d *Disk) Cut() {
 	d.t.Helper()
 	f, err := os.Open(d.root)
 	if err != nil {
@@ -124,8 +133,8 @@ func (d *disk) cut() {
 	}
 }
 
-// restore gives power again. Nobody may use the disk.
-func (d *disk) restore() {
+// Restore gives power again. Nobody may use the disk.
+func (d *Disk) Restore() {
 	d.t.Helper()
 	if err := d.unmount(); err != nil {
 		d.t.Fatal(err)
@@ -133,8 +142,8 @@ func (d *disk) restore() {
 	d.mount()
 }
 
-// sync writes all of the disk that is in memory.
-func (d *disk) sync() {
+// Sync writes all of the disk that is in memory.
+func (d *Disk) Sync() {
 	d.t.Helper()
 	d.run("sync", "-f", d.root)
 }
