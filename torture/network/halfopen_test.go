@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/torture/netns"
 	"github.com/parleyhub/parley/torture/promise"
 )
 
@@ -122,37 +123,19 @@ type link struct {
 // newLink makes them; they go with the test.
 func newLink(t *testing.T) *link {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		promise.Left(t, "needs root: network namespaces", 12)
-	}
-	if _, err := exec.LookPath("ip"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("the program ip is missing, and CI leaves nothing out")
-		}
-		promise.Left(t, "needs the program ip: network namespaces", 12)
-	}
-	forgetNamespaces(t)
-	l := &link{near: namespaceOf("near", os.Getpid()), far: namespaceOf("far", os.Getpid())}
-	if out, err := exec.Command("ip", "netns", "add", l.near).CombinedOutput(); err != nil {
-		promise.Left(t, fmt.Sprintf("needs network namespaces: %v: %.200s", err, out), 12)
-	}
+	netns.Need(t, 12)
+	l := &link{near: netns.NameOf("near", os.Getpid()), far: netns.NameOf("far", os.Getpid())}
+	netns.IP(t, "netns", "add", l.near)
 	t.Cleanup(func() { exec.Command("ip", "netns", "del", l.near).Run() })
-	ip(t, "netns", "add", l.far)
+	netns.IP(t, "netns", "add", l.far)
 	t.Cleanup(func() { exec.Command("ip", "netns", "del", l.far).Run() })
-	ip(t, "-n", l.near, "link", "add", "near", "type", "veth", "peer", "name", "far", "netns", l.far)
+	netns.IP(t, "-n", l.near, "link", "add", "near", "type", "veth", "peer", "name", "far", "netns", l.far)
 	for _, side := range []struct{ namespace, device, address string }{{l.near, "near", nearAddress}, {l.far, "far", farAddress}} {
-		ip(t, "-n", side.namespace, "link", "set", "lo", "up")
-		ip(t, "-n", side.namespace, "address", "add", side.address+"/24", "dev", side.device)
-		ip(t, "-n", side.namespace, "link", "set", side.device, "up")
+		netns.IP(t, "-n", side.namespace, "link", "set", "lo", "up")
+		netns.IP(t, "-n", side.namespace, "address", "add", side.address+"/24", "dev", side.device)
+		netns.IP(t, "-n", side.namespace, "link", "set", side.device, "up")
 	}
 	return l
-}
-
-func ip(t *testing.T, args ...string) {
-	t.Helper()
-	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
-		t.Fatalf("ip %v: %v\n%s", args, err, out)
-	}
 }
 
 // in are the words before a command that is to run in a namespace.
@@ -161,7 +144,7 @@ func (l *link) in(namespace string) []string { return []string{"ip", "netns", "e
 // down takes the link away on the far side: what the hub sends is lost, and nothing says so.
 func (l *link) down(t *testing.T) {
 	t.Helper()
-	ip(t, "-n", l.far, "link", "set", "far", "down")
+	netns.IP(t, "-n", l.far, "link", "set", "far", "down")
 }
 
 // awaitGone waits until the hub has no more sockets than so many and the neighbour's executor, and gives how long that took; twice as long as it may at most.

@@ -1,0 +1,87 @@
+package netns
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"testing"
+	"time"
+)
+
+// lost is how long one waits for what does not come.
+const lost = 300 * time.Millisecond
+
+// TestLose: what one host sends to another is lost, on a connection that there is, and the other way stays; healed, all that was sent comes.
+func TestLose(t *testing.T) {
+	lan := NewLAN(t)
+	a, b := lan.Add("a"), lan.Add("b")
+	var l net.Listener
+	err := b.Do(func() (err error) {
+		l, err = net.Listen("tcp", b.Address+":7447")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	near, err := a.Dial(ctx, "tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer near.Close()
+	far, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer far.Close()
+	say(t, near, far, "1", nil)
+
+	a.Lose(b)
+	say(t, near, far, "2", os.ErrDeadlineExceeded)
+	say(t, far, near, "3", nil)
+	b.Lose(a)
+	say(t, far, near, "4", os.ErrDeadlineExceeded)
+
+	lan.Heal()
+	for _, c := range []struct {
+		conn net.Conn
+		want string
+	}{{far, "2"}, {near, "4"}} {
+		if err := hear(c.conn, c.want, 10*time.Second); err != nil {
+			t.Errorf("after the heal: %v", err)
+		}
+	}
+}
+
+// say says a byte, and expects what comes of it at the other end.
+func say(t *testing.T, from, to net.Conn, text string, want error) {
+	t.Helper()
+	if _, err := io.WriteString(from, text); err != nil {
+		t.Fatal(err)
+	}
+	within := 10 * time.Second
+	if want != nil {
+		within = lost
+	}
+	if err := hear(to, text, within); !errors.Is(err, want) {
+		t.Fatalf("%q from %s: %v, expected %v", text, from.LocalAddr(), err, want)
+	}
+}
+
+func hear(c net.Conn, text string, within time.Duration) error {
+	if err := c.SetReadDeadline(time.Now().Add(within)); err != nil {
+		return err
+	}
+	got := make([]byte, len(text))
+	if _, err := io.ReadFull(c, got); err != nil {
+		return err
+	}
+	if string(got) != text {
+		return errors.New("came " + string(got) + ", expected " + text)
+	}
+	return nil
+}
