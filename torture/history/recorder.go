@@ -33,6 +33,13 @@ func (r *Recorder) Begin(o Op) *Call {
 
 func (r *Recorder) now() int64 { return int64(time.Since(r.clock)) }
 
+// From says after which seq a Tail reads, where that is known only once it has begun.
+func (c *Call) From(since int64) {
+	c.recorder.mu.Lock()
+	defer c.recorder.mu.Unlock()
+	c.op.Since = since
+}
+
 // Done ends a call that succeeded, and gives the seq that it was told.
 func (c *Call) Done(seq int64) { c.end(Done, func(o *Op) { o.Seq = seq }) }
 
