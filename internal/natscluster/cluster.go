@@ -82,35 +82,21 @@ func (c *Cluster) configure(dir string, n int, o Options) error {
 	if err != nil {
 		return err
 	}
-	routes := make([]string, n)
-	for i := range n {
-		routes[i] = fmt.Sprintf("%q", "nats://"+addresses[3*i+2])
+	places := make([]Place, n)
+	for i := range places {
+		name := fmt.Sprintf("nats-%d", i+1)
+		places[i] = Place{Name: name, Client: addresses[3*i], Monitor: addresses[3*i+1], Route: addresses[3*i+2], Dir: filepath.Join(dir, name)}
 	}
-	for i := range n {
-		home := filepath.Join(dir, fmt.Sprintf("nats-%d", i+1))
-		if err := os.MkdirAll(home, 0o700); err != nil {
+	for i, p := range places {
+		if err := os.MkdirAll(p.Dir, 0o700); err != nil {
 			return err
 		}
-		c.clients = append(c.clients, addresses[3*i])
-		c.monitor = append(c.monitor, "http://"+addresses[3*i+1])
-		text := fmt.Sprintf("server_name: %q\nlisten: %q\nhttp: %q\n", fmt.Sprintf("nats-%d", i+1), addresses[3*i], addresses[3*i+1])
-		sync := "sync_interval: always"
-		if o.Unsynced {
-			sync = ""
-		}
-		text += fmt.Sprintf("jetstream { store_dir: %q, %s }\n", filepath.Join(home, "data"), sync)
-		if o.MaxPayload > 0 {
-			text += fmt.Sprintf("max_payload: %d\n", o.MaxPayload)
-		}
-		if n > 1 {
-			text += fmt.Sprintf("cluster { name: parley, listen: %q, routes: [%s] }\n", addresses[3*i+2], strings.Join(routes, ", "))
-		}
-		text += fmt.Sprintf("accounts {\n  PARLEY { jetstream: enabled, users: [{user: %s, password: %s}] }\n  SYSTEM { users: [{user: %s, password: %s}] }\n}\nsystem_account: SYSTEM\n",
-			user, password, systemUser, password)
-		file := filepath.Join(home, "server.conf")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		file := filepath.Join(p.Dir, "server.conf")
+		if err := os.WriteFile(file, []byte(Configuration(places, i, &o)), 0o600); err != nil {
 			return err
 		}
+		c.clients = append(c.clients, p.Client)
+		c.monitor = append(c.monitor, "http://"+p.Monitor)
 		c.configs = append(c.configs, file)
 	}
 	return nil

@@ -1,0 +1,47 @@
+package natscluster
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// Place is where a server is.
+type Place struct {
+	// Name is the server's.
+	Name string
+	// Client, Monitor and Route are where it takes clients, tells about itself and takes the other servers: HOST:PORT.
+	Client, Monitor, Route string
+	// Dir is where it keeps its data.
+	Dir string
+}
+
+// Configuration is the file of one of some servers, as an operator would write it.
+func Configuration(places []Place, i int, o *Options) string {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	p := places[i]
+	text := fmt.Sprintf("server_name: %q\nlisten: %q\nhttp: %q\n", p.Name, p.Client, p.Monitor)
+	sync := "sync_interval: always"
+	if opts.Unsynced {
+		sync = ""
+	}
+	text += fmt.Sprintf("jetstream { store_dir: %q, %s }\n", filepath.Join(p.Dir, "data"), sync)
+	if opts.MaxPayload > 0 {
+		text += fmt.Sprintf("max_payload: %d\n", opts.MaxPayload)
+	}
+	if len(places) > 1 {
+		routes := make([]string, len(places))
+		for i, p := range places {
+			routes[i] = fmt.Sprintf("%q", "nats://"+p.Route)
+		}
+		text += fmt.Sprintf("cluster { name: parley, listen: %q, routes: [%s] }\n", p.Route, strings.Join(routes, ", "))
+	}
+	return text + fmt.Sprintf("accounts {\n  PARLEY { jetstream: enabled, users: [{user: %s, password: %s}] }\n  SYSTEM { users: [{user: %s, password: %s}] }\n}\nsystem_account: SYSTEM\n",
+		user, password, systemUser, password)
+}
+
+// Login gives the user of the account in which the streams are, and the password.
+func Login() (name, secret string) { return user, password }
