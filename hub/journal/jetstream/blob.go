@@ -40,11 +40,13 @@ func (j *Journal) openBlobs(ctx context.Context) error {
 		Storage: want.Storage, Replicas: j.stream.CachedInfo().Config.Replicas, Retention: want.Retention, Discard: jetstream.DiscardOld,
 		MaxMsgs: -1, MaxBytes: -1, MaxMsgsPerSubject: 1, MaxMsgSize: -1, MaxConsumers: -1, DenyDelete: true, DenyPurge: true,
 	}
-	s, err := j.js.Stream(ctx, c.Name)
+	asking, cancel := context.WithTimeout(ctx, requestTimeout) // as in findStream
+	defer cancel()
+	s, err := j.js.Stream(asking, c.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		s, err = j.js.CreateStream(ctx, c)
+		s, err = j.js.CreateStream(asking, c)
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			s, err = j.js.Stream(ctx, c.Name)
+			s, err = j.js.Stream(asking, c.Name)
 		}
 	}
 	if err != nil {

@@ -85,12 +85,9 @@ func (j *Journal) wanted() jetstream.StreamConfig {
 
 // openStream finds the stream, or makes it, and gives where it ends.
 func (j *Journal) openStream(ctx context.Context) (last uint64, err error) {
-	s, err := j.js.Stream(ctx, j.opts.Name)
-	if errors.Is(err, jetstream.ErrStreamNotFound) && j.opts.Existing {
-		return 0, fmt.Errorf("%w called %s", ErrNoStream, j.opts.Name)
-	}
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		s, err = j.makeStream(ctx)
+	s, err := j.findStream(ctx)
+	if errors.Is(err, ErrNoStream) {
+		return 0, err
 	}
 	if err != nil {
 		return 0, unavailable(err)
@@ -102,6 +99,20 @@ func (j *Journal) openStream(ctx context.Context) (last uint64, err error) {
 	}
 	j.id = info.Config.Metadata[metaID]
 	return info.State.LastSeq, j.checkDurable(ctx, info)
+}
+
+// findStream gives the stream, which it makes where it is not there. A question that nobody answers, as while the servers have no leader, is not waited for: it is asked again.
+func (j *Journal) findStream(ctx context.Context) (jetstream.Stream, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	s, err := j.js.Stream(ctx, j.opts.Name)
+	if !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return s, err
+	}
+	if j.opts.Existing {
+		return nil, fmt.Errorf("%w called %s", ErrNoStream, j.opts.Name)
+	}
+	return j.makeStream(ctx)
 }
 
 func (j *Journal) makeStream(ctx context.Context) (jetstream.Stream, error) {
