@@ -1,0 +1,76 @@
+package cluster
+
+import (
+	"flag"
+	"testing"
+	"time"
+
+	"github.com/parleyhub/parley/torture/promise"
+)
+
+var (
+	faults = flag.Int("cluster.faults", 5, "how many faults TestLogUnderFaults draws")
+	cuts   = flag.Int("cluster.cuts", 1, "how often it cuts the power of all machines")
+	lasts  = flag.Duration("cluster.lasts", 3*time.Second, "how long a fault lasts at most")
+	seed   = flag.Uint64("cluster.seed", 0, "of the faults; 0, a new one")
+	keep   = flag.String("cluster.keep", "", "directory in which what the machines say stays")
+)
+
+// attacked are the promises that TestLogUnderFaults attacks.
+var attacked = []promise.ID{1, 2, 3, 4, 5, 9}
+
+// TestLogUnderFaults: three hubs on three servers, with clocks ten minutes apart, are killed, paused and cut off from each other, and all lose their power; whatever any of them has
+// told anybody stays true, and they tell the same.
+func TestLogUnderFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: three hubs under faults left out")
+	}
+	t.Run("apart", func(t *testing.T) { attack(t, newApart(t, servers+hubs, attacked...), *cuts) })
+	t.Run("on loopback", func(t *testing.T) {
+		if canBeApart() {
+			t.Skip("the machines are apart")
+		}
+		attack(t, newLoopback(t), 0)
+	})
+}
+
+// attack attacks a cluster at a site.
+func attack(t *testing.T, at site, cuts int) {
+	drawn := *seed
+	if drawn == 0 {
+		drawn = uint64(time.Now().UnixNano())
+	}
+	t.Logf("-cluster.seed %d", drawn)
+	start := time.Now()
+	c := newCluster(t, at, false)
+	t.Logf("three servers and three hubs are ready after %.1f s", time.Since(start).Seconds())
+	w := newWorld(t, c)
+	n := newNemesis(c, w, drawn)
+	w.more(2*between, backTime)
+	when := n.cutsAmong(*faults, cuts)
+	for left, round := *faults, 0; left > 0 || when[round] > 0; round++ {
+		for range when[round] {
+			n.cutAll()
+		}
+		if left > 0 {
+			left -= n.round(left)
+		}
+	}
+	w.settle()
+	j := judge(w)
+	sum := n.tell()
+	j.tell(time.Since(start), n.worst)
+	j.kept(sum)
+	if kinds := len(n.kinds()); *faults >= kinds && len(n.counts) < kinds {
+		t.Errorf("only %d of %d kinds of faults were tried", len(n.counts), kinds)
+	}
+}
+
+// cutsAmong says how many cuts there are before each round.
+func (n *nemesis) cutsAmong(faults, cuts int) map[int]int {
+	when := map[int]int{}
+	for range cuts {
+		when[n.rng.IntN(max(faults/2, 1))]++
+	}
+	return when
+}

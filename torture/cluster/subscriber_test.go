@@ -1,0 +1,128 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/sdk"
+	"github.com/parleyhub/parley/torture/ledger"
+)
+
+// leavesAfter: a subscriber ends its loop after so many events, on average, and goes on from its cursor.
+const leavesAfter = 200
+
+// subscriber follows the conversations of a group by the sdk, which has the addresses of all hubs: each from its beginning to its close.
+type subscriber struct {
+	world *world
+	id    string
+	group int
+	n     int
+	seen  ledger.Seen
+	wrong []string // events that were skipped, came again, or were others before
+	turns int      // how often it went on from its cursor
+}
+
+func newSubscriber(w *world, group int) *subscriber {
+	return &subscriber{world: w, id: fmt.Sprintf("s%d", group), group: group, seen: ledger.Seen{}}
+}
+
+// run follows until all conversations of the group are closed and nothing new is begun.
+func (s *subscriber) run() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	s.world.users.Go(func() { // ends with the world
+		for changed := s.world.wasChanged(); ; changed = s.world.wasChanged() {
+			if s.world.look() == ended {
+				cancel()
+				return
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	if err := s.follow(ctx); err != nil && ctx.Err() == nil {
+		s.world.fail(fmt.Errorf("%s: %w", s.id, err))
+	}
+}
+
+func (s *subscriber) follow(ctx context.Context) error {
+	c, err := s.world.client(ctx, s.id)
+	if err != nil {
+		return err
+	}
+	defer func() { c.Close() }()
+	for {
+		id := conversationID(s.group, s.n)
+		changed := s.world.wasChanged()
+		stage := s.world.look()
+		known := s.world.knows(id)
+		switch {
+		case stage == ended, stage == closing && known == 0:
+			return nil
+		case known == 0:
+			<-changed
+			continue
+		}
+		closed, err := s.listen(ctx, c, id)
+		if err != nil {
+			return err
+		}
+		if closed {
+			s.n++
+			continue
+		}
+		s.turns++
+		if s.turns%4 == 0 { // over another client, too
+			c.Close()
+			if c, err = s.world.client(ctx, s.id); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// listen takes events from where the subscriber has come, until the close, or for a while.
+func (s *subscriber) listen(ctx context.Context, c *sdk.Client, id string) (closed bool, err error) {
+	for e, err := range c.Events(ctx, id, int64(len(s.seen[id]))) {
+		if err != nil {
+			return false, err
+		}
+		if want := int64(len(s.seen[id])) + 1; e.Seq != want {
+			s.wrong = append(s.wrong, fmt.Sprintf("%s: seq %d came, expected %d", id, e.Seq, want))
+		}
+		if err := s.seen.Take(id, &e); err != nil {
+			s.wrong = append(s.wrong, err.Error())
+		}
+		s.world.tell(id, e.Seq)
+		if e.Closes() {
+			return true, nil
+		}
+		if rand.IntN(leavesAfter) == 0 {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// client dials all hubs by the sdk, until one is there.
+func (w *world) client(ctx context.Context, as string) (*sdk.Client, error) {
+	var urls []string
+	for _, m := range w.c.hubs {
+		urls = append(urls, m.url())
+	}
+	for {
+		c, err := sdk.Dial(ctx, strings.Join(urls, ","), &sdk.Options{Token: w.c.token, AgentID: as, HTTPClient: w.c.dialer, MaxBackoff: time.Second})
+		if err == nil || ctx.Err() != nil || !errors.Is(err, parley.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
+			return c, err
+		}
+		time.Sleep(rand.N(4 * shortRest))
+	}
+}
