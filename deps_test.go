@@ -163,8 +163,8 @@ var only = []struct {
 	{mcpSchema, []string{"adapters/mcp"}, "One package says what its tools take."},
 	{porcupine, []string{"internal/turnmodel", "torture/history"}, "Two packages judge histories: of turns, and of what is read and written."},
 	{"internal/schema/typescript", nil, "Tests make the declarations; the page is checked with them."},
-	{"internal/turnmodel", nil, "Tests judge; the program does not."},
-	{"torture/history", nil, "Tests judge; the program does not."},
+	{"internal/turnmodel", []string{"torture/duel"}, "Tests judge; the program does not."},
+	{"torture/history", []string{"torture/ledger"}, "Tests judge; the program does not."},
 }
 
 // within says all that a package may import besides the standard library and the nouns.

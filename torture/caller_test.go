@@ -5,14 +5,15 @@ import (
 	"os"
 	"testing"
 
+	"github.com/parleyhub/parley/torture/duel"
 	"github.com/parleyhub/parley/torture/hubproc"
 )
 
 var program hubproc.Program
 
 func TestMain(m *testing.M) {
-	if id := os.Getenv(envReplica); id != "" {
-		if err := runReplica(id); err != nil {
+	if id := os.Getenv(duel.EnvReplica); id != "" {
+		if err := duel.RunReplica(id); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parleyhub/parley/torture/duel"
 	"github.com/parleyhub/parley/torture/hubproc"
 )
 
@@ -82,7 +83,7 @@ func (c *chaos) start(r *replica) {
 	file := filepath.Join(c.dir, fmt.Sprintf("%s.%d.jsonl", r.id, len(r.files)))
 	r.files, r.down = append(r.files, file), ""
 	r.cmd = exec.Command(self)
-	r.cmd.Env = append(os.Environ(), envReplica+"="+r.id, envRecords+"="+file, envURL+"="+c.hub.URL, envToken+"="+c.token)
+	r.cmd.Env = append(os.Environ(), duel.EnvReplica+"="+r.id, duel.EnvRecords+"="+file, duel.EnvURL+"="+c.hub.URL, duel.EnvToken+"="+c.token)
 	r.out.Reset()
 	r.cmd.Stdout, r.cmd.Stderr = &r.out, &r.out
 	if err := hubproc.Start(r.cmd); err != nil {

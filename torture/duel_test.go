@@ -17,6 +17,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/turnmodel"
 	"github.com/parleyhub/parley/sdk"
+	"github.com/parleyhub/parley/torture/duel"
 	"github.com/parleyhub/parley/torture/hubproc"
 	"github.com/parleyhub/parley/torture/promise"
 )
@@ -31,8 +32,8 @@ var (
 const (
 	duelReplicas      = 8
 	duelConversations = 12
-	claimMs           = 400
-	windowMs          = 60
+	// slowestTurn is how long one question may wait for its answer, whatever happens meanwhile.
+	slowestTurn = 30 * time.Second
 	// reofferWithin is in what time a turn whose claim has lapsed is claimed again, beside the pause after failures.
 	reofferWithin = time.Second
 )
@@ -57,29 +58,29 @@ func TestDuel(t *testing.T) {
 	d.judge()
 }
 
-// duel is one run.
-type duel struct {
+// contest is one run.
+type contest struct {
 	t       *testing.T
 	dir     string
 	chaos   *chaos
-	driver  *recorder
+	driver  *duel.Recorder
 	records string // the driver's file
 	ids     []string
 	took    time.Duration
 }
 
-func newDuel(t *testing.T, seed uint64) *duel {
+func newDuel(t *testing.T, seed uint64) *contest {
 	t.Helper()
-	d := &duel{t: t, dir: t.TempDir()}
+	d := &contest{t: t, dir: t.TempDir()}
 	d.records = filepath.Join(d.dir, "driver.jsonl")
 	d.chaos = &chaos{t: t, rng: rand.New(rand.NewPCG(seed, 0)), dir: d.dir, hub: startDuelHub(t, d.dir, "127.0.0.1:0")}
 	ctx := t.Context()
-	c, err := sdk.Dial(ctx, d.chaos.hub.URL, &sdk.Options{Token: hubproc.Token, AgentID: duelDriver, MaxBackoff: time.Second})
+	c, err := sdk.Dial(ctx, d.chaos.hub.URL, &sdk.Options{Token: hubproc.Token, AgentID: duel.Driver, MaxBackoff: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	made, err := c.CreateToken(ctx, &parley.CreateTokenParams{AgentID: duelAgent})
+	made, err := c.CreateToken(ctx, &parley.CreateTokenParams{AgentID: duel.Agent})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,10 +90,10 @@ func newDuel(t *testing.T, seed uint64) *duel {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	d.driver = &recorder{Client: c, name: duelDriver, to: f}
+	d.driver = duel.NewRecorder(c, duel.Driver, f)
 	for i := range duelConversations {
 		id := fmt.Sprintf("duel-%d", i)
-		if err := createDuel(ctx, c, id); err != nil {
+		if err := duel.Create(ctx, c, id); err != nil {
 			t.Fatal(err)
 		}
 		d.ids = append(d.ids, id)
@@ -101,7 +102,7 @@ func newDuel(t *testing.T, seed uint64) *duel {
 }
 
 // run lets everybody speak until enough was said, under blows; then the replicas end kindly.
-func (d *duel) run() {
+func (d *contest) run() {
 	d.t.Helper()
 	for i := range duelReplicas {
 		r := &replica{id: fmt.Sprintf("replica-%d", i)}
@@ -116,7 +117,7 @@ func (d *duel) run() {
 	var wg sync.WaitGroup
 	for _, id := range d.ids {
 		wg.Go(func() {
-			if err := drive(ctx, d.driver, id, &left); err != nil {
+			if err := duel.Drive(ctx, d.driver, id, &left, slowestTurn); err != nil {
 				failed <- err
 				cancel()
 			}
@@ -139,13 +140,13 @@ func (d *duel) run() {
 }
 
 // judge holds the log, and what callers were told, against what must be.
-func (d *duel) judge() {
+func (d *contest) judge() {
 	t := d.t
 	t.Helper()
 	d.chaos.endKindly()
 	tails := map[string][]parley.Event{}
 	for _, id := range d.ids {
-		events, err := tailAll(t.Context(), d.driver.Client, id)
+		events, err := duel.TailAll(t.Context(), d.driver.Client, id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,23 +155,23 @@ func (d *duel) judge() {
 	d.driver.Client.Close()
 	d.chaos.hub.Stop(t)
 	files := exported(t, d.dir)
-	turns, takeovers, lapses := 0, 0, []lapse(nil)
+	turns, takeovers, lapses := 0, 0, []duel.Lapse(nil)
 	for _, id := range d.ids {
-		if err := sameLog(tails[id], files[id]); err != nil {
+		if err := duel.SameLog(tails[id], files[id]); err != nil {
 			t.Errorf("%s: %v", id, err)
 		}
-		k, err := count(files[id])
+		k, err := duel.Count(files[id])
 		if err == nil {
-			err = k.complete()
+			err = k.Complete()
 		}
 		if err != nil {
 			t.Errorf("%s: %v", id, err)
 			continue
 		}
-		turns, takeovers, lapses = turns+len(k.finals)/2, takeovers+k.takeovers, append(lapses, k.lapses...)
+		turns, takeovers, lapses = turns+len(k.Finals)/2, takeovers+k.Takeovers, append(lapses, k.Lapses...)
 	}
 	history := d.history()
-	for _, o := range missing(history, files) {
+	for _, o := range duel.Missing(history, files) {
 		t.Errorf("acknowledged, and not in the log: %s", o)
 	}
 	worst := d.judgeLapses(lapses)
@@ -195,15 +196,15 @@ func (d *duel) judge() {
 }
 
 // history reads what all processes have written, and notes when replicas were registered.
-func (d *duel) history() []turnmodel.Op {
+func (d *contest) history() []turnmodel.Op {
 	d.t.Helper()
-	all, _ := readRecords(d.t, d.records)
+	all, _ := duel.ReadRecords(d.t, d.records)
 	for _, r := range d.chaos.replicas {
 		for _, file := range r.files {
 			if _, err := os.Stat(file); err != nil {
 				continue // killed before it had begun
 			}
-			ops, times := readRecords(d.t, file)
+			ops, times := duel.ReadRecords(d.t, file)
 			all = append(all, ops...)
 			for _, at := range times {
 				d.chaos.moments = append(d.chaos.moments, moment{at: at, replica: r.id, blow: registered})
@@ -214,7 +215,7 @@ func (d *duel) history() []turnmodel.Op {
 }
 
 // judgeLapses tells how soon turns were claimed again, and gives the slowest beyond the pause after failures.
-func (d *duel) judgeLapses(lapses []lapse) (worst time.Duration) {
+func (d *contest) judgeLapses(lapses []duel.Lapse) (worst time.Duration) {
 	d.t.Helper()
 	p := presenceOf(d.chaos.moments)
 	if there := p.sum(); there < d.took/2 {
@@ -222,12 +223,12 @@ func (d *duel) judgeLapses(lapses []lapse) (worst time.Duration) {
 	}
 	reasons := map[string]int{}
 	for _, l := range lapses {
-		reasons[l.reason]++
-		waited, pause := p.waited(l), backoffOf(l.attempt-1)
+		reasons[l.Reason]++
+		waited, pause := p.waited(l), backoffOf(l.Attempt-1)
 		worst = max(worst, waited-pause)
 		if waited > reofferWithin+pause {
 			d.t.Errorf("a claim that ended (%s) at %d was followed by another (attempt %d) after %s with a replica there: expected %s",
-				l.reason, l.ended, l.attempt, waited, reofferWithin+pause)
+				l.Reason, l.Ended, l.Attempt, waited, reofferWithin+pause)
 		}
 	}
 	d.t.Logf("from claim_ended to turn_claimed, while a replica was registered and ran, at most the pause after failures and %s", worst.Round(time.Millisecond))

@@ -1,4 +1,4 @@
-package torture
+package duel
 
 import (
 	"context"
@@ -17,14 +17,17 @@ import (
 
 // The environment of a replica.
 const (
-	envReplica = "PARLEY_TORTURE_REPLICA" // its executorId; set, this program is one
-	envRecords = "PARLEY_TORTURE_RECORDS" // the file that it writes its calls to
-	envURL     = "PARLEY_URL"
-	envToken   = "PARLEY_TOKEN"
+	EnvReplica = "PARLEY_TORTURE_REPLICA" // its executorId; set, this program is one
+	EnvRecords = "PARLEY_TORTURE_RECORDS" // the file that it writes its calls to
+	EnvURL     = "PARLEY_URL"
+	EnvToken   = "PARLEY_TOKEN"
 )
 
-// duelAgent is the agent that all replicas run.
-const duelAgent = "clinic"
+// Agent is the agent that all replicas run.
+const Agent = "clinic"
+
+// capacity is how many turns a replica takes at once.
+const capacity = 24
 
 // Work on a turn takes shortestWork to longestWork.
 const (
@@ -32,17 +35,17 @@ const (
 	longestWork  = 220 * time.Millisecond
 )
 
-// runReplica is a replica's process: what a partner would write, but that its client writes down what it does.
-func runReplica(id string) error {
+// RunReplica is a replica's process: what a partner would write, but that its client writes down what it does.
+func RunReplica(id string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop() // before the file is there: by that the test knows that a SIGTERM is noticed
-	f, err := os.OpenFile(os.Getenv(envRecords), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	f, err := os.OpenFile(os.Getenv(EnvRecords), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	r := &recorder{name: id, to: f, graceMs: parley.MinGraceMs}
-	if r.Client, err = dialPatiently(ctx, os.Getenv(envURL), os.Getenv(envToken), duelAgent); err != nil {
+	r := &Recorder{name: id, to: f, graceMs: parley.MinGraceMs}
+	if r.Client, err = dialPatiently(ctx, os.Getenv(EnvURL), os.Getenv(EnvToken), Agent); err != nil {
 		if ctx.Err() != nil {
 			return nil // it was told to end before it had begun
 		}
@@ -50,7 +53,7 @@ func runReplica(id string) error {
 	}
 	defer r.Client.Close()
 	err = executors.External(r, parley.AgentFunc(answer), &executors.Options{
-		ExecutorID: id, Capacity: 2 * duelConversations, Grace: 300 * time.Millisecond,
+		ExecutorID: id, Capacity: capacity, Grace: 300 * time.Millisecond,
 	}).Run(ctx)
 	if err != nil {
 		r.note(record{Failed: err.Error()})
@@ -112,7 +115,7 @@ func lastWord(ctx context.Context, t *parley.Turn) (string, error) {
 		return "", err
 	}
 	for i := len(u.Messages) - 1; i >= 0; i-- {
-		if u.Messages[i].From == duelDriver {
+		if u.Messages[i].From == Driver {
 			m, err := u.Messages[i].Message()
 			return m.Text, err
 		}

@@ -1,4 +1,4 @@
-package torture
+package duel
 
 import (
 	"encoding/json"
@@ -20,11 +20,11 @@ func TestCountKeepsLapses(t *testing.T) {
 		}
 		log = append(log, parley.Event{Seq: int64(i + 1), At: parley.Timestamp(1000 * (i + 1)), Type: parley.TypeSystem, Payload: payload})
 	}
-	k, err := count(log)
+	k, err := Count(log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (lapse{ended: 2000, claimed: 5000, attempt: 1, reason: string(parley.ClaimExpired)}); len(k.lapses) != 1 || k.lapses[0] != want {
-		t.Errorf("lapses %+v, want %+v", k.lapses, want)
+	if want := (Lapse{Ended: 2000, Claimed: 5000, Attempt: 1, Reason: string(parley.ClaimExpired)}); len(k.Lapses) != 1 || k.Lapses[0] != want {
+		t.Errorf("lapses %+v, want %+v", k.Lapses, want)
 	}
 }

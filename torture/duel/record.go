@@ -1,4 +1,4 @@
-package torture
+package duel
 
 import (
 	"bytes"
@@ -27,8 +27,8 @@ type record struct {
 	Failed     string        `json:"failed,omitempty"`     // why the process gave up
 }
 
-// recorder is a client that writes down its calls about turns, each line in one write, so that a kill leaves no more than one call without an end.
-type recorder struct {
+// Recorder is a client that writes down its calls about turns, each line in one write, so that a kill leaves no more than one call without an end.
+type Recorder struct {
 	parley.Client
 	name    string
 	graceMs int64
@@ -38,7 +38,12 @@ type recorder struct {
 	n  int64
 }
 
-func (r *recorder) write(rec record) {
+// NewRecorder writes the calls that somebody makes to to.
+func NewRecorder(c parley.Client, name string, to io.Writer) *Recorder {
+	return &Recorder{Client: c, name: name, to: to}
+}
+
+func (r *Recorder) write(rec record) {
 	line, err := json.Marshal(rec)
 	if err == nil {
 		_, err = r.to.Write(append(line, '\n'))
@@ -49,14 +54,14 @@ func (r *recorder) write(rec record) {
 }
 
 // note writes a line that is no call.
-func (r *recorder) note(rec record) {
+func (r *Recorder) note(rec record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.write(rec)
 }
 
 // begin writes the begin of a call, and gives what writes its end.
-func (r *recorder) begin(o turnmodel.Op) (end func(turnmodel.Op, error)) {
+func (r *Recorder) begin(o turnmodel.Op) (end func(turnmodel.Op, error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.n++
@@ -102,7 +107,7 @@ func turnOf(claim string) int64 {
 	return n
 }
 
-func (r *recorder) ClaimTurn(ctx context.Context, p *parley.ClaimTurnParams) (*parley.ClaimTurnResult, error) {
+func (r *Recorder) ClaimTurn(ctx context.Context, p *parley.ClaimTurnParams) (*parley.ClaimTurnResult, error) {
 	o := turnmodel.Op{Conversation: p.ConversationID, Kind: turnmodel.Claim, Turn: p.Turn, Claim: p.ClaimID}
 	if o.Turn == 0 {
 		o.Turn = turnOf(p.ClaimID)
@@ -116,7 +121,7 @@ func (r *recorder) ClaimTurn(ctx context.Context, p *parley.ClaimTurnParams) (*p
 	return c, err
 }
 
-func (r *recorder) RenewClaim(ctx context.Context, p *parley.RenewClaimParams) (*parley.RenewClaimResult, error) {
+func (r *Recorder) RenewClaim(ctx context.Context, p *parley.RenewClaimParams) (*parley.RenewClaimResult, error) {
 	o := turnmodel.Op{Conversation: p.ConversationID, Kind: turnmodel.Renew, Turn: turnOf(p.ClaimID), Claim: p.ClaimID}
 	end := r.begin(o)
 	c, err := r.Client.RenewClaim(ctx, p)
@@ -125,7 +130,7 @@ func (r *recorder) RenewClaim(ctx context.Context, p *parley.RenewClaimParams) (
 }
 
 // ReleaseClaim succeeds in the sdk also when the claim has ended otherwise while the answer was lost: what is known then is that it does not stand.
-func (r *recorder) ReleaseClaim(ctx context.Context, p *parley.ReleaseClaimParams) error {
+func (r *Recorder) ReleaseClaim(ctx context.Context, p *parley.ReleaseClaimParams) error {
 	o := turnmodel.Op{Conversation: p.ConversationID, Kind: turnmodel.Release, Turn: turnOf(p.ClaimID), Claim: p.ClaimID}
 	end := r.begin(o)
 	err := r.Client.ReleaseClaim(ctx, p)
@@ -136,7 +141,7 @@ func (r *recorder) ReleaseClaim(ctx context.Context, p *parley.ReleaseClaimParam
 	return err
 }
 
-func (r *recorder) SendMessage(ctx context.Context, p *parley.SendMessageParams) (*parley.SendResult, error) {
+func (r *Recorder) SendMessage(ctx context.Context, p *parley.SendMessageParams) (*parley.SendResult, error) {
 	kind := turnmodel.Say
 	if p.Finality.Final() {
 		kind = turnmodel.Final
@@ -148,12 +153,12 @@ func (r *recorder) SendMessage(ctx context.Context, p *parley.SendMessageParams)
 	return r.said(o, func() (*parley.SendResult, error) { return r.Client.SendMessage(ctx, p) })
 }
 
-func (r *recorder) SendTrace(ctx context.Context, p *parley.SendTraceParams) (*parley.SendResult, error) {
+func (r *Recorder) SendTrace(ctx context.Context, p *parley.SendTraceParams) (*parley.SendResult, error) {
 	o := turnmodel.Op{Conversation: p.ConversationID, Kind: turnmodel.Say, Turn: p.Turn, Claim: p.ClaimID, Key: p.ClientRequestID}
 	return r.said(o, func() (*parley.SendResult, error) { return r.Client.SendTrace(ctx, p) })
 }
 
-func (r *recorder) said(o turnmodel.Op, call func() (*parley.SendResult, error)) (*parley.SendResult, error) {
+func (r *Recorder) said(o turnmodel.Op, call func() (*parley.SendResult, error)) (*parley.SendResult, error) {
 	end := r.begin(o)
 	s, err := call()
 	if err == nil {
@@ -164,7 +169,7 @@ func (r *recorder) said(o turnmodel.Op, call func() (*parley.SendResult, error))
 }
 
 // RegisterExecutor asks for a short grace, and writes down when the hub has taken the registration.
-func (r *recorder) RegisterExecutor(
+func (r *Recorder) RegisterExecutor(
 	ctx context.Context, p *parley.RegisterExecutorParams, holding func() []string,
 ) iter.Seq2[parley.ExecutorNotification, error] {
 	q := *p
@@ -181,8 +186,8 @@ func (r *recorder) RegisterExecutor(
 	}
 }
 
-// readRecords reads what a process has written: its calls, and when it was registered.
-func readRecords(t *testing.T, path string) (ops []turnmodel.Op, registered []int64) {
+// ReadRecords reads what a process has written: its calls, and when it was registered.
+func ReadRecords(t testing.TB, path string) (ops []turnmodel.Op, registered []int64) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {

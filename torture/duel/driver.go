@@ -1,4 +1,4 @@
-package torture
+package duel
 
 import (
 	"context"
@@ -11,30 +11,33 @@ import (
 	"github.com/parleyhub/parley/internal/turnmodel"
 )
 
-// duelDriver is the participant who asks.
-const duelDriver = "ann"
+// Driver is the participant who asks.
+const Driver = "ann"
 
-// slowestTurn is how long one question may wait for its answer, whatever happens meanwhile.
-const slowestTurn = 30 * time.Second
+const (
+	// ClaimMs and WindowMs are the limits of the conversations: short, so that claims lapse often.
+	ClaimMs  = 400
+	WindowMs = 60
+)
 
 // question is what the driver says in a turn.
 func question(turn int64) string { return fmt.Sprintf("question %d", turn) }
 
-// createDuel makes a conversation of the driver and the agent with short claims.
-func createDuel(ctx context.Context, c parley.Client, id string) error {
+// Create makes a conversation of the driver and the agent with short claims.
+func Create(ctx context.Context, c parley.Client, id string) error {
 	_, err := c.CreateConversation(ctx, &parley.CreateConversationParams{
 		ConversationID: id,
-		Participants:   []parley.Participant{{ID: duelDriver, Kind: parley.KindHuman}, {ID: duelAgent, Kind: parley.KindAgent}},
-		Limits:         &parley.Limits{TurnTimeoutMs: claimMs, ClaimWindowMs: windowMs, MaxAttempts: parley.MaxAttemptsLimit, MaxEvents: parley.MaxEventsLimit},
+		Participants:   []parley.Participant{{ID: Driver, Kind: parley.KindHuman}, {ID: Agent, Kind: parley.KindAgent}},
+		Limits:         &parley.Limits{TurnTimeoutMs: ClaimMs, ClaimWindowMs: WindowMs, MaxAttempts: parley.MaxAttemptsLimit, MaxEvents: parley.MaxEventsLimit},
 	})
 	return err
 }
 
-// drive asks in one conversation until left, which all conversations share, is used up, and then closes it. A question that waits too long is an error.
-func drive(ctx context.Context, c parley.Client, id string, left *atomic.Int64) error {
+// Drive asks in one conversation until left, which all conversations share, is used up, and then closes it. A question that waits longer than patience for its answer is an error.
+func Drive(ctx context.Context, c parley.Client, id string, left *atomic.Int64, patience time.Duration) error {
 	var since int64
 	for last := false; ; {
-		u, err := awaitTurn(ctx, c, id, since)
+		u, err := awaitTurn(ctx, c, id, since, patience)
 		if err != nil {
 			return fmt.Errorf("%s after seq %d: %w", id, since, err)
 		}
@@ -72,8 +75,8 @@ func drive(ctx context.Context, c parley.Client, id string, left *atomic.Int64) 
 }
 
 // awaitTurn waits until the driver may ask.
-func awaitTurn(ctx context.Context, c parley.Client, id string, since int64) (*parley.GetUpdatesResult, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, slowestTurn, fmt.Errorf("no answer within %s", slowestTurn))
+func awaitTurn(ctx context.Context, c parley.Client, id string, since int64, patience time.Duration) (*parley.GetUpdatesResult, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no answer within %s", patience))
 	defer cancel()
 	for {
 		u, err := c.GetUpdates(ctx, &parley.GetUpdatesParams{ConversationID: id, SinceSeq: since, TimeoutMs: 10_000, Until: parley.UntilMyTurn})
@@ -104,8 +107,8 @@ func fits(messages []parley.Event, turn int64) error {
 	return nil
 }
 
-// missing names the calls that were acknowledged with a seq at which the log has something else.
-func missing(ops []turnmodel.Op, logs map[string][]parley.Event) []string {
+// Missing names the calls that were acknowledged with a seq at which the log has something else.
+func Missing(ops []turnmodel.Op, logs map[string][]parley.Event) []string {
 	var out []string
 	for _, o := range ops {
 		if o.Seq == 0 {
