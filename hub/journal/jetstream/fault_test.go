@@ -1,6 +1,7 @@
 package jetstream_test
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -57,6 +58,30 @@ func TestLostAcknowledgement(t *testing.T) {
 	checkOnce(t, j, 2)
 	if n := j.Applied(); n < 3 {
 		t.Errorf("the stream has %d messages, the node has published nothing again", n)
+	}
+}
+
+// TestLostQuestion: what Open asks about the stream never comes to the server. It asks again, however long its caller would wait.
+func TestLostQuestion(t *testing.T) {
+	c := cluster(t, nil)
+	w := newWire(t, c.Address(0))
+	question := ".STREAM.INFO."
+	w.toServer.at.Store(&question)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	opened := make(chan error, 1)
+	go func() {
+		j, err := jetstream.Open(ctx, c.URLAt(w.addr()), filepath.Join(t.TempDir(), "replica"), &jetstream.Options{System: c.SystemURL()})
+		if err == nil {
+			err = j.Close()
+		}
+		opened <- err
+	}()
+	w.toServer.await(t, len(question))
+	start := time.Now()
+	w.mend()
+	if err := <-opened; err != nil || time.Since(start) > 20*time.Second {
+		t.Fatalf("opened %s after the question was lost: %v", time.Since(start), err)
 	}
 }
 

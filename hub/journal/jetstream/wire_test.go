@@ -1,6 +1,7 @@
 package jetstream_test
 
 import (
+	"bytes"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -21,7 +22,8 @@ type wire struct {
 // valve is one direction.
 type valve struct {
 	shut      atomic.Bool
-	mu        sync.Mutex // guards the fields below
+	at        atomic.Pointer[string] // it shuts by itself, once, before what has this in it
+	mu        sync.Mutex             // guards the fields below
 	swallowed int
 	more      chan struct{}
 }
@@ -98,6 +100,9 @@ func (w *wire) pass(to, from net.Conn, v *valve) {
 		n, err := from.Read(buf)
 		if err != nil {
 			return
+		}
+		if at := v.at.Load(); at != nil && bytes.Contains(buf[:n], []byte(*at)) && v.at.CompareAndSwap(at, nil) {
+			v.shut.Store(true)
 		}
 		if v.shut.Load() {
 			v.swallow(n)
