@@ -94,6 +94,14 @@ func (a *apart) restore(names ...string) {
 	}
 }
 
+// sync writes to the disks what is only in memory.
+func (a *apart) sync() {
+	a.t.Helper()
+	for _, p := range a.places {
+		p.disk.Sync()
+	}
+}
+
 // again is another start of all machines, as they are told.
 func (a *apart) again() { a.t.Helper(); a.boot.Again() }
 

@@ -29,6 +29,7 @@ func (*apart) part(string, ...string)                                       {}
 func (*apart) heal()                                                        {}
 func (*apart) cut(...string)                                                {}
 func (*apart) restore(...string)                                            {}
+func (*apart) sync()                                                        {}
 func (*apart) again()                                                       {}
 
 func canBeApart() bool { return false }

@@ -101,6 +101,15 @@ func (c *cluster) address() string {
 	return a + "&monitor=" + strings.Join(monitors, ",")
 }
 
+// urls are the addresses of all hubs, as PARLEY_URL takes them.
+func (c *cluster) urls() string {
+	var all []string
+	for _, m := range c.hubs {
+		all = append(all, m.url())
+	}
+	return strings.Join(all, ",")
+}
+
 // env is the environment of a program that opens the log.
 func (c *cluster) env() []string {
 	_, password := natscluster.Login()

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -18,7 +19,6 @@ import (
 type verdict struct {
 	*ledger.Ledger
 	w                                *world
-	events                           int // of all logs
 	followed                         int // events that subscribers were given
 	compared                         int // events of other hubs, and of an export, that were held against those of the first
 	found, conflicts, refused, turns int
@@ -27,25 +27,33 @@ type verdict struct {
 // judge reads every conversation at every hub, and holds all that the users know against it.
 func judge(w *world) *verdict {
 	w.t.Helper()
-	first := w.logsAt(1)
-	j := &verdict{Ledger: ledger.New(w.t, first.events), w: w}
+	w.mu.Lock()
+	known := maps.Clone(w.known)
+	w.mu.Unlock()
+	j := w.c.agree(known)
+	j.w = w
+	j.holdUsers()
+	return j
+}
+
+// agree holds what each hub tells of the conversations against what the others do, and against an export, and verifies the log.
+func (c *cluster) agree(known map[string]int64) *verdict {
+	c.t.Helper()
+	first := c.logsAt(1, known)
+	j := &verdict{Ledger: ledger.New(c.t, first.events)}
 	for hub := 2; hub <= hubs; hub++ {
-		j.compare(fmt.Sprintf("hub %d", hub), first, w.logsAt(hub))
+		j.compare(fmt.Sprintf("hub %d", hub), first, c.logsAt(hub, known))
 	}
-	verified, err := w.c.run("log", "verify", "--data", w.c.journal)
+	verified, err := c.run("log", "verify", "--data", c.journal)
 	if err != nil {
 		j.Broke(1, "the log does not verify: %v", err)
 	}
-	w.t.Logf("log verify: %s", bytes.TrimSpace(verified))
-	exported, err := w.c.export()
+	c.t.Logf("log verify: %s", bytes.TrimSpace(verified))
+	exported, err := c.export()
 	if err != nil {
 		j.Broke(1, "the log cannot be exported: %v", err)
 	}
 	j.compare("an export", first, exported)
-	for _, log := range first.events {
-		j.events += len(log)
-	}
-	j.holdUsers()
 	return j
 }
 
@@ -93,6 +101,16 @@ type logs struct {
 	heads  map[string]string // their hashes, in hexadecimal
 }
 
+// has reports whether a message stands where it was acknowledged.
+func (l *logs) has(author string, m *ledger.Said) bool {
+	log := l.events[m.Params.ConversationID]
+	if m.Seq > int64(len(log)) {
+		return false
+	}
+	e := &log[m.Seq-1]
+	return e.Seq == m.Seq && e.From == author && e.ClientRequestID == m.Params.ClientRequestID
+}
+
 // compare holds what somebody tells against what the first hub does: the same bytes, and the same hash of the head.
 func (j *verdict) compare(who string, first, other *logs) {
 	if len(first.events) != len(other.events) {
@@ -114,18 +132,18 @@ func (j *verdict) compare(who string, first, other *logs) {
 	}
 }
 
-// logsAt reads all conversations at one hub.
-func (w *world) logsAt(hub int) *logs {
-	w.t.Helper()
+// logsAt reads all conversations, of which somebody knows that they have events up to a seq, at one hub.
+func (c *cluster) logsAt(hub int, known map[string]int64) *logs {
+	c.t.Helper()
 	l := &logs{events: map[string][]parley.Event{}, heads: map[string]string{}}
-	c, err := w.c.dial(hub, auditor)
+	to, err := c.dial(hub, auditor)
 	if err != nil {
-		w.t.Fatalf("hub %d, all being well: %v", hub, err)
+		c.t.Fatalf("hub %d, all being well: %v", hub, err)
 	}
-	defer c.Close()
-	for _, id := range w.ids() {
-		if err := l.read(c, id, w.knows(id)); err != nil {
-			w.t.Fatalf("%s at hub %d, all being well: %v", id, hub, err)
+	defer to.Close()
+	for id, seq := range known {
+		if err := l.read(to, id, seq); err != nil {
+			c.t.Fatalf("%s at hub %d, all being well: %v", id, hub, err)
 		}
 	}
 	return l

@@ -36,26 +36,13 @@ func TestLogUnderFaults(t *testing.T) {
 
 // attack attacks a cluster at a site.
 func attack(t *testing.T, at site, cuts int) {
-	drawn := *seed
-	if drawn == 0 {
-		drawn = uint64(time.Now().UnixNano())
-	}
-	t.Logf("-cluster.seed %d", drawn)
+	drawn := drawSeed(t)
 	start := time.Now()
 	c := newCluster(t, at, false)
 	t.Logf("three servers and three hubs are ready after %.1f s", time.Since(start).Seconds())
 	w := newWorld(t, c)
-	n := newNemesis(c, w, drawn)
-	w.more(2*between, backTime)
-	when := n.cutsAmong(*faults, cuts)
-	for left, round := *faults, 0; left > 0 || when[round] > 0; round++ {
-		for range when[round] {
-			n.cutAll()
-		}
-		if left > 0 {
-			left -= n.round(left)
-		}
-	}
+	n := newNemesis(c, w, 100, drawn)
+	n.harm(*faults, cuts)
 	w.settle()
 	j := judge(w)
 	sum := n.tell()
@@ -66,11 +53,13 @@ func attack(t *testing.T, at site, cuts int) {
 	}
 }
 
-// cutsAmong says how many cuts there are before each round.
-func (n *nemesis) cutsAmong(faults, cuts int) map[int]int {
-	when := map[int]int{}
-	for range cuts {
-		when[n.rng.IntN(max(faults/2, 1))]++
+// drawSeed gives the seed that was asked for, or a new one.
+func drawSeed(t *testing.T) uint64 {
+	t.Helper()
+	drawn := *seed
+	if drawn == 0 {
+		drawn = uint64(time.Now().UnixNano())
 	}
-	return when
+	t.Logf("-cluster.seed %d", drawn)
+	return drawn
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley/internal/natscluster"
+	"github.com/parleyhub/parley/torture/duel"
 	"github.com/parleyhub/parley/torture/hubproc"
 )
 
@@ -25,6 +26,13 @@ func TestMain(m *testing.M) {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		defer stop()
 		if err := natscluster.Serve(ctx, file, os.Getenv(envLog)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	if id := os.Getenv(duel.EnvReplica); id != "" {
+		if err := duel.RunReplica(id); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

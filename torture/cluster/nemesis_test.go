@@ -12,12 +12,35 @@ import (
 const (
 	// shortestFault is how long a fault lasts at least; -cluster.lasts is how long it does at most.
 	shortestFault = time.Second
-	// backTime bounds how long it takes, once all faults are over, until all hubs are ready and backAppends more appends were acknowledged.
-	backTime    = 60 * time.Second
-	backAppends = 200
-	// between are appends from then on until the next fault, at least; up to twice as many.
-	between = 100
+	// backTime bounds how long it takes, once all faults are over, until all hubs are ready and much was done again.
+	backTime = 60 * time.Second
 )
+
+// load is what goes on while a cluster is harmed.
+type load interface {
+	// done is how much was done so far, such as appends.
+	done() int64
+	// failure gives what was not as expected.
+	failure() <-chan error
+}
+
+// more waits until so much more was done, and gives how long that took. Longer than within fails the test.
+func (n *nemesis) more(much int64, within time.Duration) time.Duration {
+	n.c.t.Helper()
+	start, from := time.Now(), n.load.done()
+	for n.load.done() < from+much {
+		select {
+		case err := <-n.load.failure():
+			n.c.t.Fatal(err)
+		case <-time.After(20 * time.Millisecond):
+		}
+		n.c.check()
+		if time.Since(start) > within {
+			n.c.t.Fatalf("%d done in %s, expected %d: too little to prove anything", n.load.done()-from, within, much)
+		}
+	}
+	return time.Since(start)
+}
 
 // kind is a kind of fault.
 type kind struct {
@@ -59,17 +82,21 @@ const cutName = "all without power"
 // nemesis harms a cluster. It belongs to the goroutine of the test.
 type nemesis struct {
 	c      *cluster
-	w      *world
+	load   load
+	much   int64 // is done before each fault at least, up to twice as much, and as much again until all is well
 	rng    *rand.Rand
 	lasts  time.Duration
 	deck   []kind
 	harmed map[*machine]bool // for as long as the present faults last
 	counts map[string]int
-	worst  time.Duration // until all was well again
+	worst  time.Duration       // until all was well again
+	rest   func(time.Duration) // lets time pass while a fault lasts
 }
 
-func newNemesis(c *cluster, w *world, seed uint64) *nemesis {
-	return &nemesis{c: c, w: w, rng: rand.New(rand.NewPCG(seed, 0)), lasts: *lasts, harmed: map[*machine]bool{}, counts: map[string]int{}}
+func newNemesis(c *cluster, l load, much int64, seed uint64) *nemesis {
+	return &nemesis{
+		c: c, load: l, much: much, rng: rand.New(rand.NewPCG(seed, 0)), lasts: *lasts, harmed: map[*machine]bool{}, counts: map[string]int{}, rest: time.Sleep,
+	}
 }
 
 // kinds are those that can be done here.
@@ -155,10 +182,34 @@ func (n *nemesis) upTo(most time.Duration) time.Duration {
 	return time.Duration(n.rng.Int64N(int64(most)))
 }
 
+// harm does so many faults, and so many cuts of the power of all among them.
+func (n *nemesis) harm(faults, cuts int) {
+	n.c.t.Helper()
+	n.more(n.much, backTime)
+	when := n.cutsAmong(faults, cuts)
+	for left, round := faults, 0; left > 0 || when[round] > 0; round++ {
+		for range when[round] {
+			n.cutAll()
+		}
+		if left > 0 {
+			left -= n.round(left)
+		}
+	}
+}
+
+// cutsAmong says how many cuts there are before each round.
+func (n *nemesis) cutsAmong(faults, cuts int) map[int]int {
+	when := map[int]int{}
+	for range cuts {
+		when[n.rng.IntN(max(faults/2, 1))]++
+	}
+	return when
+}
+
 // round is one fault, or two at once, and the time until all is well again. It gives how many faults there were.
 func (n *nemesis) round(most int) int {
 	n.c.t.Helper()
-	n.w.more(between+n.rng.Int64N(between), backTime)
+	n.more(n.much+n.rng.Int64N(n.much), backTime)
 	clear(n.harmed)
 	struck := 1
 	if most > 1 && n.rng.IntN(3) == 0 {
@@ -168,22 +219,22 @@ func (n *nemesis) round(most int) int {
 	var told []string
 	for i := range struck {
 		if i > 0 {
-			time.Sleep(n.upTo(n.lasts / 2))
+			n.rest(n.upTo(n.lasts / 2))
 		}
 		k := n.draw()
 		whom, heal := k.strike(n)
 		n.counts[k.name]++
 		told, heals = append(told, k.name+": "+whom), append(heals, heal)
 	}
-	from := n.w.acks.Load()
+	from := n.load.done()
 	lasted := shortestFault + n.upTo(n.lasts-shortestFault)
-	time.Sleep(lasted)
-	meanwhile := n.w.acks.Load() - from
+	n.rest(lasted)
+	meanwhile := n.load.done() - from
 	n.rng.Shuffle(len(heals), func(i, j int) { heals[i], heals[j] = heals[j], heals[i] })
 	for _, heal := range heals {
 		heal()
 	}
-	n.back(fmt.Sprintf("%s, for %.1f s with %d appends", strings.Join(told, "; "), lasted.Seconds(), meanwhile))
+	n.back(fmt.Sprintf("%s, for %.1f s with %d done", strings.Join(told, "; "), lasted.Seconds(), meanwhile))
 	return struck
 }
 
@@ -191,15 +242,15 @@ func (n *nemesis) round(most int) int {
 func (n *nemesis) back(what string) {
 	n.c.t.Helper()
 	ready := n.c.ready(backTime)
-	took := ready + n.w.more(backAppends, backTime)
+	took := ready + n.more(n.much, backTime)
 	n.worst = max(n.worst, took)
-	n.c.t.Logf("%s; ready after %.1f s, %d more appends after %.1f s", what, ready.Seconds(), backAppends, took.Seconds())
+	n.c.t.Logf("%s; ready after %.1f s, %d more done after %.1f s", what, ready.Seconds(), n.much, took.Seconds())
 }
 
 // cutAll cuts the power of all machines at once.
 func (n *nemesis) cutAll() {
 	n.c.t.Helper()
-	n.w.more(between+n.rng.Int64N(between), backTime)
+	n.more(n.much+n.rng.Int64N(n.much), backTime)
 	n.counts[cutName]++
 	n.cutNow()
 	n.c.launch(n.c.servers)

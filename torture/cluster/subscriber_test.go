@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/parleyhub/parley"
@@ -114,12 +113,8 @@ func (s *subscriber) listen(ctx context.Context, c *sdk.Client, id string) (clos
 
 // client dials all hubs by the sdk, until one is there.
 func (w *world) client(ctx context.Context, as string) (*sdk.Client, error) {
-	var urls []string
-	for _, m := range w.c.hubs {
-		urls = append(urls, m.url())
-	}
 	for {
-		c, err := sdk.Dial(ctx, strings.Join(urls, ","), &sdk.Options{Token: w.c.token, AgentID: as, HTTPClient: w.c.dialer, MaxBackoff: time.Second})
+		c, err := sdk.Dial(ctx, w.c.urls(), &sdk.Options{Token: w.c.token, AgentID: as, HTTPClient: w.c.dialer, MaxBackoff: time.Second})
 		if err == nil || ctx.Err() != nil || !errors.Is(err, parley.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
 			return c, err
 		}

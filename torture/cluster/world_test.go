@@ -204,23 +204,9 @@ func (w *world) create(c *caller, group, n int) error {
 	return nil
 }
 
-// more waits until so many more appends were acknowledged, and gives how long that took. Longer than within fails the test.
-func (w *world) more(n int64, within time.Duration) time.Duration {
-	w.t.Helper()
-	start, from := time.Now(), w.acks.Load()
-	for w.acks.Load() < from+n {
-		select {
-		case err := <-w.failed:
-			w.t.Fatal(err)
-		case <-time.After(20 * time.Millisecond):
-		}
-		w.c.check()
-		if time.Since(start) > within {
-			w.t.Fatalf("%d appends in %s, expected %d: too little to prove anything", w.acks.Load()-from, within, n)
-		}
-	}
-	return time.Since(start)
-}
+// done counts appends that were acknowledged, and failure is the first thing that was not as expected.
+func (w *world) done() int64           { return w.acks.Load() }
+func (w *world) failure() <-chan error { return w.failed }
 
 // settle lets everybody get the answers that are still missing, has what is open closed, and waits for all.
 func (w *world) settle() {
@@ -250,14 +236,4 @@ func (w *world) settle() {
 		w.t.Fatal(err)
 	default:
 	}
-}
-
-// ids names all conversations that there are.
-func (w *world) ids() (all []string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for id := range w.known {
-		all = append(all, id)
-	}
-	return all
 }

@@ -1,0 +1,72 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// controls is how often the control is tried: a disk may have written by itself what it was not asked to.
+const controls = 5
+
+// TestPowerCutWithoutSync is the control: servers that do not wait for their disks must lose, with the power of all, something that was acknowledged; else the cuts of
+// TestLogUnderFaults prove nothing.
+func TestPowerCutWithoutSync(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: three hubs without power left out")
+	}
+	for n := range controls {
+		var lost, acked int
+		if !t.Run("cut", func(t *testing.T) { lost, acked = loseSome(t, newApart(t, servers+hubs, 1), uint64(n)) }) {
+			return
+		}
+		t.Logf("control %d: %d of %d acknowledged appends are lost", n+1, lost, acked)
+		if lost > 0 || acked == 0 { // or it was left out
+			return
+		}
+	}
+	t.Errorf("servers that do not wait for their disks have lost nothing in %d cuts: they prove nothing", controls)
+}
+
+// loseSome cuts the power once, and counts what is lost.
+func loseSome(t *testing.T, at *apart, seed uint64) (lost, acked int) {
+	t.Helper()
+	c := newCluster(t, at, true)
+	at.sync() // so that there is a log to look into
+	w := newWorld(t, c)
+	n := newNemesis(c, w, 500, seed)
+	n.more(n.much, backTime)
+	n.cutNow()
+	w.enter(ended)
+	w.users.Wait()
+	c.launch(c.servers)
+	var there *logs
+	for deadline := time.Now().Add(readyTime); ; {
+		var err error
+		if there, err = c.export(); err == nil || len(there.events) > 0 {
+			break
+		}
+		t.Logf("after the cut: %v", err)
+		if strings.Contains(err.Error(), "there is no stream") {
+			break // all of it is lost
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the servers are not back")
+		}
+		for _, m := range c.servers {
+			m.check()
+		}
+	}
+	for _, a := range w.writers {
+		for _, m := range a.said {
+			if m.Seq == 0 {
+				continue
+			}
+			acked++
+			if !there.has(a.id, m) {
+				lost++
+			}
+		}
+	}
+	return lost, acked
+}

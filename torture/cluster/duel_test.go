@@ -1,0 +1,293 @@
+package cluster
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/turnmodel"
+	"github.com/parleyhub/parley/sdk"
+	"github.com/parleyhub/parley/torture/duel"
+	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/torture/promise"
+)
+
+var (
+	duelFaults = flag.Int("cluster.duelfaults", 4, "how many faults of machines TestDuelUnderFaults draws")
+	duelCuts   = flag.Int("cluster.duelcuts", 0, "how often it cuts the power of all machines")
+)
+
+const (
+	replicas      = 6
+	conversations = 8
+	// maxDown is how many replicas are stopped or dead at once, at most.
+	maxDown = 4
+	// answerTime is how long one question may wait for its answer, whatever happens meanwhile.
+	answerTime = 90 * time.Second
+	// endTime is how long a replica may take to end after SIGTERM.
+	endTime = 20 * time.Second
+	// checkTime bounds the judgement by the model.
+	checkTime = 5 * time.Minute
+)
+
+// TestDuelUnderFaults: replicas of an agent, each a process that has the addresses of three hubs, answer a person in several conversations, while they are stopped and killed and hubs and
+// servers are harmed. Each turn is said once, by one claim at a time, and none hangs.
+func TestDuelUnderFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: a duel on three hubs left out")
+	}
+	t.Run("apart", func(t *testing.T) { fight(t, newApart(t, servers+hubs, 6, 7, 8), *duelCuts) })
+	t.Run("on loopback", func(t *testing.T) {
+		if canBeApart() {
+			t.Skip("the machines are apart")
+		}
+		fight(t, newLoopback(t), 0)
+	})
+}
+
+// contest is one duel.
+type contest struct {
+	t        *testing.T
+	c        *cluster
+	n        *nemesis
+	client   *sdk.Client
+	driver   *duel.Recorder
+	records  string // the driver's file
+	ids      []string
+	replicas []*replica
+	left     atomic.Int64 // questions, until the conversations are closed
+	failed   chan error
+	stops    int
+	kills    int
+}
+
+// replica is a process of the agent, and its successors under the same executorId.
+type replica struct {
+	process
+	files []string  // of records, one for each process
+	until time.Time // when it comes back
+}
+
+// endless is more questions than there is time for.
+const endless = 1 << 40
+
+func fight(t *testing.T, at site, cuts int) {
+	drawn := drawSeed(t)
+	f := &contest{t: t, c: newCluster(t, at, false), failed: make(chan error, conversations)}
+	f.left.Store(endless)
+	f.prepare()
+	f.n = newNemesis(f.c, f, 20, drawn)
+	f.n.rest = f.harass
+	for i := range replicas {
+		f.replicas = append(f.replicas, f.newReplica(fmt.Sprintf("replica-%d", i)))
+	}
+	var asking sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	defer asking.Wait()
+	defer cancel()
+	for _, id := range f.ids {
+		asking.Go(func() {
+			if err := duel.Drive(ctx, f.driver, id, &f.left, answerTime); err != nil && ctx.Err() == nil {
+				f.failed <- err
+			}
+		})
+	}
+	f.n.harm(*duelFaults, cuts)
+	f.left.Store(0) // each conversation is closed with its next question
+	ended := make(chan struct{})
+	go func() { asking.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case err := <-f.failed:
+		t.Fatal(err)
+	case <-time.After(2 * answerTime):
+		t.Fatal("a conversation does not come to its end")
+	}
+	f.end()
+	f.judge()
+}
+
+// done counts questions, each of which but the first rests on the answer to the one before.
+func (f *contest) done() int64           { return endless - f.left.Load() }
+func (f *contest) failure() <-chan error { return f.failed }
+
+// prepare makes the driver and the conversations.
+func (f *contest) prepare() {
+	f.t.Helper()
+	ctx := f.t.Context()
+	file, err := os.Create(filepath.Join(f.t.TempDir(), "driver.jsonl"))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { file.Close() })
+	f.records = file.Name()
+	f.client, err = sdk.Dial(ctx, f.c.urls(), &sdk.Options{Token: f.c.token, AgentID: duel.Driver, HTTPClient: f.c.dialer, MaxBackoff: time.Second})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { f.client.Close() })
+	f.driver = duel.NewRecorder(f.client, duel.Driver, file)
+	for i := range conversations {
+		id := fmt.Sprintf("duel-%d", i)
+		if err := duel.Create(ctx, f.client, id); err != nil {
+			f.t.Fatal(err)
+		}
+		f.ids = append(f.ids, id)
+	}
+}
+
+// newReplica starts one.
+func (f *contest) newReplica(id string) *replica {
+	f.t.Helper()
+	made, err := f.client.CreateToken(f.t.Context(), &parley.CreateTokenParams{AgentID: duel.Agent})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	dir := f.t.TempDir()
+	r := &replica{process: process{t: f.t, name: id, log: filepath.Join(f.c.dir, id+".log")}}
+	r.begin = func(cmd *exec.Cmd) error { return f.c.site.do(func() error { return hubproc.Start(cmd) }) }
+	r.make = func() *exec.Cmd {
+		file := filepath.Join(dir, fmt.Sprintf("%d.jsonl", len(r.files)))
+		r.files = append(r.files, file)
+		cmd := exec.Command(self)
+		cmd.Env = append(os.Environ(), duel.EnvReplica+"="+id, duel.EnvRecords+"="+file, duel.EnvURL+"="+f.c.urls(), duel.EnvToken+"="+made.Token)
+		return cmd
+	}
+	f.t.Cleanup(r.process.end)
+	r.start()
+	return r
+}
+
+// harass stops and kills replicas for a while.
+func (f *contest) harass(d time.Duration) {
+	f.t.Helper()
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		f.raise(time.Now())
+		down := 0
+		for _, r := range f.replicas {
+			if r.isDown() {
+				down++
+			}
+		}
+		r := f.replicas[f.n.rng.IntN(len(f.replicas))]
+		switch {
+		case r.isDown() || down >= maxDown:
+		case f.n.rng.IntN(3) > 0:
+			r.pause()
+			f.stops++
+			r.until = time.Now().Add(f.n.upTo(1500 * time.Millisecond))
+		default:
+			r.kill()
+			f.kills++
+			r.until = time.Now().Add(f.n.upTo(time.Second))
+		}
+		time.Sleep(20*time.Millisecond + f.n.upTo(160*time.Millisecond))
+	}
+	f.raise(time.Now().Add(time.Hour))
+}
+
+func (r *replica) isDown() bool { return r.paused || !r.runs() }
+
+// raise brings back the replicas whose time has come.
+func (f *contest) raise(now time.Time) {
+	f.t.Helper()
+	for _, r := range f.replicas {
+		switch {
+		case now.Before(r.until):
+		case r.paused:
+			r.wake()
+		case !r.runs() && !r.until.IsZero():
+			r.start()
+		}
+		if !r.isDown() {
+			r.until = time.Time{}
+		}
+	}
+}
+
+// end tells the replicas to end.
+func (f *contest) end() {
+	f.t.Helper()
+	for _, r := range f.replicas {
+		for deadline := time.Now().Add(endTime); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+			if _, err := os.Stat(r.files[len(r.files)-1]); err == nil { // from then on it notices a SIGTERM
+				break
+			}
+		}
+		r.stop(endTime)
+	}
+}
+
+// judge holds the logs of all hubs, and what callers were told, against what must be.
+func (f *contest) judge() {
+	t := f.t
+	t.Helper()
+	known := map[string]int64{}
+	for _, id := range f.ids {
+		events, err := duel.TailAll(t.Context(), f.client, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		known[id] = int64(len(events))
+	}
+	j := f.c.agree(known)
+	turns, takeovers, lapses := 0, 0, 0
+	for _, id := range f.ids {
+		k, err := duel.Count(j.Logs[id])
+		if err == nil {
+			err = k.Complete()
+		}
+		if err != nil {
+			t.Errorf("%s: %v", id, err)
+			continue
+		}
+		turns, takeovers, lapses = turns+len(k.Finals)/2, takeovers+k.Takeovers, lapses+len(k.Lapses)
+	}
+	ops := f.history()
+	for _, o := range duel.Missing(ops, j.Logs) {
+		t.Errorf("acknowledged, and not in the log: %s", o)
+	}
+	if err := turnmodel.Check(ops, checkTime); err != nil {
+		t.Error(err)
+	}
+	sum := f.n.tell() + f.stops + f.kills
+	t.Logf("%d turns of the agent, %d takeovers, %d lapses, %d calls judged by the model; %d stops and %d kills of replicas; slowest to be well again %.1f s",
+		turns, takeovers, lapses, len(ops), f.stops, f.kills, f.n.worst.Seconds())
+	if f.stops == 0 || f.kills == 0 || takeovers == 0 || turns < conversations {
+		t.Error("too little to prove anything")
+	}
+	tried := promise.Tried{Faults: sum, Operations: turns}
+	j.Kept(1, promise.Tried{Faults: sum, Operations: j.compared})
+	tried.Violations = promise.Broken(t)
+	promise.ID(6).Kept(t, tried)
+	promise.ID(7).Kept(t, tried)
+	promise.ID(8).Kept(t, tried)
+}
+
+// history reads what all processes have written.
+func (f *contest) history() []turnmodel.Op {
+	f.t.Helper()
+	all, _ := duel.ReadRecords(f.t, f.records)
+	for _, r := range f.replicas {
+		for _, file := range r.files {
+			if _, err := os.Stat(file); err != nil {
+				continue // killed before it had begun
+			}
+			ops, _ := duel.ReadRecords(f.t, file)
+			all = append(all, ops...)
+		}
+	}
+	return all
+}
