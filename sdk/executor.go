@@ -24,7 +24,8 @@ var (
 
 // RegisterExecutor registers on the socket that carries the client's calls, and again whenever that was lost: each time it yields Registered, with the claims of
 // holding that stand, before the offers. What ended a claim while there was no connection is told by that and by RenewClaim, and not by ClaimEnded.
-// A second registration beside the first is ErrAlreadyExists, and so is one that another connection, of another process, takes away. When the loop ends no more
+// A second registration beside the first is ErrAlreadyExists, and so is one that another connection, of another process, takes away; what may have been one of its own, sent on a connection
+// that was lost before the answer came, takes it away for a moment only. When the loop ends no more
 // turns are offered; the claims that are held stand.
 func (c *Client) RegisterExecutor(
 	ctx context.Context, p *parley.RegisterExecutorParams, holding func() []string,
@@ -71,6 +72,7 @@ type executor struct {
 	link    *link // where it is registered, or may be; nil before the first attempt
 
 	stands atomic.Pointer[link] // where it was registered last
+	astray bool                 // a registration was sent of whose end nobody knows
 	over   chan struct{}        // closed when the loop has ended
 }
 
@@ -90,6 +92,7 @@ func (r *executor) register(ctx context.Context) (*parley.RegisterExecutorResult
 			l.known()
 			return registered, nil
 		}
+		r.astray = r.astray || errors.Is(err, wire.ErrBroken)
 		if c.hasEnded(ctx, err) || !errors.Is(err, wire.ErrBroken) && !passes(err) {
 			return nil, err
 		}
@@ -175,7 +178,7 @@ func (r *executor) attend(ctx context.Context, yield func(parley.ExecutorNotific
 			}
 		}
 		if lost {
-			return true, r.link.whyLost()
+			return true, r.whyLost()
 		}
 		select {
 		case <-r.notices.Wake():
@@ -236,12 +239,17 @@ func (l *link) hasLost() bool {
 	}
 }
 
-// whyLost is an error where a lost link must not be followed by another registration.
-func (l *link) whyLost() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.code == wire.CloseReplaced {
-		return errReplaced
+// whyLost is an error where a lost link must not be followed by another registration. What has replaced this one may be one of its own, on a connection before, that has come to the hub late:
+// what a client has sent comes even after it has given the connection up. So it registers once more for that.
+func (r *executor) whyLost() error {
+	r.link.mu.Lock()
+	defer r.link.mu.Unlock()
+	if r.link.code != wire.CloseReplaced {
+		return nil
 	}
-	return nil
+	if r.astray {
+		r.astray = false
+		return nil
+	}
+	return errReplaced
 }
