@@ -23,7 +23,7 @@ type executor struct {
 	push     bool
 	capacity int
 	graceMs  int64
-	stamp    int64 // of the registration; see presence
+	stamp    int64 // orders the registrations; see rivals.go
 
 	load    int                  // claims that its connection holds; guarded by turns.mu, as are the next
 	missed  bool                 // something may wait that it was not asked for
@@ -82,7 +82,7 @@ func (h *Hub) newExecutor(p *Principal, q *parley.RegisterExecutorParams) (*exec
 	}
 	key := executorKey(p, q.ExecutorID)
 	return &executor{
-		key: key, id: q.ExecutorID, by: p, conn: p.conn, agents: slices.Clone(q.Agents), serves: append(slices.Clone(q.Agents), key),
+		key: key, id: q.ExecutorID, stamp: h.turns.stamps.next(h.Now()), by: p, conn: p.conn, agents: slices.Clone(q.Agents), serves: append(slices.Clone(q.Agents), key),
 		labels: maps.Clone(q.Labels), push: q.Mode == parley.ModePush,
 		pending: make(map[string]desk.Time), capacity: cmp.Or(q.Capacity, parley.DefaultCapacity), graceMs: cmp.Or(q.GraceMs, int64(parley.DefaultGraceMs)),
 	}, nil
@@ -161,6 +161,9 @@ func (t *turns) register(x *executor, holding []string, done func(parley.Registe
 	})
 }
 
+// errTakenSince is told to a registration that another one has overtaken.
+var errTakenSince = parley.Refuse(parley.ErrAlreadyExists, "another connection has registered as this executor since", "an executorId of its own for each process")
+
 // admitLocked makes x the executor of its connection.
 func (t *turns) admitLocked(x *executor) error {
 	if now := x.conn.executor.Load(); now != nil && now.key != x.key {
@@ -172,13 +175,16 @@ func (t *turns) admitLocked(x *executor) error {
 	old := t.executors[x.key]
 	switch {
 	case old == nil:
-		x.stamp = t.hub.presence.next()
+	case old.stamp > x.stamp: // x has waited longer, for the log or for what stands, than one that came behind it
+		if old.conn != x.conn && x.conn.replaced != nil {
+			t.hub.wg.Go(x.conn.replaced)
+		}
+		return errTakenSince
 	case old.conn == x.conn:
 		t.removeLocked(old)
 		x.pending, x.stamp = old.pending, old.stamp // it is not a newer one
 	default:
 		t.replaceLocked(old)
-		x.stamp = t.hub.presence.next()
 	}
 	t.executors[x.key] = x
 	t.hub.runners.came(x.key)

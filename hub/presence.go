@@ -29,7 +29,6 @@ type presence struct {
 	round int64         // of the goroutine that tells
 
 	mu      sync.RWMutex // guards the fields below
-	stamp   int64        // the highest of a registration that is known, here or elsewhere
 	others  map[string]*neighbor
 	serving map[string][]*elsewhere
 	agents  map[string]*parley.AgentInfo
@@ -225,7 +224,7 @@ func (p *presence) take(m *peerMessage) {
 		for i := range part.Executors {
 			x := &part.Executors[i]
 			n.executors[x.Key] = x
-			p.stamp = max(p.stamp, x.Stamp)
+			p.hub.turns.stamps.heard(x.Stamp)
 		}
 		n.agents = append(n.agents, part.Agents...)
 	}

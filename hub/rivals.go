@@ -1,20 +1,34 @@
 package hub
 
-import "cmp"
+import (
+	"cmp"
+	"sync"
+	"time"
+)
 
-// An executor that is registered at two hubs of a journal: the older registration ends, as it would where both are at one hub. Each has a stamp that is higher than all that its hub has
-// heard of, and than the time, so that it is about right too where nothing was heard. Nothing rests on it: whoever is ended for a wrong stamp, or goes on beside the other
+// An executor that is registered twice: the older registration ends, also where the two are at two hubs of a journal. Each has a stamp from when it came, which is higher than all that its hub
+// has heard of, and not below its time, so that it is about right too where nothing was heard. Nothing rests on it: whoever is ended for a wrong stamp, or goes on beside the other
 // for a while, is an executor like any other, and the log decides who speaks.
 
-// next gives the stamp of a registration that is made now.
-func (p *presence) next() int64 {
-	if p == nil {
-		return 0
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.stamp = max(p.stamp+1, p.hub.Now().UnixMilli())
-	return p.stamp
+// stamps gives stamps. The zero value is ready.
+type stamps struct {
+	mu   sync.Mutex
+	last int64 // the highest that was given or heard of
+}
+
+// next gives the stamp of a registration that comes now.
+func (s *stamps) next(now time.Time) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = max(s.last+1, now.UnixMilli())
+	return s.last
+}
+
+// heard notes a stamp that another hub has given.
+func (s *stamps) heard(stamp int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = max(s.last, stamp)
 }
 
 // giveWay ends the registrations here that are older than those which another hub has of the same executors.

@@ -15,6 +15,7 @@ type turns struct {
 	hub       *Hub
 	alarm     *clock
 	recovered chan struct{} // closed when every open conversation was seen once
+	stamps    stamps
 
 	mu        sync.Mutex // guards the fields below
 	desks     map[string]*place
