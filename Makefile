@@ -38,6 +38,7 @@ torture: ## every promise attacked for about an hour, and every planted bug (as 
 	  $(ATTACK) -timeout 60m ./torture -duel.turns 3000 -duel.takeovers 60 -sessions.kills 50 ; \
 	  $(ATTACK) -timeout 60m ./torture/power -power.kills 50 -power.cuts 10 -power.replies 10 ; \
 	  $(ATTACK) -timeout 90m ./torture/disk -disk.points 0 -disk.flips 1000 -disk.slow 10 -disk.rounds 20 ; \
+	  $(ATTACK) -timeout 60m ./torture/cluster -cluster.faults 40 -cluster.cuts 3 -cluster.lasts 8s -cluster.duelfaults 22 -cluster.duelcuts 2 ; \
 	  $(ATTACK) -timeout 30m ./torture/a2a -a2a.kills 50 -a2a.pushkills 10 -a2a.tasks 10000 ; \
 	  $(ATTACK) -timeout 30m ./torture/llm -llm.rounds 5 ; \
 	  $(ATTACK) -timeout 30m ./torture/failover -failover.rounds 6 -failover.crowd 12 ; \
