@@ -189,9 +189,18 @@ func (p *publishing) wait() (done bool, err error) {
 // Errors of servers that have no room for a message, and have not taken it.
 var fullCodes = []jetstream.ErrorCode{10002, 10023, 10047}
 
+// A stream that has its max_bytes has no error of its own: it says so within that of a message which is not stored.
+const (
+	notStoredCode  = 10077
+	notStoredBytes = "maximum bytes exceeded"
+)
+
 func full(err error) bool {
 	api := (*jetstream.APIError)(nil)
-	return errors.As(err, &api) && slices.Contains(fullCodes, api.ErrorCode)
+	if !errors.As(err, &api) {
+		return false
+	}
+	return slices.Contains(fullCodes, api.ErrorCode) || api.ErrorCode == notStoredCode && api.Description == notStoredBytes
 }
 
 // overdue refuses what waits behind a round that takes too long, but for the conversations that it decides about; and the round itself if nothing of it can be written any more.
