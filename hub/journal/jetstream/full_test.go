@@ -60,3 +60,43 @@ func TestFullStream(t *testing.T) {
 		})
 	}
 }
+
+// TestNothingIsLostWhileFull: of more small batches than a message carries, taken at once, each is answered, in order, also when the stream has no room for the first
+// message: the rest waits then for the next, while others are in the queue already.
+func TestNothingIsLostWhileFull(t *testing.T) {
+	c := cluster(t, &natscluster.Options{MaxPayload: 64 << 10})
+	js := nodes(t, c, 2, 0)
+	j, other := js[0], js[1]
+	journaltest.Append(t, j, "c", 0, strings.Repeat("x", 10_000))
+	reach(t, other, 1)
+	resize(t, client(t, c), 11_000) // room for checks
+
+	const small = 2000 // batches; of these and the large one, the small ones are taken at once, and some 800 of them fit into a message
+	var answered [small]error
+	missing := errors.New("not answered")
+	for i := range answered {
+		answered[i] = missing
+	}
+	j.Pause() // a check is on its way until Resume, and the others gather behind it
+	inStream := other.Moved()
+	check := submit(j, journal.Batch{Conversation: "c", After: 1})
+	<-inStream
+	for i := range answered {
+		b := journaltest.Batch(fmt.Sprint("c", i), 0, "x")
+		b.Done = func(_ journal.Head, err error) { answered[i] = err }
+		j.Submit(b)
+	}
+	last := submit(j, journaltest.Batch("large", 0, strings.Repeat("x", j.MaxParts()-small/2)))
+	j.Resume()
+	if a := <-check; a.err != nil {
+		t.Errorf("the check: %v", a.err)
+	}
+	if a := <-last; !errors.Is(a.err, journal.ErrStorageFull) { // all calls are made by one goroutine, in order
+		t.Errorf("the last: %+v", a)
+	}
+	for i, err := range answered {
+		if !errors.Is(err, journal.ErrStorageFull) {
+			t.Fatalf("batch %d of %d, all before the last: %v", i, small, err)
+		}
+	}
+}
