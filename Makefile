@@ -69,8 +69,9 @@ bench: build ## what a hub carries on this machine, beside the bare limit of it 
 	$(BIN) bench a2a
 	$(GO) test -run '^$$' -bench ChunkOverhead ./executors/llm
 
-bench-compare: ## the same work with NATS JetStream, Redis and PostgreSQL, where they are installed
+bench-compare: ## the same work with NATS JetStream, Redis and PostgreSQL, where they are installed; and several hubs on NATS servers
 	cd bench/compare && $(GO) run . all
+	cd bench/compare && $(GO) run . hubs
 
 duel: ## eight replicas of an agent and their hub, stopped and killed for some minutes: each turn said once
 	$(GO) test -timeout 20m -count=1 -v -run '^TestDuel$$' ./torture -duel.turns 6000 -duel.takeovers 100

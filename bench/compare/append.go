@@ -10,9 +10,25 @@ import (
 // warmUp is how long connections work before they are measured.
 const warmUp = 200 * time.Millisecond
 
-// appender is a server in the append workload, with the number of its acknowledgements.
+// taker takes appends: a server, or several that keep one log.
+type taker interface {
+	about() About
+	// processes are those whose CPU time the appends cost.
+	processes() []*process
+	// appender opens a lane whose requests append to one of some conversations at random; it is number i.
+	appender(ctx context.Context, i, window int) (*lane, error)
+	// appended counts all that is stored in them.
+	appended(ctx context.Context) (int, error)
+}
+
+// alone is a server by itself.
+type alone struct{ server }
+
+func (a alone) processes() []*process { return []*process{a.process()} }
+
+// appender is a taker with the number of its acknowledgements.
 type appender struct {
-	server
+	taker
 	acknowledged int
 }
 
@@ -23,17 +39,24 @@ func appends(ctx context.Context, o *Options, all []server, r *run) error {
 		if err := s.prepare(ctx, o.Conversations); err != nil {
 			return fmt.Errorf("%s: %w", s.about().Name, err)
 		}
-		appenders = append(appenders, &appender{server: s})
+		appenders = append(appenders, &appender{taker: alone{s}})
 	}
 	for _, shape := range o.Shapes {
-		var sides []*side
-		for _, a := range appenders {
-			sides = append(sides, &side{name: a.about().Name, turn: func(ctx context.Context) (sample, error) { return a.turn(ctx, o, shape) }})
-		}
-		if err := r.row(ctx, o, fmt.Sprintf("append %s", shape), sides); err != nil {
+		if err := r.row(ctx, o, Row{Name: fmt.Sprintf("append %s", shape)}, sidesOf(appenders, o, shape)); err != nil {
 			return err
 		}
 	}
+	return verify(ctx, appenders)
+}
+
+func sidesOf(appenders []*appender, o *Options, shape Shape) (sides []*side) {
+	for _, a := range appenders {
+		sides = append(sides, &side{name: a.about().Name, turn: func(ctx context.Context) (sample, error) { return a.turn(ctx, o, shape) }})
+	}
+	return sides
+}
+
+func verify(ctx context.Context, appenders []*appender) error {
 	for _, a := range appenders {
 		if err := a.verify(ctx); err != nil {
 			return fmt.Errorf("%s: %w", a.about().Name, err)
@@ -56,7 +79,7 @@ func (a *appender) turn(ctx context.Context, o *Options, shape Shape) (sample, e
 		return sample{}, err
 	}
 	a.acknowledged += len(taken(lanes))
-	elapsed, cpu, err := watch(a.server, func() error { return work(o.Slice) })
+	elapsed, cpu, err := watch(a.processes(), func() error { return work(o.Slice) })
 	if err != nil {
 		return sample{}, err
 	}
@@ -79,13 +102,20 @@ func taken(lanes []*lane) []time.Duration {
 	return all
 }
 
+// catchUp is how long a hub may take to show what others have acknowledged.
+const catchUp = 10 * time.Second
+
 func (a *appender) verify(ctx context.Context) error {
-	stored, err := a.appended(ctx)
-	if err != nil {
-		return err
+	then := time.Now().Add(catchUp)
+	for {
+		stored, err := a.appended(ctx)
+		switch {
+		case err != nil:
+			return err
+		case stored == a.acknowledged:
+			return nil
+		case stored > a.acknowledged, time.Now().After(then):
+			return fmt.Errorf("it holds %d appends and has acknowledged %d", stored, a.acknowledged)
+		}
 	}
-	if stored != a.acknowledged {
-		return fmt.Errorf("it holds %d appends and has acknowledged %d", stored, a.acknowledged)
-	}
-	return nil
 }

@@ -22,6 +22,9 @@ var workloads = []struct {
 	{"replay", replay},
 }
 
+// hubsName is the name of what has servers of its own, and is not part of all.
+const hubsName = "hubs"
+
 // run is a comparison that is under way.
 type run struct {
 	report   *Report
@@ -42,7 +45,7 @@ func compare(ctx context.Context, o Options, name string, progress func(format s
 		return nil, err
 	}
 	r := &run{report: &Report{Size: o.Size, Rounds: o.Rounds, Slice: o.Slice.String()}, progress: progress}
-	if slices.Contains(o.Servers, "parley") && o.Parley == "" {
+	if o.Parley == "" && (name == hubsName || slices.Contains(o.Servers, "parley")) {
 		progress("building parley")
 		if o.Parley, err = buildParley(ctx, dir); err != nil {
 			return nil, err
@@ -50,6 +53,11 @@ func compare(ctx context.Context, o Options, name string, progress func(format s
 	}
 	if r.report.Before, err = lookAtMachine(dir); err != nil {
 		return nil, err
+	}
+	if name == hubsName {
+		if err := r.hubsAll(ctx, &o, filepath.Join(dir, name)); err != nil {
+			return nil, err
+		}
 	}
 	for _, w := range workloads {
 		if name != w.name && name != "all" {

@@ -113,6 +113,37 @@ func openDir(t *testing.T) string {
 	return dir
 }
 
+// TestHubs: hubs with one log, one on bbolt, and the servers by themselves take their turns, and hold in the end what they have acknowledged.
+func TestHubs(t *testing.T) {
+	o := tiny
+	o.Dir, o.Shapes, o.Hubs, o.Keepers = openDir(t), []Shape{{8, 1}}, []int{1, 2}, []int{1, 3}
+	r, err := compare(t.Context(), o, hubsName, t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	r.text(&text)
+	t.Logf("\n%s", text.String())
+	for i, want := range []string{"append 8 x 1, R1", "append 8 x 1, R3"} {
+		if i >= len(r.Rows) || r.Rows[i].Name != want || !r.Rows[i].Times {
+			t.Fatalf("row %d: expected %s of %+v", i, want, r.Rows)
+		}
+		var seen []string
+		for k, s := range r.Rows[i].Sides {
+			seen = append(seen, s.Name)
+			if s.Ops < 2 || s.PerSecond.Low <= 0 || s.P99Ms <= 0 || s.ServerCPUus <= 0 || (s.Ratio == nil) != (k == 0) {
+				t.Errorf("%s: %+v: expected something done", want, s)
+			}
+		}
+		if !slices.Equal(seen, []string{"jetstream", "1 hub", "2 hubs", "1 hub on bbolt"}) {
+			t.Errorf("%s: %q took part", want, seen)
+		}
+	}
+	if left, err := os.ReadDir(o.Dir); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v: expected an empty directory when all is done", left, err)
+	}
+}
+
 // TestMissingProgramIsLeftOut finds no redis-server, and compares what is there. (PostgreSQL is found without PATH.)
 func TestMissingProgramIsLeftOut(t *testing.T) {
 	path, err := exec.LookPath("go")

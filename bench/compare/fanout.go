@@ -26,7 +26,7 @@ func fanOut(ctx context.Context, o *Options, all []server, r *run) error {
 		if len(sides) == 0 {
 			continue
 		}
-		if err := r.row(ctx, o, name, sides); err != nil {
+		if err := r.row(ctx, o, Row{Name: name}, sides); err != nil {
 			return err
 		}
 	}
@@ -49,7 +49,7 @@ func publish(ctx context.Context, o *Options, s server, n int) (sample, error) {
 		return sample{}, s.process().explain(err)
 	}
 	var got sample
-	got.elapsed, got.cpu, err = watch(s, func() error {
+	got.elapsed, got.cpu, err = watch(alone{s}.processes(), func() error {
 		for end := time.Now().Add(o.Slice); got.ops == 0 || time.Now().Before(end); {
 			if err := burst(ctx, from, to, size); err != nil {
 				return err

@@ -247,7 +247,10 @@ func TestRatiosAreOfTheSameRound(t *testing.T) {
 	sampleOf := func(ops int) sample { return sample{ops: ops, elapsed: time.Second} }
 	first := &side{name: "a", samples: []sample{sampleOf(100), sampleOf(10), sampleOf(100)}}
 	second := &side{name: "b", samples: []sample{sampleOf(50), sampleOf(5), sampleOf(25)}}
-	if got := *second.report(first).Ratio; got != (Spread{2, 2, 4}) {
+	if got := *second.report(first, false).Ratio; got != (Spread{2, 2, 4}) {
 		t.Errorf("%+v: expected 2 (2 - 4)", got)
+	}
+	if got := *second.report(first, true).Ratio; got != (Spread{0.5, 0.25, 0.5}) {
+		t.Errorf("%+v times the first: expected 0.5 (0.25 - 0.5)", got)
 	}
 }

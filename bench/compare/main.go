@@ -1,5 +1,5 @@
-// Compare does the same work against Parley, NATS JetStream, Redis streams and PostgreSQL, all on this machine and in turns, and prints how
-// they compare. README.md says what is compared and how each is set.
+// Compare does the same work against Parley, NATS JetStream, Redis streams and PostgreSQL, or against several hubs and the NATS servers that keep
+// their log, all on this machine and in turns, and prints how they compare. README.md says what is compared and how each is set.
 package main
 
 import (
@@ -15,11 +15,17 @@ import (
 	"time"
 )
 
-const usage = `usage: go run . append | fanout | replay | all [flags]
+const usage = `usage: go run . append | fanout | replay | all | hubs [flags]
 
 The same work against Parley (built from the tree), NATS JetStream, Redis streams and PostgreSQL, in turns, each durable before it
-acknowledges. README.md says more.
+acknowledges; or, with hubs, against hubs that have one log on NATS servers, and these servers by themselves. README.md says more.
 `
+
+// Connections that are usual.
+const (
+	usualConns = "1,64,256,64x16"
+	hubsConns  = "256"
+)
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == serveNATS {
@@ -45,13 +51,15 @@ func command(ctx context.Context, args []string) error {
 	f.Usage = func() { fmt.Fprint(f.Output(), usage, "\n"); f.PrintDefaults() }
 	var o Options
 	servers := f.String("servers", strings.Join(names, ","), "which take part")
-	conns := f.String("conns", "1,64,256,64x16", "append: connections, and after an x what is in flight on each")
+	conns := f.String("conns", "", "append, hubs: connections, and after an x what is in flight on each (default "+usualConns+"; of hubs "+hubsConns+")")
+	hubs := f.String("hubs", "1,2,3", "hubs: hubs that have one log")
+	keepers := f.String("keepers", "1,3", "hubs: NATS servers that keep it, each of them all of it")
 	subscribers := f.String("subscribers", "100,1000,10000", "fanout: subscribers of one conversation, subject or channel")
 	output := f.String("o", "text", "text or json")
 	f.IntVar(&o.Rounds, "rounds", 3, "how often each has its turn")
 	f.DurationVar(&o.Slice, "slice", time.Second, "how long a turn is measured")
 	f.IntVar(&o.Size, "size", 500, "bytes of text")
-	f.IntVar(&o.Conversations, "conversations", 1000, "append: conversations, streams or subjects that the appends are spread over")
+	f.IntVar(&o.Conversations, "conversations", 1000, "append, hubs: conversations, streams or subjects that the appends are spread over")
 	f.IntVar(&o.Deliveries, "deliveries", 200_000, "fanout: deliveries of one burst")
 	f.IntVar(&o.Events, "events", 100_000, "replay: events that are read")
 	f.StringVar(&o.Dir, "dir", "", "where all data is put for the run (default: the directory for temporary files)")
@@ -66,18 +74,27 @@ func command(ctx context.Context, args []string) error {
 	if f.NArg() > 0 {
 		return fmt.Errorf("%s: unexpected", f.Arg(0))
 	}
-	var err1, err2 error
+	switch {
+	case *conns != "":
+	case args[0] == hubsName:
+		*conns = hubsConns
+	default:
+		*conns = usualConns
+	}
+	var err1, err2, err3, err4 error
 	o.Servers = strings.Split(*servers, ",")
 	o.Shapes, err1 = parseShapes(*conns)
 	o.Subscribers, err2 = parseNumbers(*subscribers)
-	if err := errors.Join(err1, err2); err != nil {
+	o.Hubs, err3 = parseNumbers(*hubs)
+	o.Keepers, err4 = parseNumbers(*keepers)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return err
 	}
 	return compareAndPrint(ctx, o, args[0], *output)
 }
 
 func compareAndPrint(ctx context.Context, o Options, name, output string) error {
-	known := []string{"all"}
+	known := []string{"all", hubsName}
 	for _, w := range workloads {
 		known = append(known, w.name)
 	}

@@ -21,6 +21,7 @@ type natsServer struct {
 
 	proc   *process
 	addr   string
+	copies int // of each message, on so many servers; 0 is 1
 	spread int // subjects that appends are spread over
 	filled int // messages of natsOne
 }
@@ -96,8 +97,8 @@ func (s *natsServer) createStream(ctx context.Context, name, subjects string) er
 		return err
 	}
 	defer l.close()
-	config := fmt.Sprintf(`{"name":"%s","subjects":["%s"],"storage":"file","retention":"limits","discard":"old","num_replicas":1,"max_consumers":-1,"max_msgs":-1,"max_bytes":-1}`,
-		name, subjects)
+	config := fmt.Sprintf(`{"name":"%s","subjects":["%s"],"storage":"file","retention":"limits","discard":"old","num_replicas":%d,"max_consumers":-1,"max_msgs":-1,"max_bytes":-1}`,
+		name, subjects, max(s.copies, 1))
 	return natsCall(l, "$JS.API.STREAM.CREATE."+name, config, &struct{}{})
 }
 

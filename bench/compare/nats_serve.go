@@ -12,28 +12,22 @@ import (
 	nats "github.com/nats-io/nats-server/v2/server"
 )
 
-// serveNATS is the first argument of this program as the child that is the NATS server. It is followed by the port, the directory and whether
-// each write is synced.
+// serveNATS is the first argument of this program as the child that is a NATS server. It is followed by the port, the directory and whether
+// each write is synced; or by a file of settings, in which each write is.
 const serveNATS = "serve-nats"
 
 // runNATS serves until SIGTERM.
 func runNATS(args []string) error {
-	if len(args) != 3 {
-		return errors.New(serveNATS + ": expected a port, a directory, and true or false")
-	}
-	port, err1 := strconv.Atoi(args[0])
-	always, err2 := strconv.ParseBool(args[2])
-	if err := errors.Join(err1, err2); err != nil {
+	o, always, err := natsOptions(args)
+	if err != nil {
 		return err
 	}
+	o.NoSigs, o.NoLog = true, true
+	o.MaxPending = 1 << 30     // no subscriber is cut for being behind
+	o.PingInterval = time.Hour // lines at rest need not answer
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	s, err := nats.NewServer(&nats.Options{
-		Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: args[1], SyncAlways: always,
-		NoSigs: true, NoLog: true,
-		MaxPending:   1 << 30,   // no subscriber is cut for being behind
-		PingInterval: time.Hour, // lines at rest need not answer
-	})
+	s, err := nats.NewServer(o)
 	if err != nil {
 		return err
 	}
@@ -49,4 +43,18 @@ func runNATS(args []string) error {
 	}
 	<-ctx.Done()
 	return nil
+}
+
+// natsOptions reads the arguments, and tells whether each write is synced.
+func natsOptions(args []string) (o *nats.Options, always bool, err error) {
+	switch len(args) {
+	case 1:
+		o, err := nats.ProcessConfigFile(args[0])
+		return o, true, err
+	case 3:
+		port, err1 := strconv.Atoi(args[0])
+		always, err2 := strconv.ParseBool(args[2])
+		return &nats.Options{Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: args[1], SyncAlways: always}, always, errors.Join(err1, err2)
+	}
+	return nil, false, errors.New(serveNATS + ": expected a file, or a port, a directory, and true or false")
 }

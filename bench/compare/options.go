@@ -26,6 +26,9 @@ type Options struct {
 	Deliveries  int
 	// Events are replayed.
 	Events int
+	// Hubs are numbers of hubs that have one log, and Keepers numbers of NATS servers that keep it, each of them all of it.
+	Hubs    []int
+	Keepers []int
 	// Dir is where all data is put for the time of the run; empty means the directory for temporary files.
 	Dir string
 	// Parley is the path of the program; empty: it is built from the tree.
@@ -50,6 +53,7 @@ const (
 	maxSize     = 7000
 	maxEvents   = 900_000 // a conversation has at most a million
 	maxPerBurst = 100_000
+	maxHubs     = 16
 )
 
 // publishWindow and fillWindow are how many calls a publisher, and who fills a log, has in flight.
@@ -76,6 +80,16 @@ func (o *Options) check() error {
 	for _, name := range o.Servers {
 		if !slices.Contains(names, name) {
 			return fmt.Errorf("servers: %s: expected some of %s", name, strings.Join(names, ", "))
+		}
+	}
+	for _, n := range o.Hubs {
+		if n < 1 || n > maxHubs {
+			return fmt.Errorf("hubs: %d: expected 1 to %d", n, maxHubs)
+		}
+	}
+	for _, n := range o.Keepers {
+		if n != 1 && n != 3 && n != 5 {
+			return fmt.Errorf("keepers: %d: expected 1, 3 or 5", n)
 		}
 	}
 	for _, n := range o.Subscribers {

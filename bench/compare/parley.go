@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -27,6 +28,8 @@ const (
 type parleyServer struct {
 	program string // its path
 	text    string
+	journal string // of several hubs, as --journal takes it; empty: it has its own
+	token   string // of an admin; empty: parleyToken
 
 	proc    *process
 	addr    string
@@ -53,9 +56,15 @@ func (s *parleyServer) start(ctx context.Context, dir string) error {
 		return err
 	}
 	s.addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	args := []string{"serve", "--listen", s.addr, "--data", filepath.Join(dir, "data"), "-o", "json"}
+	if s.journal == "" {
+		args = append(args, "--dev")
+	} else {
+		args = append(append(args, "--journal", s.journal), unlimited...)
+	}
 	s.proc, err = program{
 		path: s.program, stop: syscall.SIGTERM,
-		args: []string{"serve", "--dev", "--listen", s.addr, "--data", filepath.Join(dir, "data"), "-o", "json"},
+		args: args,
 		env:  []string{"PARLEY_DEV_TOKEN=" + parleyToken},
 	}.start()
 	if err != nil {
@@ -68,6 +77,20 @@ func (s *parleyServer) start(ctx context.Context, dir string) error {
 		}
 		return err
 	})
+}
+
+// unlimited are the arguments of a hub that bounds what one token does no more than one with --dev, which does not go with --journal.
+var unlimited = []string{
+	"--limits-writes-per-second", "1000000", "--limits-write-burst", "1000000", "--limits-bytes-per-second", "1099511627776", "--limits-byte-burst", "1073741824",
+}
+
+// adminToken makes a token in a log while no hub has it.
+func adminToken(ctx context.Context, program, data string) (string, error) {
+	token, err := exec.CommandContext(ctx, program, "token", "create", "--admin", "--data", data).Output()
+	if err != nil {
+		return "", fmt.Errorf("%s token create: %w", program, err)
+	}
+	return strings.TrimSpace(string(token)), nil
 }
 
 // buildParley builds the program from the tree and gives its path.
@@ -87,6 +110,6 @@ func buildParley(ctx context.Context, dir string) (string, error) {
 
 // dial opens a socket that speaks as parleySpeaker.
 func (s *parleyServer) dial(ctx context.Context) (*line, error) {
-	header := "Authorization: Bearer " + parleyToken + "\r\nParley-Agent: " + parleySpeaker + "\r\n"
+	header := "Authorization: Bearer " + cmp.Or(s.token, parleyToken) + "\r\nParley-Agent: " + parleySpeaker + "\r\n"
 	return dialWebSocket(ctx, s.addr, "/rpc", header, hearParley)
 }

@@ -8,20 +8,28 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/parleyhub/parley"
 )
 
 func (s *parleyServer) prepare(ctx context.Context, n int) error {
-	l, err := s.dial(ctx)
+	lines, err := open(ctx, min(n, dialers), func(ctx context.Context, _ int) (*line, error) { return s.dial(ctx) })
 	if err != nil {
 		return err
 	}
-	defer l.close()
-	for i := range n {
-		if err := createConversation(l, parleySpread(i), parley.KindAgent); err != nil {
-			return err
+	defer closeAll(lines)
+	var next atomic.Int64
+	err = each(ctx, lines, func(l *line) error {
+		for i := next.Add(1); i <= int64(n); i = next.Add(1) {
+			if err := createConversation(l, parleySpread(int(i-1)), parley.KindAgent); err != nil {
+				return err
+			}
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	s.spread, s.made = n, 0
 	s.made, err = s.appended(ctx)

@@ -19,7 +19,7 @@ func replay(ctx context.Context, o *Options, all []server, r *run) error {
 			sides = append(sides, &side{name: how.name, turn: func(ctx context.Context) (sample, error) { return readAll(ctx, o, s, how) }})
 		}
 	}
-	return r.row(ctx, o, fmt.Sprintf("replay of %d", o.Events), sides)
+	return r.row(ctx, o, Row{Name: fmt.Sprintf("replay of %d", o.Events)}, sides)
 }
 
 func readAll(ctx context.Context, o *Options, s server, how reader) (sample, error) {
@@ -44,7 +44,7 @@ func readAll(ctx context.Context, o *Options, s server, how reader) (sample, err
 		return sample{}, s.process().explain(err)
 	}
 	var got sample
-	got.elapsed, got.cpu, err = watch(s, func() error {
+	got.elapsed, got.cpu, err = watch(alone{s}.processes(), func() error {
 		for end := time.Now().Add(o.Slice); got.ops == 0 || time.Now().Before(end); {
 			if err := once(); err != nil {
 				return err

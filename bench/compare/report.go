@@ -22,7 +22,9 @@ type Report struct {
 
 // Row is the same work done by each.
 type Row struct {
-	Name  string `json:"name"`
+	Name string `json:"name"`
+	// Times: the ratios are those of each side over the first, and not the other way round.
+	Times bool   `json:"times,omitempty"`
 	Sides []Side `json:"sides"`
 }
 
@@ -38,7 +40,7 @@ type Side struct {
 	ServerCPUus float64 `json:"serverCpuUs"`
 	// ClientCPUus is that of the client, which shares the machine: whose client is lean looks better here than elsewhere.
 	ClientCPUus float64 `json:"clientCpuUs"`
-	// Ratio is the first side's rate over this one's, round by round; the first has none.
+	// Ratio is the first side's rate over this one's, round by round, or with Times this one's over the first's; the first has none.
 	Ratio *Spread `json:"ratio,omitempty"`
 }
 
@@ -71,7 +73,11 @@ func (r *Report) text(w io.Writer) {
 }
 
 func (row Row) text(w io.Writer) {
-	fmt.Fprintf(w, "\n%-24s %9s  %-19s %8s %8s %9s %9s  %s\n", row.Name, "/s", "range", "p50 ms", "p99 ms", "server us", "client us", row.Sides[0].Name+" / it")
+	ratio := row.Sides[0].Name + " / it"
+	if row.Times {
+		ratio = "it / " + row.Sides[0].Name
+	}
+	fmt.Fprintf(w, "\n%-24s %9s  %-19s %8s %8s %9s %9s  %s\n", row.Name, "/s", "range", "p50 ms", "p99 ms", "server us", "client us", ratio)
 	for _, s := range row.Sides {
 		rates := fmt.Sprintf("%.0f - %.0f", s.PerSecond.Low, s.PerSecond.High)
 		fmt.Fprintf(w, "%-24s %9.0f  %-19s %8s %8s %9.2f %9.2f  %s\n", s.Name, s.PerSecond.Median, rates,

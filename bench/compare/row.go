@@ -28,34 +28,37 @@ type side struct {
 }
 
 // row lets all sides take their turns, round after round, and reports what came of it.
-func (r *run) row(ctx context.Context, o *Options, name string, sides []*side) error {
+func (r *run) row(ctx context.Context, o *Options, row Row, sides []*side) error {
 	for round := range o.Rounds {
 		for _, s := range sides {
 			got, err := s.turn(ctx)
 			if err != nil {
-				return fmt.Errorf("%s: %s: %w", name, s.name, err)
+				return fmt.Errorf("%s: %s: %w", row.Name, s.name, err)
 			}
 			s.samples = append(s.samples, got)
-			r.progress("%s: round %d of %d: %-22s %9.0f /s", name, round+1, o.Rounds, s.name, got.perSecond())
+			r.progress("%s: round %d of %d: %-22s %9.0f /s", row.Name, round+1, o.Rounds, s.name, got.perSecond())
 		}
 	}
-	row := Row{Name: name}
 	for _, s := range sides {
-		row.Sides = append(row.Sides, s.report(sides[0]))
+		row.Sides = append(row.Sides, s.report(sides[0], row.Times))
 	}
 	r.report.Rows = append(r.report.Rows, row)
 	return nil
 }
 
-// report sums up a side, beside the first of its row.
-func (s *side) report(first *side) Side {
+// report sums up a side, beside the first of its row, of which it is so many times, or the other way round.
+func (s *side) report(first *side, times bool) Side {
 	side := Side{Name: s.name}
 	var rates, p50, p99, ratios []float64
 	var ops int
 	var cpu cost
 	for i, got := range s.samples {
 		rates = append(rates, got.perSecond())
-		ratios = append(ratios, first.samples[i].perSecond()/got.perSecond())
+		ratio := first.samples[i].perSecond() / got.perSecond()
+		if times {
+			ratio = 1 / ratio
+		}
+		ratios = append(ratios, ratio)
 		p50, p99 = append(p50, quantile(got.took, 0.50)), append(p99, quantile(got.took, 0.99))
 		ops, cpu = ops+got.ops, cpu.plus(got.cpu)
 	}
@@ -101,23 +104,30 @@ func (u cost) plus(v cost) cost { return cost{u.server + v.server, u.client + v.
 
 func (u cost) minus(v cost) cost { return cost{u.server - v.server, u.client - v.client} }
 
-func costOf(s server) (cost, error) {
-	server, err1 := treeCPU(s.process().cmd.Process.Pid)
-	client, err2 := ownCPU()
-	return cost{server, client}, errors.Join(err1, err2)
+func costOf(servers []*process) (cost, error) {
+	client, err := ownCPU()
+	sum := cost{client: client}
+	for _, p := range servers {
+		used, ended := treeCPU(p.cmd.Process.Pid)
+		sum.server, err = sum.server+used, errors.Join(err, ended)
+	}
+	return sum, err
 }
 
 // watch measures what do does, and the CPU time that is taken for it.
-func watch(s server, do func() error) (elapsed time.Duration, cpu cost, err error) {
-	before, err := costOf(s)
+func watch(servers []*process, do func() error) (elapsed time.Duration, cpu cost, err error) {
+	before, err := costOf(servers)
 	if err != nil {
 		return 0, cost{}, err
 	}
 	start := time.Now()
 	if err := do(); err != nil {
-		return 0, cost{}, s.process().explain(err)
+		for _, p := range servers {
+			err = p.explain(err)
+		}
+		return 0, cost{}, err
 	}
 	elapsed = time.Since(start)
-	after, err := costOf(s)
+	after, err := costOf(servers)
 	return elapsed, after.minus(before), err
 }
