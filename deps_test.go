@@ -68,10 +68,6 @@ var never = []struct {
 	{"executors", "rpc", "The loop is the same inside the hub and outside: it knows parley.Client only.", []string{"executors/work/worktest"}},
 	{"executors", "sdk", "The loop is the same inside the hub and outside: it knows parley.Client only.", []string{"executors/work/worktest"}},
 	{"executors", "internal", "The loop is the same inside the hub and outside: it knows parley.Client only.", []string{"executors/blueprint", "executors/function", "executors/llm", "executors/work", "executors/workflow"}},
-	{"sdk", natsGo, "Partners do not build a storage engine.", nil},
-	{"sdk", natsServer, "Partners do not build a storage engine.", nil},
-	{"rpc", natsGo, "A door works with any journal.", nil},
-	{"hub", natsServer, "Servers are processes of their own.", nil},
 	{"sdk", bbolt, "Partners do not build a storage engine.", []string{"sdk/sdktest"}},
 	{"sdk", jsonschema, "Partners do not build what only the hub validates.", []string{"sdk/sdktest"}},
 	{"sdk", zerolog, "Partners choose their own logger; the sdk takes a *slog.Logger.", []string{"sdk/sdktest"}},
@@ -238,6 +234,19 @@ func TestImportsPointOneWay(t *testing.T) {
 			if !all[i].Standard && i != module && i != path(plants) && !belowAny(i, r.may) {
 				t.Errorf("%s imports %s. %s", p.ImportPath, i, r.why)
 			}
+		}
+	}
+}
+
+// TestProgramWithoutServers: who does not want dev-cluster can build the program without the NATS servers that it runs; and nothing else has them.
+func TestProgramWithoutServers(t *testing.T) {
+	for tags, want := range map[string]bool{"": true, "nodevcluster": false} {
+		out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", tags, "./cmd/parley").Output()
+		if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		if got := strings.Contains(string(out), natsServer); got != want {
+			t.Errorf("with the tags %q the program has NATS servers: %v, expected %v", tags, got, want)
 		}
 	}
 }

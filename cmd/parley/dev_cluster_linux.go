@@ -1,3 +1,5 @@
+//go:build !nodevcluster
+
 package main
 
 import "syscall"
