@@ -108,6 +108,9 @@ func (s *sharedLog) explain(err error) error {
 		return withHint(err, "stream= in the address names it; 'parley serve --journal' and 'parley log import' make it")
 	case errors.Is(err, jetstream.ErrOtherStream):
 		return withHint(err, "a hub's --data is for one log: give it an empty directory, or remove "+s.dir+", which is made again from the stream")
+	case errors.Is(err, jetstream.ErrRefused):
+		return withHint(fmt.Errorf("%s: %w", s.Where(), err),
+			"user@ in the address and $"+envNATSPassword+", or credentials=, are the hub's; with tls:// ca= is the servers' authority, cert= and key= the hub's own; see docs/scale.md")
 	case errors.Is(err, journal.ErrUnavailable):
 		return fmt.Errorf("%s: %w", s.Where(), err)
 	}

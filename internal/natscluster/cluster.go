@@ -40,7 +40,12 @@ type Options struct {
 	Unsynced bool
 	// MaxPayload bounds a message, in bytes. 0 means what servers do by default, 1 MiB.
 	MaxPayload int
+	// TLS has the servers take clients over TLS only, and only such as show a certificate. nil: in clear.
+	TLS *TLS
 }
+
+// TLS is files: the certificate of the servers with its key, and the authority that has signed those of clients.
+type TLS struct{ Cert, Key, CA string }
 
 // Cluster is some servers. Make one with Start.
 type Cluster struct {

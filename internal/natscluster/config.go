@@ -32,6 +32,9 @@ func Configuration(places []Place, i int, o *Options) string {
 	if opts.MaxPayload > 0 {
 		text += fmt.Sprintf("max_payload: %d\n", opts.MaxPayload)
 	}
+	if opts.TLS != nil {
+		text += fmt.Sprintf("tls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }\n", opts.TLS.Cert, opts.TLS.Key, opts.TLS.CA)
+	}
 	if len(places) > 1 {
 		routes := make([]string, len(places))
 		for i, p := range places {

@@ -30,21 +30,33 @@ func BenchmarkAppend(b *testing.B) {
 var benchNames atomic.Int64
 
 func benchmarkAppend(b *testing.B, c *natscluster.Cluster, servers, writers int) {
-	const conversations = 1000
-	each := (conversations + writers - 1) / writers
 	name := fmt.Sprint("bench-", benchNames.Add(1))
 	j := open(b, c.URL(), filepath.Join(b.TempDir(), "replica"), jetstream.Options{Name: name, Replicas: servers, System: c.SystemURL(), Patience: calm})
 	plain := plainStream(b, c, name+"-plain", servers)
-	event := make([]byte, 500)
 	before := plain(writers)
+	b.ResetTimer()
+	write(b, j, writers, b.N)
+	b.StopTimer()
+	rate := float64(b.N) / b.Elapsed().Seconds()
+	alone := (before + plain(writers)) / 2
+	b.ReportMetric(rate, "ev/s")
+	b.ReportMetric(alone, "plain/s")
+	b.ReportMetric(rate/alone, "times")
+}
+
+// write appends n events of 500 B to 1,000 conversations that are new, by some writers, each waiting for its Done.
+func write(b *testing.B, j journal.Journal, writers, n int) {
+	b.Helper()
+	const conversations = 1000
+	each := (conversations + writers - 1) / writers
+	event := make([]byte, 500)
 	var next atomic.Int64
 	var wg sync.WaitGroup
-	b.ResetTimer()
 	for w := range writers {
 		wg.Go(func() {
 			seqs := make(map[string]int64) // a writer has conversations of its own
 			done := make(chan error, 1)
-			for i := 0; next.Add(1) <= int64(b.N); i++ {
+			for i := 0; next.Add(1) <= int64(n); i++ {
 				id := fmt.Sprintf("conversation-%d", i%each*writers+w)
 				j.Submit(journal.Batch{
 					Conversation: id, After: seqs[id], Events: [][]byte{event},
@@ -59,12 +71,43 @@ func benchmarkAppend(b *testing.B, c *natscluster.Cluster, servers, writers int)
 		})
 	}
 	wg.Wait()
-	b.StopTimer()
-	rate := float64(b.N) / b.Elapsed().Seconds()
-	alone := (before + plain(writers)) / 2
-	b.ReportMetric(rate, "ev/s")
-	b.ReportMetric(alone, "plain/s")
-	b.ReportMetric(rate/alone, "times")
+}
+
+// BenchmarkReplica is how fast a replica is made again from the stream, from Open until it has all: events of 500 B, written by one writer and by 256, whose events are together
+// in messages. The stream's bytes, and the replica's, stand beside it for an event.
+func BenchmarkReplica(b *testing.B) {
+	c := cluster(b, nil)
+	for _, fill := range []struct{ writers, events int }{{1, 5000}, {256, 100_000}} {
+		b.Run(fmt.Sprintf("writers=%d", fill.writers), func(b *testing.B) { benchmarkReplica(b, c, fill.writers, fill.events) })
+	}
+}
+
+func benchmarkReplica(b *testing.B, c *natscluster.Cluster, writers, events int) {
+	o := jetstream.Options{Name: fmt.Sprint("replica-", benchNames.Add(1)), System: c.SystemURL(), Patience: calm}
+	j := open(b, c.URL(), filepath.Join(b.TempDir(), "replica"), o)
+	write(b, j, writers, events)
+	messages := j.Applied()
+	var size int64
+	for b.Loop() {
+		again := open(b, c.URL(), filepath.Join(b.TempDir(), "again"), o)
+		b.StopTimer()
+		if n := again.Last(); n != journal.Position(events) {
+			b.Fatalf("the replica has %d of %d events", n, events)
+		}
+		size = again.Size()
+		if err := again.Close(); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+	}
+	s, err := client(b, c).Stream(b.Context(), o.Name)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(events*b.N)/b.Elapsed().Seconds(), "ev/s")
+	b.ReportMetric(float64(events)/float64(messages), "ev/message")
+	b.ReportMetric(float64(s.CachedInfo().State.Bytes)/float64(events), "stream-B/ev")
+	b.ReportMetric(float64(size)/float64(events), "replica-B/ev")
 }
 
 // plainStream gives what measures how many messages a second some publishers get acknowledged, each its own, one after another.

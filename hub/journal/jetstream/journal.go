@@ -56,7 +56,7 @@ const openPatience = 10 * time.Second
 // Open connects to the servers that a URL names, several with commas between, finds the stream there or makes it, and opens the replica in a directory. It returns when the
 // replica has what the stream had when Open was called.
 //
-// It fails with journal.ErrUnavailable if the servers do not answer for 10 s, or until ctx ends, ErrNotDurable if they may lose what they acknowledge, ErrConfig if the stream is another kind of
+// It fails with journal.ErrUnavailable if the servers do not answer for 10 s, or until ctx ends, ErrRefused if one side does not take the other, ErrNotDurable if they may lose what they acknowledge, ErrConfig if the stream is another kind of
 // stream, journal.ErrFormat if it, or the replica, is of another version, ErrOtherStream if the replica belongs to another one, and journal.ErrInUse if the directory is open
 // already.
 func Open(ctx context.Context, url, dir string, o *Options) (_ *Journal, err error) {
@@ -105,7 +105,7 @@ func persist(ctx context.Context, f func() error) error {
 	defer cancel()
 	for {
 		err := f()
-		if !errors.Is(err, journal.ErrUnavailable) || errors.Is(err, nats.ErrAuthorization) {
+		if !errors.Is(err, journal.ErrUnavailable) {
 			return err
 		}
 		select {

@@ -3,11 +3,13 @@ package jetstream
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -44,6 +46,8 @@ var (
 	ErrConfig = errors.New("journal: the stream has another configuration")
 	// ErrNoStream: the stream is not there, and is not to be made.
 	ErrNoStream = errors.New("journal: there is no stream")
+	// ErrRefused: the servers do not take this node, because of its user, its password or its certificate, or it does not take theirs. Trying again does not help.
+	ErrRefused = errors.New("journal: refused")
 	// ErrOtherStream: the directory is the replica of another stream, or of this one when it had more.
 	ErrOtherStream = errors.New("journal: the directory belongs to another stream")
 )
@@ -66,11 +70,24 @@ func (j *Journal) dial(url string) error {
 	}
 	nc, err := nats.Connect(url, o...)
 	if err != nil {
-		return fmt.Errorf("%w: %w", journal.ErrUnavailable, err)
+		if refused(err) {
+			return fmt.Errorf("%w: %w", ErrRefused, err)
+		}
+		return unavailable(err)
 	}
 	j.nc = nc
 	j.js, err = jetstream.New(nc, jetstream.WithPublishAsyncTimeout(max(j.opts.Patience, ackTimeout)), jetstream.WithDefaultTimeout(requestTimeout))
 	return err
+}
+
+// refused tells whether an error of connecting comes from one side that does not take the other.
+func refused(err error) bool {
+	certificate := (*tls.CertificateVerificationError)(nil)
+	switch {
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrSecureConnWanted), errors.As(err, &certificate):
+		return true
+	}
+	return strings.Contains(err.Error(), "remote error: tls: ") // Go has no types for what the other side says
 }
 
 func (j *Journal) subject() string { return j.opts.Name + ".log" }
