@@ -147,7 +147,7 @@ func (c *conversation) catchUpLocked() error {
 		return fmt.Errorf("head of %s: %w", c.id, err)
 	}
 	for moved := true; moved; moved = head.Seq > c.durable.Seq {
-		if err := c.readLocked(head.Seq - keepFrames); err != nil { // older frames would be dropped again
+		if err := c.readLocked(head.Seq, head.Seq-keepFrames); err != nil { // older frames would be dropped again
 			return err
 		}
 		if c.durable.Seq < head.Seq {
@@ -166,12 +166,15 @@ func (c *conversation) catchUpLocked() error {
 	return nil
 }
 
-// readLocked folds what the journal has beyond durable, and keeps the frames after a seq.
-func (c *conversation) readLocked(from int64) error {
-	for {
-		records, err := c.hub.journal.Read(c.id, c.durable.Seq, 1000, 4<<20)
-		if err != nil {
-			return fmt.Errorf("read %s: %w", c.id, err)
+// readLocked folds what the journal has beyond durable, up to a seq at least if it has that, and keeps the frames after another.
+func (c *conversation) readLocked(to, from int64) error {
+	for c.durable.Seq < to {
+		records := c.hub.follower.next(c.id, c.durable.Seq)
+		if len(records) == 0 {
+			var err error
+			if records, err = c.hub.journal.Read(c.id, c.durable.Seq, 1000, 4<<20); err != nil {
+				return fmt.Errorf("read %s: %w", c.id, err)
+			}
 		}
 		if len(records) == 0 {
 			return nil
@@ -182,6 +185,7 @@ func (c *conversation) readLocked(from int64) error {
 			}
 		}
 	}
+	return nil
 }
 
 // takeLocked folds one committed record, and keeps its frame or forgets all frames.

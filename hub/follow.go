@@ -19,7 +19,9 @@ import (
 type follower struct {
 	mu      sync.Mutex // guards the fields below
 	at      journal.Position
-	changed chan struct{} // closed when at changes; nil when nobody waits
+	changed chan struct{}               // closed when at changes; nil when nobody waits
+	scanned []journal.Record            // last
+	page    map[string][]journal.Record // the same by conversation, made when somebody asks
 }
 
 // followAgain is when the journal is read again that could not be.
@@ -38,6 +40,7 @@ func (h *Hub) follow() {
 			h.log.Error("cannot follow the journal", "error", err)
 			changed = nil
 		}
+		h.follower.show(records)
 		for i, r := range records {
 			if i+1 == len(records) || records[i+1].Conversation != r.Conversation { // else the next is of the same, and later
 				h.meet(r.Conversation, r.Seq)
@@ -84,6 +87,30 @@ func (h *Hub) meet(id string, seq int64) {
 		}
 	}
 	h.refresh(id, seq)
+}
+
+// show keeps what was scanned for the conversations that read it next, until more is scanned or there is nothing more.
+func (f *follower) show(records []journal.Record) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.scanned, f.page = records, nil
+}
+
+// next gives what follows a seq of a conversation, as far as it was scanned just now: so it is read once. It is empty where the next record is not among that.
+func (f *follower) next(conversation string, after int64) []journal.Record {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.page == nil {
+		f.page = make(map[string][]journal.Record, len(f.scanned))
+		for _, r := range f.scanned {
+			f.page[r.Conversation] = append(f.page[r.Conversation], r)
+		}
+	}
+	records := f.page[conversation]
+	if len(records) == 0 || after+1 < records[0].Seq {
+		return nil
+	}
+	return records[min(after+1-records[0].Seq, int64(len(records))):]
 }
 
 func (f *follower) move(at journal.Position) {
