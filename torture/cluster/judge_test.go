@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/torture/hubproc"
 	"github.com/parleyhub/parley/torture/ledger"
 	"github.com/parleyhub/parley/torture/promise"
 )
@@ -136,17 +137,36 @@ func (j *verdict) compare(who string, first, other *logs) {
 func (c *cluster) logsAt(hub int, known map[string]int64) *logs {
 	c.t.Helper()
 	l := &logs{events: map[string][]parley.Event{}, heads: map[string]string{}}
-	to, err := c.dial(hub, auditor)
-	if err != nil {
-		c.t.Fatalf("hub %d, all being well: %v", hub, err)
-	}
-	defer to.Close()
-	for id, seq := range known {
-		if err := l.read(to, id, seq); err != nil {
-			c.t.Fatalf("%s at hub %d, all being well: %v", id, hub, err)
+	start := time.Now()
+	for {
+		err := l.readAll(c, hub, known)
+		if err == nil {
+			break
+		}
+		c.t.Logf("hub %d, all being well, after %.1f s: %v", hub, time.Since(start).Seconds(), err)
+		if !errors.Is(err, hubproc.ErrGone) || time.Since(start) > backTime {
+			c.t.Fatalf("hub %d cannot be read", hub)
 		}
 	}
 	return l
+}
+
+// readAll reads what is not read yet.
+func (l *logs) readAll(c *cluster, hub int, known map[string]int64) error {
+	to, err := c.dial(hub, auditor)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	for id, seq := range known {
+		if l.events[id] != nil {
+			continue
+		}
+		if err := l.read(to, id, seq); err != nil {
+			return fmt.Errorf("%s: %w", id, c.away(err))
+		}
+	}
+	return nil
 }
 
 // errNoLog: what hubs answer is no log.
