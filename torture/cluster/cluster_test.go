@@ -65,11 +65,26 @@ func newCluster(t testing.TB, at site, unsynced bool) *cluster {
 	c.addServers(numbered("nats", servers))
 	c.journal = c.address()
 	c.addHubs(numbered("hub", hubs))
+	t.Cleanup(c.keepData) // before the disks go, and before the machines end
 	c.launch(c.servers)
 	c.token = c.firstToken()
 	c.launch(c.hubs)
 	c.ready(readyTime)
 	return c
+}
+
+// keepData keeps the data of all machines beside what they say, if the test has failed and was told to keep it. The machines end.
+func (c *cluster) keepData() {
+	if *keep == "" || !c.t.Failed() {
+		return
+	}
+	for _, m := range append(c.servers[:len(c.servers):len(c.servers)], c.hubs...) {
+		m.end()
+		if err := os.CopyFS(filepath.Join(c.dir, m.name+".data"), os.DirFS(m.place.data())); err != nil {
+			c.t.Logf("the data of %s: %v", m.name, err)
+		}
+	}
+	c.t.Logf("what the machines have said, and their data, is in %s", c.dir)
 }
 
 func numbered(name string, n int) (all []string) {

@@ -13,7 +13,7 @@ var (
 	cuts   = flag.Int("cluster.cuts", 1, "how often it cuts the power of all machines")
 	lasts  = flag.Duration("cluster.lasts", 3*time.Second, "how long a fault lasts at most")
 	seed   = flag.Uint64("cluster.seed", 0, "of the faults; 0, a new one")
-	keep   = flag.String("cluster.keep", "", "directory in which what the machines say stays")
+	keep   = flag.String("cluster.keep", "", "directory, best an empty one, in which what the machines say stays, and the data of a run that fails")
 )
 
 // attacked are the promises that TestLogUnderFaults attacks.

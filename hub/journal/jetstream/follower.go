@@ -243,6 +243,9 @@ func (f *follower) refuse(at uint64, err error) error {
 	case errors.Is(err, journal.ErrFormat):
 		return &finalError{fmt.Errorf("message %d of the stream %s: %w", at, f.j.opts.Name, err)}
 	case errors.As(err, &damage):
+		if damage.Conversation != "" {
+			err = f.j.replica.seen(err) // this node's records are other ones than those of the node that has written: they are made again from the stream at the next start
+		}
 		return &finalError{fmt.Errorf("message %d of the stream %s: %w", at, f.j.opts.Name, err)}
 	}
 	return &finalError{&journal.DamageError{File: "stream " + f.j.opts.Name, What: fmt.Sprintf("message %d: %v", at, err)}}

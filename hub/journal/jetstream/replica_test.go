@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	natsjs "github.com/nats-io/nats.go/jetstream"
 	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/hub/journal/bolt"
 	"github.com/parleyhub/parley/hub/journal/jetstream"
 	"github.com/parleyhub/parley/hub/journal/journaltest"
 	"github.com/parleyhub/parley/internal/natscluster"
@@ -113,6 +114,48 @@ func TestReplicaIsDerived(t *testing.T) {
 			checkSame(t, []*jetstream.Journal{other, j})
 		})
 	}
+}
+
+// TestOtherRecords: a replica whose records are whole, but not those of the stream, is found out by the first message that rests on the right ones, and made again when it is opened the
+// next time: so a server may give other messages for a while, and no node stays behind for ever.
+func TestOtherRecords(t *testing.T) {
+	c := cluster(t, nil)
+	dir := filepath.Join(t.TempDir(), "replica")
+	o := jetstream.Options{System: c.SystemURL()}
+	first := open(t, c.URL(), dir, o)
+	journaltest.Append(t, first, "c", 0, "one")
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	records := filepath.Join(dir, "records")
+	if err := os.RemoveAll(records); err != nil {
+		t.Fatal(err)
+	}
+	other, err := bolt.Open(records, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(other.Apply([]journal.Batch{{Conversation: "c", Events: [][]byte{[]byte("two")}}}), other.Close()); err != nil {
+		t.Fatal(err)
+	}
+	wrong := open(t, c.URL(), dir, o)
+	right := nodes(t, c, 1, 0)[0]
+	journaltest.Append(t, right, "c", 1, "behind it")
+	damage := (*journal.DamageError)(nil)
+	for wrong.Ready() == nil {
+		if _, err := journal.Append(t.Context(), wrong, journaltest.Batch("~", 9)); err == nil {
+			t.Fatal("a batch after 9 is taken")
+		}
+	}
+	if err := wrong.Ready(); !errors.As(err, &damage) || damage.Conversation != "c" {
+		t.Fatalf("the node that has other records: %v", err)
+	}
+	wrong.Close()
+	again := open(t, c.URL(), dir, o)
+	if again.Rebuilt() == nil {
+		t.Error("the replica was not made again")
+	}
+	checkSame(t, []*jetstream.Journal{again, right})
 }
 
 // TestDamagedRecord: a record that is not what was written is named by the call that meets it, and is whole when the replica is opened again.
