@@ -63,6 +63,7 @@ type peerMessage struct {
 	Parts     int                `json:"parts,omitempty"`
 	Executors []elsewhere        `json:"executors,omitempty"`
 	Agents    []parley.AgentInfo `json:"agents,omitempty"`
+	Stamp     int64              `json:"stamp,omitempty"` // the highest of a registration that the hub knows
 	Gone      bool               `json:"gone,omitempty"`
 	Delta     *peerDelta         `json:"delta,omitempty"`
 }
@@ -166,7 +167,7 @@ func (p *presence) tell() {
 		}
 	}
 	for i, m := range parts {
-		m.Round, m.Part, m.Parts = p.round, i, len(parts)
+		m.Round, m.Part, m.Parts, m.Stamp = p.round, i, len(parts), p.hub.turns.stamps.highest()
 		p.send(m)
 	}
 }
@@ -202,6 +203,7 @@ func (p *presence) hear(data []byte) {
 
 // take takes a part of who is connected to another hub, and all of it once all parts have come.
 func (p *presence) take(m *peerMessage) {
+	p.hub.turns.stamps.heard(m.Stamp)
 	p.mu.Lock()
 	n := p.others[m.Hub]
 	if n == nil {
@@ -224,7 +226,6 @@ func (p *presence) take(m *peerMessage) {
 		for i := range part.Executors {
 			x := &part.Executors[i]
 			n.executors[x.Key] = x
-			p.hub.turns.stamps.heard(x.Stamp)
 		}
 		n.agents = append(n.agents, part.Agents...)
 	}

@@ -24,7 +24,14 @@ func (s *stamps) next(now time.Time) int64 {
 	return s.last
 }
 
-// heard notes a stamp that another hub has given.
+// highest gives the highest that was given or heard of: what a hub that was started anew has to know, also of hubs that it does not hear.
+func (s *stamps) highest() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
+// heard notes a stamp that another hub knows.
 func (s *stamps) heard(stamp int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -72,7 +73,7 @@ type executor struct {
 	link    *link // where it is registered, or may be; nil before the first attempt
 
 	stands atomic.Pointer[link] // where it was registered last
-	astray bool                 // a registration was sent of whose end nobody knows
+	astray []time.Time          // when registrations were given up of whose end nobody knows
 	over   chan struct{}        // closed when the loop has ended
 }
 
@@ -92,8 +93,12 @@ func (r *executor) register(ctx context.Context) (*parley.RegisterExecutorResult
 			l.known()
 			return registered, nil
 		}
-		r.astray = r.astray || errors.Is(err, wire.ErrBroken)
-		if c.hasEnded(ctx, err) || !errors.Is(err, wire.ErrBroken) && !passes(err) {
+		broken := errors.Is(err, wire.ErrBroken)
+		if broken {
+			r.astray = append(r.astray, time.Now())
+		}
+		own := errors.Is(err, parley.ErrAlreadyExists) && r.forgive()
+		if c.hasEnded(ctx, err) || !broken && !own && !passes(err) {
 			return nil, err
 		}
 		if err := c.pause(ctx, max(min(pauses.NextBackOff(), c.o.MaxBackoff), retryAfter(err))); err != nil {
@@ -239,17 +244,28 @@ func (l *link) hasLost() bool {
 	}
 }
 
-// whyLost is an error where a lost link must not be followed by another registration. What has replaced this one may be one of its own, on a connection before, that has come to the hub late:
-// what a client has sent comes even after it has given the connection up. So it registers once more for that.
+// whyLost is an error where a lost link must not be followed by another registration.
 func (r *executor) whyLost() error {
 	r.link.mu.Lock()
 	defer r.link.mu.Unlock()
 	if r.link.code != wire.CloseReplaced {
 		return nil
 	}
-	if r.astray {
-		r.astray = false
+	if r.forgive() {
 		return nil
 	}
 	return errReplaced
+}
+
+// astrayFor is how long after a client has given up a connection what it has sent there may still come to the hub: systems go on for that long with what a closed socket has left.
+const astrayFor = 2 * time.Minute
+
+// forgive reports whether what has taken the place of this registration may be one of its own, that has come to the hub late. It is told once for each of which nobody knows the end.
+func (r *executor) forgive() bool {
+	r.astray = slices.DeleteFunc(r.astray, func(at time.Time) bool { return time.Since(at) > astrayFor })
+	if len(r.astray) == 0 {
+		return false
+	}
+	r.astray = r.astray[1:]
+	return true
 }
