@@ -3,8 +3,8 @@
 
 GO    ?= go
 BIN   := bin/parley
-# What the linker is told: without symbols and DWARF, which only a debugger wants, the program is a third smaller. LDFLAGS= leaves them in.
-LDFLAGS ?= -s -w
+# What the linker is told: without symbols and DWARF, which only a debugger wants, the program is much smaller. make GO_LDFLAGS= leaves them in.
+GO_LDFLAGS = -s -w
 TOOL  := $(GO) tool -modfile=tools/go.mod
 # What 'make check' runs under the race detector: the parts that share memory.
 RACE  := . ./hub/... ./internal/... ./rpc/... ./sdk/... ./executors/... ./adapters/...
@@ -23,7 +23,7 @@ help: ## this list
 
 build: ## build bin/parley
 	@echo "building $(BIN)"
-	@$(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN) ./cmd/parley
+	@$(GO) build -trimpath -ldflags "$(GO_LDFLAGS)" -o $(BIN) ./cmd/parley
 
 demo: build ## a payer inside a hub and a clinic in a process of its own settle a case
 	@$(BIN) demo

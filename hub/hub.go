@@ -231,8 +231,10 @@ func (h *Hub) Ready() error {
 	if err := h.serving(); err != nil {
 		return err
 	}
-	if err := h.Apart(); err != nil {
-		return err
+	if j, ok := h.journal.(interface{ Ready() error }); ok {
+		if err := j.Ready(); err != nil {
+			return unavailable(err)
+		}
 	}
 	if at := h.full.Load(); at > 0 && h.Now().UnixMilli() < at+fullMs {
 		return refusalOf(journal.ErrStorageFull)
@@ -243,16 +245,20 @@ func (h *Hub) Ready() error {
 // Shares reports whether other hubs serve the same journal.
 func (h *Hub) Shares() bool { return h.shared }
 
-// Apart says why the hub can neither write nor know what others have written, because its journal says so by a method Ready of its own; nil while it can.
+// Apart says why the hub can neither write nor know what others have written, because its journal says so by a method Reached of its own; nil while it can. A hub that is only behind is not apart.
 func (h *Hub) Apart() error {
-	j, ok := h.journal.(interface{ Ready() error })
-	if !ok {
-		return nil
-	}
-	if err := j.Ready(); err != nil {
-		return refusalOf(fmt.Errorf("%w: %w", journal.ErrUnavailable, err))
+	if j, ok := h.journal.(interface{ Reached() error }); ok {
+		return unavailable(j.Reached())
 	}
 	return nil
+}
+
+// unavailable gives what a journal says of itself to callers.
+func unavailable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return refusalOf(fmt.Errorf("%w: %w", journal.ErrUnavailable, err))
 }
 
 // serving says why the hub takes no calls, or nil.

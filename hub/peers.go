@@ -5,7 +5,7 @@ package hub
 type Peers interface {
 	// Send gives data to every other hub at most once, those of one hub in order. It does not block and keeps nothing of data. An error means that nobody gets it.
 	Send(data []byte) error
-	// Listen calls f with what others send, from now on until stop, which waits for the last call, one call after another.
+	// Listen calls f with what others send, from now on until stop, which waits for the last call, one call after another. f does not call stop.
 	Listen(f func(data []byte)) (stop func(), err error)
 	// MaxBytes bounds data.
 	MaxBytes() int

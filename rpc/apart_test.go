@@ -20,7 +20,9 @@ type lostJournal struct {
 	lost *atomic.Bool
 }
 
-func (j lostJournal) Ready() error {
+func (j lostJournal) Ready() error { return j.Reached() }
+
+func (j lostJournal) Reached() error {
 	if j.lost.Load() {
 		return journal.ErrUnavailable
 	}

@@ -107,8 +107,8 @@ func (h *health) away() error {
 	return fmt.Errorf("%w: the NATS servers have not answered for %s", journal.ErrUnavailable, silent.Round(time.Millisecond))
 }
 
-// Ready says why this node can neither write nor know what others have written; nil while it can. The error is journal.ErrUnavailable, or what has ended the journal.
-func (j *Journal) Ready() error {
+// Reached says why this node can neither write nor know what others have written; nil while it can. The error is journal.ErrUnavailable, or what has ended the journal.
+func (j *Journal) Reached() error {
 	final, now := j.follower.failure()
 	if err := errors.Join(final, now); err != nil {
 		return err
@@ -121,6 +121,16 @@ func (j *Journal) Ready() error {
 	if j.health.err != nil {
 		return fmt.Errorf("%w: %w", journal.ErrUnavailable, j.health.err)
 	}
+	return nil
+}
+
+// Ready is Reached, and says whether this node is far behind.
+func (j *Journal) Ready() error {
+	if err := j.Reached(); err != nil {
+		return err
+	}
+	j.health.mu.Lock()
+	defer j.health.mu.Unlock()
 	if applied, _ := j.follower.position(); applied+readyLag < j.health.last {
 		return fmt.Errorf("%w: the replica has %d of %d messages", journal.ErrUnavailable, applied, j.health.last)
 	}

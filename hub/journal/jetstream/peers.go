@@ -17,7 +17,7 @@ func (p *Peers) subject() string { return p.j.opts.Name + ".peers" }
 // Send gives data to every other node at most once, those of one node in order. It does not wait and keeps nothing of data. With an error nobody gets it.
 func (p *Peers) Send(data []byte) error { return unavailable(p.j.nc.Publish(p.subject(), data)) }
 
-// Listen calls f with what other nodes send, from now on until stop, which waits for the last call, one call after another. The data is f's.
+// Listen calls f with what other nodes send, from now on until stop, which waits for the last call, one call after another. The data is f's; it does not call stop.
 func (p *Peers) Listen(f func(data []byte)) (stop func(), err error) {
 	var calling sync.Mutex // guards the variable below, and is held while f is called
 	stopped := false
