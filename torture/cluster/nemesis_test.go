@@ -265,8 +265,13 @@ func (n *nemesis) cutNow() {
 	all := append(others(n.c.servers, nil), others(n.c.hubs, nil)...)
 	n.rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	n.c.cut.Store(true)
+	if !*failing { // nobody sees the end of the power
+		for _, m := range append(n.c.servers[:servers:servers], n.c.hubs...) {
+			m.pause()
+		}
+	}
 	n.c.apart.cut(all...)
-	time.Sleep(n.upTo(20 * time.Millisecond)) // what they say now must be true as well
+	time.Sleep(n.upTo(20 * time.Millisecond))
 	for _, m := range append(n.c.servers[:servers:servers], n.c.hubs...) {
 		m.end()
 	}
