@@ -21,7 +21,7 @@ import (
 func BenchmarkAppend(b *testing.B) {
 	for _, servers := range []int{1, 3} {
 		c := cluster(b, &natscluster.Options{Servers: servers})
-		for _, writers := range []int{1, 64, 256} {
+		for _, writers := range []int{1, 64, 256, 1024} {
 			b.Run(fmt.Sprintf("servers=%d/writers=%d", servers, writers), func(b *testing.B) { benchmarkAppend(b, c, servers, writers) })
 		}
 	}
