@@ -168,7 +168,7 @@ func (c *conversation) catchUpLocked() error {
 
 // readLocked folds what the journal has beyond durable, up to a seq at least if it has that, and keeps the frames after another.
 func (c *conversation) readLocked(to, from int64) error {
-	for c.durable.Seq < to {
+	for more := true; more; more = c.durable.Seq < to {
 		records := c.hub.follower.next(c.id, c.durable.Seq)
 		if len(records) == 0 {
 			var err error
