@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -65,6 +66,56 @@ func openShared(t *testing.T, j journal.Journal) *Hub {
 	}
 	t.Cleanup(func() { _ = h.Close() })
 	return h
+}
+
+// readCounter counts how often a conversation is read.
+type readCounter struct {
+	*memory.Journal
+
+	mu    sync.Mutex // guards reads
+	reads map[string]int
+}
+
+func (j *readCounter) Read(conversation string, after int64, maxEvents, maxBytes int) ([]journal.Record, error) {
+	j.mu.Lock()
+	j.reads[conversation]++
+	j.mu.Unlock()
+	return j.Journal.Read(conversation, after, maxEvents, maxBytes)
+}
+
+// TestFollowedIsNotReadAgain: a hub that follows another's conversation takes what it has scanned, and reads the journal a second time for none of it.
+func TestFollowedIsNotReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := memory.New()
+		t.Cleanup(func() { _ = j.Close() })
+		counted := &readCounter{Journal: j, reads: map[string]int{}}
+		behind, other := openShared(t, counted), openShared(t, j)
+		synctest.Wait()
+		id := begin(t, other, parley.Limits{}, parley.Participant{ID: "a", Kind: parley.KindAgent})
+		synctest.Wait()
+		var last int64
+		for range 3 {
+			r, err := other.Client(other.LocalPrincipal("a")).SendNote(t.Context(), &parley.SendNoteParams{ConversationID: id, Payload: parley.Note{Schema: "s", Data: []byte(`1`)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			last = r.Seq
+			synctest.Wait()
+		}
+		c, err := behind.pin(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer behind.unpin(c)
+		if got := c.committedSeq.Load(); got != last {
+			t.Errorf("it has followed up to seq %d, expected %d", got, last)
+		}
+		counted.mu.Lock()
+		defer counted.mu.Unlock()
+		if n := counted.reads[id]; n > 0 {
+			t.Errorf("what was scanned was read again %d times", n)
+		}
+	})
 }
 
 // TestScannedIsNotReadAgain: what was scanned is given to the conversation that reads on from there, without a gap, until more is scanned.
