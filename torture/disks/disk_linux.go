@@ -49,7 +49,9 @@ func Several(t testing.TB, n int, ids ...promise.ID) (all []*Disk) {
 			t.Fatal(err)
 		}
 		d.run("mkfs.ext4", "-q", "-F", d.image)
-		d.mount()
+		if err := d.mount(); err != nil {
+			promise.Left(t, fmt.Sprintf("needs to mount %d disks, and cannot mount number %d: %v", n, len(all)+1, err), ids...)
+		}
 		all = append(all, d)
 	}
 	return all
@@ -93,10 +95,12 @@ func (d *Disk) run(program string, args ...string) {
 }
 
 // mount mounts the image. Its loop device ends with the last mount of it.
-func (d *Disk) mount() {
-	d.t.Helper()
-	d.run("mount", "-o", "loop", d.image, d.root)
+func (d *Disk) mount() error {
+	if out, err := exec.Command("mount", "-o", "loop", d.image, d.root).CombinedOutput(); err != nil {
+		return fmt.Errorf("mount: %w: %s", err, out)
+	}
 	d.mounted = true
+	return nil
 }
 
 func (d *Disk) unmount() error {
@@ -136,10 +140,13 @@ func (d *Disk) Cut() {
 // Restore gives power again. Nobody may use the disk.
 func (d *Disk) Restore() {
 	d.t.Helper()
-	if err := d.unmount(); err != nil {
+	err := d.unmount()
+	if err == nil {
+		err = d.mount()
+	}
+	if err != nil {
 		d.t.Fatal(err)
 	}
-	d.mount()
 }
 
 // Sync writes all of the disk that is in memory.

@@ -43,7 +43,9 @@ func NewLAN(t testing.TB, ids ...promise.ID) *LAN {
 	Need(t, ids...)
 	l := &LAN{t: t, bridge: NameOf("bridge", os.Getpid())}
 	l.space(l.bridge)
-	IP(t, "-n", l.bridge, "link", "add", "bridge", "type", "bridge", "forward_delay", "0", "stp_state", "0")
+	if out, err := exec.Command("ip", "-n", l.bridge, "link", "add", "bridge", "type", "bridge", "forward_delay", "0", "stp_state", "0").CombinedOutput(); err != nil {
+		promise.Left(t, fmt.Sprintf("needs the kernel's bridge: %v: %.200s", err, out), ids...)
+	}
 	IP(t, "-n", l.bridge, "link", "set", "bridge", "up")
 	return l
 }

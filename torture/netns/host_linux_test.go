@@ -3,9 +3,12 @@ package netns
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -84,4 +87,31 @@ func hear(c net.Conn, text string, within time.Duration) error {
 		return errors.New("came " + string(got) + ", expected " + text)
 	}
 	return nil
+}
+
+// TestLeftOut: a kernel without bridges or veth leaves the test out, and does not fail it.
+func TestLeftOut(t *testing.T) {
+	Need(t)
+	ip, err := exec.LookPath("ip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, without := range []string{"bridge", "veth"} {
+		t.Run(without, func(t *testing.T) {
+			dir := t.TempDir()
+			script := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *\"type %s\"*) echo Not supported >&2; exit 2;; esac\nexec %s \"$@\"\n", without, ip)
+			if err := os.WriteFile(filepath.Join(dir, "ip"), []byte(script), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+			var left bool
+			t.Run("left", func(t *testing.T) {
+				defer func() { left = t.Skipped() }()
+				NewLAN(t)
+			})
+			if !left {
+				t.Error("the test was not left out")
+			}
+		})
+	}
 }

@@ -27,7 +27,11 @@ func Need(t testing.TB, ids ...promise.ID) {
 	if out, err := exec.Command("ip", "netns", "add", name).CombinedOutput(); err != nil {
 		promise.Left(t, fmt.Sprintf("needs network namespaces: %v: %.200s", err, out), ids...)
 	}
+	out, err := exec.Command("ip", "-n", name, "link", "add", "near", "type", "veth", "peer", "name", "far").CombinedOutput()
 	IP(t, "netns", "del", name)
+	if err != nil {
+		promise.Left(t, fmt.Sprintf("needs the kernel's veth: %v: %.200s", err, out), ids...)
+	}
 }
 
 // IP runs the program ip.
