@@ -43,7 +43,7 @@ torture: ## every promise attacked for about an hour, and every planted bug (as 
 	  $(ATTACK) -timeout 60m ./torture/cluster -cluster.faults 40 -cluster.cuts 3 -cluster.lasts 8s -cluster.duelfaults 22 -cluster.duelcuts 2 ; \
 	  $(ATTACK) -timeout 30m ./torture/a2a -a2a.kills 50 -a2a.pushkills 10 -a2a.tasks 10000 ; \
 	  $(ATTACK) -timeout 30m ./torture/llm -llm.rounds 5 ; \
-	  $(ATTACK) -timeout 30m ./torture/failover -failover.rounds 6 -failover.crowd 12 ; \
+	  $(ATTACK) -timeout 30m ./torture/failover -failover.rounds 6 -failover.crowd 12 -failover.within 5s -failover.ready 10s ; \
 	  $(ATTACK) -timeout 30m ./torture/triggers -triggers.count 10000 -triggers.conversations 100 -triggers.every 1s -triggers.runnerkills 5 -triggers.kills 30 ; \
 	  $(ATTACK) -timeout 30m ./torture/simulation -simulation.seeds 1000 ; \
 	  $(ATTACK) -timeout 30m -run '^(TestWaitRaces|TestRefusalsTakeTheSameTime)$$' ./hub -simulation.races 1000000 -timing.pairs 50000 ; } 2>&1 | $(SUMMARY) -record docs/guarantees.md

@@ -117,7 +117,7 @@ func (p *place) until(t *testing.T, status int) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	for {
+	for ; ; time.Sleep(20 * time.Millisecond) {
 		got, text, err := p.ready(ctx)
 		switch {
 		case err != nil:
