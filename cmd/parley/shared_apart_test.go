@@ -205,7 +205,7 @@ func TestListenersStay(t *testing.T) {
 		w.cut()
 	}
 	told.until(t, ctx, "no other hub takes this client yet")
-	brief, end := context.WithTimeout(ctx, 2*time.Second)
+	brief, end := context.WithTimeout(ctx, 10*time.Second)
 	defer end()
 	if s, err := c.GetConversation(brief, &parley.GetConversationParams{ConversationID: "hall"}); err != nil || s.LatestSeq != 1 {
 		t.Errorf("what the hub has cannot be read: %+v, %v", s, err)
