@@ -105,6 +105,9 @@ func taken(lanes []*lane) []time.Duration {
 // catchUp is how long a hub may take to show what others have acknowledged.
 const catchUp = 10 * time.Second
 
+// verifyEvery is the pace at which it is asked meanwhile.
+const verifyEvery = 20 * time.Millisecond
+
 func (a *appender) verify(ctx context.Context) error {
 	then := time.Now().Add(catchUp)
 	for {
@@ -116,6 +119,11 @@ func (a *appender) verify(ctx context.Context) error {
 			return nil
 		case stored > a.acknowledged, time.Now().After(then):
 			return fmt.Errorf("it holds %d appends and has acknowledged %d", stored, a.acknowledged)
+		}
+		select {
+		case <-time.After(verifyEvery):
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 }
