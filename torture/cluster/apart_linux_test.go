@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"net"
-	"os"
 	"strconv"
 	"testing"
 
@@ -116,6 +115,3 @@ func (p *apartPlace) address(port int) string {
 }
 func (p *apartPlace) data() string            { return p.disk.Data() }
 func (p *apartPlace) do(f func() error) error { return p.net.Do(f) }
-
-// canBeApart reports whether newApart is there, though it may find that something is missing.
-func canBeApart() bool { return os.Geteuid() == 0 }

@@ -31,5 +31,3 @@ func (*apart) cut(...string)                                                {}
 func (*apart) restore(...string)                                            {}
 func (*apart) sync()                                                        {}
 func (*apart) again()                                                       {}
-
-func canBeApart() bool { return false }

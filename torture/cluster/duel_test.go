@@ -45,13 +45,7 @@ func TestDuelUnderFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: a duel on three hubs left out")
 	}
-	t.Run("apart", func(t *testing.T) { fight(t, newApart(t, servers+hubs, 6, 7, 8), *duelCuts) })
-	t.Run("on loopback", func(t *testing.T) {
-		if canBeApart() {
-			t.Skip("the machines are apart")
-		}
-		fight(t, newLoopback(t), 0)
-	})
+	atSite(t, []promise.ID{6, 7, 8}, func(t *testing.T, at *apart) { fight(t, at, *duelCuts) }, func(t *testing.T, at *loopback) { fight(t, at, 0) })
 }
 
 // contest is one duel.

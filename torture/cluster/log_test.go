@@ -26,13 +26,7 @@ func TestLogUnderFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: three hubs under faults left out")
 	}
-	t.Run("apart", func(t *testing.T) { attack(t, newApart(t, servers+hubs, attacked...), *cuts) })
-	t.Run("on loopback", func(t *testing.T) {
-		if canBeApart() {
-			t.Skip("the machines are apart")
-		}
-		attack(t, newLoopback(t), 0)
-	})
+	atSite(t, attacked, func(t *testing.T, at *apart) { attack(t, at, *cuts) }, func(t *testing.T, at *loopback) { attack(t, at, 0) })
 }
 
 // attack attacks a cluster at a site.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/torture/promise"
 )
 
 // place is where one machine's process is.
@@ -27,6 +28,23 @@ type site interface {
 	dial(ctx context.Context, network, address string) (net.Conn, error)
 	// do calls f on this thread so that a process that it starts is where the clients are.
 	do(f func() error) error
+}
+
+// atSite attacks machines apart, and on loopback where they cannot be: whatever the reason, something is attacked.
+func atSite(t *testing.T, ids []promise.ID, apart func(*testing.T, *apart), onLoopback func(*testing.T, *loopback)) {
+	t.Helper()
+	made := false
+	t.Run("apart", func(t *testing.T) {
+		at := newApart(t, servers+hubs, ids...)
+		made = true
+		apart(t, at)
+	})
+	t.Run("on loopback", func(t *testing.T) {
+		if made {
+			t.Skip("the machines are apart")
+		}
+		onLoopback(t, newLoopback(t))
+	})
 }
 
 // loopback is a site without any network of its own: its places differ by their ports.
