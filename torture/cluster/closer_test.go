@@ -26,8 +26,8 @@ func (e *closer) name() string { return e.id }
 
 func (e *closer) step(c *caller) (done bool, err error) {
 	id := conversationID(e.group, e.n)
+	changed := e.world.wasChanged() // taken before what it tells of is looked at
 	last := e.world.look() >= closing
-	changed := e.world.wasChanged()
 	length := e.world.knows(id)
 	switch {
 	case e.open != nil:

@@ -31,11 +31,11 @@ func newReader(w *world, group int) *reader {
 func (r *reader) name() string { return r.id }
 
 func (r *reader) step(c *caller) (done bool, err error) {
+	changed := r.world.wasChanged() // taken before what it tells of is looked at
 	if r.world.look() >= over {
 		return true, nil
 	}
 	id := conversationID(r.group, r.n)
-	changed := r.world.wasChanged()
 	if r.world.knows(id) == 0 {
 		<-changed
 		return false, nil

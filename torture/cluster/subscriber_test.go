@@ -13,7 +13,7 @@ import (
 )
 
 // leavesAfter: a subscriber ends its loop after so many events, on average, and goes on from its cursor.
-const leavesAfter = 200
+const leavesAfter = 50
 
 // subscriber follows the conversations of a group by the sdk, which has the addresses of all hubs: each from its beginning to its close.
 type subscriber struct {
@@ -81,9 +81,11 @@ func (s *subscriber) follow(ctx context.Context) error {
 		s.turns++
 		if s.turns%4 == 0 { // over another client, too
 			c.Close()
-			if c, err = s.world.client(ctx, s.id); err != nil {
+			next, err := s.world.client(ctx, s.id)
+			if err != nil {
 				return err
 			}
+			c = next
 		}
 	}
 }
