@@ -213,10 +213,10 @@ func (c *cluster) askReady(m *machine) error {
 
 // leader gives the server that leads the stream; nil where none is known.
 func (c *cluster) leader() *machine {
-	ctx, cancel := context.WithTimeout(c.t.Context(), askTime)
-	defer cancel()
 	for _, m := range c.servers {
+		ctx, cancel := context.WithTimeout(c.t.Context(), askTime) // for each: one that is paused uses up its own time only
 		name, err := natscluster.Leader(ctx, c.http, "http://"+m.monitor, stream)
+		cancel()
 		for _, s := range c.servers {
 			if err == nil && s.name == name {
 				return s

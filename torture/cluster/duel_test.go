@@ -35,6 +35,8 @@ const (
 	answerTime = 90 * time.Second
 	// endTime is how long a replica may take to end after SIGTERM.
 	endTime = 20 * time.Second
+	// aloneTime is how long replicas alone are stopped and killed at the end.
+	aloneTime = 2 * time.Second
 	// checkTime bounds the judgement by the model.
 	checkTime = 5 * time.Minute
 )
@@ -96,7 +98,8 @@ func fight(t *testing.T, at site, cuts int) {
 		})
 	}
 	f.n.harm(*duelFaults, cuts)
-	f.left.Store(0) // each conversation is closed with its next question
+	f.harass(aloneTime) // all machines being well: a short run has takeovers too, whatever its faults were
+	f.left.Store(0)     // each conversation is closed with its next question
 	ended := make(chan struct{})
 	go func() { asking.Wait(); close(ended) }()
 	select {
@@ -105,6 +108,11 @@ func fight(t *testing.T, at site, cuts int) {
 		t.Fatal(err)
 	case <-time.After(2 * answerTime):
 		t.Fatal("a conversation does not come to its end")
+	}
+	select {
+	case err := <-f.failed: // both were there, and the end was drawn
+		t.Fatal(err)
+	default:
 	}
 	f.end()
 	f.judge()
@@ -179,7 +187,7 @@ func (f *contest) harass(d time.Duration) {
 		r := f.replicas[f.n.rng.IntN(len(f.replicas))]
 		switch {
 		case r.isDown() || down >= maxDown:
-		case f.n.rng.IntN(3) > 0:
+		case f.kills > 0 && f.n.rng.IntN(3) > 0: // the first is a kill: a short run has one too
 			r.pause()
 			f.stops++
 			r.until = time.Now().Add(f.n.upTo(1500 * time.Millisecond))
@@ -240,6 +248,9 @@ func (f *contest) judge() {
 	j := f.c.agree(known)
 	turns, takeovers, lapses := 0, 0, 0
 	for _, id := range f.ids {
+		if log := j.Logs[id]; len(log) == 0 || !log[len(log)-1].Closes() {
+			t.Errorf("%s is not closed after %d events, though its driver has come to the end", id, len(log))
+		}
 		k, err := duel.Count(j.Logs[id])
 		if err == nil {
 			err = k.Complete()

@@ -11,7 +11,7 @@ import (
 var (
 	faults  = flag.Int("cluster.faults", 4, "how many faults TestLogUnderFaults draws")
 	cuts    = flag.Int("cluster.cuts", 1, "how often it cuts the power of all machines")
-	lasts   = flag.Duration("cluster.lasts", 3*time.Second, "how long a fault lasts at most")
+	lasts   = flag.Duration("cluster.lasts", 2*time.Second, "how long a fault lasts at most")
 	seed    = flag.Uint64("cluster.seed", 0, "of the faults; 0, a new one")
 	failing = flag.Bool("cluster.failing", false, "in a cut of all the disks fail up to 20 ms before the machines stand still: docs/scale.md has what may be lost then")
 	keep    = flag.String("cluster.keep", "", "directory, best an empty one, in which what the machines say stays, and the data of a run that fails")
@@ -43,8 +43,8 @@ func attack(t *testing.T, at site, cuts int) {
 	sum := n.tell()
 	j.tell(time.Since(start), n.worst)
 	j.kept(sum)
-	if kinds := len(n.kinds()); *faults >= kinds && len(n.counts) < kinds {
-		t.Errorf("only %d of %d kinds of faults were tried", len(n.counts), kinds)
+	if kinds := len(n.kinds()); *faults >= kinds && len(n.drawn) < kinds {
+		t.Errorf("only %d of %d kinds of faults were tried", len(n.drawn), kinds)
 	}
 }
 

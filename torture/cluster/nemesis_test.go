@@ -46,9 +46,15 @@ func (n *nemesis) more(much int64, within time.Duration) time.Duration {
 type kind struct {
 	name  string
 	apart bool // it needs a network or a disk of the machines' own
-	// strike does the harm, and says to whom; heal ends it.
+	// strike does the harm, and says to whom; heal ends it. Without a heal there was nobody of the kind to harm.
 	strike func(n *nemesis) (whom string, heal func())
 }
+
+// serverCut is also what comes of a cut of the leader where none is known, or it is harmed already.
+var serverCut = kind{"server cut off from the others", true, func(n *nemesis) (string, func()) {
+	s := n.server()
+	return n.part(s.name, others(n.c.servers, s)...)
+}}
 
 var kinds = []kind{
 	{"hub killed", false, func(n *nemesis) (string, func()) { return kill(n.hub()) }},
@@ -64,13 +70,13 @@ var kinds = []kind{
 		return n.part(h.name, s.name)
 	}},
 	{"hub cut off from its clients", true, func(n *nemesis) (string, func()) { return n.part(n.hub().name, clientsName) }},
-	{"server cut off from the others", true, func(n *nemesis) (string, func()) {
-		s := n.server()
-		return n.part(s.name, others(n.c.servers, s)...)
-	}},
+	serverCut,
 	{"server cut off one way", true, func(n *nemesis) (string, func()) { return n.oneWay(n.server()) }},
 	{"leader cut off from the others", true, func(n *nemesis) (string, func()) {
 		s := n.leader()
+		if s == nil {
+			return "", nil
+		}
 		return n.part(s.name, others(n.c.servers, s)...)
 	}},
 	{"server without power", true, func(n *nemesis) (string, func()) { return n.powerOff(n.server()) }},
@@ -87,15 +93,16 @@ type nemesis struct {
 	rng    *rand.Rand
 	lasts  time.Duration
 	deck   []kind
-	harmed map[*machine]bool // for as long as the present faults last
-	counts map[string]int
+	harmed map[*machine]bool   // for as long as the present faults last
+	counts map[string]int      // of what was done
+	drawn  map[string]bool     // kinds
 	worst  time.Duration       // until all was well again
 	rest   func(time.Duration) // lets time pass while a fault lasts
 }
 
 func newNemesis(c *cluster, l load, much int64, seed uint64) *nemesis {
 	return &nemesis{
-		c: c, load: l, much: much, rng: rand.New(rand.NewPCG(seed, 0)), lasts: *lasts, harmed: map[*machine]bool{}, counts: map[string]int{}, rest: time.Sleep,
+		c: c, load: l, much: much, rng: rand.New(rand.NewPCG(seed, 0)), lasts: *lasts, harmed: map[*machine]bool{}, counts: map[string]int{}, drawn: map[string]bool{}, rest: time.Sleep,
 	}
 }
 
@@ -128,14 +135,26 @@ func (n *nemesis) pick(all []*machine) *machine {
 	}
 }
 
-// leader gives the server that leads the stream, or any.
+// leader gives the server that leads the stream; nil where none is known, or it is harmed already.
 func (n *nemesis) leader() *machine {
 	m := n.c.leader()
 	if m == nil || n.harmed[m] {
-		return n.server()
+		return nil
 	}
 	n.harmed[m] = true
 	return m
+}
+
+// strike does the harm of a kind, or of the one that stands in for it, and counts what was done.
+func (n *nemesis) strike(k kind) (what string, heal func()) {
+	n.drawn[k.name] = true
+	whom, heal := k.strike(n)
+	if heal == nil {
+		k = serverCut
+		whom, heal = k.strike(n)
+	}
+	n.counts[k.name]++
+	return k.name + ": " + whom, heal
 }
 
 func kill(m *machine) (string, func()) {
@@ -221,10 +240,8 @@ func (n *nemesis) round(most int) int {
 		if i > 0 {
 			n.rest(n.upTo(n.lasts / 2))
 		}
-		k := n.draw()
-		whom, heal := k.strike(n)
-		n.counts[k.name]++
-		told, heals = append(told, k.name+": "+whom), append(heals, heal)
+		what, heal := n.strike(n.draw())
+		told, heals = append(told, what), append(heals, heal)
 	}
 	from := n.load.done()
 	lasted := shortestFault + n.upTo(n.lasts-shortestFault)

@@ -82,9 +82,9 @@ var rows = []row{
 	{bug: plant.EarlyFanOut, pkg: "torture/disk", run: "^TestNothingBeforeSync$", says: `before the sync: tail gives`, linux: true},
 	{bug: plant.LateDedupe, pkg: "torture/power", run: "^TestLostReplies$", says: `under a key that is taken: conversation_closed`},
 	{bug: plant.KeysForgotten, pkg: "torture/power", run: "^TestLostReplies$", says: `is no duplicate|was answered .* and the first answer was`},
-	{bug: plant.NoCompare, pkg: "torture/cluster", run: "^TestLogUnderFaults$", args: []string{"-cluster.faults", "1", "-cluster.cuts", "0"}, says: `at hub \d: internal|P[1-5]: `},
-	{bug: plant.BlindRetry, pkg: "torture/cluster", run: "^TestLogUnderFaults$", args: []string{"-cluster.faults", "1", "-cluster.cuts", "0"}, says: `at hub \d: internal|P[1-5]: `},
-	{bug: plant.LocalCheck, pkg: "torture/cluster", run: "^TestLogUnderFaults$", args: []string{"-cluster.faults", "22", "-cluster.cuts", "0"}, says: `not_found: there is no such|cursor_ahead|P[1-5]: `},
+	{bug: plant.NoCompare, pkg: "torture/cluster", run: "^TestLogUnderFaults$", args: []string{"-cluster.faults", "1", "-cluster.cuts", "0", "-cluster.lasts", "3s"}, says: `at hub \d: internal|P[1-5]: `},
+	{bug: plant.BlindRetry, pkg: "torture/cluster", run: "^TestLogUnderFaults$", args: []string{"-cluster.faults", "1", "-cluster.cuts", "0", "-cluster.lasts", "3s"}, says: `at hub \d: internal|P[1-5]: `},
+	{bug: plant.LocalCheck, pkg: "torture/cluster", run: "^TestLogUnderFaults$", args: []string{"-cluster.faults", "22", "-cluster.cuts", "0", "-cluster.lasts", "3s"}, says: `not_found: there is no such|cursor_ahead|P[1-5]: `},
 	{bug: plant.NoFence, pkg: "torture/simulation", run: "^TestSimulation$", args: []string{"-simulation.seeds", "6"}, says: `P7: .* under a claim that does not stand`},
 	{bug: plant.TwoClaims, pkg: "torture/simulation", run: "^TestSimulation$", args: []string{"-simulation.seeds", "6"}, says: `P6: .* while another stands: true`},
 }
