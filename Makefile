@@ -31,7 +31,8 @@ demo: build ## a payer inside a hub and a clinic in a process of its own settle 
 test: ## all tests, and a short form of the attacks on every promise
 	$(GO) test -timeout 10m -skip '^TestWaitRaces$$' $$($(GO) list ./... | grep -v -e /torture$$ -e /torture/ -e /conformance$$)
 	@echo "the attacks of docs/guarantees.md, short:"
-	@{ $(ATTACK) -timeout 10m ./torture/... ; $(ATTACK) -timeout 5m -run '^TestWaitRaces$$' ./hub ; } 2>&1 | $(SUMMARY)
+	@$(GO) build -o bin/parley-test ./cmd/parley
+	@export PARLEY_TEST_PROGRAM=$(CURDIR)/bin/parley-test; { $(ATTACK) -timeout 10m ./torture/... ; $(ATTACK) -timeout 5m -run '^TestWaitRaces$$' ./hub ; } 2>&1 | $(SUMMARY)
 
 torture: ## every promise attacked for about an hour, and every planted bug (as root for all of it); writes the figures into docs/guarantees.md
 	@{ $(ATTACK) -parallel 1 -timeout 60m ./torture/network -cut.subscribers 200 -cut.seconds 60 -slow.fast 1000 -slow.stopped 50 -slow.trickle 50 -slow.pairs 5 -slow.window 10s -slow.within 20 \

@@ -28,8 +28,17 @@ const startTimeout = 20 * time.Second
 // Program is a parley binary.
 type Program string
 
-// Main builds the program, gives it to use, runs the tests and returns the exit code for os.Exit.
-func Main(m *testing.M, use func(Program)) int { return mainWith(m, tags, use) }
+// ProgramVariable names a program that was built just now from the same source without tags, so that tests of many packages link it once. It is absolute.
+const ProgramVariable = "PARLEY_TEST_PROGRAM"
+
+// Main builds the program, or takes the one of ProgramVariable, gives it to use, runs the tests and returns the exit code for os.Exit.
+func Main(m *testing.M, use func(Program)) int {
+	if built := os.Getenv(ProgramVariable); built != "" && tags == "" {
+		use(Program(built))
+		return m.Run()
+	}
+	return mainWith(m, tags, use)
+}
 
 // MainPlanted is Main with a program that can have a bug of package plant, or another clock.
 func MainPlanted(m *testing.M, use func(Program)) int { return mainWith(m, planted, use) }
