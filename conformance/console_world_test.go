@@ -307,12 +307,19 @@ func (b *tab) waitText(selector, text string) {
 	b.until(fmt.Sprintf("[...document.querySelectorAll(%q)].some(e => e.textContent.includes(%q))", selector, text))
 }
 
-// until waits until an expression is true.
+// between are what the browser answers while one page goes and the next comes: neither can be asked then.
+var between = []string{"Inspected target navigated or closed", "Execution context was destroyed", "Cannot find context"}
+
+// until waits until an expression is true, in this page or in one that takes its place meanwhile.
 func (b *tab) until(expression string) {
 	b.t.Helper()
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
-		if b.eval("!!("+expression+")") == "true" {
+		is, err := chromedp.Run(b.ctx, chromedp.EvaluateAsDevTools[bool]("!!("+expression+")"))
+		if err == nil && is {
 			return
+		}
+		if err != nil && !slices.ContainsFunc(between, func(s string) bool { return strings.Contains(err.Error(), s) }) {
+			b.t.Fatalf("%s: %v", expression, err)
 		}
 	}
 	b.checkFaults()
