@@ -33,8 +33,8 @@ const ProgramVariable = "PARLEY_TEST_PROGRAM"
 
 // Main builds the program, or takes the one of ProgramVariable, gives it to use, runs the tests and returns the exit code for os.Exit.
 func Main(m *testing.M, use func(Program)) int {
-	if built := os.Getenv(ProgramVariable); built != "" && tags == "" {
-		use(Program(built))
+	if p := os.Getenv(ProgramVariable); p != "" && tags == "" {
+		use(Program(p))
 		return m.Run()
 	}
 	return mainWith(m, tags, use)
@@ -72,17 +72,18 @@ func build(dir, tags string) (Program, error) {
 // Build builds the program with one more build tag, for one test.
 func Build(t testing.TB, tag string) Program {
 	t.Helper()
-	p, err := build(t.TempDir(), strings.Trim(tags+","+tag, ","))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return built(t, strings.Trim(tags+","+tag, ","))
 }
 
 // Planted builds the program that can have a bug of package plant.
 func Planted(t testing.TB) Program {
 	t.Helper()
-	p, err := build(t.TempDir(), planted)
+	return built(t, planted)
+}
+
+func built(t testing.TB, tags string) Program {
+	t.Helper()
+	p, err := build(t.TempDir(), tags)
 	if err != nil {
 		t.Fatal(err)
 	}
