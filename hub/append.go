@@ -260,6 +260,7 @@ func (c *conversation) committed(o *op, head journal.Head, err error) {
 		for _, f := range o.frames {
 			c.pushLocked(f)
 		}
+		c.hub.turns.saw(c.id, &c.durable, false) // with the lock held, so that no newer state is seen before it, and before who waits for it is answered
 		c.hub.approvals.saw(&c.durable)
 		finished = c.restedLocked()
 		c.wakeLocked()
@@ -275,7 +276,6 @@ func (c *conversation) committed(o *op, head journal.Head, err error) {
 
 	if err == nil {
 		c.hub.clock.set(c.id, due)
-		c.hub.turns.saw(c.id, &o.decision.State, false)
 		c.hub.tellTurn(&o.decision.State, o.decision.Events[0].Event.Seq)
 		if o.decision.Claimed && o.decision.State.Claim == nil { // a limit has closed the conversation with the same append
 			c.hub.turns.drop(c.id, o)
