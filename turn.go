@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"strconv"
 	"sync"
@@ -36,9 +37,10 @@ type Turn struct {
 	fetching sync.Mutex // held while the context is fetched; guards the field below
 	context  *GetContextResult
 
-	mu    sync.Mutex // guards the fields below
-	posts int
-	said  Said
+	mu         sync.Mutex // guards the fields below
+	posts      int
+	said       Said
+	unanswered *SendMessageParams // the last post of unknown outcome
 }
 
 // Said is what a turn has brought into the log through its Turn.
@@ -158,12 +160,20 @@ func (t *Turn) send(ctx context.Context, m Message, p *SendMessageParams) (*Send
 
 func (t *Turn) sendPayload(ctx context.Context, payload json.RawMessage, p *SendMessageParams) (*SendResult, error) {
 	p.ConversationID, p.Payload, p.Turn, p.ClaimID, p.ClientRequestID = t.ConversationID, payload, t.Number, t.ClaimID, t.nextKey()
+	return t.sendMessage(ctx, p)
+}
+
+// sendMessage keeps what has become of a post.
+func (t *Turn) sendMessage(ctx context.Context, p *SendMessageParams) (*SendResult, error) {
 	r, err := t.Client.SendMessage(ctx, p)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if errors.Is(err, ErrOutcomeUnknown) {
+		t.unanswered = p
+	}
 	if err != nil {
 		return nil, err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.said.Messages++
 	t.said.Final = t.said.Final || p.Finality.Final()
 	if p.Finality == FinalityConversation {
@@ -173,6 +183,20 @@ func (t *Turn) sendPayload(ctx context.Context, payload json.RawMessage, p *Send
 		}
 	}
 	return r, nil
+}
+
+// Settle repeats the last post whose outcome is unknown, as where its ctx has ended before the answer, under the same key: so Said knows of it, and it is in the log
+// once. When the turn is over nothing is added any more. Settle does nothing where there is no such post, and no other post may be under way.
+func (t *Turn) Settle(ctx context.Context) error {
+	t.mu.Lock()
+	p := t.unanswered
+	t.unanswered = nil
+	t.mu.Unlock()
+	if p == nil {
+		return nil
+	}
+	_, err := t.sendMessage(ctx, p)
+	return err
 }
 
 // Trace appends a trace of this turn.

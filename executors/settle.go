@@ -59,7 +59,7 @@ func (a *attempt) settle(working context.Context, how returned) ended {
 // noteEnd logs the end of a turn that is over.
 func (a *attempt) noteEnd(how returned) {
 	said := a.turn.Said()
-	if how.err != nil && said.Final {
+	if how.err != nil && said.Final && !errors.Is(how.err, parley.ErrOutcomeUnknown) {
 		a.log.Warn("the agent has failed after its last word", "error", how.err)
 		return
 	}
@@ -70,13 +70,18 @@ func (a *attempt) noteEnd(how returned) {
 func (a *attempt) ending(working, ctx context.Context, how returned) (o parley.ReleaseOutcome, reason string, over bool) {
 	cause := context.Cause(working)
 	unreachable := errors.Is(cause, errUnreachable) // then the claim may stand yet
-	if a.turn.Said().Final || errors.Is(cause, parley.ErrClaimLost) && !unreachable {
+	if a.turn.Said().Final {
+		return "", "", true
+	}
+	if errors.Is(cause, parley.ErrClaimLost) && !unreachable {
+		a.askForLast(ctx)
 		return "", "", true
 	}
 	if how.err == nil && how.outcome != parley.TurnYield && how.outcome != parley.TurnNoAction {
 		a.awaitFinal(working)
 	}
 	if a.isOver(ctx) {
+		a.askForLast(ctx)
 		return "", "", true
 	}
 	cause = context.Cause(working)
@@ -110,6 +115,16 @@ func (a *attempt) isOver(ctx context.Context) bool {
 		return false
 	}
 	return g.Guidance.Kind == parley.Closed || g.Guidance.Turn > a.turn.Number
+}
+
+// askForLast finds out whether the agent's last word has ended the turn, where its answer was lost: a hub that has taken it knows the claim no more, and says so where the
+// executor registers again, perhaps faster than the answer comes.
+func (a *attempt) askForLast(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, hurriedTimeout/2)
+	defer cancel()
+	if err := a.turn.Settle(ctx); err != nil {
+		a.log.Debug("the last word was not taken", "error", err)
+	}
 }
 
 // awaitFinal gives an agent that has said a part of its turn, and returned, a little time: something that it has started may say the rest.

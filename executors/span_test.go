@@ -125,6 +125,58 @@ func TestSpanOfALostClaim(t *testing.T) {
 	}
 }
 
+// TestSpanOfALateAnswer: an attempt whose last word is in the log has ended its turn, also where a new registration takes its claim for lost before the answer comes; one whose
+// word has come too late has not.
+func TestSpanOfALateAnswer(t *testing.T) {
+	for name, c := range map[string]struct {
+		taken bool
+		want  string
+	}{"taken": {true, "final\n"}, "too late": {false, "lost !claim_lost\n"}} {
+		t.Run(name, func(t *testing.T) {
+			eachMode(t, func(w *world, mode parley.ExecutorMode) {
+				r, id, again := &spantest.Recorder{}, w.create(agents("a", "b")), make(chan []string)
+				b := &broken{Client: traced(w.client("a")), again: again}
+				calls := 0
+				b.send = func(p *parley.SendMessageParams) (*parley.SendResult, error) {
+					if calls++; calls > 1 {
+						return b.Client.SendMessage(w.Context(), p)
+					}
+					var err error
+					if c.taken {
+						_, err = b.Client.SendMessage(w.Context(), p)
+					} else {
+						_, err = w.admin.CancelTurn(w.Context(), &parley.CancelTurnParams{ConversationID: id, Turn: 1})
+					}
+					if err != nil {
+						w.Error(err)
+					}
+					again <- nil
+					return nil, parley.Refuse(parley.ErrOutcomeUnknown, "the call ended before its answer", "")
+				}
+				w.stopped(w.afterCall(b, r, mode))
+				if got, want := r.Tree(asker, shown...), "invoke_agent a invoke_agent a 1 1 "+c.want; got != want {
+					w.Errorf("the spans are\n%sexpected\n%s", got, want)
+				}
+				if n := w.count(id, "1 a turn: one"); c.taken && n != 1 || !c.taken && n != 0 {
+					w.Errorf("the log is %q", w.log(id))
+				}
+			})
+		})
+	}
+}
+
+// afterCall runs an agent that says one thing, and returns when that is over.
+func (w *world) afterCall(c parley.Client, r *spantest.Recorder, mode parley.ExecutorMode) *running {
+	called := make(chan struct{})
+	done := w.runTraced(r, c, parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
+		defer close(called)
+		return parley.TurnPosted, say(ctx, turn, parley.FinalityTurn, "one")
+	}), &executors.Options{Mode: mode})
+	<-called
+	synctest.Wait()
+	return done
+}
+
 // TestSpanOfTheOffer: where a claim names no span, that of the offer counts.
 func TestSpanOfTheOffer(t *testing.T) {
 	inWorld(t, func(w *world) {
