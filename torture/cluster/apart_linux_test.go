@@ -26,7 +26,11 @@ func newApart(t testing.TB, machines int, ids ...promise.ID) *apart {
 	t.Helper()
 	a := &apart{t: t, lan: netns.NewLAN(t, ids...), places: map[string]*apartPlace{}}
 	a.clients = a.lan.Add("clients")
-	a.unused = disks.Several(t, machines, ids...) // from here on the thread has mounts of its own
+	several := disks.Several
+	if *failing {
+		several = disks.SeveralToFail
+	}
+	a.unused = several(t, machines, ids...) // from here on the thread has mounts of its own
 	a.boot = disks.NewBoot(t)
 	return a
 }
@@ -76,6 +80,14 @@ func (a *apart) hosts(names []string) (all []*netns.Host) {
 		all = append(all, a.host(name))
 	}
 	return all
+}
+
+// fail lets the disks of machines fail from now on.
+func (a *apart) fail(names ...string) {
+	a.t.Helper()
+	for _, name := range names {
+		a.places[name].disk.Fail()
+	}
 }
 
 // cut cuts the power to the disks of machines, and restore gives it back: none of their processes may run then.

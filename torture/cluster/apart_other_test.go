@@ -27,6 +27,7 @@ func (*apart) do(func() error) (err error)                                  { re
 func (*apart) lose(string, ...string)                                       {}
 func (*apart) part(string, ...string)                                       {}
 func (*apart) heal()                                                        {}
+func (*apart) fail(...string)                                               {}
 func (*apart) cut(...string)                                                {}
 func (*apart) restore(...string)                                            {}
 func (*apart) sync()                                                        {}

@@ -13,7 +13,7 @@ var (
 	cuts    = flag.Int("cluster.cuts", 1, "how often it cuts the power of all machines")
 	lasts   = flag.Duration("cluster.lasts", 2*time.Second, "how long a fault lasts at most")
 	seed    = flag.Uint64("cluster.seed", 0, "of the faults; 0, a new one")
-	failing = flag.Bool("cluster.failing", false, "in a cut of all the disks fail up to 20 ms before the machines stand still: docs/scale.md has what may be lost then")
+	failing = flag.Bool("cluster.failing", false, "disks fail up to 20 ms before the power of their machine goes, and the machine is told so")
 	keep    = flag.String("cluster.keep", "", "directory, best an empty one, in which what the machines say stays, and the data of a run that fails")
 )
 

@@ -188,12 +188,29 @@ func (n *nemesis) oneWay(s *machine) (string, func()) {
 
 // powerOff cuts the power of one server.
 func (n *nemesis) powerOff(s *machine) (string, func()) {
-	n.c.apart.cut(s.name)
-	time.Sleep(n.upTo(20 * time.Millisecond)) // what it says now must be true as well
-	s.end()
+	n.losePower([]*machine{s})
 	return s.name, func() {
 		n.c.apart.restore(s.name)
 		s.start()
+	}
+}
+
+// losePower cuts the power of machines, which end. They do not notice, or with -cluster.failing their disks fail before: what they say then must be true as well.
+func (n *nemesis) losePower(all []*machine) {
+	n.c.t.Helper()
+	names := others(all, nil)
+	n.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	if *failing {
+		n.c.apart.fail(names...)
+		time.Sleep(n.upTo(20 * time.Millisecond))
+	} else {
+		for _, m := range all { // a process that saw its disk go might be told of a sync that was not done: disks.Disk.Cut
+			m.pause()
+		}
+	}
+	n.c.apart.cut(names...)
+	for _, m := range all {
+		m.end()
 	}
 }
 
@@ -279,20 +296,10 @@ func (n *nemesis) cutAll() {
 // cutNow cuts the power of all machines, which are not started again.
 func (n *nemesis) cutNow() {
 	n.c.t.Helper()
-	all := append(others(n.c.servers, nil), others(n.c.hubs, nil)...)
-	n.rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	all := append(n.c.servers[:servers:servers], n.c.hubs...)
 	n.c.cut.Store(true)
-	if !*failing { // nobody sees the end of the power
-		for _, m := range append(n.c.servers[:servers:servers], n.c.hubs...) {
-			m.pause()
-		}
-	}
-	n.c.apart.cut(all...)
-	time.Sleep(n.upTo(20 * time.Millisecond))
-	for _, m := range append(n.c.servers[:servers:servers], n.c.hubs...) {
-		m.end()
-	}
-	n.c.apart.restore(all...)
+	n.losePower(all)
+	n.c.apart.restore(others(all, nil)...)
 	n.c.apart.again()
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/parleyhub/parley/torture/faultfs"
 	"github.com/parleyhub/parley/torture/promise"
 )
 
@@ -29,6 +30,7 @@ type Disk struct {
 	image   string
 	root    string // where it is mounted
 	mounted bool
+	under   *faultfs.FS // where the image is, of a disk that can fail
 }
 
 // New makes a disk for a test that is about some promises, or leaves the test out where that cannot be done.
@@ -38,16 +40,36 @@ func New(t testing.TB, ids ...promise.ID) *Disk {
 }
 
 // Several is New for some disks.
-func Several(t testing.TB, n int, ids ...promise.ID) (all []*Disk) {
+func Several(t testing.TB, n int, ids ...promise.ID) []*Disk {
 	t.Helper()
 	Need(t, ids...)
+	return several(t, n, func(*Disk) {}, ids)
+}
+
+// SeveralToFail is Several for disks that Fail can be called of. They are slower: this process does what they do.
+func SeveralToFail(t testing.TB, n int, ids ...promise.ID) []*Disk {
+	t.Helper()
+	Need(t, ids...)
+	if missing := faultfs.Missing(); missing != "" {
+		promise.Left(t, "needs "+missing, ids...)
+	}
+	return several(t, n, func(d *Disk) {
+		d.under = faultfs.MountUncounted(t, filepath.Dir(d.image))
+		d.image = filepath.Join(d.under.Dir, filepath.Base(d.image))
+	}, ids)
+}
+
+// several makes disks, of which prepare sees each before it is used.
+func several(t testing.TB, n int, prepare func(*Disk), ids []promise.ID) (all []*Disk) {
+	t.Helper()
 	for range n {
 		dir := t.TempDir()
-		d := &Disk{t: t, image: filepath.Join(dir, "image"), root: filepath.Join(dir, "disk")}
-		t.Cleanup(d.close)
+		d := &Disk{t: t, image: filepath.Join(dir, "image"), root: filepath.Join(t.TempDir(), "disk")}
 		if err := errors.Join(os.WriteFile(d.image, nil, 0o600), os.Truncate(d.image, diskSize), os.Mkdir(d.root, 0o700)); err != nil {
 			t.Fatal(err)
 		}
+		prepare(d)
+		t.Cleanup(d.close)
 		d.run("mkfs.ext4", "-q", "-F", d.image)
 		if err := d.mount(); err != nil {
 			promise.Left(t, fmt.Sprintf("needs to mount %d disks, and cannot mount number %d: %v", n, len(all)+1, err), ids...)
@@ -123,7 +145,13 @@ func (d *Disk) close() {
 	}
 }
 
+// Fail is the end of a disk of SeveralToFail: from now on every write and every sync fails, and says so. The power is to be cut next.
+func (d *Disk) Fail() { d.under.Die() }
+
 // Cut is the end of the power: from now on nothing reaches the disk, and what only memory has is lost.
+//
+// Who writes to the disk is to be stopped before (SIGSTOP), or the disk to have failed, where it counts what a sync has said: a file system that is shut down while fsync is under
+// way, after its look whether that is so, may let it succeed though the file's new size was not written. TestSyncWhileCut counts how often.
 func (d *Disk) Cut() {
 	d.t.Helper()
 	f, err := os.Open(d.root)
@@ -141,6 +169,9 @@ func (d *Disk) Cut() {
 func (d *Disk) Restore() {
 	d.t.Helper()
 	err := d.unmount()
+	if d.under != nil {
+		d.under.Heal()
+	}
 	if err == nil {
 		err = d.mount()
 	}

@@ -32,7 +32,10 @@ type FS struct {
 	// Dir is where it is mounted, and Under the directory that it shows.
 	Dir, Under string
 
+	uncounted bool // and no sync loses anything
+
 	mu    sync.Mutex // guards the fields below
+	dead  bool
 	ops   []Op
 	fault *Fault
 	left  int // operations until the fault
@@ -44,8 +47,19 @@ type FS struct {
 // Mount shows the directory under in a directory of its own until the end of the test.
 func Mount(t testing.TB, under string) *FS {
 	t.Helper()
+	return mount(t, &FS{Dir: t.TempDir(), Under: under})
+}
+
+// MountUncounted is Mount for what goes on for long: it keeps no operations, nor what they replace, so Counts is zero and no fault is Lost.
+func MountUncounted(t testing.TB, under string) *FS {
+	t.Helper()
+	return mount(t, &FS{Dir: t.TempDir(), Under: under, uncounted: true})
+}
+
+func mount(t testing.TB, f *FS) *FS {
+	t.Helper()
 	forgetOnce()
-	f := &FS{Dir: t.TempDir(), Under: under}
+	under := f.Under
 	var st syscall.Stat_t
 	if err := syscall.Stat(under, &st); err != nil {
 		t.Fatal(err)
@@ -78,6 +92,13 @@ func (f *FS) Fail(fault Fault) {
 	f.fault, f.left = &fault, max(fault.Nth, 1)
 }
 
+// Die lets every operation fail with EIO from now on, as a disk does that is gone. What was done before is there.
+func (f *FS) Die() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.dead = true
+}
+
 // Slow lets every sync take so long more; nil takes it back.
 func (f *FS) Slow(delay func() time.Duration) {
 	f.mu.Lock()
@@ -85,11 +106,11 @@ func (f *FS) Slow(delay func() time.Duration) {
 	f.delay = delay
 }
 
-// Heal takes back what Fail, Slow and Hold have told it, and counts anew.
+// Heal takes back what Fail, Die, Slow and Hold have told it, and counts anew.
 func (f *FS) Heal() {
 	f.mu.Lock()
 	hold := f.hold
-	f.ops, f.fault, f.hit, f.delay, f.hold = nil, nil, false, nil, nil
+	f.ops, f.fault, f.hit, f.dead, f.delay, f.hold = nil, nil, false, false, nil, nil
 	f.mu.Unlock()
 	if hold != nil {
 		hold.release()
@@ -123,7 +144,12 @@ func (f *FS) Hit() bool {
 func (f *FS) meet(op Op) *Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.ops = append(f.ops, op)
+	if !f.uncounted {
+		f.ops = append(f.ops, op)
+	}
+	if f.dead {
+		return &Fault{Kind: op.Kind}
+	}
 	if f.fault == nil || f.fault.Kind != op.Kind || f.fault.Of != nil && !f.fault.Of(op) {
 		return nil
 	}

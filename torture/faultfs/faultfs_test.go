@@ -141,6 +141,47 @@ func TestFailedSync(t *testing.T) {
 	}
 }
 
+// TestDead: from Die to Heal nothing is done, and everything says so.
+func TestDead(t *testing.T) {
+	m, f := mount(t)
+	m.Die()
+	for what, do := range map[string]func() error{
+		"write": func() error { return second(f, "x") }, "truncate": func() error { return f.Truncate(1) }, "sync": f.Sync,
+	} {
+		for range 2 {
+			if err := do(); !errors.Is(err, syscall.EIO) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	}
+	below(t, m, "first")
+	m.Heal()
+	if err := errors.Join(second(f, "x"), f.Sync()); err != nil {
+		t.Errorf("healed: %v", err)
+	}
+	below(t, m, "xirst")
+}
+
+// TestUncounted: what is not counted fails all the same.
+func TestUncounted(t *testing.T) {
+	if missing := faultfs.Missing(); missing != "" {
+		t.Skip("left out: needs " + missing)
+	}
+	m := faultfs.MountUncounted(t, t.TempDir())
+	name := filepath.Join(m.Dir, "file")
+	if err := errors.Join(os.WriteFile(name, []byte("first"), 0o600), os.Truncate(name, 3)); err != nil {
+		t.Fatal(err)
+	}
+	m.Die()
+	if err := os.Truncate(name, 1); !errors.Is(err, syscall.EIO) {
+		t.Errorf("truncate: %v", err)
+	}
+	below(t, m, "fir")
+	if ops := m.Ops(); len(ops) > 0 {
+		t.Errorf("operations %v", ops)
+	}
+}
+
 func second(f *os.File, s string) error {
 	_, err := f.WriteAt([]byte(s), 0)
 	return err

@@ -49,6 +49,9 @@ func (f *file) Write(ctx context.Context, data []byte, off int64) (uint32, sysca
 
 // write keeps what it replaces.
 func (f *file) write(ctx context.Context, data []byte, off int64) (uint32, syscall.Errno) {
+	if f.node.fs.uncounted {
+		return f.LoopbackFile.Write(ctx, data, off)
+	}
 	b := before{off: off, data: make([]byte, len(data))}
 	n, err := f.under.ReadAt(b.data, off)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -92,7 +92,9 @@ func (n *node) resize(change func() syscall.Errno) syscall.Errno {
 	if errno != 0 {
 		return errno
 	}
-	n.unsynced = append(n.unsynced, before{size: size})
+	if !n.fs.uncounted {
+		n.unsynced = append(n.unsynced, before{size: size})
+	}
 	if fault != nil {
 		return fault.errno()
 	}
