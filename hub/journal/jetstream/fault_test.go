@@ -3,6 +3,9 @@ package jetstream_test
 import (
 	"context"
 	"errors"
+	"io"
+	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -58,6 +61,60 @@ func TestLostAcknowledgement(t *testing.T) {
 	checkOnce(t, j, 2)
 	if n := j.Applied(); n < 3 {
 		t.Errorf("the stream has %d messages, the node has published nothing again", n)
+	}
+}
+
+// refusals counts the lines of a log that say that servers refuse the node, and drops the others.
+type refusals struct {
+	slog.Handler
+	seen chan struct{}
+}
+
+func (r *refusals) Handle(_ context.Context, record slog.Record) error {
+	if strings.Contains(record.Message, "refuses") {
+		select {
+		case r.seen <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+// TestRefusedForAWhile: servers that do not take the node for a while, as between two changes of a password, are tried on until they do.
+func TestRefusedForAWhile(t *testing.T) {
+	c := cluster(t, nil)
+	said := &refusals{Handler: slog.NewTextHandler(io.Discard, nil), seen: make(chan struct{})}
+	j := open(t, c.URL(), filepath.Join(t.TempDir(), "replica"), jetstream.Options{System: c.SystemURL(), Patience: calm, Logger: slog.New(said)})
+	journaltest.Append(t, j, "c", 0, "before")
+	config, err := os.ReadFile(c.Config(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := func(text string) {
+		t.Helper()
+		c.Stop(0)
+		if err := errors.Join(os.WriteFile(c.Config(0), []byte(text), 0o600), c.Restart(0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, password := natscluster.Login()
+	again(strings.ReplaceAll(string(config), "password: "+password, "password: another"))
+	for range 4 { // nats.go gives up after the second
+		select {
+		case <-said.seen:
+		case <-time.After(10 * time.Second):
+			t.Fatal("the node does not try again")
+		}
+	}
+	again(string(config))
+	a := submit(j, journaltest.Batch("c", 1, "after"))
+	select {
+	case a := <-a:
+		if a.err != nil {
+			t.Error(a.err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("not written though the servers take the node again")
 	}
 }
 

@@ -56,6 +56,14 @@ func (j *Journal) dial(url string) error {
 	o := []nats.Option{
 		nats.Name("parley " + j.opts.Name), nats.Timeout(dialTimeout), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait), nats.ReconnectBufSize(-1),
 		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(2), nats.NoEcho(),
+		nats.IgnoreAuthErrorAbort(), // else a connection that is refused twice is closed for good; Open fails with ErrRefused all the same
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			if refused(err) {
+				j.opts.Logger.Error("journal: the NATS server refuses this node", "error", err)
+				return
+			}
+			j.opts.Logger.Warn("journal: NATS", "error", err)
+		}),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { j.opts.Logger.Warn("journal: the NATS server is gone", "error", err) }),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
 			j.opts.Logger.Info("journal: connected to a NATS server", "server", nc.ConnectedServerName())
