@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nkeys"
 	"github.com/parleyhub/parley/hub/journal"
 )
 
@@ -71,6 +73,9 @@ func (j *Journal) dial(url string) error {
 		}),
 	}
 	if j.opts.Credentials != "" {
+		if err := checkCredentials(j.opts.Credentials); err != nil {
+			return fmt.Errorf("%w: the credentials %s: %w", ErrRefused, j.opts.Credentials, err)
+		}
 		o = append(o, nats.UserCredentials(j.opts.Credentials))
 	}
 	if j.opts.TLS != nil {
@@ -86,6 +91,23 @@ func (j *Journal) dial(url string) error {
 	j.nc = nc
 	j.js, err = jetstream.New(nc, jetstream.WithPublishAsyncTimeout(max(j.opts.Patience, ackTimeout)), jetstream.WithDefaultTimeout(requestTimeout))
 	return err
+}
+
+// checkCredentials reads a file once before it is used: what is wrong with it does not become right by trying again.
+func checkCredentials(file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if token, err := nkeys.ParseDecoratedJWT(text); err != nil || token == "" {
+		return errors.New("expected the JWT of a user in it, as nsc writes it")
+	}
+	key, err := nkeys.ParseDecoratedUserNKey(text)
+	if err != nil {
+		return errors.New("expected the key of a user in it, as nsc writes it") // nkeys says what it has found
+	}
+	key.Wipe()
+	return nil
 }
 
 // refused tells whether an error of connecting comes from one side that does not take the other.
