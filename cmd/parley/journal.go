@@ -81,7 +81,7 @@ func (s *sharedLog) withPassword() []string {
 
 func (s *sharedLog) tls() (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	if err := trust(c, s.CA); err != nil {
+	if err := trust(c, "ca= of the log", s.CA); err != nil {
 		return nil, err
 	}
 	if s.Cert == "" {

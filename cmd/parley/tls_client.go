@@ -34,7 +34,7 @@ func hubHTTPClient() (*http.Client, error) {
 
 func clientTLS() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12} // a proxy in front of a hub may be older than the hub
-	if err := trust(config, os.Getenv(envCA)); err != nil {
+	if err := trust(config, envCA, os.Getenv(envCA)); err != nil {
 		return nil, err
 	}
 	cert, key := os.Getenv(envCert), os.Getenv(envKey)
@@ -57,21 +57,21 @@ func clientTLS() (*tls.Config, error) {
 	return config, nil
 }
 
-// trust adds the certificates of a file to the system's; the empty name adds nothing.
-func trust(config *tls.Config, file string) error {
+// trust adds the certificates of a file, which a setting of that name gives, to the system's; the empty file adds nothing.
+func trust(config *tls.Config, setting, file string) error {
 	if file == "" {
 		return nil
 	}
 	text, err := readPEM(file, nil)
 	if err != nil {
-		return fmt.Errorf("%s: %w", envCA, err)
+		return fmt.Errorf("%s: %w", setting, err)
 	}
 	pool, err := x509.SystemCertPool()
 	if err != nil {
 		pool = x509.NewCertPool() // a system without authorities trusts those of the file
 	}
 	if config.RootCAs, err = addCertificates(pool, file, text); err != nil {
-		return fmt.Errorf("%s: %w", envCA, err)
+		return fmt.Errorf("%s: %w", setting, err)
 	}
 	return nil
 }
