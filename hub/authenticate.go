@@ -20,8 +20,9 @@ var errBadToken = parley.Refuse(parley.ErrUnauthenticated, "the token is not val
 // among the ids that the token may speak as; empty is its first ("admin" for the root token). It fails with ErrUnauthenticated, with
 // ErrForbidden for another's id, or with ErrUnavailable when it cannot be known at the moment.
 func (h *Hub) Authenticate(ctx context.Context, token, agentID string) (*Principal, error) {
+	perhaps := h.shared && h.mayBeNew(token) // before it is looked for: it may come between the two
 	p, err := h.authenticate(ctx, token, agentID)
-	if !h.doubtful(err) || !errors.Is(err, parley.ErrUnauthenticated) || !h.mayBeNew(token) {
+	if !perhaps || !h.doubtful(err) || !errors.Is(err, parley.ErrUnauthenticated) {
 		return p, err
 	}
 	if err := h.catchUp(ctx); err != nil {
@@ -30,7 +31,7 @@ func (h *Hub) Authenticate(ctx context.Context, token, agentID string) (*Princip
 	return h.authenticate(ctx, token, agentID)
 }
 
-// mayBeNew reports whether a token that is refused may be one that another hub has just made, or of a claim that was taken there. That of which the id is known is not.
+// mayBeNew reports whether a token, where it is refused, may be one that another hub has just made, or of a claim that was taken there. That of which the id is known is not.
 func (h *Hub) mayBeNew(token string) bool {
 	if strings.HasPrefix(token, commandPrefix) {
 		return true

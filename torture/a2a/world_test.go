@@ -45,6 +45,9 @@ type world struct {
 }
 
 func newWorld(t *testing.T, apart, push bool) *world {
+	if !apart {
+		needInHub(t)
+	}
 	w := &world{t: t, dir: t.TempDir(), addr: hubproc.LowAddress(t), apart: apart, push: push}
 	w.args = []string{"--listen", w.addr}
 	if !apart {
@@ -57,6 +60,14 @@ func newWorld(t *testing.T, apart, push bool) *world {
 	}
 	w.teller = newTeller(t, w.ws())
 	return w
+}
+
+// needInHub leaves a test out whose adapter is in the hub, where that cannot be.
+func needInHub(t *testing.T) {
+	t.Helper()
+	if hubproc.Shared() {
+		t.Skip("the hubs of a shared log have their adapter apart")
+	}
 }
 
 func (w *world) ws() string { return "ws://" + w.addr + "/rpc" }

@@ -94,7 +94,7 @@ func built(t testing.TB, tags string) Program {
 func (p Program) Run(t testing.TB, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
-	cmd := exec.Command(string(p), args...)
+	cmd := exec.Command(string(p), withLog(args)...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := Run(cmd); err != nil {
 		t.Fatalf("parley %s: %v\n%s", strings.Join(args, " "), err, errs.Bytes())
@@ -128,7 +128,7 @@ func (p Program) Start(t testing.TB, dir string, args ...string) *Hub {
 // Serve starts a hub with more environment and arguments of serve, and waits until it takes calls.
 func (p Program) Serve(t testing.TB, env []string, args ...string) *Hub {
 	t.Helper()
-	h := &Hub{cmd: exec.Command(string(p), append([]string{"serve", "--listen", "127.0.0.1:0", "-o", "json"}, args...)...)}
+	h := &Hub{cmd: exec.Command(string(p), append([]string{"serve", "--listen", "127.0.0.1:0", "-o", "json"}, withJournal(args)...)...)}
 	h.cmd.Env = append(os.Environ(), env...)
 	h.cmd.Stderr = &h.stderr
 	stdout, err := h.cmd.StdoutPipe()

@@ -108,7 +108,7 @@ func loseOne(t *testing.T, planted hubproc.Program) (lost, acked int) {
 // exported gives where each message stands in a log, as far as the log can be read.
 func exported(t *testing.T, dir string) map[string]map[history.Entry]int64 {
 	t.Helper()
-	cmd := exec.Command(string(program), "log", "export", "--data", dir)
+	cmd := exec.Command(string(program), "log", "export", "--data", hubproc.Log(dir))
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
