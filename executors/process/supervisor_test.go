@@ -171,10 +171,11 @@ func TestIdleSupervisorKilled(t *testing.T) {
 	p := newPool(t)
 	for range 10 {
 		one := supervisorOf(t, p)
-		for _, pid := range []int{one, parent(one)} {
+		watcher := parent(one)
+		for _, pid := range []int{one, watcher} {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
-		await(t, "it is dead", func() bool { return !alive(one) })
+		await(t, "both are dead", func() bool { return !alive(one) && !alive(watcher) }) // either holds the other end of what orders go through
 		if now := supervisorOf(t, p); now == one {
 			t.Error("it is not dead")
 		}
