@@ -131,6 +131,25 @@ func TestStopElsewhere(t *testing.T) {
 	})
 }
 
+// TestRunnerGone: a session whose runner is gone fails with the seed's words, whichever hub it was connected to.
+func TestRunnerGone(t *testing.T) {
+	clusters(t, func(t *testing.T, c *cluster) {
+		here, there := c.hub(0), c.hub(1)
+		x := arrive(t, there, "ops", parley.RegisterExecutorParams{ExecutorID: "box", Capacity: 4, GraceMs: 500})
+		x.says(counter("count"))
+		c.settle()
+		s := start(t, here, here.LocalPrincipal("h"), counts("count", 1, parley.ModeAsyncPoll, ""))
+		pass(time.Second)
+		x.claim()
+		x.conn.Close()
+		pass(3 * time.Second)
+		failsAs(t, here, here.LocalPrincipal("h"), s.SessionID, parley.ReasonInterrupted, "Runner disconnected during execution")
+		if n := c.count(s.SessionID, parley.KindClaimRenewed); n != 1 {
+			t.Errorf("%d renewals, expected that which makes the time short", n)
+		}
+	})
+}
+
 // TestErrandsOfAnother: what follows from an event is seen to by another hub, within two seconds, where the one that has written it does not any more.
 func TestErrandsOfAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

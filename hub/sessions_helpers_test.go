@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -48,7 +49,7 @@ func arrive(t testing.TB, h *hub.Hub, participant string, q parley.RegisterExecu
 	x.runner = &runner{t: t, h: h}
 	x.conn = h.Connect(x.notify, func() {})
 	x.p = h.LocalPrincipal(participant).On(x.conn)
-	q.Mode, q.GraceMs = parley.ModePush, parley.OfflineMs
+	q.Mode, q.GraceMs = parley.ModePush, cmp.Or(q.GraceMs, parley.OfflineMs)
 	x.mustRegister(q)
 	synctest.Wait() // it is served a moment later
 	return x

@@ -15,6 +15,9 @@ func (v *view) turn(e *parley.Event, s parley.System) string {
 		return fmt.Sprintf("turn %d: %s is at work%s, for %s or until renewed",
 			s.Turn, clean(s.AgentID), workText(executorText(s.Runner, s.ExecutorID), s.Attempt), milliseconds(s.DurationMs))
 	case parley.KindClaimRenewed:
+		if parley.ClaimEnd(s.Reason) == parley.ClaimDisconnected {
+			return fmt.Sprintf("turn %d: who is at work is not connected, and has %s to be back", s.Turn, milliseconds(s.DurationMs))
+		}
 		return fmt.Sprintf("turn %d: renewed for %s", s.Turn, milliseconds(s.DurationMs))
 	case parley.KindClaimEnded:
 		return fmt.Sprintf("turn %d: %s%s%s", s.Turn, claimEndText(parley.ClaimEnd(s.Reason)), detailText(s.Detail), withdrawnText(e.Seq, s.ResetFrom))

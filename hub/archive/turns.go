@@ -36,6 +36,10 @@ func checkTurn(s *fold.State, sys *parley.System) error {
 		if !s.MaySpeak(sys.AgentID) {
 			return fmt.Errorf("a claim of %s, who does not have the floor", sys.AgentID)
 		}
+	case parley.KindClaimRenewed:
+		if why := parley.ClaimEnd(sys.Reason); why != "" && why != parley.ClaimDisconnected {
+			return fmt.Errorf("claim_renewed with reason %.80q", sys.Reason)
+		}
 	case parley.KindClaimEnded:
 		switch end := parley.ClaimEnd(sys.Reason); {
 		case end.IsAttempt(), end == parley.ClaimRestarted, end == parley.ClaimYielded:

@@ -61,6 +61,8 @@ type Claim struct {
 	DurationMs int64
 	// HeldMs is how long it has stood at least, by its renewals: each comes when half of the time is over. Who has watched it for longer knows more.
 	HeldMs int64
+	// Lost is true while its deadline is that of a hub that has lost its holder, when several share the log.
+	Lost bool
 	// GraceMs is 0 when no connection holds it: then only the deadline ends it.
 	GraceMs int64
 	// Passed, MessageSeq, MessageBy and OtherSeq are the state's when it was taken: they count again when what was said under it is withdrawn.
@@ -79,6 +81,8 @@ type EndedClaim struct {
 	Turn    int64
 	AgentID string
 	Reason  parley.ClaimEnd
+	// Lost is the claim's.
+	Lost bool
 }
 
 // Try is what has become of the current turn's claims of one agent.
@@ -178,7 +182,7 @@ func (s *State) applyRenewed(e *parley.Event, sys *parley.System) error {
 	if full := s.Limits.TurnTimeout(); c.DurationMs >= full && sys.DurationMs >= full {
 		c.HeldMs = min(c.HeldMs+full/2, s.Limits.MaxClaim())
 	}
-	c.RenewedSeq, c.RenewedAt, c.DurationMs = e.Seq, e.At, sys.DurationMs
+	c.RenewedSeq, c.RenewedAt, c.DurationMs, c.Lost = e.Seq, e.At, sys.DurationMs, parley.ClaimEnd(sys.Reason) == parley.ClaimDisconnected
 	s.Claim = &c
 	return nil
 }
@@ -220,7 +224,7 @@ func (s *State) applyClaimEnded(e *parley.Event, sys *parley.System) error {
 // endClaim takes the claim away, if one stands.
 func (s *State) endClaim(reason parley.ClaimEnd) {
 	if s.Claim != nil {
-		s.Ended = &EndedClaim{Hash: s.Claim.Hash, Turn: s.Claim.Turn, AgentID: s.Claim.AgentID, Reason: reason}
+		s.Ended = &EndedClaim{Hash: s.Claim.Hash, Turn: s.Claim.Turn, AgentID: s.Claim.AgentID, Reason: reason, Lost: s.Claim.Lost}
 		s.Claim = nil
 	}
 }

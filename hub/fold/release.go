@@ -35,13 +35,14 @@ func (d *decision) renew() {
 	if !rule.RenewCap.Holds() {
 		grant = d.s.Limits.TurnTimeout()
 	}
+	var why parley.ClaimEnd
 	switch {
 	case d.c.ShortenMs > 0 && d.c.ShortenMs < d.c.LeftMs:
-		grant = d.c.ShortenMs
+		grant, why = d.c.ShortenMs, parley.ClaimDisconnected
 	case d.c.ShortenMs > 0, !own && d.c.LeftMs*2 >= d.s.Limits.TurnTimeout(), grant <= d.c.LeftMs, !rule.RenewLog.Holds():
 		return
 	}
-	d.add(d.system(parley.System{Kind: parley.KindClaimRenewed, Turn: c.Turn, ClaimHash: c.Hash.String(), DurationMs: grant}))
+	d.add(d.system(parley.System{Kind: parley.KindClaimRenewed, Turn: c.Turn, ClaimHash: c.Hash.String(), DurationMs: grant, Reason: string(why)}))
 	d.out.Claim = d.s.Claim
 }
 

@@ -274,11 +274,11 @@ func (d *decision) inSession(seat string) bool {
 func (d *decision) endsSession(reason string) (parley.Outcome, string) {
 	o := parley.Outcome{Status: parley.OutcomeFailed, Reason: reason}
 	if ended := d.s.Ended; ended != nil && ended.Turn == d.s.CurrentTurn() {
-		switch ended.Reason {
-		case parley.ClaimDisconnected, parley.ClaimRestarted: // and not taken again
+		switch {
+		case ended.Reason == parley.ClaimDisconnected, ended.Reason == parley.ClaimRestarted, ended.Lost: // and not taken again
 			o.Reason = parley.ReasonInterrupted
 			return o, InterruptedText
-		case parley.ClaimExpired:
+		case ended.Reason == parley.ClaimExpired:
 			o.Reason = parley.ReasonInterrupted
 			return o, "The runner has not ended the session in time"
 		}

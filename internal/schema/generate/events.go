@@ -21,7 +21,7 @@ var kinds = []struct {
 	{parley.KindNote, []string{"schema", "data"}, []string{"tags"}},
 	{parley.KindAttachmentAdded, []string{"sha256", "size"}, []string{"name", "mediaType"}},
 	{parley.KindTurnClaimed, []string{"turn", "agentId", "attempt", "claimHash", "durationMs", "upTo"}, []string{"executorId", "graceMs", "internal", "runner"}},
-	{parley.KindClaimRenewed, []string{"turn", "claimHash", "durationMs"}, nil},
+	{parley.KindClaimRenewed, []string{"turn", "claimHash", "durationMs"}, []string{"reason"}},
 	{parley.KindClaimEnded, []string{"turn", "claimHash", "reason"}, []string{"resetFrom", "detail"}},
 	{parley.KindTurnEnded, []string{"turn", "agentId", "reason"}, []string{"detail"}},
 	{parley.KindTurnReoffered, []string{"turn", "agentId"}, nil},

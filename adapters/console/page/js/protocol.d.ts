@@ -1591,7 +1591,7 @@ export interface System {
   upTo?: number;
   /** turn_claimed */
   internal?: boolean;
-  /** claim_ended, turn_ended, runner_left */
+  /** claim_renewed, claim_ended, turn_ended, runner_left */
   reason?: string;
   /** claim_ended */
   resetFrom?: number;
