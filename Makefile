@@ -16,10 +16,10 @@ SUMMARY := $(GO) run ./torture/summary
 # Attacks are run one package after another: each wants the machine for itself.
 ATTACK := $(GO) test -count=1 -p 1 -v
 
-.PHONY: help build demo test check torture plants bench bench-compare duel sessions simulation fuzz conformance clean
+.PHONY: help build demo test check torture torture-nats plants bench bench-compare duel sessions simulation fuzz conformance clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/parley
 	@echo "building $(BIN)"
@@ -34,21 +34,31 @@ test: ## all tests, and a short form of the attacks on every promise
 	@$(GO) build -o bin/parley-test ./cmd/parley
 	@export PARLEY_TEST_PROGRAM=$(CURDIR)/bin/parley-test; { $(ATTACK) -timeout 10m ./torture/... ; $(ATTACK) -timeout 5m -run '^TestWaitRaces$$' ./hub ; } 2>&1 | $(SUMMARY)
 
+# The attacks in which hubs are killed, which do not care where the log is.
+define KILLS
+$(ATTACK) -timeout 60m ./torture -duel.turns 3000 -duel.takeovers 60 -sessions.kills 50 ; \
+$(ATTACK) -timeout 60m ./torture/power -power.kills 50 -power.cuts 10 -power.replies 10 ; \
+$(ATTACK) -timeout 30m ./torture/a2a -a2a.kills 50 -a2a.pushkills 10 -a2a.tasks 10000 ; \
+$(ATTACK) -timeout 30m ./torture/llm -llm.rounds 5 ; \
+$(ATTACK) -timeout 30m ./torture/triggers -triggers.count 10000 -triggers.conversations 100 -triggers.every 1s -triggers.runnerkills 5 -triggers.kills 30
+endef
+
 torture: ## every promise attacked for about an hour, and every planted bug (as root for all of it); writes the figures into docs/guarantees.md
 	@{ $(ATTACK) -parallel 1 -timeout 60m ./torture/network -cut.subscribers 200 -cut.seconds 60 -slow.fast 1000 -slow.stopped 50 -slow.trickle 50 -slow.pairs 5 -slow.window 10s -slow.within 20 \
 	    -halfopen.clients 100 -halfopen.within 30s -storm.clients 5000 -storm.within 20s \
 	    -crawl.sockets 2000 -crawl.pairs 5 -crawl.window 10s -crawl.within 50 -flood.conns 16 -flood.pairs 5 -flood.window 10s -flood.within 900 ; \
-	  $(ATTACK) -timeout 60m ./torture -duel.turns 3000 -duel.takeovers 60 -sessions.kills 50 ; \
-	  $(ATTACK) -timeout 60m ./torture/power -power.kills 50 -power.cuts 10 -power.replies 10 ; \
+	  $(KILLS) ; \
 	  $(ATTACK) -timeout 90m ./torture/disk -disk.points 0 -disk.flips 1000 -disk.slow 10 -disk.rounds 20 ; \
 	  $(ATTACK) -timeout 60m ./torture/cluster -cluster.faults 40 -cluster.cuts 3 -cluster.lasts 8s -cluster.duelfaults 22 -cluster.duelcuts 2 ; \
-	  $(ATTACK) -timeout 30m ./torture/a2a -a2a.kills 50 -a2a.pushkills 10 -a2a.tasks 10000 ; \
-	  $(ATTACK) -timeout 30m ./torture/llm -llm.rounds 5 ; \
 	  $(ATTACK) -timeout 30m ./torture/failover -failover.rounds 6 -failover.crowd 12 -failover.within 5s -failover.ready 10s ; \
-	  $(ATTACK) -timeout 30m ./torture/triggers -triggers.count 10000 -triggers.conversations 100 -triggers.every 1s -triggers.runnerkills 5 -triggers.kills 30 ; \
 	  $(ATTACK) -timeout 30m ./torture/simulation -simulation.seeds 1000 ; \
 	  $(ATTACK) -timeout 30m -run '^(TestWaitRaces|TestRefusalsTakeTheSameTime)$$' ./hub -simulation.races 1000000 -timing.pairs 50000 ; } 2>&1 | $(SUMMARY) -record docs/guarantees.md
 	$(MAKE) plants
+
+torture-nats: ## the same of hubs that keep their log on a NATS server, but for what is about the files of a log; prints the figures
+	@{ $(GO) run ./torture/engine $(ATTACK) -parallel 1 -timeout 30m ./torture/network ; \
+	  $(GO) run ./torture/engine sh -c '$(KILLS)' ; \
+	  $(ATTACK) -timeout 60m ./torture/cluster -cluster.faults 22 -cluster.cuts 10 -cluster.lasts 8s -cluster.failing -cluster.duelfaults 22 -cluster.duelcuts 2 ; } 2>&1 | $(SUMMARY)
 
 plants: ## every bug of internal/plant is planted, and the test that must find it goes red
 	$(ATTACK) -timeout 60m ./torture/plants -plants.all

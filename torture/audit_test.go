@@ -1,6 +1,7 @@
 package torture
 
 import (
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -13,7 +14,7 @@ import (
 func TestAuditNeedsNoSetting(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	admin := strings.TrimSpace(program.Run(t, "token", "create", "--admin", "--data", data))
-	if err := os.Chmod(data, 0o755); err != nil {
+	if err := errors.Join(os.MkdirAll(data, 0o700), os.Chmod(data, 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	for _, level := range []string{"info", "error"} {

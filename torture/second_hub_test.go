@@ -59,7 +59,7 @@ func secondHub(ctx context.Context, dir string) string {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	var stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, string(program), "serve", "--dev", "--listen", "127.0.0.1:0", "--data", dir)
+	cmd := exec.CommandContext(ctx, string(program), hubproc.ServeArgs("--dev", "--listen", "127.0.0.1:0", "--data", dir)...)
 	cmd.Stderr = &stderr
 	if err := hubproc.Run(cmd); err == nil || ctx.Err() != nil {
 		return "a second hub on the same directory has not been refused: " + stderr.String()

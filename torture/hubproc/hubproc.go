@@ -128,7 +128,7 @@ func (p Program) Start(t testing.TB, dir string, args ...string) *Hub {
 // Serve starts a hub with more environment and arguments of serve, and waits until it takes calls.
 func (p Program) Serve(t testing.TB, env []string, args ...string) *Hub {
 	t.Helper()
-	h := &Hub{cmd: exec.Command(string(p), append([]string{"serve", "--listen", "127.0.0.1:0", "-o", "json"}, withJournal(args)...)...)}
+	h := &Hub{cmd: exec.Command(string(p), ServeArgs(append([]string{"--listen", "127.0.0.1:0", "-o", "json"}, args...)...)...)}
 	h.cmd.Env = append(os.Environ(), env...)
 	h.cmd.Stderr = &h.stderr
 	stdout, err := h.cmd.StdoutPipe()
