@@ -1,0 +1,114 @@
+package sdk_test
+
+import (
+	"context"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub"
+	"github.com/parleyhub/parley/hub/journal"
+	"github.com/parleyhub/parley/hub/journal/memory"
+	"github.com/parleyhub/parley/rpc"
+	"github.com/parleyhub/parley/sdk/sdktest"
+)
+
+// lostJournal is a journal that others share, and that is out of reach at times.
+type lostJournal struct {
+	journal.Journal
+	lost *atomic.Bool
+}
+
+func (j lostJournal) Reached() error {
+	if j.lost.Load() {
+		return journal.ErrUnavailable
+	}
+	return nil
+}
+
+// lostHub starts a hub whose journal can get out of reach, and gives where it takes calls.
+func lostHub(t *testing.T, token string, lost *atomic.Bool) (h *hub.Hub, url string) {
+	t.Helper()
+	h, err := hub.Open(lostJournal{memory.New(), lost}, &hub.Options{RootToken: token, Peers: memory.NewPeers().Join()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	door := rpc.NewServer(h, nil)
+	web := httptest.NewServer(door)
+	t.Cleanup(func() {
+		if err := door.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+		web.Close()
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h, "ws" + web.URL[len("http"):] + "/rpc"
+}
+
+// TestHubThatStays: who listens at a hub that has lost its log, and says so, goes on at another one from its cursor; who knows no other stays, and hears what comes once it is found again.
+func TestHubThatStays(t *testing.T) {
+	var lost atomic.Bool
+	good := sdktest.NewHub(t)
+	bad, url := lostHub(t, good.Token, &lost)
+	door := newProxy(t, good.URL)
+	door.kill() // so that all begin at the bad one
+	good1, bad1 := good.InProcess(t, "a"), bad.Client(bad.LocalPrincipal("a"))
+	for _, c := range []parley.Client{good1, bad1} { // the two have no log in common: what stands in it tells where it was read
+		p := &parley.CreateConversationParams{ConversationID: "case", Participants: []parley.Participant{{ID: "a", Kind: parley.KindHuman}}}
+		if _, err := c.CreateConversation(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	several, alone := listen(t, url+","+door.url, good.Token), listen(t, url, good.Token)
+	several.hears(t, "")
+	alone.hears(t, "")
+	door.revive(t)
+	lost.Store(true)
+	sayOf(t, good1, "at the good one")
+	several.hears(t, "at the good one")
+	lost.Store(false)
+	sayOf(t, bad1, "at the bad one")
+	alone.hears(t, "at the bad one")
+}
+
+func sayOf(t *testing.T, c parley.Client, words string) {
+	t.Helper()
+	if _, err := c.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: "case", Payload: text(words), Finality: parley.FinalityTurn}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// listener hears the texts of a conversation; of what is no message, none.
+type listener <-chan string
+
+func listen(t *testing.T, urls, token string) listener {
+	t.Helper()
+	c, heard := dial(t, urls, eager(token)), make(chan string, 8)
+	go func() {
+		defer close(heard)
+		for e, err := range c.Events(t.Context(), "case", 0) {
+			if err != nil {
+				return
+			}
+			m, _ := e.Message() // of another event it is empty
+			heard <- m.Text
+		}
+	}()
+	return heard
+}
+
+func (l listener) hears(t *testing.T, want string) {
+	t.Helper()
+	select {
+	case got, ok := <-l:
+		if !ok || got != want {
+			t.Fatalf("heard %q, %v, expected %q", got, ok, want)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%q is not heard", want)
+	}
+}
