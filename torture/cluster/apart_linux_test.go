@@ -105,6 +105,21 @@ func (a *apart) restore(names ...string) {
 	}
 }
 
+// fill takes all room on the disks of machines, and free gives it back.
+func (a *apart) fill(names ...string) {
+	a.t.Helper()
+	for _, name := range names {
+		a.places[name].disk.Fill()
+	}
+}
+
+func (a *apart) free(names ...string) {
+	a.t.Helper()
+	for _, name := range names {
+		a.places[name].disk.Free()
+	}
+}
+
 // sync writes to the disks what is only in memory.
 func (a *apart) sync() {
 	a.t.Helper()

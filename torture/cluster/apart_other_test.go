@@ -30,5 +30,7 @@ func (*apart) heal()                                                        {}
 func (*apart) fail(...string)                                               {}
 func (*apart) cut(...string)                                                {}
 func (*apart) restore(...string)                                            {}
+func (*apart) fill(...string)                                               {}
+func (*apart) free(...string)                                               {}
 func (*apart) sync()                                                        {}
 func (*apart) again()                                                       {}

@@ -36,7 +36,7 @@ func (c *cluster) dial(hub int, as string) (*caller, error) {
 
 // away gives hubproc.ErrGone for what a hub answers, or does not, that has lost the servers, or is about to end: the caller goes to another one.
 func (c *cluster) away(err error) error {
-	for _, gone := range []error{parley.ErrUnavailable, parley.ErrOutcomeUnknown, context.DeadlineExceeded} {
+	for _, gone := range []error{parley.ErrUnavailable, parley.ErrStorageFull, parley.ErrOutcomeUnknown, context.DeadlineExceeded} {
 		if errors.Is(err, gone) {
 			return hubproc.ErrGone
 		}

@@ -46,40 +46,43 @@ func (n *nemesis) more(much int64, within time.Duration) time.Duration {
 type kind struct {
 	name  string
 	apart bool // it needs a network or a disk of the machines' own
+	alone bool // no other fault goes with it
 	// strike does the harm, and says to whom; heal ends it. Without a heal there was nobody of the kind to harm.
 	strike func(n *nemesis) (whom string, heal func())
 }
 
 // serverCut is also what comes of a cut of the leader where none is known, or it is harmed already.
-var serverCut = kind{"server cut off from the others", true, func(n *nemesis) (string, func()) {
+var serverCut = kind{"server cut off from the others", true, false, func(n *nemesis) (string, func()) {
 	s := n.server()
 	return n.part(s.name, others(n.c.servers, s)...)
 }}
 
 var kinds = []kind{
-	{"hub killed", false, func(n *nemesis) (string, func()) { return kill(n.hub()) }},
-	{"server killed", false, func(n *nemesis) (string, func()) { return kill(n.server()) }},
-	{"hub paused", false, func(n *nemesis) (string, func()) { return pause(n.hub()) }},
-	{"server paused", false, func(n *nemesis) (string, func()) { return pause(n.server()) }},
-	{"hub cut off from all servers", true, func(n *nemesis) (string, func()) {
+	{"hub killed", false, false, func(n *nemesis) (string, func()) { return kill(n.hub()) }},
+	{"server killed", false, false, func(n *nemesis) (string, func()) { return kill(n.server()) }},
+	{"hub paused", false, false, func(n *nemesis) (string, func()) { return pause(n.hub()) }},
+	{"server paused", false, false, func(n *nemesis) (string, func()) { return pause(n.server()) }},
+	{"hub cut off from all servers", true, false, func(n *nemesis) (string, func()) {
 		h := n.hub()
 		return n.part(h.name, others(n.c.servers, nil)...)
 	}},
-	{"hub cut off from one server", true, func(n *nemesis) (string, func()) {
+	{"hub cut off from one server", true, false, func(n *nemesis) (string, func()) {
 		h, s := n.hub(), n.server()
 		return n.part(h.name, s.name)
 	}},
-	{"hub cut off from its clients", true, func(n *nemesis) (string, func()) { return n.part(n.hub().name, clientsName) }},
+	{"hub cut off from its clients", true, false, func(n *nemesis) (string, func()) { return n.part(n.hub().name, clientsName) }},
 	serverCut,
-	{"server cut off one way", true, func(n *nemesis) (string, func()) { return n.oneWay(n.server()) }},
-	{"leader cut off from the others", true, func(n *nemesis) (string, func()) {
+	{"server cut off one way", true, false, func(n *nemesis) (string, func()) { return n.oneWay(n.server()) }},
+	{"leader cut off from the others", true, false, func(n *nemesis) (string, func()) {
 		s := n.leader()
 		if s == nil {
 			return "", nil
 		}
 		return n.part(s.name, others(n.c.servers, s)...)
 	}},
-	{"server without power", true, func(n *nemesis) (string, func()) { return n.powerOff(n.server()) }},
+	{"server out of room", true, false, func(n *nemesis) (string, func()) { return n.fill(n.server()) }},
+	{"all servers out of room", true, true, func(n *nemesis) (string, func()) { return n.fill(n.c.servers...) }},
+	{"server without power", true, false, func(n *nemesis) (string, func()) { return n.powerOff(n.server()) }},
 }
 
 // cutName counts the cuts of the power of all.
@@ -195,6 +198,19 @@ func (n *nemesis) powerOff(s *machine) (string, func()) {
 	}
 }
 
+// fill takes all room on the disks of servers. Afterwards they are started anew, as an operator must: a server that has found no room may use its disk no more.
+func (n *nemesis) fill(all ...*machine) (string, func()) {
+	names := others(all, nil)
+	n.c.apart.fill(names...)
+	return strings.Join(names, " and "), func() {
+		n.c.apart.free(names...)
+		for _, s := range all {
+			s.end()
+			s.start()
+		}
+	}
+}
+
 // losePower cuts the power of machines, which end. They do not notice, or with -cluster.failing their disks fail before: what they say then must be true as well.
 func (n *nemesis) losePower(all []*machine) {
 	n.c.t.Helper()
@@ -247,17 +263,20 @@ func (n *nemesis) round(most int) int {
 	n.c.t.Helper()
 	n.more(n.much+n.rng.Int64N(n.much), backTime)
 	clear(n.harmed)
-	struck := 1
+	drawn := []kind{n.draw()}
 	if most > 1 && n.rng.IntN(3) == 0 {
-		struck = 2
+		drawn = append(drawn, n.draw())
+	}
+	if len(drawn) == 2 && (drawn[0].alone || drawn[1].alone) {
+		n.deck, drawn = append(n.deck, drawn[1]), drawn[:1]
 	}
 	var heals []func()
 	var told []string
-	for i := range struck {
+	for i, k := range drawn {
 		if i > 0 {
 			n.rest(n.upTo(n.lasts / 2))
 		}
-		what, heal := n.strike(n.draw())
+		what, heal := n.strike(k)
 		told, heals = append(told, what), append(heals, heal)
 	}
 	from := n.load.done()
@@ -269,7 +288,7 @@ func (n *nemesis) round(most int) int {
 		heal()
 	}
 	n.back(fmt.Sprintf("%s, for %.1f s with %d done", strings.Join(told, "; "), lasted.Seconds(), meanwhile))
-	return struck
+	return len(drawn)
 }
 
 // back waits until all is well again.

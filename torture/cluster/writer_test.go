@@ -114,7 +114,7 @@ func (w *world) say(c *caller, by string, m *ledger.Said) error {
 	case errors.Is(err, parley.ErrConversationClosed):
 		m.Never = true // were it there, it would have been found
 		return w.closed(c, call, id, err)
-	case errors.Is(err, parley.ErrUnavailable), errors.Is(err, parley.ErrInternal):
+	case errors.Is(err, parley.ErrUnavailable), errors.Is(err, parley.ErrStorageFull), errors.Is(err, parley.ErrInternal):
 		call.Refused()
 		m.Never = m.Lost == 0 && rand.IntN(givesUp) == 0
 		return c.away(err)
@@ -169,7 +169,7 @@ func (w *writer) again(c *caller) error {
 		call.Done(r.Seq)
 		w.found++
 		return nil
-	case errors.Is(err, parley.ErrUnavailable), errors.Is(err, parley.ErrInternal):
+	case errors.Is(err, parley.ErrUnavailable), errors.Is(err, parley.ErrStorageFull), errors.Is(err, parley.ErrInternal):
 		call.Refused()
 	}
 	return c.away(err)
@@ -217,7 +217,7 @@ func (w *writer) late(c *caller) error {
 		return nil
 	case err == nil:
 		return fmt.Errorf("%s was taken in turn %d, which had ended", m.Params.ClientRequestID, turn)
-	case errors.Is(err, parley.ErrUnavailable), errors.Is(err, parley.ErrInternal):
+	case errors.Is(err, parley.ErrUnavailable), errors.Is(err, parley.ErrStorageFull), errors.Is(err, parley.ErrInternal):
 		call.Refused()
 	}
 	return c.away(err)

@@ -180,6 +180,41 @@ func (d *Disk) Restore() {
 	}
 }
 
+// ballast is the file that takes all room, and leastPiece the smallest piece of room that is worth taking, in bytes.
+const (
+	ballast    = "ballast"
+	leastPiece = 4 << 10
+)
+
+// Fill takes all the room of the disk, and Free gives it back.
+func (d *Disk) Fill() {
+	d.t.Helper()
+	f, err := os.OpenFile(filepath.Join(d.root, ballast), os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer f.Close()
+	var at int64
+	for piece := int64(diskSize); piece >= leastPiece; {
+		switch err := syscall.Fallocate(int(f.Fd()), 0, at, piece); {
+		case err == nil:
+			at += piece
+		case errors.Is(err, syscall.ENOSPC):
+			piece /= 2
+		default:
+			d.t.Fatalf("fill: %v", err)
+		}
+	}
+}
+
+// Free gives back what Fill has taken.
+func (d *Disk) Free() {
+	d.t.Helper()
+	if err := os.Remove(filepath.Join(d.root, ballast)); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
 // Sync writes all of the disk that is in memory.
 func (d *Disk) Sync() {
 	d.t.Helper()
