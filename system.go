@@ -70,7 +70,7 @@ type System struct {
 
 	// turn_claimed, claim_renewed and claim_ended have Turn and ClaimHash, the SHA-256 of the claim's id in lower-case hex. turn_claimed also has
 	// AgentID, ExecutorID, Attempt, DurationMs, UpTo, the seq that its speaker was given, GraceMs where a connection holds it, Internal where that is in
-	// the hub's process, and Runner, the id as which its claimer is known where that is not AgentID; claim_renewed has DurationMs, from its own time on. claim_ended has Reason, ResetFrom, the first seq of this turn whose words and traces are withdrawn, up to the event
+	// the hub's process, and Runner, the id as which its claimer is known where that is not AgentID; claim_renewed has DurationMs, from its own time on, and Reason, disconnected, where that is short because one of several hubs has lost the holder. claim_ended has Reason, ResetFrom, the first seq of this turn whose words and traces are withdrawn, up to the event
 	// itself, and Detail. turn_ended has Turn, AgentID, Reason, Detail; turn_reoffered has Turn, AgentID.
 	Turn       int64  `json:"turn,omitempty"`
 	AgentID    string `json:"agentId,omitempty"`

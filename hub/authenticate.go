@@ -20,9 +20,9 @@ var errBadToken = parley.Refuse(parley.ErrUnauthenticated, "the token is not val
 // among the ids that the token may speak as; empty is its first ("admin" for the root token). It fails with ErrUnauthenticated, with
 // ErrForbidden for another's id, or with ErrUnavailable when it cannot be known at the moment.
 func (h *Hub) Authenticate(ctx context.Context, token, agentID string) (*Principal, error) {
-	perhaps := h.shared && h.mayBeNew(token) // before it is looked for: it may come between the two
+	mayBeNew := h.shared && h.mayBeNew(token) // before it is looked for: it may come between the two
 	p, err := h.authenticate(ctx, token, agentID)
-	if !perhaps || !h.doubtful(err) || !errors.Is(err, parley.ErrUnauthenticated) {
+	if !mayBeNew || !h.doubtful(err) || !errors.Is(err, parley.ErrUnauthenticated) {
 		return p, err
 	}
 	if err := h.catchUp(ctx); err != nil {

@@ -131,23 +131,43 @@ func TestStopElsewhere(t *testing.T) {
 	})
 }
 
-// TestRunnerGone: a session whose runner is gone fails with the seed's words, whichever hub it was connected to.
+// TestRunnerGone: a session whose runner is gone fails with the seed's words, whichever hub it was connected to; one whose runner is back in time, at another hub, ends as that says.
 func TestRunnerGone(t *testing.T) {
-	clusters(t, func(t *testing.T, c *cluster) {
-		here, there := c.hub(0), c.hub(1)
-		x := arrive(t, there, "ops", parley.RegisterExecutorParams{ExecutorID: "box", Capacity: 4, GraceMs: 500})
-		x.says(counter("count"))
-		c.settle()
-		s := start(t, here, here.LocalPrincipal("h"), counts("count", 1, parley.ModeAsyncPoll, ""))
-		pass(time.Second)
-		x.claim()
-		x.conn.Close()
-		pass(3 * time.Second)
-		failsAs(t, here, here.LocalPrincipal("h"), s.SessionID, parley.ReasonInterrupted, "Runner disconnected during execution")
-		if n := c.count(s.SessionID, parley.KindClaimRenewed); n != 1 {
-			t.Errorf("%d renewals, expected that which makes the time short", n)
-		}
-	})
+	for name, back := range map[string]bool{"gone": false, "back elsewhere": true} {
+		t.Run(name, func(t *testing.T) {
+			clusters(t, func(t *testing.T, c *cluster) {
+				here, there := c.hub(0), c.hub(1)
+				q := parley.RegisterExecutorParams{ExecutorID: "box", Capacity: 4, GraceMs: 500}
+				x := arrive(t, there, "ops", q)
+				x.says(counter("count"))
+				c.settle()
+				s := start(t, here, here.LocalPrincipal("h"), counts("count", 1, parley.ModeAsyncPoll, ""))
+				pass(time.Second)
+				claim := x.claim().ClaimID
+				x.conn.Close()
+				pass(time.Second) // the time of the claim is short now
+				want := "Runner disconnected during execution"
+				if back {
+					q.Holding = []string{claim}
+					y := arrive(t, here, "ops", q)
+					want = "boom"
+					release := &parley.ReleaseClaimParams{ConversationID: s.SessionID, ClaimID: claim, Outcome: parley.ReleaseFailed, Reason: want}
+					if _, err := one(func(done func(parley.EmptyResult, error)) { here.ReleaseClaim(y.p, release, done) }); err != nil {
+						t.Fatal(err)
+					}
+				}
+				pass(3 * time.Second)
+				reason := parley.ReasonInterrupted
+				if back {
+					reason = parley.ReasonAttempts
+				}
+				failsAs(t, here, here.LocalPrincipal("h"), s.SessionID, reason, want)
+				if n := c.count(s.SessionID, parley.KindClaimRenewed); n < 1 {
+					t.Error("the time of the claim was not made short")
+				}
+			})
+		})
+	}
 }
 
 // TestErrandsOfAnother: what follows from an event is seen to by another hub, within two seconds, where the one that has written it does not any more.

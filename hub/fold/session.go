@@ -275,7 +275,7 @@ func (d *decision) endsSession(reason string) (parley.Outcome, string) {
 	o := parley.Outcome{Status: parley.OutcomeFailed, Reason: reason}
 	if ended := d.s.Ended; ended != nil && ended.Turn == d.s.CurrentTurn() {
 		switch {
-		case ended.Reason == parley.ClaimDisconnected, ended.Reason == parley.ClaimRestarted, ended.Lost: // and not taken again
+		case ended.Reason == parley.ClaimDisconnected, ended.Reason == parley.ClaimRestarted, ended.Reason == parley.ClaimExpired && ended.Lost: // and not taken again
 			o.Reason = parley.ReasonInterrupted
 			return o, InterruptedText
 		case ended.Reason == parley.ClaimExpired:

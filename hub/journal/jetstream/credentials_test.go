@@ -115,8 +115,10 @@ func operated(t testing.TB) (url, monitor string, account nkeys.KeyPair) {
 // TestCredentials: a node whose user is in a file with a signed JWT writes and reads; one of another account, without the file, or whose right has ended is refused.
 func TestCredentials(t *testing.T) {
 	url, monitor, account := operated(t)
-	empty := filepath.Join(t.TempDir(), "empty")
-	if err := os.WriteFile(empty, []byte("a secret"), 0o600); err != nil {
+	dir := t.TempDir()
+	other, bare := filepath.Join(dir, "other"), filepath.Join(dir, "bare")
+	seed, err := newKey(t, nkeys.CreateUser).Seed()
+	if err := errors.Join(err, os.WriteFile(other, []byte("a secret"), 0o600), os.WriteFile(bare, seed, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	later := time.Now().Add(time.Hour)
@@ -128,9 +130,10 @@ func TestCredentials(t *testing.T) {
 		"another account": credentials(t, newKey(t, nkeys.CreateAccount), later),
 		"ended":           credentials(t, account, time.Now().Add(-time.Minute)),
 		"no file":         filepath.Join(t.TempDir(), "missing"),
-		"no credentials":  empty,
+		"something else":  other,
+		"a key alone":     bare,
 	} {
-		if _, err := try(file); !errors.Is(err, jetstream.ErrRefused) || strings.Contains(err.Error(), "secret") {
+		if _, err := try(file); !errors.Is(err, jetstream.ErrRefused) || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), string(seed)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

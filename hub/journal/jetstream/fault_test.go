@@ -83,7 +83,7 @@ func (r *refusals) Handle(_ context.Context, record slog.Record) error {
 // TestRefusedForAWhile: servers that do not take the node for a while, as between two changes of a password, are tried on until they do.
 func TestRefusedForAWhile(t *testing.T) {
 	c := cluster(t, nil)
-	said := &refusals{Handler: slog.NewTextHandler(io.Discard, nil), seen: make(chan struct{})}
+	said := &refusals{Handler: slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelDebug}), seen: make(chan struct{})}
 	j := open(t, c.URL(), filepath.Join(t.TempDir(), "replica"), jetstream.Options{System: c.SystemURL(), Patience: calm, Logger: slog.New(said)})
 	journaltest.Append(t, j, "c", 0, "before")
 	config, err := os.ReadFile(c.Config(0))

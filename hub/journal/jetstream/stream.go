@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strconv"
@@ -33,6 +34,7 @@ const (
 	reconnectWait  = 250 * time.Millisecond
 	pingInterval   = 2 * time.Second
 	requestTimeout = 2 * time.Second
+	refusedEvery   = time.Minute // that servers refuse the node is an error in the log so often
 	ackTimeout     = 5 * time.Second
 	// maxMessageBytes bounds a message where servers would take larger ones.
 	maxMessageBytes = 2 << 20
@@ -48,23 +50,27 @@ var (
 	ErrConfig = errors.New("journal: the stream has another configuration")
 	// ErrNoStream: the stream is not there, and is not to be made.
 	ErrNoStream = errors.New("journal: there is no stream")
-	// ErrRefused: the servers do not take this node, because of its user, its password or its certificate, or it does not take theirs. Trying again does not help.
+	// ErrRefused: the servers do not take this node, because of its user, its password, its certificate or its credentials, or it does not take theirs. Trying again does not help.
 	ErrRefused = errors.New("journal: refused")
 	// ErrOtherStream: the directory is the replica of another stream, or of this one when it had more.
 	ErrOtherStream = errors.New("journal: the directory belongs to another stream")
 )
 
 func (j *Journal) dial(url string) error {
+	var told time.Time // of the last refusal that was an error in the log; ErrorHandler is called by one goroutine
 	o := []nats.Option{
 		nats.Name("parley " + j.opts.Name), nats.Timeout(dialTimeout), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait), nats.ReconnectBufSize(-1),
 		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(2), nats.NoEcho(),
 		nats.IgnoreAuthErrorAbort(), // else a connection that is refused twice is closed for good; Open fails with ErrRefused all the same
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			level, what := slog.LevelWarn, "journal: NATS"
 			if refused(err) {
-				j.opts.Logger.Error("journal: the NATS server refuses this node", "error", err)
-				return
+				level, what = slog.LevelDebug, "journal: the NATS server refuses this node"
+				if time.Since(told) > refusedEvery {
+					level, told = slog.LevelError, time.Now()
+				}
 			}
-			j.opts.Logger.Warn("journal: NATS", "error", err)
+			j.opts.Logger.Log(context.Background(), level, what, "error", err)
 		}),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { j.opts.Logger.Warn("journal: the NATS server is gone", "error", err) }),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
@@ -76,7 +82,7 @@ func (j *Journal) dial(url string) error {
 		if err := checkCredentials(j.opts.Credentials); err != nil {
 			return fmt.Errorf("%w: the credentials %s: %w", ErrRefused, j.opts.Credentials, err)
 		}
-		o = append(o, nats.UserCredentials(j.opts.Credentials))
+		o = append(o, nats.UserCredentials(j.opts.Credentials)) // read anew for each connection: they may be renewed
 	}
 	if j.opts.TLS != nil {
 		o = append(o, nats.Secure(j.opts.TLS))
@@ -99,7 +105,8 @@ func checkCredentials(file string) error {
 	if err != nil {
 		return err
 	}
-	if token, err := nkeys.ParseDecoratedJWT(text); err != nil || token == "" {
+	defer clear(text)
+	if token, err := nkeys.ParseDecoratedJWT(text); err != nil || strings.Count(token, ".") != 2 { // without decoration it is all of the text, which nats.go would show to the server
 		return errors.New("expected the JWT of a user in it, as nsc writes it")
 	}
 	key, err := nkeys.ParseDecoratedUserNKey(text)
@@ -114,7 +121,8 @@ func checkCredentials(file string) error {
 func refused(err error) bool {
 	certificate := (*tls.CertificateVerificationError)(nil)
 	switch {
-	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrSecureConnWanted), errors.As(err, &certificate):
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked), errors.Is(err, nats.ErrAccountAuthExpired),
+		errors.Is(err, nats.ErrSecureConnWanted), errors.As(err, &certificate):
 		return true
 	}
 	return strings.Contains(err.Error(), "remote error: tls: ") // Go has no types for what the other side says

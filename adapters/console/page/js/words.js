@@ -44,7 +44,8 @@ const system = {
   attachment_added: (p, e) => [who(e.from), ' added a file.'],
   turn_claimed: (p) => [who(p.agentId), ` claimed turn ${p.turn}, attempt ${p.attempt}`, ...(p.executorId ? [', by executor ', foreign(p.executorId)] : []),
     ...(p.runner && p.runner !== p.executorId ? [' of ', foreign(p.runner)] : []), p.internal ? ', in the hub' : '', `, for ${duration(Number(p.durationMs) || 0)}.`],
-  claim_renewed: (p) => [`The claim of turn ${p.turn} was renewed for ${duration(Number(p.durationMs) || 0)}.`],
+  claim_renewed: (p) => [p.reason === 'disconnected' ? `Who has claimed turn ${p.turn} is not connected, and has ${duration(Number(p.durationMs) || 0)} to be back.`
+    : `The claim of turn ${p.turn} was renewed for ${duration(Number(p.durationMs) || 0)}.`],
   turn_ended: (p) => [`Turn ${p.turn} of `, who(p.agentId), ` was ${str(p.reason)}`, ...(p.detail ? [': ', foreign(p.detail)] : ['.'])],
   turn_reoffered: (p) => [`Turn ${p.turn} is offered to `, who(p.agentId), ' anew, with no attempts.'],
   session_started: (p) => [who(p.agentId), ' started ', foreign(p.agent), ' as ', link(p.sessionId), p.mode ? ` (${str(p.mode)})` : '', '.'],
