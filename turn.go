@@ -40,7 +40,7 @@ type Turn struct {
 	mu         sync.Mutex // guards the fields below
 	posts      int
 	said       Said
-	unanswered *SendMessageParams // the last post of unknown outcome
+	unanswered []*SendMessageParams // posts of unknown outcome, in the order in which that was known
 }
 
 // Said is what a turn has brought into the log through its Turn.
@@ -169,7 +169,7 @@ func (t *Turn) sendMessage(ctx context.Context, p *SendMessageParams) (*SendResu
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if errors.Is(err, ErrOutcomeUnknown) {
-		t.unanswered = p
+		t.unanswered = append(t.unanswered, p)
 	}
 	if err != nil {
 		return nil, err
@@ -185,18 +185,18 @@ func (t *Turn) sendMessage(ctx context.Context, p *SendMessageParams) (*SendResu
 	return r, nil
 }
 
-// Settle repeats the last post whose outcome is unknown, as where its ctx has ended before the answer, under the same key: so Said knows of it, and it is in the log
-// once. When the turn is over nothing is added any more. Settle does nothing where there is no such post, and no other post may be under way.
+// Settle repeats the posts whose outcome is unknown, as where their ctx has ended before the answer, each under its key: so Said knows of them, and they are in the log
+// once. When the turn is over nothing is added any more. No other post may be under way. It fails with what the last of them was refused with.
 func (t *Turn) Settle(ctx context.Context) error {
 	t.mu.Lock()
-	p := t.unanswered
+	posts := t.unanswered
 	t.unanswered = nil
 	t.mu.Unlock()
-	if p == nil {
-		return nil
+	var last error
+	for _, p := range posts {
+		_, last = t.sendMessage(ctx, p)
 	}
-	_, err := t.sendMessage(ctx, p)
-	return err
+	return last
 }
 
 // Trace appends a trace of this turn.

@@ -74,14 +74,14 @@ func (a *attempt) ending(working, ctx context.Context, how returned) (o parley.R
 		return "", "", true
 	}
 	if errors.Is(cause, parley.ErrClaimLost) && !unreachable {
-		a.askForLast(ctx)
+		a.askForLast(ctx, how)
 		return "", "", true
 	}
 	if how.err == nil && how.outcome != parley.TurnYield && how.outcome != parley.TurnNoAction {
 		a.awaitFinal(working)
 	}
 	if a.isOver(ctx) {
-		a.askForLast(ctx)
+		a.askForLast(ctx, how)
 		return "", "", true
 	}
 	cause = context.Cause(working)
@@ -118,8 +118,11 @@ func (a *attempt) isOver(ctx context.Context) bool {
 }
 
 // askForLast finds out whether the agent's last word has ended the turn, where its answer was lost: a hub that has taken it knows the claim no more, and says so where the
-// executor registers again, perhaps faster than the answer comes.
-func (a *attempt) askForLast(ctx context.Context) {
+// executor registers again, perhaps faster than the answer comes. Of an agent that has not returned nothing is asked: it may be about to say more.
+func (a *attempt) askForLast(ctx context.Context, how returned) {
+	if how.stray != nil {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, hurriedTimeout/2)
 	defer cancel()
 	if err := a.turn.Settle(ctx); err != nil {
