@@ -92,6 +92,7 @@ func listen(t *testing.T, urls, token string) listener {
 		defer close(heard)
 		for e, err := range c.Events(t.Context(), "case", 0) {
 			if err != nil {
+				heard <- "the loop has ended: " + err.Error()
 				return
 			}
 			m, _ := e.Message() // of another event it is empty

@@ -339,7 +339,7 @@ func (w *world) ended(id string) error {
 
 // TestPrivateWebhooks: nothing of this machine or its network is called because a caller says so.
 func TestPrivateWebhooks(t *testing.T) {
-	needInHub(t)
+	needInHub(t, 19)
 	w := &world{t: t, dir: t.TempDir(), addr: hubproc.LowAddress(t)}
 	w.args = []string{"--listen", w.addr, "--a2a", "--a2a-agent", tellerName}
 	w.startHub()

@@ -38,7 +38,7 @@ var strangers = []stranger{
 
 // TestStrangers asks for every operation on a task of somebody else, in every dialect: the answer is, byte for byte, that for a task that does not exist; and nothing has happened to the task.
 func TestStrangers(t *testing.T) {
-	needInHub(t)
+	needInHub(t, 20)
 	w := &world{t: t, dir: t.TempDir(), addr: hubproc.LowAddress(t)}
 	w.args = []string{"--listen", w.addr, "--a2a", "--a2a-agent", tellerName, "--a2a-agent", "other", "--a2a-allow-private", "all"}
 	w.startHub()

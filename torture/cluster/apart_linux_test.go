@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley/torture/disks"
+	"github.com/parleyhub/parley/torture/hubproc"
 	"github.com/parleyhub/parley/torture/netns"
 	"github.com/parleyhub/parley/torture/promise"
 )
@@ -88,6 +89,17 @@ func (a *apart) fail(names ...string) {
 	for _, name := range names {
 		a.places[name].disk.Fail()
 	}
+}
+
+// freeze has machines stand still. They are to be ended next.
+func (a *apart) freeze(all []*machine) {
+	a.t.Helper()
+	var pids []int
+	for _, m := range all {
+		m.check()
+		pids = append(pids, m.cmd.Process.Pid)
+	}
+	hubproc.Freeze(a.t, pids...)
 }
 
 // cut cuts the power to the disks of machines, and restore gives it back: none of their processes may run then.

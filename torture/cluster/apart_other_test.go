@@ -28,6 +28,7 @@ func (*apart) lose(string, ...string)                                       {}
 func (*apart) part(string, ...string)                                       {}
 func (*apart) heal()                                                        {}
 func (*apart) fail(...string)                                               {}
+func (*apart) freeze([]*machine)                                            {}
 func (*apart) cut(...string)                                                {}
 func (*apart) restore(...string)                                            {}
 func (*apart) fill(...string)                                               {}

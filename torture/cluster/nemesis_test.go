@@ -52,37 +52,37 @@ type kind struct {
 }
 
 // serverCut is also what comes of a cut of the leader where none is known, or it is harmed already.
-var serverCut = kind{"server cut off from the others", true, false, func(n *nemesis) (string, func()) {
+var serverCut = kind{name: "server cut off from the others", apart: true, strike: func(n *nemesis) (string, func()) {
 	s := n.server()
 	return n.part(s.name, others(n.c.servers, s)...)
 }}
 
 var kinds = []kind{
-	{"hub killed", false, false, func(n *nemesis) (string, func()) { return kill(n.hub()) }},
-	{"server killed", false, false, func(n *nemesis) (string, func()) { return kill(n.server()) }},
-	{"hub paused", false, false, func(n *nemesis) (string, func()) { return pause(n.hub()) }},
-	{"server paused", false, false, func(n *nemesis) (string, func()) { return pause(n.server()) }},
-	{"hub cut off from all servers", true, false, func(n *nemesis) (string, func()) {
+	{name: "hub killed", strike: func(n *nemesis) (string, func()) { return kill(n.hub()) }},
+	{name: "server killed", strike: func(n *nemesis) (string, func()) { return kill(n.server()) }},
+	{name: "hub paused", strike: func(n *nemesis) (string, func()) { return pause(n.hub()) }},
+	{name: "server paused", strike: func(n *nemesis) (string, func()) { return pause(n.server()) }},
+	{name: "hub cut off from all servers", apart: true, strike: func(n *nemesis) (string, func()) {
 		h := n.hub()
 		return n.part(h.name, others(n.c.servers, nil)...)
 	}},
-	{"hub cut off from one server", true, false, func(n *nemesis) (string, func()) {
+	{name: "hub cut off from one server", apart: true, strike: func(n *nemesis) (string, func()) {
 		h, s := n.hub(), n.server()
 		return n.part(h.name, s.name)
 	}},
-	{"hub cut off from its clients", true, false, func(n *nemesis) (string, func()) { return n.part(n.hub().name, clientsName) }},
+	{name: "hub cut off from its clients", apart: true, strike: func(n *nemesis) (string, func()) { return n.part(n.hub().name, clientsName) }},
 	serverCut,
-	{"server cut off one way", true, false, func(n *nemesis) (string, func()) { return n.oneWay(n.server()) }},
-	{"leader cut off from the others", true, false, func(n *nemesis) (string, func()) {
+	{name: "server cut off one way", apart: true, strike: func(n *nemesis) (string, func()) { return n.oneWay(n.server()) }},
+	{name: "leader cut off from the others", apart: true, strike: func(n *nemesis) (string, func()) {
 		s := n.leader()
 		if s == nil {
 			return "", nil
 		}
 		return n.part(s.name, others(n.c.servers, s)...)
 	}},
-	{"server out of room", true, false, func(n *nemesis) (string, func()) { return n.fill(n.server()) }},
-	{"all servers out of room", true, true, func(n *nemesis) (string, func()) { return n.fill(n.c.servers...) }},
-	{"server without power", true, false, func(n *nemesis) (string, func()) { return n.powerOff(n.server()) }},
+	{name: "server out of room", apart: true, strike: func(n *nemesis) (string, func()) { return n.fill(n.server()) }},
+	{name: "all servers out of room", apart: true, alone: true, strike: func(n *nemesis) (string, func()) { return n.fill(n.c.servers...) }},
+	{name: "server without power", apart: true, strike: func(n *nemesis) (string, func()) { return n.powerOff(n.server()) }},
 }
 
 // cutName counts the cuts of the power of all.
@@ -220,9 +220,7 @@ func (n *nemesis) losePower(all []*machine) {
 		n.c.apart.fail(names...)
 		time.Sleep(n.upTo(20 * time.Millisecond))
 	} else {
-		for _, m := range all { // a process that saw its disk go might be told of a sync that was not done: disks.Disk.Cut
-			m.pause()
-		}
+		n.c.apart.freeze(all) // a process that saw its disk go might be told of a sync that was not done: disks.Disk.Cut
 	}
 	n.c.apart.cut(names...)
 	for _, m := range all {

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/parleyhub/parley/internal/natscluster"
 	"github.com/parleyhub/parley/torture/hubproc"
@@ -19,7 +20,7 @@ import (
 func main() {
 	code, err := run(os.Args[1:])
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		fmt.Fprintf(os.Stderr, "FAIL\tengine: %v\n", err) // as go test says it, for torture/summary
 	}
 	os.Exit(code)
 }
@@ -43,6 +44,8 @@ func run(command []string) (code int, err error) {
 	defer c.Close()
 	user, password := natscluster.Login()
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 10 * time.Second
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), "PARLEY_NATS_PASSWORD="+password, fmt.Sprintf("%s=nats://%s@%s?monitor=%s", hubproc.JournalVariable, user, c.Address(0), c.Monitors()[0]))
 	var ended *exec.ExitError

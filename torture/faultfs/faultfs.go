@@ -92,7 +92,7 @@ func (f *FS) Fail(fault Fault) {
 	f.fault, f.left = &fault, max(fault.Nth, 1)
 }
 
-// Die lets every operation fail with EIO from now on, as a disk does that is gone. What was done before is there.
+// Die lets every write, sync and truncate fail with EIO from now on, as a disk does that is gone. What was done before is there, and can be read.
 func (f *FS) Die() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // JournalVariable is the address of NATS servers, as --journal takes it but for the stream. Where it is set, every hub keeps its log there, each directory in a stream of its own,
@@ -37,10 +38,10 @@ func ServeArgs(args ...string) []string {
 	return append(all, "--journal", Log(all[i+1]))
 }
 
-// withLog has arguments of a command that reads or writes a log name the log.
+// withLog has arguments of a command that reads or writes the log of a directory name the log.
 func withLog(args []string) []string {
 	i := slices.Index(args, "--data")
-	if i < 0 {
+	if i < 0 || strings.Contains(args[i+1], "://") {
 		return args
 	}
 	args = slices.Clone(args)

@@ -43,7 +43,7 @@ const (
 func TestHalfOpen(t *testing.T) {
 	t.Parallel()
 	if hubproc.Shared() {
-		t.Skip("the hub is in a network that the servers of a shared log are not in: torture/cluster cuts ways there")
+		promise.Left(t, "the hub is in a network that the servers of a shared log are not in: torture/cluster cuts ways there", 12)
 	}
 	link := newLink(t)
 	h, admin := startNear(t, link)

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"os/exec"
-	"syscall"
 	"testing"
 
 	"github.com/parleyhub/parley"
@@ -25,9 +24,7 @@ const controls = 5
 func cutHub(w *world, d *disks.Disk) {
 	w.t.Helper()
 	h := w.harm()
-	if err := syscall.Kill(h.Pid(), syscall.SIGSTOP); err != nil {
-		w.t.Fatal(err)
-	}
+	hubproc.Freeze(w.t, h.Pid())
 	d.Cut()
 	h.Cut()
 }
