@@ -130,7 +130,7 @@ var only = []struct {
 	{"hub/journal/jetstream", []string{"cmd"}, "Which journal carries a hub is chosen where the program is put together."},
 	{natsGo, []string{"hub/journal/jetstream"}, "One package knows NATS."},
 	{natsServer, []string{"internal/natscluster"}, "One package runs NATS servers, for tests and for trying."},
-	{"internal/natscluster", []string{"cmd"}, "NATS servers within a process are for tests and for trying."},
+	{"internal/natscluster", []string{"cmd", "torture/engine"}, "NATS servers within a process are for tests and for trying."},
 	{websocket, []string{"internal/wire", "internal/bench"}, "One package knows sockets; the bench compares with a bare one."},
 	{jsonrpc2, []string{"internal/wire"}, "One package knows JSON-RPC frames; the sdk makes calls through wire.Peer."},
 	{cobra, []string{"cmd"}, "Flags are for the program."},
