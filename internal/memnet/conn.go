@@ -88,7 +88,7 @@ func newConn(in, out *half) *conn {
 
 func (c *conn) Read(p []byte) (int, error) {
 	for {
-		expired := c.readDeadline.expired()
+		expired, moved := c.readDeadline.now()
 		select {
 		case <-expired:
 			return 0, os.ErrDeadlineExceeded
@@ -101,7 +101,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		select {
 		case <-wait:
 		case <-expired:
-		case <-c.readDeadline.moved():
+		case <-moved:
 		}
 	}
 }
@@ -111,7 +111,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	defer func() { <-c.turn }()
 	total := 0
 	for {
-		expired := c.writeDeadline.expired()
+		expired, moved := c.writeDeadline.now()
 		select {
 		case <-expired:
 			return total, os.ErrDeadlineExceeded
@@ -128,7 +128,7 @@ func (c *conn) Write(p []byte) (int, error) {
 		select {
 		case <-wait:
 		case <-expired:
-		case <-c.writeDeadline.moved():
+		case <-moved:
 		}
 	}
 }
@@ -172,16 +172,11 @@ func newDeadline() *deadline {
 	return &deadline{past: make(chan struct{}), move: make(chan struct{})}
 }
 
-func (d *deadline) expired() <-chan struct{} {
+// now gives what is closed when the moment has come, and what is when it is moved first: both of one moment, or who waits would miss a move in between.
+func (d *deadline) now() (expired, moved <-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.past
-}
-
-func (d *deadline) moved() <-chan struct{} {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.move
+	return d.past, d.move
 }
 
 func (d *deadline) stop() {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -96,4 +97,36 @@ func TestListener(t *testing.T) {
 			t.Errorf("dial after close: %v", err)
 		}
 	})
+}
+
+// TestDeadlineBesideRead: a deadline that is set while a read begins ends it.
+func TestDeadlineBesideRead(t *testing.T) {
+	a, b := memnet.Pipe()
+	defer a.Close()
+	defer b.Close()
+	begin, ended := make(chan struct{}), make(chan error)
+	defer close(begin)
+	go func() {
+		for range begin {
+			_, err := a.Read(make([]byte, 1))
+			ended <- err
+		}
+	}()
+	var spin atomic.Int64
+	for i := range 200_000 {
+		a.SetReadDeadline(time.Time{})
+		begin <- struct{}{}
+		for range i % 400 { // so that it falls at every point of the read
+			spin.Add(1)
+		}
+		a.SetReadDeadline(time.Unix(1, 0))
+		select {
+		case err := <-ended:
+			if !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Fatal(err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("the read has missed its deadline")
+		}
+	}
 }
