@@ -32,7 +32,7 @@ func (k *socket) tell(n parley.ExecutorNotification) {
 	}
 	if !k.out.tell(frame) && !k.closing.Swap(true) { // better no socket than one on which something was left out: the peer comes back and registers again
 		k.server.log.Warn("an executor does not read what it is told", "remote", k.remote)
-		go k.conn.Cut() // over TLS a goodbye to who does not read may take 5 s, and the hub holds its locks
+		k.conn.Cut()
 	}
 }
 

@@ -2,8 +2,10 @@ package wire
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 )
@@ -74,4 +76,33 @@ func cutPair(t *testing.T) (client *Stream, below net.Conn, server *Conn) {
 	server = <-conns
 	t.Cleanup(func() { client.Close(); server.CloseNow() })
 	return client, below, server
+}
+
+// TestCutOverTLS: a cut waits for nobody, also where TLS would say goodbye to a peer that does not read.
+func TestCutOverTLS(t *testing.T) {
+	made := httptest.NewTLSServer(nil)
+	defer made.Close()
+	near, far := net.Pipe() // holds nothing: who writes waits for who reads
+	defer far.Close()
+	peer := tls.Client(far, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}) // with 1.3 the server would have more to say
+	shaken := make(chan error, 1)
+	go func() { shaken <- peer.Handshake() }()
+	over := tls.Server(near, made.TLS)
+	if err := over.Handshake(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-shaken; err != nil {
+		t.Fatal(err)
+	}
+	c := &Conn{transport: &transport{Conn: over}}
+	cut := make(chan struct{})
+	go func() { defer close(cut); c.Cut() }()
+	select {
+	case <-cut:
+	case <-time.After(2 * time.Second):
+		t.Fatal("the cut waits for the peer")
+	}
+	if _, err := over.Write([]byte("x")); err == nil {
+		t.Error("it is still written to")
+	}
 }

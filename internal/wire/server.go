@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -100,7 +101,11 @@ func (c *Conn) Close(code int, reason string) error {
 // Cut takes the network away: reads, writes, pings and a Close that waits all fail at once. It never blocks. The reading
 // goroutine still owes a Close or CloseNow.
 func (c *Conn) Cut() {
-	_ = c.transport.Close() // what cannot be closed is closed
+	conn := c.transport.Conn
+	if over, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		conn = over.NetConn() // the goodbye of TLS waits 5 s for a peer that does not read
+	}
+	_ = conn.Close() // what cannot be closed is closed
 }
 
 // CloseNow ends the connection without a word, after a Close that is under way.
