@@ -93,6 +93,11 @@ func (w *world) begin(by string, m *ledger.Said) *history.Call {
 // givesUp is how often a message is given up that was refused because the servers are away: it must never be there.
 const givesUp = 4
 
+// turnedAway reports whether a hub has refused a call because of the servers or of itself: nothing of it is written.
+func turnedAway(err error) bool {
+	return errors.Is(err, parley.ErrUnavailable) || errors.Is(err, parley.ErrStorageFull) || errors.Is(err, parley.ErrInternal)
+}
+
 // say sends a message and notes what was answered. Its error is nil, hubproc.ErrGone, conversation_closed, or what was not expected.
 func (w *world) say(c *caller, by string, m *ledger.Said) error {
 	var r parley.SendResult
@@ -114,7 +119,7 @@ func (w *world) say(c *caller, by string, m *ledger.Said) error {
 	case errors.Is(err, parley.ErrConversationClosed):
 		m.Never = true // were it there, it would have been found
 		return w.closed(c, call, id, err)
-	case errors.Is(err, parley.ErrUnavailable), errors.Is(err, parley.ErrStorageFull), errors.Is(err, parley.ErrInternal):
+	case turnedAway(err):
 		call.Refused()
 		m.Never = m.Lost == 0 && rand.IntN(givesUp) == 0
 		return c.away(err)
@@ -169,7 +174,7 @@ func (w *writer) again(c *caller) error {
 		call.Done(r.Seq)
 		w.found++
 		return nil
-	case errors.Is(err, parley.ErrUnavailable), errors.Is(err, parley.ErrStorageFull), errors.Is(err, parley.ErrInternal):
+	case turnedAway(err):
 		call.Refused()
 	}
 	return c.away(err)
@@ -217,7 +222,7 @@ func (w *writer) late(c *caller) error {
 		return nil
 	case err == nil:
 		return fmt.Errorf("%s was taken in turn %d, which had ended", m.Params.ClientRequestID, turn)
-	case errors.Is(err, parley.ErrUnavailable), errors.Is(err, parley.ErrStorageFull), errors.Is(err, parley.ErrInternal):
+	case turnedAway(err):
 		call.Refused()
 	}
 	return c.away(err)
