@@ -18,6 +18,11 @@ func (s *scene) claim(c parley.Client, turn int64) *parley.ClaimTurnResult {
 	return r
 }
 
+// justGiven reports whether a claim that lasts so long was given or renewed a moment ago: what is told is what is left when the answer is written.
+func justGiven(durationMs int64) bool {
+	return parley.DefaultTurnTimeoutMs/2 < durationMs && durationMs <= parley.DefaultTurnTimeoutMs
+}
+
 func (s *scene) release(c parley.Client, claimID string, o parley.ReleaseOutcome) {
 	s.Helper()
 	if err := c.ReleaseClaim(s.Context(), &parley.ReleaseClaimParams{ConversationID: s.id, ClaimID: claimID, Outcome: o}); err != nil {
