@@ -24,8 +24,8 @@
 //
 // What is not covered: processes of another user (a program that may use sudo), a program that kills both processes of its supervisor at once, what it asks
 // others to run (a service manager, a container engine), and how much it takes of memory and processes, which only the system can bound. A program that kills one
-// of the two has failed ([ErrSupervisor]) and is dead as a whole; one that stops them is woken when ctx ends. Processes that resist for 3 s are told by
-// [ErrLeft]. What keeps such programs is a container around all of it.
+// of the two has failed ([ErrSupervisor]) and is dead as a whole; one that stops them is woken when ctx ends. Processes that cannot be killed are told by
+// [ErrLeft] after 3 s, such as have not died after 15 s too. What keeps such programs is a container around all of it.
 //
 // # Elsewhere
 //

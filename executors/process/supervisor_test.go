@@ -5,6 +5,7 @@ package process_test
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -25,10 +26,9 @@ func supervisorOf(t testing.TB, p *process.Pool) int {
 	return pid
 }
 
-// TestReuse: a supervisor takes one program after another, one at a time, and ends when there is none for long.
+// TestReuse: a supervisor takes one program after another, one at a time.
 func TestReuse(t *testing.T) {
 	p := newPool(t)
-	p.Idle = 500 * time.Millisecond
 	one := supervisorOf(t, p)
 	for range 5 {
 		if next := supervisorOf(t, p); next != one {
@@ -42,9 +42,16 @@ func TestReuse(t *testing.T) {
 	if first, second := said.number(t), supervisorOf(t, p); first != one || second == one {
 		t.Errorf("supervisors %d and %d at once, %d before", first, second, one)
 	}
-	watcher := parent(one)
 	r.Stop(errOver)
 	<-r.Done()
+}
+
+// TestIdle: a supervisor that has had nothing to do for long ends.
+func TestIdle(t *testing.T) {
+	p := newPool(t)
+	p.Idle = 500 * time.Millisecond
+	one := supervisorOf(t, p)
+	watcher := parent(one) // 0 if it has ended already
 	await(t, "the supervisor has ended", func() bool { return !alive(one) && !alive(watcher) })
 	if now := supervisorOf(t, p); now == one {
 		t.Error("it has not ended")
@@ -113,9 +120,18 @@ func TestFilesOfSupervisors(t *testing.T) {
 	}
 }
 
+// gate gives an input from which "read go" reads when begin is called: a program that has a supervisor to attack is to be known here first.
+func gate() (in io.Reader, begin func()) {
+	r, w := io.Pipe()
+	return r, func() {
+		_, _ = io.WriteString(w, "\n")
+		_ = w.Close()
+	}
+}
+
 // TestSupervisorAttacked: a program that kills what holds it has failed and is dead as a whole, and the next one runs.
 func TestSupervisorAttacked(t *testing.T) {
-	const child = "setsid sh -c 'setsid sleep 600 & sleep 600' & sleep 0.05; "
+	const child = "setsid sh -c 'setsid sleep 600 & sleep 600' & read go; "
 	for name, text := range map[string]string{
 		"supervisor": "kill -9 $PPID; sleep 600",
 		"watcher":    "kill -9 $(awk '/PPid/ {print $2}' /proc/$PPID/status); sleep 600",
@@ -123,8 +139,12 @@ func TestSupervisorAttacked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPool(t)
 			s := script(child+text, newMark())
+			var begin func()
+			s.Stdin, begin = gate()
+			r := start(t, p, s)
 			began := time.Now()
-			if err := start(t, p, s).Wait(); !errors.Is(err, process.ErrSupervisor) {
+			begin()
+			if err := r.Wait(); !errors.Is(err, process.ErrSupervisor) {
 				t.Errorf("error %v", err)
 			}
 			if took := time.Since(began); took > inTime {
@@ -148,9 +168,12 @@ func TestSupervisorStopped(t *testing.T) {
 			p := newPool(t)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			said := newHeard()
-			s := script("trap '' TERM; setsid sleep 600 & "+text+"; echo ready; sleep 600", newMark())
+			s := script("trap '' TERM; setsid sleep 600 & read go; "+text+"; echo ready; sleep 600", newMark())
+			var begin func()
+			s.Stdin, begin = gate()
 			s.Stdout, s.StopWait = said, wait
 			r := startCtx(t, ctx, p, s)
+			begin()
 			said.line(t)
 			cancel(errOver)
 			began := time.Now()

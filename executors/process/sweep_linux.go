@@ -12,10 +12,12 @@ import (
 
 // What a sweep may take.
 const (
-	// resistTime is how long a process may live on that was killed.
+	// resistTime is how long a process may live on that may not be killed: it may become another user's again.
 	resistTime = 3 * time.Second
+	// dyingTime is how long one may live on that was killed: it needs a processor to die, and on a busy machine waits for it.
+	dyingTime = 15 * time.Second
 	// sweepTime bounds all of it, for when there are always new ones.
-	sweepTime     = 10 * time.Second
+	sweepTime     = 20 * time.Second
 	minSweepPause = time.Millisecond
 	maxSweepPause = 50 * time.Millisecond
 )
@@ -50,12 +52,15 @@ func sweep() (left int, cpu time.Duration) {
 // kill stops and kills all descendants, and gives how many of those have resisted that were killed before.
 func kill(killed map[int]time.Time) (resisted int) {
 	for _, pid := range freeze() {
+		patience := dyingTime
+		if syscall.Kill(pid, syscall.SIGKILL) == syscall.EPERM {
+			patience = resistTime
+		}
 		if when, again := killed[pid]; !again {
 			killed[pid] = time.Now()
-		} else if time.Since(when) > resistTime {
+		} else if time.Since(when) > patience {
 			resisted++
 		}
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it fails for who resists
 	}
 	return resisted
 }
