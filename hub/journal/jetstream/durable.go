@@ -13,6 +13,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/parleyhub/parley/hub/journal"
 )
 
 const (
@@ -43,6 +45,8 @@ func (j *Journal) checkDurable(ctx context.Context, info *jetstream.StreamInfo) 
 	for _, name := range j.keepers(info) {
 		always, told := synced[name]
 		switch {
+		case !told && late(errs):
+			return fmt.Errorf("%w: ask whether the server %q syncs always: %w", journal.ErrUnavailable, name, errors.Join(errs...))
 		case !told:
 			return errors.Join(fmt.Errorf("%w: the server %q, which keeps the stream %s, does not tell whether it syncs always: %s", ErrNotDurable, name, info.Config.Name, howToAsk), errors.Join(errs...))
 		case !always:
@@ -50,6 +54,11 @@ func (j *Journal) checkDurable(ctx context.Context, info *jetstream.StreamInfo) 
 		}
 	}
 	return nil
+}
+
+// late reports whether an answer has not come in time: what was not told may be yet.
+func late(errs []error) bool {
+	return slices.ContainsFunc(errs, func(err error) bool { return errors.Is(err, context.DeadlineExceeded) })
 }
 
 // keepers are the names of the servers that have the stream.

@@ -22,7 +22,9 @@ func resize(t testing.TB, js natsjs.JetStream, bytes int64) {
 	}
 	config := s.CachedInfo().Config
 	config.MaxBytes = bytes
-	if _, err := js.UpdateStream(t.Context(), config); err != nil {
+	ctx, cancel := context.WithTimeout(t.Context(), calm) // without a deadline the client gives up after 5 s
+	defer cancel()
+	if _, err := js.UpdateStream(ctx, config); err != nil {
 		t.Fatal(err)
 	}
 }

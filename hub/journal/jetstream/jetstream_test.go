@@ -1,6 +1,7 @@
 package jetstream_test
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/journal/jetstream"
@@ -36,6 +38,9 @@ func cluster(t testing.TB, o *natscluster.Options) *natscluster.Cluster {
 func open(t testing.TB, url, dir string, o jetstream.Options) *jetstream.Journal {
 	t.Helper()
 	j, err := jetstream.Open(t.Context(), url, dir, &o)
+	for end := time.Now().Add(calm); errors.Is(err, journal.ErrUnavailable) && time.Now().Before(end); { // three servers beside much other work may take their time
+		j, err = jetstream.Open(t.Context(), url, dir, &o)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
