@@ -141,7 +141,12 @@ func (s *stage) measureAppend(ctx context.Context, o LoadOptions, ids []string, 
 func (row *AppendRow) compareSync(appends, syncs []Rate) {
 	var over []float64
 	for i := range syncs {
-		over = append(over, appends[i].P50Ms/syncs[i].P50Ms)
+		if syncs[i].P50Ms > 0 { // nothing was synced in a slice that was too short for it
+			over = append(over, appends[i].P50Ms/syncs[i].P50Ms)
+		}
+	}
+	if len(over) == 0 {
+		return
 	}
 	sync, spread := Middle(syncs), SpreadOf(over)
 	row.Sync, row.OverSync = &sync, &spread
