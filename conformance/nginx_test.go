@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -30,7 +29,7 @@ func TestNginx(t *testing.T) {
 	if err != nil {
 		t.Fatalf("openssl: %v\n%s", err, out)
 	}
-	address := freeAddress(t)
+	address := hubproc.LowAddress(t)
 	lines := strings.NewReplacer(
 		"listen 443 ssl", "listen "+address+" ssl", "/etc/nginx/cert.pem", cert, "/etc/nginx/key.pem", key,
 		"http://127.0.0.1:7447", hub.HTTP(),
@@ -78,16 +77,6 @@ func fencedAs(t *testing.T, language string) string {
 	return m[1]
 }
 
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 func trusting(t *testing.T, cert string) *http.Client {
 	t.Helper()
 	pool := x509.NewCertPool()
@@ -100,7 +89,7 @@ func trusting(t *testing.T, cert string) *http.Client {
 // awaitHTTP asks until there is an answer.
 func awaitHTTP(t *testing.T, client *http.Client, url string) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if resp, err := client.Get(url); err == nil {
 			resp.Body.Close()
 			return
@@ -109,10 +98,10 @@ func awaitHTTP(t *testing.T, client *http.Client, url string) {
 	t.Fatalf("nobody answers at %s", url)
 }
 
-// follow opens an SSE stream that ends with the test, or after 20 s.
+// follow opens an SSE stream that ends with the test, or after 2 min.
 func follow(t *testing.T, client *http.Client, url string) *bufio.Scanner {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -107,16 +108,20 @@ func (c *Cluster) configure(dir string, n int, o Options) error {
 	return nil
 }
 
+// Ports from which addresses are taken: a server gives its own up when it is stopped, and the system gives none of these to somebody else meanwhile.
+const lowPort, highPort = 10_240, 32_000
+
 // freeAddresses gives addresses on loopback where nobody listens.
-func freeAddresses(n int) ([]string, error) {
-	addresses := make([]string, n)
-	for i := range addresses {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
+func freeAddresses(n int) (addresses []string, err error) {
+	for tries := 0; len(addresses) < n; tries++ {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", lowPort+rand.IntN(highPort-lowPort)))
+		if err != nil && tries > 100*n {
 			return nil, err
 		}
-		defer l.Close()
-		addresses[i] = l.Addr().String()
+		if err == nil {
+			defer l.Close() // it cannot be drawn again before all are there
+			addresses = append(addresses, l.Addr().String())
+		}
 	}
 	return addresses, nil
 }

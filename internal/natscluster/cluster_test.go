@@ -2,8 +2,8 @@ package natscluster_test
 
 import (
 	"context"
-	"errors"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -11,7 +11,9 @@ import (
 )
 
 func TestServersKeepWhatTheyHave(t *testing.T) {
-	c, err := natscluster.Start(t.Context(), t.TempDir(), &natscluster.Options{Servers: 3})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // without a deadline the client gives up after 5 s
+	defer cancel()
+	c, err := natscluster.Start(ctx, t.TempDir(), &natscluster.Options{Servers: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,11 +27,11 @@ func TestServersKeepWhatTheyHave(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "s", Subjects: []string{"s"}, Replicas: 3})
+	s, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: "s", Subjects: []string{"s"}, Replicas: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := js.Publish(t.Context(), "s", []byte("x")); err != nil {
+	if _, err := js.Publish(ctx, "s", []byte("x")); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 3 {
@@ -37,13 +39,18 @@ func TestServersKeepWhatTheyHave(t *testing.T) {
 		if err := c.Restart(i); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Ready(t.Context()); err != nil {
+		if err := c.Ready(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
-	info, err := s.Info(t.Context())
-	for errors.Is(err, context.DeadlineExceeded) { // the stream has no leader yet
-		info, err = s.Info(t.Context())
+	ask := func() (*jetstream.StreamInfo, error) {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		return s.Info(ctx)
+	}
+	info, err := ask()
+	for err != nil && ctx.Err() == nil { // the stream has no leader yet
+		info, err = ask()
 	}
 	if err != nil || info.State.Msgs != 1 {
 		t.Fatalf("%+v, %v", info, err)
