@@ -16,7 +16,7 @@ import (
 // TestSlowReaders: over real connections, readers that take nothing for a while, and those that ping in between, get every event once and in order.
 func TestSlowReaders(t *testing.T) {
 	const readers, messages = 6, 600
-	w := newLoopbackWorld(t, &rpc.Options{WriteTimeout: 5 * time.Minute}) // nobody is given up
+	w := newLoopbackWorld(t, &rpc.Options{WriteTimeout: 5 * time.Minute, PingAfter: time.Hour}) // nobody is given up
 	alice := w.as("alice")
 	alice.create(`{"conversationId":"c","participants":[{"id":"alice","kind":"peer"}],"policy":{"kind":"open"}}`)
 	sent := make(chan struct{})

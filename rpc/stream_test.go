@@ -106,6 +106,7 @@ func TestEventsFrom(t *testing.T) {
 				t.Errorf("%s, Last-Event-ID %q: %v", c.query, c.last, a)
 			}
 		}
+		synctest.Wait() // the last handler may be on its way out
 		if n := rpc.Feeds(w.server); n != 0 {
 			t.Errorf("%d streams are left", n)
 		}

@@ -66,7 +66,7 @@ func TestHubThatStays(t *testing.T) {
 	several, alone := listen(t, url+","+door.url, good.Token), listen(t, url, good.Token)
 	several.hears(t, "")
 	alone.hears(t, "")
-	door.revive(t)
+	door.revive()
 	lost.Store(true)
 	sayOf(t, good1, "at the good one")
 	several.hears(t, "at the good one")

@@ -13,7 +13,7 @@ import (
 
 // asX are the params of an executor of agent a that is offered turns.
 func asX() *parley.RegisterExecutorParams {
-	return &parley.RegisterExecutorParams{ExecutorID: "x", Agents: []string{"a"}, Mode: parley.ModePush}
+	return &parley.RegisterExecutorParams{ExecutorID: "x", Agents: []string{"a"}, Mode: parley.ModePush, GraceMs: patientMs}
 }
 
 // TestContractOffers: a registration is told of the turns to take and of claims that others have ended, in order, and of no end that is its own doing.

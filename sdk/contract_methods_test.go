@@ -182,7 +182,7 @@ var methodCases = map[string]func(s *scene){
 			s.Fatalf("%+v", r)
 		}
 		if q := told.next().RequestTurn; q == nil || q.ConversationID != s.id || q.AgentID != "a" || q.Agent != "a" || q.Turn != 1 || q.Attempt != 1 ||
-			q.SinceSeq != 0 || !strings.HasPrefix(q.ClaimID, "clm_1_") || q.ClaimWindowMs != parley.DefaultClaimWindowMs || q.DeadlineMs == 0 {
+			q.SinceSeq != 0 || !strings.HasPrefix(q.ClaimID, "clm_1_") || q.ClaimWindowMs != patientMs || q.DeadlineMs == 0 {
 			s.Errorf("%+v", q)
 		}
 	},

@@ -74,11 +74,11 @@ func TestContractSyncSession(t *testing.T) {
 		if n := r.counted(); n != 2 {
 			t.Errorf("%d runs", n)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		defer cancel()
 		stuck := s.door.client(t, s.hub, "b")
 		startRunner(t, s.door.client(t, s.hub, "idle"), when(t, nil, echoed), parley.Blueprint{Name: "never", ParametersSchema: echo.ParametersSchema})
 		never := parley.StartSessionParams{AgentName: "never", ClientRequestID: "n"}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
 		for errors.Is(ctx.Err(), nil) {
 			if _, err := stuck.StartSession(ctx, &never); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("a call whose ctx ends: %v", err)

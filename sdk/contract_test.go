@@ -80,8 +80,11 @@ func (s *scene) begin(p *parley.CreateConversationParams) {
 }
 
 // ab are the params of a conversation of a, an agent, and b, a human.
+// patientMs is how long an offer is held and a connection missed: on a busy machine a test may be slow to take one up, and to come back.
+const patientMs = 60_000
+
 func ab() *parley.CreateConversationParams {
-	return &parley.CreateConversationParams{Title: "two", Participants: []parley.Participant{
+	return &parley.CreateConversationParams{Title: "two", Limits: &parley.Limits{ClaimWindowMs: patientMs}, Participants: []parley.Participant{
 		{ID: "a", Kind: parley.KindAgent, Role: "asks"}, {ID: "b", Kind: parley.KindHuman},
 	}}
 }
@@ -216,7 +219,7 @@ func TestContractErrors(t *testing.T) {
 		},
 		parley.ErrOutcomeUnknown: func(s *scene) error {
 			s.hub.Journal().FailNext(journal.ErrOutcomeUnknown)
-			ctx, cancel := context.WithTimeout(s.Context(), 100*time.Millisecond)
+			ctx, cancel := context.WithTimeout(s.Context(), time.Second)
 			defer cancel()
 			_, err := s.a.SendMessage(ctx, &parley.SendMessageParams{ConversationID: s.id, Payload: text("x"), Finality: parley.FinalityTurn})
 			return err

@@ -104,7 +104,7 @@ func TestWriteWhoseTimeIsUp(t *testing.T) {
 	c := h.Dial(t, eager(h.NewToken(t, "a")))
 	h.Journal().Hold()
 	defer h.Journal().Release()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	_, err := c.SendMessage(ctx, &parley.SendMessageParams{ConversationID: id, Payload: text("x"), Finality: parley.FinalityTurn})
 	if !errors.Is(err, parley.ErrOutcomeUnknown) || !errors.Is(err, context.DeadlineExceeded) {

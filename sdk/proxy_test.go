@@ -15,7 +15,7 @@ type proxy struct {
 	wg     sync.WaitGroup
 
 	mu    sync.Mutex // guards the fields below
-	l     net.Listener
+	dead  bool
 	conns map[net.Conn]*direction
 	after func() int // how many more bytes one direction of a new connection carries before it is cut; 0, any number
 	cuts  int
@@ -34,12 +34,13 @@ func newProxy(t *testing.T, hubURL string) *proxy {
 		t.Fatal(err)
 	}
 	p := &proxy{
-		url: "ws://" + l.Addr().String() + "/rpc", target: strings.TrimSuffix(strings.TrimPrefix(hubURL, "ws://"), "/rpc"), l: l,
+		url: "ws://" + l.Addr().String() + "/rpc", target: strings.TrimSuffix(strings.TrimPrefix(hubURL, "ws://"), "/rpc"),
 		conns: map[net.Conn]*direction{}, after: func() int { return 0 },
 	}
 	p.wg.Go(func() { p.serve(l) })
 	t.Cleanup(func() {
-		p.kill()
+		_ = l.Close()
+		p.cut()
 		p.wg.Wait()
 	})
 	return p
@@ -51,8 +52,12 @@ func (p *proxy) serve(l net.Listener) {
 		if err != nil {
 			return
 		}
+		if p.isDead() {
+			_ = in.Close()
+			continue
+		}
 		out, err := net.Dial("tcp", p.target)
-		if err != nil || !p.keep(l, in, out) {
+		if err != nil || !p.keep(in, out) {
 			_ = in.Close()
 			continue
 		}
@@ -61,11 +66,16 @@ func (p *proxy) serve(l net.Listener) {
 	}
 }
 
-// keep notes a connection; it reports false when the listener that has taken it is gone.
-func (p *proxy) keep(l net.Listener, in, out net.Conn) bool {
+func (p *proxy) isDead() (dead bool) {
+	p.set(func() { dead = p.dead })
+	return dead
+}
+
+// keep notes a connection; it reports false when the proxy has been killed in between.
+func (p *proxy) keep(in, out net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.l != l {
+	if p.dead {
 		_ = out.Close()
 		return false
 	}
@@ -73,27 +83,13 @@ func (p *proxy) keep(l net.Listener, in, out net.Conn) bool {
 	return true
 }
 
-// kill ends all connections, and new ones are refused, until revive.
+// kill ends all connections, and each new one at once, until revive. Its port stays its own: another test could take one that is given up.
 func (p *proxy) kill() {
-	p.set(func() {
-		if p.l != nil {
-			_ = p.l.Close()
-		}
-		p.l = nil
-	})
+	p.set(func() { p.dead = true })
 	p.cut()
 }
 
-// revive listens on the same address again.
-func (p *proxy) revive(t *testing.T) {
-	t.Helper()
-	l, err := net.Listen("tcp", strings.TrimSuffix(strings.TrimPrefix(p.url, "ws://"), "/rpc"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.set(func() { p.l = l })
-	p.wg.Go(func() { p.serve(l) })
-}
+func (p *proxy) revive() { p.set(func() { p.dead = false }) }
 
 // muteHub lets nothing more of the hub through the connections that there are; new ones are whole.
 func (p *proxy) muteHub() {

@@ -182,7 +182,7 @@ func TestManySessionsOfOneClient(t *testing.T) {
 	if _, err := c.RenewClaim(t.Context(), &parley.RenewClaimParams{ConversationID: conversation, ClaimID: claim}); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(begin); took > 5*time.Second {
+	if took := time.Since(begin); took > 30*time.Second {
 		t.Errorf("the claim was renewed after %v", took)
 	}
 	close(release)
@@ -206,15 +206,19 @@ func TestSessionInTheLoop(t *testing.T) {
 			t.Fatalf("%+v, %v", n, err)
 		}
 		h.CutConnections() // nobody registers again while this goes on
-		begin := time.Now()
+		waited := 0
 		for range 3 {
+			begin := time.Now()
 			got, err := c.StartSession(ctx, &parley.StartSessionParams{AgentName: "echo"})
 			if err != nil || got.Status != parley.SessionCompleted {
 				t.Errorf("%+v, %v", got, err)
 			}
+			if time.Since(begin) >= 5*time.Second {
+				waited++
+			}
 		}
-		if took := time.Since(begin); took > 9*time.Second {
-			t.Errorf("it has waited more than once: %v", took)
+		if waited > 1 {
+			t.Errorf("it has waited %d times", waited)
 		}
 		break
 	}

@@ -97,12 +97,22 @@ func (h *Hub) Restart(t testing.TB) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	next := h.run.kill()
-	l, err := net.Listen("tcp", h.run.sockets.Addr().String())
+	l, err := listenAgain(h.run.sockets.Addr().String())
 	if err != nil {
 		t.Fatalf("sdktest: restart: %v", err)
 	}
 	if h.run, err = start(next, l); err != nil {
 		t.Fatalf("sdktest: restart: %v", err)
+	}
+}
+
+// listenAgain listens on an address that was given up a moment ago. An outgoing connection of some other program may have its port for a while.
+func listenAgain(address string) (net.Listener, error) {
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		l, err := net.Listen("tcp", address)
+		if err == nil || time.Now().After(deadline) {
+			return l, err
+		}
 	}
 }
 

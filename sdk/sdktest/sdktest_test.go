@@ -25,7 +25,7 @@ func TestAgentAnswers(t *testing.T) {
 	go func() { ended <- executors.Run(ctx, h.Client(t, "echo"), echo, nil) }()
 
 	say(t, me, id, "hello")
-	u, err := me.GetUpdates(t.Context(), &parley.GetUpdatesParams{ConversationID: id, SinceSeq: 2, Until: parley.UntilMyTurn, TimeoutMs: 10_000})
+	u, err := me.GetUpdates(t.Context(), &parley.GetUpdatesParams{ConversationID: id, SinceSeq: 2, Until: parley.UntilMyTurn, TimeoutMs: 30_000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestRestartKeepsTheLog(t *testing.T) {
 	a := h.Client(t, "a")
 	sent := say(t, a, id, "before")
 	h.Restart(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	page, err := a.Tail(ctx, &parley.TailParams{ConversationID: id, SinceSeq: sent.Seq - 1})
 	if err != nil {
