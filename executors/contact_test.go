@@ -232,7 +232,7 @@ func (g *gate) set(shut bool) {
 
 // TestUnreachableSocket: over a real socket, the agent of a claim whose hub has gone away is told in the grace, and the turn is taken up again when the hub is back.
 func TestUnreachableSocket(t *testing.T) {
-	const grace = time.Second
+	const grace = 3 * time.Second
 	h := sdktest.NewHub(t)
 	g := newGate(t, h.URL)
 	id := h.Create(t, "a")
@@ -256,7 +256,7 @@ func TestUnreachableSocket(t *testing.T) {
 	if err := <-why; !errors.Is(err, parley.ErrClaimLost) {
 		t.Errorf("the agent's ctx has ended with %v", err)
 	}
-	if took := time.Since(start); took < grace/2 || took > 20*time.Second {
+	if took := time.Since(start); took < grace/2 || took > 30*time.Second {
 		t.Errorf("the agent was told after %v, expected about %v", took, grace)
 	}
 	g.set(false)

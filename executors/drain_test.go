@@ -217,7 +217,7 @@ func TestReconnect(t *testing.T) {
 				c := h.Client(t, "a")
 				ended := make(chan error, 1)
 				go func() {
-					ended <- executors.Run(ctx, c, agent, &executors.Options{Mode: mode, PollEvery: 10 * time.Millisecond})
+					ended <- executors.Run(ctx, c, agent, &executors.Options{Mode: mode, PollEvery: 10 * time.Millisecond, GraceMs: 60_000})
 				}()
 				<-at
 				disturb(h)

@@ -49,7 +49,7 @@ func (d *duel) judge() result {
 	d.judgeGrants(claims)
 	d.judgeLost(claims)
 	d.judgeRegistrations(claims)
-	switch err := turnmodel.Check(d.history, 10*time.Second); {
+	switch err := turnmodel.Check(d.history, time.Minute); {
 	case errors.Is(err, turnmodel.ErrTimeout):
 		d.result.unjudged++
 	case err != nil:

@@ -21,10 +21,12 @@ const (
 	// sameTime is how much longer one refusal may take than another by the median: some 70 ns, far below what shows through a socket. What is left is that one finds its
 	// id in a map, and its hash in memory that others have not just read.
 	sameTime = 0.15
+	// timingTries is how often it is measured: what else runs on the machine may be in the way of one of the two alone, and a difference that can be used is there each time.
+	timingTries = 5
 )
 
 // TestRefusalsTakeTheSameTime: who guesses does not learn from the time of a refusal whether there is a token of an id. A token that is known and one that is not are
-// refused in turns; the ratio of their times must be 1 within sameTime, with its interval of confidence: a run that is too small or too noisy to know fails too.
+// refused in turns; the ratio of their times must be 1 within sameTime, with its interval of confidence, in one of timingTries measurements: one that is too small or too noisy to know does not count.
 func TestRefusalsTakeTheSameTime(t *testing.T) {
 	if testing.Short() {
 		t.Skip("left out: beside the race detector times say nothing")
@@ -55,7 +57,18 @@ func TestRefusalsTakeTheSameTime(t *testing.T) {
 		unknown = append(unknown, strings.Replace(shown, r.TokenID, backwards(r.TokenID), 1))
 	}
 	for name, others := range map[string][]string{"unknown": unknown, "revoked": revoked} {
-		t.Run(name, func(t *testing.T) { compareRefusals(t, h, known, others) })
+		t.Run(name, func(t *testing.T) {
+			sameAllocs(t, h, known, others)
+			for try := 1; ; try++ {
+				least, most := compareRefusals(t, h, known, others)
+				if least >= 1-sameTime && most <= 1+sameTime {
+					return
+				}
+				if try == timingTries {
+					t.Fatalf("a known token is refused in %.3f to %.3f of the time of another, expected 1 within %.2f", least, most, sameTime)
+				}
+			}
+		})
 	}
 }
 
@@ -76,13 +89,17 @@ func refuse(t *testing.T, h *hub.Hub, shown []string, from int) time.Duration {
 	return time.Since(start)
 }
 
-func compareRefusals(t *testing.T, h *hub.Hub, known, others []string) {
+func sameAllocs(t *testing.T, h *hub.Hub, known, others []string) {
 	allocs := func(shown []string) float64 {
 		return testing.AllocsPerRun(100, func() { _, _ = h.Authenticate(t.Context(), shown[0], "") })
 	}
 	if a, b := allocs(known), allocs(others); a != b {
 		t.Errorf("the refusal of a known token allocates %.0f times, that of another %.0f times", a, b)
 	}
+}
+
+// compareRefusals gives the interval of confidence of the ratio of the times of a known and another token.
+func compareRefusals(t *testing.T, h *hub.Hub, known, others []string) (least, most float64) {
 	ratios := make([]float64, 0, *timingPairs)
 	for i := range *timingPairs {
 		from := rand.N(len(known))
@@ -103,9 +120,7 @@ func compareRefusals(t *testing.T, h *hub.Hub, known, others []string) {
 	if middle-far < 0 || middle+far >= len(ratios) {
 		t.Fatalf("%d pairs are too few", len(ratios))
 	}
-	least, most := ratios[middle-far], ratios[middle+far]
+	least, most = ratios[middle-far], ratios[middle+far]
 	t.Logf("a known token is refused in %.3f (%.3f to %.3f) of the time of another, by %d pairs of %d", ratios[middle], least, most, len(ratios), timedCalls)
-	if least < 1-sameTime || most > 1+sameTime {
-		t.Errorf("a known token is refused in %.3f to %.3f of the time of another, expected 1 within %.2f", least, most, sameTime)
-	}
+	return least, most
 }

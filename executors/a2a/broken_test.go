@@ -100,7 +100,7 @@ func TestCanceledTurn(t *testing.T) {
 // TestMaxWait: what takes too long is canceled, and the attempt has failed.
 func TestMaxWait(t *testing.T) {
 	r := newRemote(t, 0, true)
-	w := newWorld(t, &a2a.Options{CardURL: r.URL, MaxWait: 100 * time.Millisecond})
+	w := newWorld(t, &a2a.Options{CardURL: r.URL, MaxWait: 2 * time.Second})
 	w.say(t, "never")
 	until(t, "the remote task is canceled", func() bool { return r.cancels() > 0 })
 	until(t, "it is said in the log", func() bool {

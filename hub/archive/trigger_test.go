@@ -55,7 +55,7 @@ func (x *box) takes(agent string) parley.RequestTurn {
 	if x.took == nil {
 		x.took = map[string]bool{}
 	}
-	late := time.After(20 * time.Second)
+	late := time.After(time.Minute)
 	var others []parley.RequestTurn
 	for {
 		var o parley.RequestTurn

@@ -327,7 +327,7 @@ func TestShutdownDoesNotWait(t *testing.T) {
 	if err := tm.Shutdown(ctx); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(began); took > 3*time.Second {
+	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("the end took %s", took)
 	}
 }
@@ -345,7 +345,7 @@ func TestFullQueue(t *testing.T) {
 		_, s := parley.StartSpan(tm.Trace(t.Context()), parley.SpanStart{Name: "many"})
 		s.End()
 	}
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("10,000 spans took %s", took)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

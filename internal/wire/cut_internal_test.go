@@ -99,7 +99,7 @@ func TestCutOverTLS(t *testing.T) {
 	go func() { defer close(cut); c.Cut() }()
 	select {
 	case <-cut:
-	case <-time.After(2 * time.Second):
+	case <-time.After(4 * time.Second):
 		t.Fatal("the cut waits for the peer")
 	}
 	if _, err := over.Write([]byte("x")); err == nil {

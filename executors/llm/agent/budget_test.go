@@ -66,7 +66,7 @@ func TestBudgetMs(t *testing.T) {
 	}}
 	w.vendor.answer = inTurn(wants("add", `{}`), says("done"))
 	w.options.Functions = []tool.Tool{add}
-	w.run(blueprint(`"tools":["add"],"run_options":{"budget":{"ms":200}}`))
+	w.run(blueprint(`"tools":["add"],"run_options":{"budget":{"ms":3000}}`))
 	w.failed(w.hello(), agent.ReasonBudget)
 	if len(add.ran()) != 1 {
 		t.Error("the tool did not run")

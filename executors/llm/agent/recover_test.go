@@ -232,7 +232,7 @@ func killing(t *testing.T, at string, restart bool) *killed {
 }
 
 func (k *killed) runs(ctx context.Context, a *agent.Agent, c parley.Client) {
-	_ = executors.Run(ctx, c, a, &executors.Options{Agents: []string{"bot"}, Drain: -1, GraceMs: parley.MinGraceMs, MinBackoff: time.Millisecond})
+	_ = executors.Run(ctx, c, a, &executors.Options{Agents: []string{"bot"}, Drain: -1, GraceMs: 1000, MinBackoff: time.Millisecond})
 }
 
 // approve approves of what the session asks, once.
