@@ -40,7 +40,7 @@ test: ## all tests, and a short form of the attacks on every promise
 
 # The attacks in which hubs are killed, which do not care where the log is.
 define KILLS
-$(ATTACK) -timeout 60m ./torture -duel.turns 3000 -duel.takeovers 60 -sessions.kills 50 ; \
+$(ATTACK) -timeout 60m ./torture -duel.turns 3000 -duel.takeovers 60 -duel.reoffer 1s -sessions.kills 50 ; \
 $(ATTACK) -timeout 60m ./torture/power -power.kills 50 -power.cuts 10 -power.replies 10 ; \
 $(ATTACK) -timeout 30m ./torture/a2a -a2a.kills 50 -a2a.pushkills 10 -a2a.tasks 10000 ; \
 $(ATTACK) -timeout 30m ./torture/llm -llm.rounds 5 ; \
@@ -48,7 +48,7 @@ $(ATTACK) -timeout 30m ./torture/triggers -triggers.count 10000 -triggers.conver
 endef
 
 torture: ## every promise attacked for about an hour, and every planted bug (as root for all of it); writes the figures into docs/guarantees.md
-	@{ $(ATTACK) -parallel 1 -timeout 60m ./torture/network -cut.subscribers 200 -cut.seconds 60 -slow.fast 1000 -slow.stopped 50 -slow.trickle 50 -slow.pairs 5 -slow.window 10s -slow.within 20 \
+	@{ $(ATTACK) -parallel 1 -timeout 60m ./torture/network -cut.subscribers 200 -cut.seconds 60 -slow.fast 1000 -slow.stopped 50 -slow.trickle 50 -slow.pairs 5 -slow.window 10s -slow.within 20 -slow.dropped 20s \
 	    -halfopen.clients 100 -halfopen.within 30s -storm.clients 5000 -storm.within 20s \
 	    -crawl.sockets 2000 -crawl.pairs 5 -crawl.window 10s -crawl.within 50 -flood.conns 16 -flood.pairs 5 -flood.window 10s -flood.within 900 ; \
 	  $(KILLS) ; \
@@ -91,7 +91,7 @@ bench-compare: ## the same work with NATS JetStream, Redis and PostgreSQL, where
 	cd bench/compare && $(GO) run . hubs
 
 duel: ## eight replicas of an agent and their hub, stopped and killed for some minutes: each turn said once
-	$(GO) test -timeout 20m -count=1 -v -run '^TestDuel$$' ./torture -duel.turns 6000 -duel.takeovers 100
+	$(GO) test -timeout 20m -count=1 -v -run '^TestDuel$$' ./torture -duel.turns 6000 -duel.takeovers 100 -duel.reoffer 1s
 
 sessions: ## 500 sessions whose hub is killed 50 times: each run once and told once
 	$(GO) test -timeout 20m -count=1 -v -run "^TestCallbacksUnderKills$$" ./torture -sessions.kills 50

@@ -134,7 +134,7 @@ func (p *page) decode(raw json.RawMessage, into any) {
 func newBrowser(t *testing.T) context.Context {
 	t.Helper()
 	path := require(t, "chromium")
-	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.DisableGPU)
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.DisableGPU, chromedp.WSURLReadTimeout(time.Minute))
 	if os.Geteuid() == 0 {
 		opts = append(opts, chromedp.NoSandbox) // its sandbox refuses root
 	}

@@ -72,7 +72,7 @@ func claimTurn(w *consoleWorld, id string, turn int) string {
 // TestConsoleClaimLapses: of an agent that claims its turn, begins to speak and dies, the page shows the time that it has, that it is over, and that its words do not count.
 func TestConsoleClaimLapses(t *testing.T) {
 	w := newConsoleWorld(t)
-	id := w.create("case", "", map[string]any{"startsWith": "bot", "limits": map[string]any{"turnTimeoutMs": 2000}}, "ann:human", "bot:agent")
+	id := w.create("case", "", map[string]any{"startsWith": "bot", "limits": map[string]any{"turnTimeoutMs": 10_000}}, "ann:human", "bot:agent")
 	ann := w.open(person("ann"), "/c/case")
 	ann.wait(`.row[data-seq="1"]`)
 	claim := claimTurn(w, id, 1)

@@ -15,7 +15,7 @@ const (
 	// interrupted is what the seed has a session say whose runner is gone.
 	interrupted = "Runner disconnected during execution"
 	// leftAfter is how long processes may outlive the runner that is killed.
-	leftAfter = 2 * time.Second
+	leftAfter = 20 * time.Second
 )
 
 // TestRunnerKilled: a runner is killed while six of ten children run their command. What it has started is gone with it; the six fail, either when the runner's

@@ -87,7 +87,7 @@ func (w *pushWorld) start() {
 		w.t.Fatal(err)
 	}
 	p := &w.push.pace
-	p.first, p.longest, p.flush, p.timeout = time.Millisecond, 20*time.Millisecond, 5*time.Millisecond, time.Second
+	p.first, p.longest, p.flush, p.timeout = time.Millisecond, 20*time.Millisecond, 5*time.Millisecond, 20*time.Second
 	if w.change != nil {
 		w.change(&PushOptions{}, p)
 	}

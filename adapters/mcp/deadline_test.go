@@ -126,7 +126,7 @@ func awayFor(t *testing.T, alice *ide, id string) {
 // TestHubThatDoesNotAnswer: what may have been done is unknown, and the same call again finds it.
 func TestHubThatDoesNotAnswer(t *testing.T) {
 	h := sdktest.NewHub(t)
-	alice := newIDE(t, h, "alice", soon)
+	alice := newIDE(t, h, "alice", func(o *mcp.Options) { o.CallTimeout = 3 * time.Second })
 	var made posted
 	id := h.Create(t, "alice", "bob")
 	text := map[string]any{"conversation_id": id, "since_seq": 1, "text": "hello"}
@@ -142,11 +142,11 @@ func TestHubThatDoesNotAnswer(t *testing.T) {
 // TestWaitGoesOn: a wait is bounded by what it asks for, not by the bound of other calls.
 func TestWaitGoesOn(t *testing.T) {
 	h := sdktest.NewHub(t)
-	alice := newIDE(t, h, "alice", soon)
+	alice := newIDE(t, h, "alice", func(o *mcp.Options) { o.CallTimeout = 3 * time.Second })
 	id := h.Create(t, "alice", "bob")
 	var u updates
-	alice.must("wait_for_updates", map[string]any{"conversation_id": id, "since_seq": 1, "wait_seconds": 1, "until": "closed"}, &u)
+	alice.must("wait_for_updates", map[string]any{"conversation_id": id, "since_seq": 1, "wait_seconds": 4, "until": "closed"}, &u)
 	if !u.TimedOut || u.Status != "active" {
-		t.Errorf("a wait of a second: %+v", u)
+		t.Errorf("a wait of four seconds: %+v", u)
 	}
 }

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 
 // tiny is a comparison that shows nothing but that it works.
 var tiny = Options{
-	Servers: names, Rounds: 2, Slice: 50 * time.Millisecond, Size: 500,
+	Servers: names, Rounds: 2, Slice: 300 * time.Millisecond, Size: 500,
 	Shapes: []Shape{{1, 1}, {8, 1}, {4, 16}}, Conversations: 20,
 	Subscribers: []int{30}, Deliveries: 3000, Events: 2345,
 }

@@ -29,7 +29,7 @@ func startMemory(t *testing.T) *server {
 	return s
 }
 
-// startServe runs "parley serve --dev", with further arguments, and gives what it says first and its stderr. A test that takes too long kills it.
+// startServe runs "parley serve --dev", with further arguments, and gives what it says first and its stderr. It ends with the test at the latest.
 func startServe(t *testing.T, args ...string) (cmd *exec.Cmd, first listening, stderr io.Reader) {
 	t.Helper()
 	cmd = exec.Command("parley", append([]string{"serve", "--dev", "--listen", ":0", "-o", "json"}, args...)...)
@@ -43,8 +43,9 @@ func startServe(t *testing.T, args ...string) (cmd *exec.Cmd, first listening, s
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	stuck := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
-	t.Cleanup(func() { stuck.Stop() })
+	stuck := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+	defer stuck.Stop()
+	t.Cleanup(func() { cmd.Process.Kill() }) // does nothing to a process that has ended
 	line, err := bufio.NewReader(stdout).ReadBytes('\n')
 	if err != nil || json.Unmarshal(line, &first) != nil {
 		t.Fatalf("serve said %q, %v", line, err)

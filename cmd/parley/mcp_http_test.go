@@ -197,7 +197,6 @@ func TestMCPTokens(t *testing.T) {
 		_, _ = io.Copy(io.Discard, resp.Body)
 		return resp
 	}
-	short, _ := h.token("alice", func(p *parley.CreateTokenParams) { p.ExpiresInMs = 1000 })
 	secret, tokenID := h.token("alice", nil)
 	for _, token := range []string{"", "plt_wrong"} {
 		resp := post(token, "")
@@ -234,6 +233,7 @@ func TestMCPTokens(t *testing.T) {
 		}()
 		return ended
 	}
+	short, _ := h.token("alice", func(p *parley.CreateTokenParams) { p.ExpiresInMs = 10_000 })
 	expiring, revoked := waits(short), waits(secret)
 	h.awaitCalls(2)
 	admin := h.client("plt_root_of_this_test", "")
@@ -246,7 +246,7 @@ func TestMCPTokens(t *testing.T) {
 			if err != nil && err.Error() == "answered" {
 				t.Errorf("a wait with a token that has %s was answered", name)
 			}
-		case <-time.After(5 * time.Second):
+		case <-time.After(30 * time.Second):
 			t.Errorf("a wait goes on with a token that has %s", name)
 		}
 	}

@@ -31,9 +31,9 @@ func startServeWith(t *testing.T, environ []string, args ...string) (cmd *exec.C
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	stuck := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
+	stuck := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+	defer stuck.Stop()
 	t.Cleanup(func() {
-		stuck.Stop()
 		cmd.Process.Kill() // does nothing to a process that has ended
 		cmd.Wait()
 	})

@@ -14,7 +14,7 @@ import (
 )
 
 // heardWithin is how long a listener may take to hear what is said elsewhere while its hub is cut off: 3 s until the hub says so, and the way to another.
-const heardWithin = 10 * time.Second
+const heardWithin = 30 * time.Second
 
 // said is what a client logs; it does not wait for who reads them.
 type said chan string

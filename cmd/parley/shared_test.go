@@ -151,6 +151,7 @@ func (s *server) until(t *testing.T, status int) {
 		case time.Now().After(deadline):
 			t.Fatalf("/readyz says %d %s, expected %d", got, text, status)
 		}
+		time.Sleep(20 * time.Millisecond) // the hub has other things to do
 	}
 }
 
@@ -203,7 +204,7 @@ func TestHubWithoutItsServers(t *testing.T) {
 	if err := say("meanwhile"); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(begun); c.URL() != whole.url || took > 5*time.Second {
+	if took := time.Since(begun); c.URL() != whole.url || took > 20*time.Second {
 		t.Errorf("the client has written by %s after %v", c.URL(), took)
 	}
 

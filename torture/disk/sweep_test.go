@@ -70,6 +70,7 @@ func isFile(op faultfs.Op) bool  { return !isLog(op) && !isIndex(op) }
 type point struct {
 	target string
 	faultfs.Fault
+	rare bool // another run may not come to it
 }
 
 func (p point) String() string { return p.target + ": " + p.Fault.String() }
@@ -83,7 +84,7 @@ func TestEveryFailure(t *testing.T) {
 	points := choosePoints(t, ops, *sweepPoints)
 	var mu sync.Mutex
 	var sum tally
-	missed := 0
+	missed, unexpected := 0, 0
 	t.Run("lanes", func(t *testing.T) {
 		for lane := range sweepLanes {
 			t.Run(fmt.Sprint(lane), func(t *testing.T) {
@@ -95,6 +96,9 @@ func TestEveryFailure(t *testing.T) {
 					sum.add(got)
 					if !hit {
 						missed++
+						if !points[i].rare {
+							unexpected++
+						}
 					}
 					mu.Unlock()
 				}
@@ -103,7 +107,7 @@ func TestEveryFailure(t *testing.T) {
 	})
 	t.Logf("%d operations of %d appends; %d of them failed in turn, %d were not reached; %d acknowledged, %d refused, %d unknown of which the log had %d; %d retries, %d events told, in %.0f s",
 		len(ops), 2*sweepAppends, sum.faults, missed, sum.acked, sum.refused, sum.unknown, sum.found, sum.retries, sum.shown, time.Since(start).Seconds())
-	if sum.faults < len(points)*9/10 || sum.unknown == 0 || sum.refused == 0 || sum.shown == 0 {
+	if unexpected > len(points)/10 || sum.unknown == 0 || sum.refused == 0 || sum.shown == 0 {
 		t.Errorf("too little to prove anything: %+v of %d points", sum, len(points))
 	}
 	promise.ID(1).Kept(t, sum.tried(sum.acked))
@@ -168,7 +172,7 @@ func choosePoints(t *testing.T, ops []faultfs.Op, n int) []point {
 			i, ways := len(all), ways[target.kind]
 			f := ways[(i+i/len(ways))%len(ways)] // a commit has about as many operations as there are ways
 			f.Kind, f.Of, f.Nth = target.kind, target.of, i+1
-			all = append(all, point{target.name, f})
+			all = append(all, point{target.name, f, target.rare})
 		}
 		if len(all) == 0 && !target.rare {
 			t.Fatalf("there is no %s", target.name)

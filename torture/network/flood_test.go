@@ -39,7 +39,7 @@ func TestFlood(t *testing.T) {
 	var total floodState
 	b.pairs(*floodPairs, *floodWindow, func(during func(func() bool)) {
 		// What it does itself, on the processors that the hub needs, counts for little.
-		p := spawn(t, "flood", floodConfig{URL: h.URL, Token: token, Conns: *floodConns}, "nice", "-n", "10")
+		p := spawn(t, "flood", floodConfig{URL: h.URL, Token: token, Conns: *floodConns}, "nice", "-n", "5")
 		p.hear(slowGone, new(floodState))
 		before := answerOf[floodState](p)
 		goods := b.done.Load()

@@ -21,6 +21,7 @@ var (
 	slowStopped = flag.Int("slow.stopped", 10, "subscribers whose process is stopped by SIGSTOP")
 	slowTrickle = flag.Int("slow.trickle", 10, "subscribers that read a byte a second")
 	slowPairs   = flag.Int("slow.pairs", 1, "pairs of windows, one without and one with the bad subscribers")
+	slowDropped = flag.Duration("slow.dropped", 24*time.Second, "how long the hub may take to drop all bad ones: 10 s for a write, and more on a machine that does other things; the pings alone would take 25 s")
 	slowWindow  = flag.Duration("slow.window", 3*time.Second, "how long a window is")
 	slowWithin  = flag.Int("slow.within", 0, "by how many percent the fast ones' p99 may be worse with the bad ones; 0: it is only told")
 )
@@ -36,8 +37,6 @@ const (
 	ofOneProcess = 10
 	// slowSettle is the time from the moment when all are there to the window.
 	slowSettle = 500 * time.Millisecond
-	// slowDrop is how long the hub may take to drop all bad ones: 10 s for a write, and as much again for a busy machine. The pings alone would take 25 s.
-	slowDrop = 20 * time.Second
 	// slowGone is how long anything is waited for.
 	slowGone = 60 * time.Second
 	// slowMemory is by how much the hub may grow for them.
@@ -117,7 +116,7 @@ func newSlowWorld(t *testing.T, h *hubproc.Hub) *slowWorld {
 	})
 	w.office = employ(t, h.URL, ws)
 	w.base = len(w.fast) + slowWriters
-	w.awaitSockets(w.base)
+	w.awaitSockets(func(n int) bool { return n == w.base })
 	return w
 }
 
@@ -157,10 +156,10 @@ func (w *slowWorld) with() (growth int64) {
 	}
 	bad := w.startLaggards()
 	start := time.Now()
-	w.awaitSockets(w.base + *slowStopped + *slowTrickle)
+	w.awaitSockets(func(n int) bool { return n >= w.base+(*slowStopped+*slowTrickle)*9/10 }) // the first may be dropped before the last is there
 	time.Sleep(slowSettle)
 	peak := w.measure(true)
-	w.awaitSockets(w.base)
+	w.awaitSockets(func(n int) bool { return n == w.base })
 	if took := time.Since(start); took > w.slowest {
 		w.slowest = took
 	}
@@ -180,8 +179,8 @@ func (w *slowWorld) measure(bad bool) (peak int64) {
 	return peak
 }
 
-// awaitSockets waits until so many authenticated sockets are open.
-func (w *slowWorld) awaitSockets(n int) {
+// awaitSockets waits until enough authenticated sockets are open, or few enough.
+func (w *slowWorld) awaitSockets(enough func(n int) bool) {
 	w.t.Helper()
 	var have int
 	for deadline := time.Now().Add(slowGone); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
@@ -189,11 +188,11 @@ func (w *slowWorld) awaitSockets(n int) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if have = int(m[authenticated]); have == n {
+		if have = int(m[authenticated]); enough(have) {
 			return
 		}
 	}
-	w.t.Fatalf("after %s the hub has %d sockets, expected %d", slowGone, have, n)
+	w.t.Fatalf("after %s the hub has %d sockets, and had %d before", slowGone, have, w.base)
 }
 
 // laggards is a process of bad subscribers.
@@ -329,7 +328,7 @@ func (w *slowWorld) judge(growth int64, delivered, acked int) {
 	bad := *slowPairs * (*slowStopped + *slowTrickle)
 	w.t.Logf("%d fast subscribers had %d deliveries of %d messages; of %d bad ones %d were dropped, the last after %s, and got %d events after that; p50 x%.2f, p99 x%.2f with them, the hub's memory %+.1f MiB",
 		len(w.fast), delivered, acked, bad, w.dropped, w.slowest.Round(100*time.Millisecond), w.resumed, p50, p99, float64(growth)/(1<<20))
-	if allowed := slowDrop + max(*slowWindow-10*time.Second, 0); w.slowest > allowed {
+	if allowed := *slowDropped + max(*slowWindow-10*time.Second, 0); w.slowest > allowed {
 		w.harmed++
 		w.t.Errorf("the bad subscribers were dropped after %s, expected %s at most", w.slowest, allowed)
 	}

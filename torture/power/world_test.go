@@ -21,7 +21,7 @@ const (
 	uploaders    = 2
 
 	// minRate is the load, in acknowledged appends per second, below which a round proves nothing, and minReads the reads in one.
-	minRate  = 100
+	minRate  = 30
 	minReads = 50
 	// warmUp is how many appends come before the load is measured: until then a machine with much to do is busy with connections.
 	warmUp     = groups * groupWriters

@@ -62,6 +62,7 @@ func (w *world) feedUnderKills(rng *rand.Rand) (kills, runners int) {
 	}
 	done := make(chan struct{})
 	go func() { wg.Wait(); close(done) }()
+	before := int64(-1)
 	for {
 		select {
 		case <-done:
@@ -71,6 +72,11 @@ func (w *world) feedUnderKills(rng *rand.Rand) (kills, runners int) {
 			}
 			return kills, runners
 		case <-time.After(*every/2 + time.Duration(rng.Int64N(int64(*every)))): // the blow falls at random
+		}
+		if n := said.Load(); n == before && n < int64(*count) {
+			continue // all that this machine does is to come back from the last blow
+		} else {
+			before = n
 		}
 		gone := w.runner.Unreached()
 		if !gone && runners < *runnerKills && said.Load() > int64(*count*(runners+1)/(*runnerKills+1)) {
