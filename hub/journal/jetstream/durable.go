@@ -1,12 +1,14 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -42,23 +44,31 @@ func (j *Journal) checkDurable(ctx context.Context, info *jetstream.StreamInfo) 
 	for _, address := range j.opts.Monitors {
 		errs = append(errs, askMonitor(ctx, address, synced))
 	}
+	silent := ""
 	for _, name := range j.keepers(info) {
 		always, told := synced[name]
-		switch {
-		case !told && late(errs):
-			return fmt.Errorf("%w: ask whether the server %q syncs always: %w", journal.ErrUnavailable, name, errors.Join(errs...))
-		case !told:
-			return errors.Join(fmt.Errorf("%w: the server %q, which keeps the stream %s, does not tell whether it syncs always: %s", ErrNotDurable, name, info.Config.Name, howToAsk), errors.Join(errs...))
-		case !always:
+		if told && !always {
 			return fmt.Errorf("%w: the server %q, which keeps the stream %s, does not sync always: %s", ErrNotDurable, name, info.Config.Name, howDurable)
 		}
+		if !told {
+			silent = cmp.Or(silent, name)
+		}
 	}
-	return nil
+	if silent == "" {
+		return nil
+	}
+	why := error(ErrNotDurable)
+	if late(errs) {
+		why = journal.ErrUnavailable
+	}
+	return errors.Join(fmt.Errorf("%w: the server %q, which keeps the stream %s, does not tell whether it syncs always: %s", why, silent, info.Config.Name, howToAsk), errors.Join(errs...))
 }
 
 // late reports whether an answer has not come in time: what was not told may be yet.
 func late(errs []error) bool {
-	return slices.ContainsFunc(errs, func(err error) bool { return errors.Is(err, context.DeadlineExceeded) })
+	return slices.ContainsFunc(errs, func(err error) bool {
+		return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
+	})
 }
 
 // keepers are the names of the servers that have the stream.

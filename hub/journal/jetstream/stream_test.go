@@ -2,11 +2,15 @@ package jetstream_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	natsjs "github.com/nats-io/nats.go/jetstream"
 	"github.com/parleyhub/parley/hub/journal"
@@ -41,6 +45,27 @@ func TestNotDurable(t *testing.T) {
 				t.Errorf("open: %v", err)
 			}
 		})
+	}
+}
+
+// TestToldTooLate: who has not told in time whether it syncs may do so yet; one that has told that it does not is refused, whoever else is silent.
+func TestToldTooLate(t *testing.T) {
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer silent.Close()
+	synced, unsynced := cluster(t, nil), cluster(t, &natscluster.Options{Unsynced: true})
+	for want, tt := range map[error]struct {
+		c        *natscluster.Cluster
+		monitors []string
+	}{
+		journal.ErrUnavailable:  {synced, []string{silent.URL}},
+		jetstream.ErrNotDurable: {unsynced, append(unsynced.Monitors(), silent.URL)},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // else an answer is waited for for longer
+		_, err := jetstream.Open(ctx, tt.c.URL(), filepath.Join(t.TempDir(), "replica"), &jetstream.Options{Monitors: tt.monitors})
+		cancel()
+		if !errors.Is(err, want) || !strings.Contains(err.Error(), "sync") {
+			t.Errorf("open: %v, expected %v", err, want)
+		}
 	}
 }
 
