@@ -52,7 +52,7 @@ func TestConsoleSignsInForLess(t *testing.T) {
 
 	b := w.tab()
 	b.expect("WebSocket connection")
-	b.visit(w.consoleCommand(w.tokenFor(20_000)))
+	b.visit(w.consoleCommand(w.tokenFor(12_000)))
 	b.waitText("#who", "ann")
 	kept := b.keptToken()
 	b.waitText("parley-signin .problem", sessionOver)

@@ -79,10 +79,10 @@ func (s *scene) begin(p *parley.CreateConversationParams) {
 	s.id, s.latest = snapshot.ConversationID, snapshot.LatestSeq
 }
 
-// ab are the params of a conversation of a, an agent, and b, a human.
 // patientMs is how long an offer is held and a connection missed: on a busy machine a test may be slow to take one up, and to come back.
 const patientMs = 60_000
 
+// ab are the params of a conversation of a, an agent, and b, a human.
 func ab() *parley.CreateConversationParams {
 	return &parley.CreateConversationParams{Title: "two", Limits: &parley.Limits{ClaimWindowMs: patientMs}, Participants: []parley.Participant{
 		{ID: "a", Kind: parley.KindAgent, Role: "asks"}, {ID: "b", Kind: parley.KindHuman},

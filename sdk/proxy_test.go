@@ -40,7 +40,7 @@ func newProxy(t *testing.T, hubURL string) *proxy {
 	p.wg.Go(func() { p.serve(l) })
 	t.Cleanup(func() {
 		_ = l.Close()
-		p.cut()
+		p.kill()
 		p.wg.Wait()
 	})
 	return p

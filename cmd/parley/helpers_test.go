@@ -45,7 +45,10 @@ func startServe(t *testing.T, args ...string) (cmd *exec.Cmd, first listening, s
 	}
 	stuck := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
 	defer stuck.Stop()
-	t.Cleanup(func() { cmd.Process.Kill() }) // does nothing to a process that has ended
+	t.Cleanup(func() {
+		cmd.Process.Kill() // does nothing to a process that has ended
+		cmd.Wait()
+	})
 	line, err := bufio.NewReader(stdout).ReadBytes('\n')
 	if err != nil || json.Unmarshal(line, &first) != nil {
 		t.Fatalf("serve said %q, %v", line, err)

@@ -169,7 +169,7 @@ func noneLeft(t testing.TB, mark string) {
 // await waits until something is so.
 func await(t testing.TB, what string, so func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !so(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(inTime); !so(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("waited in vain until %s", what)
 		}

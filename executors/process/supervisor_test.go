@@ -131,7 +131,7 @@ func gate() (in io.Reader, begin func()) {
 
 // TestSupervisorAttacked: a program that kills what holds it has failed and is dead as a whole, and the next one runs.
 func TestSupervisorAttacked(t *testing.T) {
-	const child = "setsid sh -c 'setsid sleep 600 & sleep 600' & read go; "
+	const child = "setsid sh -c 'setsid sleep 600 & sleep 600' & read go; sleep 0.05; "
 	for name, text := range map[string]string{
 		"supervisor": "kill -9 $PPID; sleep 600",
 		"watcher":    "kill -9 $(awk '/PPid/ {print $2}' /proc/$PPID/status); sleep 600",

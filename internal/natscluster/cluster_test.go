@@ -50,6 +50,7 @@ func TestServersKeepWhatTheyHave(t *testing.T) {
 	}
 	info, err := ask()
 	for err != nil && ctx.Err() == nil { // the stream has no leader yet
+		time.Sleep(50 * time.Millisecond)
 		info, err = ask()
 	}
 	if err != nil || info.State.Msgs != 1 {

@@ -166,7 +166,7 @@ func TestManyStreams(t *testing.T) {
 
 // TestBusyStreams: many streams of a task in which much happens leave the others of their token room: another one begins, and brings all of its task.
 func TestBusyStreams(t *testing.T) {
-	const streams, within = 220, time.Minute
+	const streams, within = 220, 35 * time.Second
 	w := newWorld(t, false, false)
 	begin := &ask{op: opSend, message: "m", text: "tell", returnAtOnce: true, token: hubproc.Token, agent: "ann"}
 	v, err := dialects[0].read(mustDo(t, dialects[0], w.base(), begin))

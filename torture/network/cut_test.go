@@ -30,7 +30,7 @@ const (
 	cutPause = 700 * time.Millisecond
 	// catchUp is how long the readers may take to have everything once nothing is cut any more. A wait of a minute that sleeps through the
 	// last event takes longer.
-	catchUp = 2 * time.Minute
+	catchUp = 55 * time.Second
 )
 
 // planCut says after how many bytes a connection is cut: some in the handshake, most in the middle of events.

@@ -73,12 +73,11 @@ func (w *world) feedUnderKills(rng *rand.Rand) (kills, runners int) {
 			return kills, runners
 		case <-time.After(*every/2 + time.Duration(rng.Int64N(int64(*every)))): // the blow falls at random
 		}
-		if n := said.Load(); n == before && n < int64(*count) {
+		n, gone := said.Load(), w.runner.Unreached()
+		if n == before && n < int64(*count) && !gone {
 			continue // all that this machine does is to come back from the last blow
-		} else {
-			before = n
 		}
-		gone := w.runner.Unreached()
+		before = n
 		if !gone && runners < *runnerKills && said.Load() > int64(*count*(runners+1)/(*runnerKills+1)) {
 			w.runner.Kill(w.t)
 			runners++
