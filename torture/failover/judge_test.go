@@ -16,7 +16,7 @@ type verdict struct {
 
 func (v *verdict) add(o verdict) {
 	v.acked, v.turns, v.read = v.acked+o.acked, v.turns+o.turns, v.read+o.read
-	v.lost, v.doubled, v.spoken, v.unread = v.lost+o.lost, v.doubled+o.doubled, v.spoken+o.spoken, v.unread+o.unread
+	v.lost, v.doubled, v.spoken, v.unread, v.late = v.lost+o.lost, v.doubled+o.doubled, v.spoken+o.spoken, v.unread+o.unread, v.late+o.late
 }
 
 // kept says how hard the promises were tried.

@@ -2,6 +2,7 @@ package failover
 
 import (
 	"fmt"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -13,22 +14,41 @@ const silence = 4 * time.Second
 // TestHubLost kills the hub at which all clients are, and then freezes one: they go on at others.
 func TestHubLost(t *testing.T) {
 	w := newWorld(t)
-	for round := range *rounds {
-		victim := w.places[round%hubs]
-		t.Run(fmt.Sprintf("killed %d", round+1), func(t *testing.T) {
-			w.under(t).lose(fmt.Sprintf("k%d", round), victim, *within, func() { victim.hub.Kill(t) }, func() { w.start(victim, program) })
+	t.Run("killed", func(t *testing.T) {
+		w.under(t).loseEach(0, *within, func(t *testing.T, victim *place) (lose, back func()) {
+			return func() { victim.hub.Kill(t) }, func() { w.start(victim, program) }
 		})
-		frozen := w.places[(round+1)%hubs]
-		t.Run(fmt.Sprintf("silent %d", round+1), func(t *testing.T) {
+	})
+	t.Run("silent", func(t *testing.T) {
+		w.under(t).loseEach(1, *within+silence, func(t *testing.T, victim *place) (lose, back func()) {
 			signal := func(s syscall.Signal) {
-				if err := syscall.Kill(frozen.hub.Pid(), s); err != nil {
+				if err := syscall.Kill(victim.hub.Pid(), s); err != nil {
 					t.Fatal(err)
 				}
 			}
 			// It wakes up while its clients are elsewhere, with calls that it had not looked at.
-			w.under(t).lose(fmt.Sprintf("s%d", round), frozen, *within+silence, func() { signal(syscall.SIGSTOP) }, func() { signal(syscall.SIGCONT) })
+			return func() { signal(syscall.SIGSTOP) }, func() { signal(syscall.SIGCONT) }
+		})
+	})
+}
+
+// loseEach loses one hub after the other in one way, beginning with one of them, and says how hard the promises were tried by that.
+func (w *world) loseEach(first int, bound time.Duration, way func(t *testing.T, victim *place) (lose, back func())) {
+	w.t.Helper()
+	var all verdict
+	var slowest time.Duration
+	clients := 0
+	for round := range *rounds {
+		victim := w.places[(first+round)%hubs]
+		w.t.Run(fmt.Sprint(round+1), func(t *testing.T) {
+			lose, back := way(t, victim)
+			v, took, n := w.under(t).lose(fmt.Sprintf("p%d-%d", first, round), victim, bound, lose, back)
+			all.add(v)
+			slowest, clients = max(slowest, took), n
 		})
 	}
+	_, name, _ := strings.Cut(w.t.Name(), "/")
+	all.kept(w.t, *rounds, fmt.Sprintf("slowest of %d clients of a hub that is %s speaks again after %.1f s at another one", clients, name, slowest.Seconds()))
 }
 
 // under gives the world for a part of a test. Hubs that are started there are looked after by the whole.
@@ -38,8 +58,8 @@ func (w *world) under(t *testing.T) *world {
 	return &v
 }
 
-// lose has a party at a hub lose it, and looks at how it goes on, and at what is there in the end. A lost hub comes back before that.
-func (w *world) lose(name string, victim *place, bound time.Duration, lose, back func()) {
+// lose has a party at a hub lose it, and looks at how it goes on, and at what is there in the end. A lost hub comes back before that. It gives how long the slowest of so many clients was away.
+func (w *world) lose(name string, victim *place, bound time.Duration, lose, back func()) (v verdict, took time.Duration, clients int) {
 	t := w.t
 	t.Helper()
 	p := w.newParty(name, victim)
@@ -57,8 +77,7 @@ func (w *world) lose(name string, victim *place, bound time.Duration, lose, back
 	begun := time.Now()
 	lose()
 	who, took := p.slowest(begun)
-	figure := fmt.Sprintf("slowest of %d clients speaks again after %.1f s at another hub (%s)", len(p.clients), took.Seconds(), who)
-	t.Log(figure)
+	t.Logf("slowest of %d clients speaks again after %.1f s at another hub (%s)", len(p.clients), took.Seconds(), who)
 	late := 0
 	if took > bound {
 		late++
@@ -67,7 +86,7 @@ func (w *world) lose(name string, victim *place, bound time.Duration, lose, back
 	back()
 	p.works(5)
 	p.end()
-	v := p.judge()
+	v = p.judge()
 	v.late = late
-	v.kept(t, 1, figure)
+	return v, took, len(p.clients)
 }
