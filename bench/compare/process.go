@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -13,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/parleyhub/parley/internal/freeport"
 )
 
 // program says how a server is started.
@@ -116,13 +117,14 @@ func (t *tail) last() []byte {
 }
 
 // freePort finds a port that nobody listens on.
-func freePort() (port int, err error) {
-	for range 100 {
-		port = 10_240 + rand.IntN(20_000) // the system gives none of these to a client meanwhile
-		var l net.Listener
-		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
-			return port, l.Close()
-		}
+func freePort() (int, error) {
+	addresses, err := freeport.Low(1)
+	if err != nil {
+		return 0, err
 	}
-	return 0, err
+	_, port, err := net.SplitHostPort(addresses[0])
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(port)
 }

@@ -9,8 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +16,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/parleyhub/parley/internal/freeport"
 )
 
 // Users of a cluster: one of the account in which the streams are, and one of the system account.
@@ -84,7 +84,7 @@ func Start(ctx context.Context, dir string, o *Options) (*Cluster, error) {
 
 // configure writes a file for each server, as an operator would.
 func (c *Cluster) configure(dir string, n int, o Options) error {
-	addresses, err := freeAddresses(3 * n)
+	addresses, err := freeport.Low(3 * n)
 	if err != nil {
 		return err
 	}
@@ -106,24 +106,6 @@ func (c *Cluster) configure(dir string, n int, o Options) error {
 		c.configs = append(c.configs, file)
 	}
 	return nil
-}
-
-// Ports from which addresses are taken: a server gives its own up when it is stopped, and the system gives none of these to somebody else meanwhile.
-const lowPort, highPort = 10_240, 32_000
-
-// freeAddresses gives addresses on loopback where nobody listens.
-func freeAddresses(n int) (addresses []string, err error) {
-	for tries := 0; len(addresses) < n; tries++ {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", lowPort+rand.IntN(highPort-lowPort)))
-		if err != nil && tries > 100*n {
-			return nil, err
-		}
-		if err == nil {
-			defer l.Close() // it cannot be drawn again before all are there
-			addresses = append(addresses, l.Addr().String())
-		}
-	}
-	return addresses, nil
 }
 
 // launch starts a server and waits until clients can connect to it.
