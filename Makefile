@@ -18,7 +18,7 @@ ATTACK := $(GO) test -count=1 -p 1 -v
 # The short forms of others wait more than they work, and are run two at a time.
 ALONE := network disk power cluster failover
 
-.PHONY: help build demo test check torture torture-nats plants bench bench-compare duel sessions simulation fuzz conformance clean
+.PHONY: help build demo test check lint torture torture-nats plants bench bench-compare duel sessions simulation fuzz conformance clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,6 +73,9 @@ check: ## formatting, vet, staticcheck, import directions, race detector
 	@echo "staticcheck"; $(TOOL) staticcheck ./...
 	@echo "imports point one way"; $(GO) test -count=1 -run Imports .
 	@echo "race";        $(GO) test -race -short -timeout 10m $(RACE)
+
+lint: ## the style gate: hard-to-read phrases and long lines, against the committed ceilings
+	$(GO) test -count=1 -run '^TestStyle' .
 
 bench: build ## what a hub carries on this machine, beside the bare limit of it in the same run
 	$(BIN) bench append
