@@ -20,7 +20,8 @@ var updateStyle = flag.Bool("update", false, "lower the ceilings in testdata/sty
 
 const (
 	ceilingsFile = "testdata/style.tsv"
-	shownFiles   = 5 // of one class
+	shownHits    = 50 // of one failure
+	shownFiles   = 5  // of one class, with -v
 )
 
 // ceilings has the most hits that each package may have. A package that it does not name may have none.
@@ -159,13 +160,22 @@ func newestHits(files []styleFile, k class) string {
 	slices.SortStableFunc(files, func(a, b styleFile) int {
 		return cmp.Or(b.modified.Compare(a.modified), cmp.Compare(len(b.hits[k]), len(a.hits[k])))
 	})
-	files = slices.DeleteFunc(files, func(f styleFile) bool { return len(f.hits[k]) == 0 })
 	var b strings.Builder
-	for _, f := range files[:min(len(files), shownFiles)] {
-		fmt.Fprintf(&b, "\n\t%s:%d:", f.path, f.hits[k][0].line)
-		for _, h := range f.hits[k] {
+	shown, total := 0, 0
+	for _, f := range files {
+		for i, h := range f.hits[k] {
+			if total++; shown == shownHits {
+				continue
+			}
+			if i == 0 {
+				fmt.Fprintf(&b, "\n\t%s:%d:", f.path, h.line)
+			}
 			fmt.Fprintf(&b, " %d %s;", h.line, h.what)
+			shown++
 		}
+	}
+	if total > shown {
+		fmt.Fprintf(&b, "\n\tand %d more", total-shown)
 	}
 	return b.String()
 }
