@@ -59,10 +59,26 @@ func mainWith(m *testing.M, tags string, use func(Program)) int {
 	return m.Run()
 }
 
+// SourceDir returns the root directory of the module of parley. Tests of the other modules of the
+// repository build the program there, with the versions that its own go.mod lists.
+func SourceDir() (string, error) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/parleyhub/parley").Output()
+	if err != nil {
+		return "", fmt.Errorf("look up the directory of the parley module: %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
 // build builds the program into a directory.
 func build(dir, tags string) (Program, error) {
+	source, err := SourceDir()
+	if err != nil {
+		return "", err
+	}
 	p := filepath.Join(dir, "parley")
-	out, err := exec.Command("go", "build", "-tags", tags, "-o", p, "github.com/parleyhub/parley/cmd/parley").CombinedOutput()
+	cmd := exec.Command("go", "build", "-tags", tags, "-o", p, "./cmd/parley")
+	cmd.Dir = source
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build parley: %w\n%s", err, out)
 	}
