@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/parleyhub/parley/internal/bench"
+	"github.com/parleyhub/parley/bench"
 )
 
-func (a *app) benchWakeCommand() *cobra.Command {
+func (a *app) wakeCommand() *cobra.Command {
 	var o bench.WakeOptions
 	var p benchPlace
 	c := &cobra.Command{

@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/parleyhub/parley/internal/bench"
+	"github.com/parleyhub/parley/bench"
 )
 
-func (a *app) benchMCPCommand() *cobra.Command {
+func (a *app) mcpCommand() *cobra.Command {
 	var o bench.MCPOptions
 	var p benchPlace
 	c := &cobra.Command{

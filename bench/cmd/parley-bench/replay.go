@@ -5,10 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/parleyhub/parley/internal/bench"
+	"github.com/parleyhub/parley/bench"
 )
 
-func (a *app) benchReplayCommand() *cobra.Command {
+func (a *app) replayCommand() *cobra.Command {
 	var o bench.ReplayRunOptions
 	var p benchPlace
 	var pages, ahead []int

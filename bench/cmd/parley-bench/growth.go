@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/parleyhub/parley/internal/bench"
+	"github.com/parleyhub/parley/bench"
 )
 
-func (a *app) benchGrowthCommand() *cobra.Command {
+func (a *app) growthCommand() *cobra.Command {
 	var o bench.GrowthOptions
 	var p benchPlace
 	c := &cobra.Command{

@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/parleyhub/parley/internal/bench"
+	"github.com/parleyhub/parley/bench"
 )
 
-func (a *app) benchFanoutCommand() *cobra.Command {
+func (a *app) fanoutCommand() *cobra.Command {
 	var o bench.FanoutOptions
 	var p benchPlace
 	c := &cobra.Command{

@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/parleyhub/parley/internal/bench"
+	"github.com/parleyhub/parley/bench"
 )
 
-func (a *app) benchAppendCommand() *cobra.Command {
+func (a *app) appendCommand() *cobra.Command {
 	var o bench.AppendOptions
 	var p benchPlace
 	c := &cobra.Command{

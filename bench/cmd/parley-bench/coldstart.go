@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/parleyhub/parley/internal/bench"
+	"github.com/parleyhub/parley/bench"
 )
 
-func (a *app) benchColdstartCommand() *cobra.Command {
+func (a *app) coldstartCommand() *cobra.Command {
 	var o bench.ColdstartOptions
 	c := &cobra.Command{
 		Use:   "coldstart",

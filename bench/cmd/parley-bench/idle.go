@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/parleyhub/parley/internal/bench"
+	"github.com/parleyhub/parley/bench"
 )
 
-func (a *app) benchIdleCommand() *cobra.Command {
+func (a *app) idleCommand() *cobra.Command {
 	var o bench.IdleOptions
 	var p benchPlace
 	c := &cobra.Command{

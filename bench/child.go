@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"time"
 )
@@ -31,8 +32,6 @@ type Child struct {
 
 // HubOptions are for StartHub.
 type HubOptions struct {
-	// Program is the file of parley; empty means the one that runs.
-	Program string
 	// Dir is the directory of its log. Memory runs it without one.
 	Dir    string
 	Memory bool
@@ -46,11 +45,33 @@ func StartHub(ctx context.Context, o HubOptions) (*Child, error) {
 	if !o.Memory {
 		args = append(args, "--data", o.Dir)
 	}
-	c, err := startChild(ctx, o.Program, append([]string{"PARLEY_DEV_TOKEN=" + hubToken}, o.Env...), args...)
+	parley, err := findParley()
+	if err != nil {
+		return nil, err
+	}
+	c, err := startChild(ctx, parley, append([]string{"PARLEY_DEV_TOKEN=" + hubToken}, o.Env...), args...)
 	if err == nil {
 		c.token = hubToken
 	}
 	return c, err
+}
+
+// findParley returns the program parley: the file of that name beside this program, or else the one
+// in PATH.
+func findParley() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	beside := filepath.Join(filepath.Dir(self), "parley")
+	if _, err := os.Stat(beside); err == nil {
+		return beside, nil
+	}
+	parley, err := exec.LookPath("parley")
+	if err != nil {
+		return "", fmt.Errorf("the program parley is neither beside %s nor in PATH: build it with make build", self)
+	}
+	return parley, nil
 }
 
 // startChild starts a program, this one where it is empty, with args, and waits for the line that says where it listens.

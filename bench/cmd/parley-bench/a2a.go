@@ -13,13 +13,13 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	"github.com/spf13/cobra"
 
-	"github.com/parleyhub/parley/internal/bench"
+	"github.com/parleyhub/parley/bench"
 )
 
 // benchA2AServer is the command that serves the other echo.
 const benchA2AServer = "bench-a2a-echo"
 
-func (a *app) benchA2ACommand() *cobra.Command {
+func (a *app) a2aCommand() *cobra.Command {
 	var o bench.A2AOptions
 	var p benchPlace
 	c := &cobra.Command{
@@ -55,10 +55,10 @@ func (a *app) showA2A(r *bench.A2AReport) {
 	a.showMachine(&r.Machine)
 }
 
-// benchA2AEchoCommand is the other server of bench a2a, run by it.
-func (a *app) benchA2AEchoCommand() *cobra.Command {
+// a2aEchoCommand is the other server of bench a2a, run by it.
+func (a *app) a2aEchoCommand() *cobra.Command {
 	c := &cobra.Command{Use: benchA2AServer, Hidden: true, Args: cobra.NoArgs}
-	return a.does(c, func(ctx context.Context, _ []string) error {
+	return a.does(c, func(ctx context.Context) error {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return err

@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley/internal/wire"
 )
 
-// startRunner starts this program as the runner of one agent, whose command is a program without arguments.
+// startRunner starts parley as the runner of one agent, whose command is a program without arguments.
 func startRunner(ctx context.Context, hub *Child, dir, program string) (*Child, error) {
 	blueprint, err := json.Marshal(map[string]any{
 		"name": sessionAgent, "argv": []string{program}, "parameters_schema": map[string]string{"type": "object"}, "timeout": "1m",
@@ -27,11 +27,11 @@ func startRunner(ctx context.Context, hub *Child, dir, program string) (*Child, 
 	if err := os.WriteFile(filepath.Join(dir, sessionAgent+".json"), blueprint, 0o600); err != nil {
 		return nil, err
 	}
-	self, err := os.Executable()
+	parley, err := findParley()
 	if err != nil {
 		return nil, err
 	}
-	c := &Child{cmd: exec.CommandContext(ctx, self, "run", "--blueprints", dir, "--capacity", fmt.Sprint(maxAtOnce), "-o", "json")}
+	c := &Child{cmd: exec.CommandContext(ctx, parley, "run", "--blueprints", dir, "--capacity", fmt.Sprint(maxAtOnce), "-o", "json")}
 	c.cmd.Env = append(os.Environ(), "PARLEY_URL="+hub.URL, "PARLEY_TOKEN="+hub.token, "PARLEY_AGENT=runner")
 	c.cmd.Stderr = &c.stderr
 	endWithParent(c.cmd)

@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/parleyhub/parley/internal/bench"
+	"github.com/parleyhub/parley/bench"
 )
 
-func (a *app) benchSessionCommand() *cobra.Command {
+func (a *app) sessionCommand() *cobra.Command {
 	var o bench.SessionOptions
 	var p benchPlace
 	c := &cobra.Command{

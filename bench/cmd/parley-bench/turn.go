@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/parleyhub/parley/internal/bench"
+	"github.com/parleyhub/parley/bench"
 )
 
-func (a *app) benchTurnCommand() *cobra.Command {
+func (a *app) turnCommand() *cobra.Command {
 	var o bench.TurnOptions
 	var p benchPlace
 	c := &cobra.Command{
