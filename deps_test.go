@@ -1,9 +1,11 @@
 package parley_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -129,11 +131,13 @@ var only = []struct {
 	{"hub/journal/bolt", []string{"cmd", "hub/journal/jetstream"}, "A replica is a log on disk too. Which journal carries a hub is chosen where the program is put together."},
 	{"hub/journal/jetstream", []string{"cmd"}, "Which journal carries a hub is chosen where the program is put together."},
 	{natsGo, []string{"hub/journal/jetstream"}, "One package knows NATS."},
-	{natsServer, []string{"internal/natscluster"}, "One package runs NATS servers, for tests and for trying."},
-	{"internal/natscluster", []string{"cmd", "torture/engine"}, "NATS servers within a process are for tests and for trying."},
-	{websocket, []string{"internal/wire", "internal/bench"}, "One package knows sockets; the bench compares with a bare one."},
+	{natsServer, []string{"internal/natscluster", "bench/compare"}, "One package runs NATS servers, for tests and for trying; bench/compare has its own."},
+	{"internal/natscluster", []string{"torture/engine"}, "NATS servers within a process are for tests and for dev-cluster."},
+	{"internal/hubproc", []string{"torture", "conformance"}, "Tests start the program; the program does not start itself so."},
+	{"internal/promise", []string{"torture"}, "Tests report promises; the program does not."},
+	{websocket, []string{"internal/wire", "bench"}, "One package knows sockets; the bench compares with a bare one."},
 	{jsonrpc2, []string{"internal/wire"}, "One package knows JSON-RPC frames; the sdk makes calls through wire.Peer."},
-	{cobra, []string{"cmd"}, "Flags are for the program."},
+	{cobra, []string{"cmd", "bench/cmd"}, "Flags are for the program."},
 	{reflector, []string{"internal/schema/generate"}, "One package makes schemas of types."},
 	{"internal/schema/generate", nil, "Tests make the documents; the program keeps them."},
 	{yaml, []string{"internal/yamlfile", "internal/shape", "cmd/parley/internal/config"}, "Files that people write are YAML: settings, scenarios and blueprints; everything else is JSON."},
@@ -150,7 +154,7 @@ var only = []struct {
 	{mcp, []string{"adapters/mcp", "executors/llm/mcptool", "cmd"}, "One package serves the Model Context Protocol and one asks servers of it; the program starts them."},
 	{openaiGo, []string{"executors/llm/openai"}, "One package asks OpenAI, and servers that speak as it does."},
 	{claudeGo, []string{"executors/llm/anthropic"}, "One package asks Anthropic."},
-	{a2aGo, []string{"adapters/a2a", "executors/a2a", "cmd"}, "One package serves the Agent2Agent protocol and one speaks it; the program starts them."},
+	{a2aGo, []string{"adapters/a2a", "executors/a2a", "cmd", "bench/cmd"}, "One package serves the Agent2Agent protocol and one speaks it; the program starts them, and the bench compares with a bare one."},
 	{jsonpath, []string{"internal/selector", "executors/workflow"}, "One package matches events, and one maps the inputs of steps."},
 	{cron, []string{"adapters/timetable"}, "One package knows when something is due."},
 	{webhooks, []string{"adapters/hooks"}, "One package verifies what others have signed."},
@@ -238,9 +242,9 @@ func TestImportsPointOneWay(t *testing.T) {
 	}
 }
 
-// TestProgramWithoutServers: who does not want dev-cluster can build the program without the NATS servers that it runs; and nothing else has them.
+// TestProgramWithoutServers keeps the NATS servers, which dev-cluster runs, out of the usual program.
 func TestProgramWithoutServers(t *testing.T) {
-	for tags, want := range map[string]bool{"": true, "nodevcluster": false} {
+	for tags, want := range map[string]bool{"": false, "devcluster": true} {
 		out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", tags, "./cmd/parley").Output()
 		if err != nil {
 			t.Fatalf("go list: %v", err)
@@ -251,27 +255,35 @@ func TestProgramWithoutServers(t *testing.T) {
 	}
 }
 
-// load lists every package of the module with all that it depends on, tests left out.
+// modules are the directories of the modules of the repository.
+var modules = []string{".", "bench", "conformance", "torture"}
+
+// load lists every package of all modules with its dependencies, without those of tests. Each module
+// is listed with its own go.mod.
 func load(t *testing.T) map[string]pkg {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-deps", "-json=ImportPath,Standard,Imports,Deps", "./...")
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
 	all := map[string]pkg{}
-	dec := json.NewDecoder(strings.NewReader(string(out)))
-	for {
-		var p pkg
-		err := dec.Decode(&p)
-		if errors.Is(err, io.EOF) {
-			return all
-		}
+	for _, dir := range modules {
+		cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-deps", "-json=ImportPath,Standard,Imports,Deps", "./...")
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off")
+		out, err := cmd.Output()
 		if err != nil {
-			t.Fatalf("go list: %v", err)
+			t.Fatalf("go list in %s: %v", dir, err)
 		}
-		all[p.ImportPath] = p
+		dec := json.NewDecoder(bytes.NewReader(out))
+		for {
+			var p pkg
+			err := dec.Decode(&p)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("go list in %s: %v", dir, err)
+			}
+			all[p.ImportPath] = p
+		}
 	}
+	return all
 }
 
 // named fails for names of packages of ours that do not exist: a rule about nothing holds always.

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/internal/hubproc"
 )
 
 // startSession starts a session as somebody and gives its id.

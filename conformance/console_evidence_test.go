@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
 
-	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/internal/hubproc"
 )
 
 // TestConsoleDownloads: a file of a message is there with its name, size and type, and what the browser keeps of it has the same bytes, whatever it is called. It is never shown in the page.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/internal/hubproc"
 )
 
 // reader follows the conversation case by the page's own module, and keeps the events that it is told.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/internal/hubproc"
 )
 
 // picture keeps a picture of the tab: in the directory of PARLEY_ARTIFACTS, else where go test -artifacts says.

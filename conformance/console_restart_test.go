@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/internal/hubproc"
 )
 
 // TestConsoleOutlivesTheHub: the hub is killed and started again under an open page, three times, while people go on speaking; the page loses nothing and has nothing twice.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/internal/hubproc"
 )
 
 // manyEvents is how long a conversation must be that still scrolls smoothly.

@@ -19,7 +19,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/adapters/console"
-	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/internal/hubproc"
 )
 
 // consoleWorld is a hub with its console, and a browser whose tabs look at it.

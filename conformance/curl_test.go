@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/internal/hubproc"
 )
 
 var httpBlock = regexp.MustCompile("(?ms)^```http ([a-z0-9 -]+)\n(.*?)^```\n")

@@ -12,8 +12,8 @@ import (
 	"github.com/parleyhub/parley/adapters/mcp"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal/memory"
+	"github.com/parleyhub/parley/internal/hubproc"
 	"github.com/parleyhub/parley/rpc"
-	"github.com/parleyhub/parley/torture/hubproc"
 )
 
 // fixtureHub starts a hub in this process that serves what the program serves at /mcp, through the same door, and the fixtures of the suite besides. It takes

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/internal/hubproc"
 )
 
 // inspectorCLI is the inspector of the protocol's makers, which is a client on the command line too.

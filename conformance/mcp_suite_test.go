@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/internal/hubproc"
 )
 
 // suite is the conformance suite of the protocol's makers.

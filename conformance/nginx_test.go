@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/internal/hubproc"
 )
 
 // TestNginx puts a real nginx, with the lines of docs/operations.md, before a hub. A WebSocket goes through, and the events of an SSE stream

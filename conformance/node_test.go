@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/internal/hubproc"
 )
 
 var program hubproc.Program

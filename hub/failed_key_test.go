@@ -10,7 +10,7 @@ import (
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/journal/memory"
-	"github.com/parleyhub/parley/torture/promise"
+	"github.com/parleyhub/parley/internal/promise"
 )
 
 // TestKeyOfAFailedAppend: the key of an append that is not in the log is free: the retry is written, and not met as a duplicate of nothing.

@@ -9,7 +9,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal/memory"
-	"github.com/parleyhub/parley/torture/promise"
+	"github.com/parleyhub/parley/internal/promise"
 )
 
 // TestGuidanceOverRestart: what a hub says of whose turn it is, one that has read the log anew says too: to everybody, at every step of conversations in

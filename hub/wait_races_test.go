@@ -17,7 +17,7 @@ import (
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/journal/memory"
-	"github.com/parleyhub/parley/torture/promise"
+	"github.com/parleyhub/parley/internal/promise"
 )
 
 var waitRaces = flag.Int("simulation.races", 20_000, "how many waits TestWaitRaces lets race with an append")

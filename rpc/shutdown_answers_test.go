@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/promise"
 	"github.com/parleyhub/parley/internal/wire"
-	"github.com/parleyhub/parley/torture/promise"
 )
 
 // TestShutdownAnswersWhatIsUnderWay: a message that was taken before the server is told to stop, and is committed after that, is answered before the

@@ -5,8 +5,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/parleyhub/parley/internal/hubproc"
 	"github.com/parleyhub/parley/torture/duel"
-	"github.com/parleyhub/parley/torture/hubproc"
 )
 
 var program hubproc.Program

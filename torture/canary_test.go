@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/internal/hubproc"
 )
 
 // spoken is in a message: readers of the conversation may see it, logs and metrics may not.

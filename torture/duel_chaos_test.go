@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parleyhub/parley/internal/hubproc"
 	"github.com/parleyhub/parley/torture/duel"
-	"github.com/parleyhub/parley/torture/hubproc"
 )
 
 // maxDown is how many replicas are stopped or dead at once, at most.

@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/promise"
 	"github.com/parleyhub/parley/internal/turnmodel"
 	"github.com/parleyhub/parley/sdk"
 	"github.com/parleyhub/parley/torture/duel"
-	"github.com/parleyhub/parley/torture/hubproc"
-	"github.com/parleyhub/parley/torture/promise"
 )
 
 // The duel's size. 'make duel' asks for more than the defaults, which 'make test' runs.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/torture/promise"
+	"github.com/parleyhub/parley/internal/promise"
 )
 
 const (

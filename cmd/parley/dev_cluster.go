@@ -1,4 +1,4 @@
-//go:build !nodevcluster
+//go:build devcluster
 
 package main
 
@@ -31,11 +31,15 @@ const (
 	devStart = 60 * time.Second
 )
 
+func init() {
+	taggedCommands = append(taggedCommands, (*app).devClusterCommand)
+}
+
 func (a *app) devClusterCommand() *cobra.Command {
 	var dir string
 	c := &cobra.Command{
 		Use:   "dev-cluster",
-		Short: "run three hubs with one log, on this machine, to try what happens when one is gone",
+		Short: "Run three hubs with one log, to try the loss of a hub",
 		Long: `dev-cluster runs three hubs, each in a process of its own, and three NATS servers, which keep their log, in this process; all on loopback. It prints the addresses of the
 hubs, as PARLEY_URL takes them, their process ids, and a token of scope admin. SIGTERM or SIGINT ends all. A hub that is killed stays away; the others go on.
 

@@ -1,4 +1,4 @@
-//go:build !nodevcluster
+//go:build devcluster
 
 package main
 

@@ -1,4 +1,4 @@
-//go:build !linux && !nodevcluster
+//go:build devcluster && !linux
 
 package main
 

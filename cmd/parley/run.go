@@ -12,6 +12,9 @@ import (
 // defaultTimeout bounds a call to the hub that has nothing to wait for.
 const defaultTimeout = 10 * time.Second
 
+// taggedCommands are the commands that exist only with a build tag: dev-cluster with devcluster.
+var taggedCommands []func(*app) *cobra.Command
+
 // app is one run of the program: its streams and the flags that all commands have.
 type app struct {
 	in       io.Reader
@@ -64,11 +67,14 @@ PARLEY_CA (further authorities), PARLEY_CERT and PARLEY_KEY (a client certificat
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
-		a.serveCommand(), a.demoCommand(), a.devClusterCommand(), a.demoClinicCommand(),
+		a.serveCommand(), a.demoCommand(), a.demoClinicCommand(),
 		a.conversationCommand(), a.turnCommand(), a.scenarioCommand(), a.sendCommand(), a.noteCommand(), a.explainCommand(), a.tailCommand(), a.chatCommand(), a.attachmentCommand(), a.shareCommand(),
-		a.tokenCommand(), a.agentCommand(), a.agentsCommand(), a.startCommand(), a.sessionCommand(), a.approvalsCommand(), a.runCommand(), a.wrapCommand(), a.mcpCommand(), a.a2aCommand(), a.consoleCommand(), a.statsCommand(), a.logCommand(), a.benchCommand(), a.benchBareCommand(), a.benchFanCommand(), a.benchA2AEchoCommand(), a.versionCommand(),
+		a.tokenCommand(), a.agentCommand(), a.agentsCommand(), a.startCommand(), a.sessionCommand(), a.approvalsCommand(), a.runCommand(), a.wrapCommand(), a.mcpCommand(), a.a2aCommand(), a.consoleCommand(), a.statsCommand(), a.logCommand(), a.versionCommand(),
 		a.configCommand(), a.schemaCommand(), a.doctorCommand(), a.readyCommand(), a.completionCommand(), exitCodesTopic(),
 	)
+	for _, command := range taggedCommands {
+		root.AddCommand(command(a))
+	}
 	addCompletion(root)
 	return root
 }

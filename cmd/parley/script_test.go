@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/parleyhub/parley/executors/process"
+	"github.com/parleyhub/parley/internal/hubproc"
 )
 
 func TestMain(m *testing.M) {
@@ -46,10 +47,22 @@ func TestMain(m *testing.M) {
 //	delivers HOOK SECRET ID BODY STATUS
 //	                      send a signed delivery to a hook of the hub of PARLEY_URL and expect that status of HTTP; the answer is in ANSWER
 //	ends-turn ID          with the same, say the final message of that turn
-func TestScripts(t *testing.T) {
+func TestScripts(t *testing.T) { runScripts(t, "script", nil) }
+
+// TestDevCluster runs the script of dev-cluster, whose program needs a build tag: DEVCLUSTER is that
+// program.
+func TestDevCluster(t *testing.T) {
+	runScripts(t, "devcluster", map[string]string{"DEVCLUSTER": string(hubproc.Build(t, "devcluster"))})
+}
+
+// runScripts runs the scripts of a directory of testdata with more variables.
+func runScripts(t *testing.T, dir string, variables map[string]string) {
 	testscript.Run(t, testscript.Params{
-		Dir: filepath.Join("testdata", "script"),
+		Dir: filepath.Join("testdata", dir),
 		Setup: func(env *testscript.Env) error {
+			for name, value := range variables {
+				env.Setenv(name, value)
+			}
 			env.Values[processesKey{}] = map[string]*running{}
 			env.Values[askersKey{}] = map[string]*asker{}
 			env.Setenv("HOME", env.WorkDir)

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/hubproc"
 	"github.com/parleyhub/parley/sdk"
-	"github.com/parleyhub/parley/torture/hubproc"
 )
 
 // patience bounds what is waited for: the tool is compiled when it is asked for first.

@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/parleyhub/parley/internal/hubproc"
 	"github.com/parleyhub/parley/internal/sse"
-	"github.com/parleyhub/parley/torture/hubproc"
 )
 
 // TestOddRequests: what is odd and can be understood is answered, and what cannot is refused with a word that says why.

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parleyhub/parley/torture/hubproc"
-	"github.com/parleyhub/parley/torture/promise"
+	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/promise"
 )
 
 const (

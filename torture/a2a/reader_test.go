@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/parleyhub/parley/internal/hubproc"
 	"github.com/parleyhub/parley/internal/sse"
-	"github.com/parleyhub/parley/torture/hubproc"
 )
 
 // given is one event of a stream: its id, and what it says without the envelope.

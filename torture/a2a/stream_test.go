@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/torture/promise"
+	"github.com/parleyhub/parley/internal/promise"
 	"github.com/parleyhub/parley/torture/proxy"
 )
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/internal/hubproc"
 )
 
 // worker begins short tasks, one after another, in any dialect: each by a message that is sent until it is answered. It is a participant of its own.

@@ -17,9 +17,9 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors"
+	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/promise"
 	"github.com/parleyhub/parley/sdk"
-	"github.com/parleyhub/parley/torture/hubproc"
-	"github.com/parleyhub/parley/torture/promise"
 )
 
 const (

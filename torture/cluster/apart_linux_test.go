@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/promise"
 	"github.com/parleyhub/parley/torture/disks"
-	"github.com/parleyhub/parley/torture/hubproc"
 	"github.com/parleyhub/parley/torture/netns"
-	"github.com/parleyhub/parley/torture/promise"
 )
 
 // apart is a site at which each machine has a network and a disk of its own.

@@ -7,7 +7,7 @@ import (
 	"net"
 	"testing"
 
-	"github.com/parleyhub/parley/torture/promise"
+	"github.com/parleyhub/parley/internal/promise"
 )
 
 // apart is for Linux.

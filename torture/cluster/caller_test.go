@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/hubproc"
 	"github.com/parleyhub/parley/internal/wire"
-	"github.com/parleyhub/parley/torture/hubproc"
 )
 
 const (

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parleyhub/parley/internal/hubproc"
 	"github.com/parleyhub/parley/internal/natscluster"
-	"github.com/parleyhub/parley/torture/hubproc"
 )
 
 const (

@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/promise"
 	"github.com/parleyhub/parley/internal/turnmodel"
 	"github.com/parleyhub/parley/sdk"
 	"github.com/parleyhub/parley/torture/duel"
-	"github.com/parleyhub/parley/torture/hubproc"
-	"github.com/parleyhub/parley/torture/promise"
 )
 
 var (

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/promise"
 	"github.com/parleyhub/parley/torture/ledger"
-	"github.com/parleyhub/parley/torture/promise"
 )
 
 // verdict holds what was told by any hub against the log, and the hubs against each other.

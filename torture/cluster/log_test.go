@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parleyhub/parley/torture/promise"
+	"github.com/parleyhub/parley/internal/promise"
 )
 
 var (

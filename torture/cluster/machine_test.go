@@ -5,8 +5,8 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"github.com/parleyhub/parley/internal/hubproc"
 	"github.com/parleyhub/parley/internal/natscluster"
-	"github.com/parleyhub/parley/torture/hubproc"
 )
 
 // machine is a server or a hub, with its network and its disk where it has them.

@@ -8,9 +8,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/parleyhub/parley/internal/hubproc"
 	"github.com/parleyhub/parley/internal/natscluster"
 	"github.com/parleyhub/parley/torture/duel"
-	"github.com/parleyhub/parley/torture/hubproc"
 )
 
 // The environment of a NATS server.

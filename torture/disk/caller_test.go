@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/internal/hubproc"
 )
 
 // admin is the agent of a caller that writes nothing.

@@ -9,9 +9,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/promise"
 	"github.com/parleyhub/parley/torture/faultfs"
-	"github.com/parleyhub/parley/torture/hubproc"
-	"github.com/parleyhub/parley/torture/promise"
 )
 
 // The sync after a directory of files was made fails, or the hub is killed in it: a file that is put there later is acknowledged only when the directory's own

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/promise"
 	"github.com/parleyhub/parley/torture/faultfs"
-	"github.com/parleyhub/parley/torture/hubproc"
-	"github.com/parleyhub/parley/torture/promise"
 )
 
 var slowRounds = flag.Int("disk.slow", 1, "hubs that TestSlowDisk stops while syncs take long")

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley/hub/journal/bolt"
+	"github.com/parleyhub/parley/internal/promise"
 	"github.com/parleyhub/parley/torture/faultfs"
-	"github.com/parleyhub/parley/torture/promise"
 )
 
 var sweepPoints = flag.Int("disk.points", 20, "operations that TestEveryFailure lets fail, spread over all; 0: every one")

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/internal/hubproc"
 )
 
 // watcher is subscribed to the conversations until its hub ends or it is closed.

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/internal/hubproc"
 )
 
 // outcome is what the caller of an append was told.

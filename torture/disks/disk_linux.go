@@ -11,8 +11,8 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/parleyhub/parley/internal/promise"
 	"github.com/parleyhub/parley/torture/faultfs"
-	"github.com/parleyhub/parley/torture/promise"
 )
 
 const (

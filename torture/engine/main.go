@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/parleyhub/parley/internal/hubproc"
 	"github.com/parleyhub/parley/internal/natscluster"
-	"github.com/parleyhub/parley/torture/hubproc"
 )
 
 func main() {

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/torture/promise"
+	"github.com/parleyhub/parley/internal/promise"
 )
 
 // verdict is what the log, and what clients know, come to.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/internal/hubproc"
 )
 
 // TestRenewal renews one hub after the other under load: clients go on, and nothing is lost.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/promise"
 	"github.com/parleyhub/parley/torture/history"
-	"github.com/parleyhub/parley/torture/promise"
 )
 
 // judgeTime bounds the judgement of all histories.

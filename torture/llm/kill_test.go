@@ -10,8 +10,8 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/llm/record"
+	"github.com/parleyhub/parley/internal/promise"
 	"github.com/parleyhub/parley/sdk"
-	"github.com/parleyhub/parley/torture/promise"
 )
 
 // slowest bounds one turn and what is waited for in it.

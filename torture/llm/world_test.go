@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/hubproc"
 	"github.com/parleyhub/parley/sdk"
-	"github.com/parleyhub/parley/torture/hubproc"
 )
 
 // world is a hub, a token for the process of the agent, and somebody who starts sessions and answers approvals.

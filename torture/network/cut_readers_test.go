@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/hubproc"
 	"github.com/parleyhub/parley/internal/sse"
 	"github.com/parleyhub/parley/sdk"
-	"github.com/parleyhub/parley/torture/hubproc"
 )
 
 // reader reads one conversation through the proxy, over any number of connections.

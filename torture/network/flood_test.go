@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/torture/hubproc"
-	"github.com/parleyhub/parley/torture/promise"
+	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/promise"
 )
 
 var (

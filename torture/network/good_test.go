@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/internal/hubproc"
 )
 
 const (

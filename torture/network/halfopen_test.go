@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/promise"
 	"github.com/parleyhub/parley/torture/netns"
-	"github.com/parleyhub/parley/torture/promise"
 )
 
 var (

@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/internal/hubproc"
 )
 
 // The environment of a process in a role.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/hubproc"
 	"github.com/parleyhub/parley/internal/wire"
-	"github.com/parleyhub/parley/torture/hubproc"
 )
 
 // dialTimeout bounds a handshake, and authenticate.

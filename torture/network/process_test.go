@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/internal/hubproc"
 )
 
 // process is this program in a role.

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/hubproc"
 	"github.com/parleyhub/parley/internal/wire"
-	"github.com/parleyhub/parley/torture/hubproc"
 )
 
 // laggardConfig is what a process of bad subscribers is told. It says how many are ready, waits for a laggardGoal, and says a laggardFate of each.

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/parleyhub/parley/torture/hubproc"
-	"github.com/parleyhub/parley/torture/promise"
+	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/promise"
 )
 
 var (

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/promise"
 	"github.com/parleyhub/parley/internal/wire"
-	"github.com/parleyhub/parley/torture/hubproc"
-	"github.com/parleyhub/parley/torture/promise"
 )
 
 var (

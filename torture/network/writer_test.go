@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/internal/hubproc"
 )
 
 // stubborn is how long one message is tried, and a connection looked for, over restarts of the hub.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/internal/hubproc"
 )
 
 var all = flag.Bool("plants.all", false, "plant every bug, and see first that each test is green without it; else some that are found fast")
@@ -54,14 +54,14 @@ func newBench(t *testing.T) *bench {
 	return &bench{dir: t.TempDir(), root: root(t), built: map[string]string{}, green: map[string]error{}}
 }
 
-// root is the directory of the module.
+// root is the directory of the module of the product.
 func root(t *testing.T) string {
 	t.Helper()
-	out, err := exec.Command("go", "env", "GOMOD").Output()
+	dir, err := hubproc.SourceDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Dir(strings.TrimSpace(string(out)))
+	return dir
 }
 
 // errLeftOut: the test cannot run here.
@@ -107,8 +107,8 @@ func (b *bench) build(t *testing.T, pkg string) string {
 		return path
 	}
 	path := filepath.Join(b.dir, strings.ReplaceAll(pkg, "/", "_")+".test")
-	cmd := exec.Command("go", "test", "-c", "-tags", "planted", "-o", path, "./"+pkg)
-	cmd.Dir = b.root
+	cmd := exec.Command("go", "test", "-c", "-tags", "planted", "-o", path)
+	cmd.Dir = filepath.Join(b.root, filepath.FromSlash(pkg)) // in the module of the package
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build the tests of %s: %v\n%s", pkg, err, out)
 	}

@@ -3,7 +3,7 @@ package power
 import (
 	"time"
 
-	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/internal/hubproc"
 )
 
 // stuck is how long one call may take. A hub that does not answer is one that is gone.

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/hubproc"
 	"github.com/parleyhub/parley/torture/disks"
 	"github.com/parleyhub/parley/torture/history"
-	"github.com/parleyhub/parley/torture/hubproc"
 	"github.com/parleyhub/parley/torture/ledger"
 )
 

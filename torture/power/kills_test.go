@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parleyhub/parley/torture/hubproc"
-	"github.com/parleyhub/parley/torture/promise"
+	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/promise"
 )
 
 var kills = flag.Int("power.kills", 4, "how often TestKills kills the hub")

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/parleyhub/parley/torture/hubproc"
+	"github.com/parleyhub/parley/internal/hubproc"
 )
 
 var program hubproc.Program

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/hubproc"
 	"github.com/parleyhub/parley/torture/history"
-	"github.com/parleyhub/parley/torture/hubproc"
 )
 
 const (

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/hubproc"
 	"github.com/parleyhub/parley/torture/history"
-	"github.com/parleyhub/parley/torture/hubproc"
 	"github.com/parleyhub/parley/torture/ledger"
 )
 

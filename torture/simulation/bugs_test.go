@@ -11,7 +11,7 @@ import (
 
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/journal/memory"
-	"github.com/parleyhub/parley/torture/promise"
+	"github.com/parleyhub/parley/internal/promise"
 )
 
 // bug is one that is planted below or above the hub, to see that a simulation finds it.

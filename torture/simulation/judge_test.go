@@ -9,7 +9,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/archive"
 	"github.com/parleyhub/parley/hub/fold"
-	"github.com/parleyhub/parley/torture/promise"
+	"github.com/parleyhub/parley/internal/promise"
 )
 
 // counts are how much there was to judge.

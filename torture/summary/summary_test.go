@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parleyhub/parley/torture/promise"
+	"github.com/parleyhub/parley/internal/promise"
 )
 
 // every is the output of a run that has tried everything.

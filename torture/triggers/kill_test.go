@@ -12,7 +12,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
-	"github.com/parleyhub/parley/torture/promise"
+	"github.com/parleyhub/parley/internal/promise"
 )
 
 // slowest bounds the wait for the next thing that has to come, kills of the hub included.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors"
+	"github.com/parleyhub/parley/internal/hubproc"
 	"github.com/parleyhub/parley/sdk"
-	"github.com/parleyhub/parley/torture/hubproc"
 )
 
 // The participants: feeder says what wakes the others. A work note wakes counter by a session; its answer wakes echo, where it says so; a message wakes turner and second by a turn each.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/parleyhub/parley/hub/journal/bolt"
 	"github.com/parleyhub/parley/hub/journal/journaltest"
-	"github.com/parleyhub/parley/torture/promise"
+	"github.com/parleyhub/parley/internal/promise"
 )
 
 // TestCrashAfterCheckpoint: records that are committed while a checkpoint is being written are not in it, and are read from the log after a crash. Each is

@@ -128,7 +128,7 @@ func (c *check) pairs() {
 // shared holds the log that several hubs share against what is for a hub by itself.
 func (c *check) shared() {
 	if c.Journal != "" && c.dev && !c.Given("data") {
-		c.fault("journal", "a hub of --dev keeps nothing, and one of a journal keeps a replica: give it --data; 'parley dev-cluster' is servers and hubs at once")
+		c.fault("journal", "a hub of --dev keeps nothing, and one of a journal keeps a replica: give it --data; 'make dev-cluster' starts servers and hubs at once")
 	}
 	if c.Journal != "" && c.A2A {
 		c.fault("a2a", "each hub of the journal would tell webhooks of its own: run 'parley a2a serve' once, beside the hubs")

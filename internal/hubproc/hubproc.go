@@ -1,0 +1,207 @@
+// Package hubproc runs the parley program as a process of its own, for tests that need a real one: to kill it, or to let a
+// stranger talk to it.
+package hubproc
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Token is the admin token of every hub that Start starts.
+const Token = "plt_test_test"
+
+// planted is the tag of package plant.
+const planted = "planted"
+
+// startTimeout is how long a hub may take until it takes calls.
+const startTimeout = 20 * time.Second
+
+// Program is a parley binary.
+type Program string
+
+// ProgramVariable names a program that was built just now from the same source without tags, so that tests of many packages link it once. It is absolute.
+const ProgramVariable = "PARLEY_TEST_PROGRAM"
+
+// Main builds the program, or takes the one of ProgramVariable, gives it to use, runs the tests and returns the exit code for os.Exit.
+func Main(m *testing.M, use func(Program)) int {
+	if p := os.Getenv(ProgramVariable); p != "" && tags == "" {
+		use(Program(p))
+		return m.Run()
+	}
+	return mainWith(m, tags, use)
+}
+
+// MainPlanted is Main with a program that can have a bug of package plant, or another clock.
+func MainPlanted(m *testing.M, use func(Program)) int { return mainWith(m, planted, use) }
+
+func mainWith(m *testing.M, tags string, use func(Program)) int {
+	dir, err := os.MkdirTemp("", "parley-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	p, err := build(dir, tags)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	use(p)
+	return m.Run()
+}
+
+// SourceDir returns the root directory of the module of parley. Tests of the other modules of the
+// repository build the program there, with the versions that its own go.mod lists.
+func SourceDir() (string, error) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/parleyhub/parley").Output()
+	if err != nil {
+		return "", fmt.Errorf("look up the directory of the parley module: %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// build builds the program into a directory.
+func build(dir, tags string) (Program, error) {
+	source, err := SourceDir()
+	if err != nil {
+		return "", err
+	}
+	p := filepath.Join(dir, "parley")
+	cmd := exec.Command("go", "build", "-tags", tags, "-o", p, "./cmd/parley")
+	cmd.Dir = source
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build parley: %w\n%s", err, out)
+	}
+	return Program(p), nil
+}
+
+// Build builds the program with one more build tag, for one test.
+func Build(t testing.TB, tag string) Program {
+	t.Helper()
+	return built(t, strings.Trim(tags+","+tag, ","))
+}
+
+// Planted builds the program that can have a bug of package plant.
+func Planted(t testing.TB) Program {
+	t.Helper()
+	return built(t, planted)
+}
+
+func built(t testing.TB, tags string) Program {
+	t.Helper()
+	p, err := build(t.TempDir(), tags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Run runs the program to its end, which must be code 0, and gives what it printed.
+func (p Program) Run(t testing.TB, args ...string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd := exec.Command(string(p), withLog(args)...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := Run(cmd); err != nil {
+		t.Fatalf("parley %s: %v\n%s", strings.Join(args, " "), err, errs.Bytes())
+	}
+	return out.String()
+}
+
+// Run is Start, and waits for the end.
+func Run(cmd *exec.Cmd) error {
+	if err := Start(cmd); err != nil {
+		return err
+	}
+	return cmd.Wait()
+}
+
+// Hub is a running hub. It is killed at the end of the test if it still runs.
+type Hub struct {
+	// URL is where it takes calls.
+	URL string
+
+	cmd    *exec.Cmd
+	stderr bytes.Buffer
+}
+
+// Start starts a dev hub on dir, with further arguments of serve, and waits until it takes calls.
+func (p Program) Start(t testing.TB, dir string, args ...string) *Hub {
+	t.Helper()
+	return p.Serve(t, []string{"PARLEY_DEV_TOKEN=" + Token}, append([]string{"--dev", "--data", dir}, args...)...)
+}
+
+// Serve starts a hub with more environment and arguments of serve, and waits until it takes calls.
+func (p Program) Serve(t testing.TB, env []string, args ...string) *Hub {
+	t.Helper()
+	h := &Hub{cmd: exec.Command(string(p), ServeArgs(append([]string{"--listen", "127.0.0.1:0", "-o", "json"}, args...)...)...)}
+	h.cmd.Env = append(os.Environ(), env...)
+	h.cmd.Stderr = &h.stderr
+	stdout, err := h.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Start(h.cmd); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		h.cmd.Process.Kill() // does nothing to a process that has ended
+		h.cmd.Wait()
+	})
+	stuck := time.AfterFunc(startTimeout, func() { h.cmd.Process.Kill() })
+	defer stuck.Stop()
+	var first struct {
+		URL string `json:"url"`
+	}
+	line, err := bufio.NewReader(stdout).ReadBytes('\n')
+	if err != nil || json.Unmarshal(line, &first) != nil {
+		h.cmd.Wait()
+		t.Fatalf("the hub did not start: %v\n%s", err, h.stderr.Bytes())
+	}
+	h.URL = first.URL
+	return h
+}
+
+// HTTP is where its plain HTTP begins: http://HOST:PORT.
+func (h *Hub) HTTP() string {
+	return "http" + strings.TrimSuffix(strings.TrimPrefix(h.URL, "ws"), "/rpc")
+}
+
+// Pid is the number of its process.
+func (h *Hub) Pid() int { return h.cmd.Process.Pid }
+
+// Stderr is what it printed there. It must have ended.
+func (h *Hub) Stderr() []byte { return h.stderr.Bytes() }
+
+// Kill is kill -9. The hub must not have ended by itself before.
+func (h *Hub) Kill(t testing.TB) {
+	t.Helper()
+	if err := h.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	h.cmd.Wait()
+	if status := h.cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGKILL {
+		t.Fatalf("the hub ended by itself before it was killed: %v\n%s", h.cmd.ProcessState, h.stderr.Bytes())
+	}
+}
+
+// Stop is SIGTERM. The hub must end with code 0.
+func (h *Hub) Stop(t testing.TB) {
+	t.Helper()
+	if err := h.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.cmd.Wait(); err != nil {
+		t.Fatalf("after SIGTERM: %v\n%s", err, h.stderr.Bytes())
+	}
+}
