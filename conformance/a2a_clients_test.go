@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
@@ -46,6 +45,7 @@ func (s *strangers) workshop(t *testing.T) string {
 
 // TestA2AClients: clients of the protocol's makers, of both generations, in both versions and bindings, do with the agent echo all that they can.
 func TestA2AClients(t *testing.T) {
+	t.Parallel()
 	s := newStrangers(t, "a2a")
 	dir := s.workshop(t)
 	hook := newA2AHook(t)
@@ -62,7 +62,7 @@ func TestA2AClients(t *testing.T) {
 			tag := strings.TrimSuffix(c.script, ".mjs") + "-" + c.binding + "-" + c.version
 			t.Run(tag, func(t *testing.T) {
 				t.Parallel()
-				r := s.runIn(t, dir, append(os.Environ(), "NO_COLOR=1"), time.Minute, filepath.Join(dir, c.script), h.HTTP(), c.binding, c.version, hook.url+"/"+tag, tag)
+				r := s.runIn(t, dir, append(os.Environ(), "NO_COLOR=1"), filepath.Join(dir, c.script), h.HTTP(), c.binding, c.version, hook.url+"/"+tag, tag)
 				p := &a2aPlay{t: t, tag: tag, binding: c.binding, version: c.version, steps: map[string]json.RawMessage{}}
 				p.read(r)
 				p.judge()

@@ -39,6 +39,7 @@ const allBytesSum = "40aff2e9d2d8922e47afd4648e6967497158785fbd1da870e7110266bf9
 
 // TestA2ARemoteAgents: servers of the protocol's makers, in two languages, both generations, both versions and bindings, sit in conversations of the hub by parley a2a invite.
 func TestA2ARemoteAgents(t *testing.T) {
+	t.Parallel()
 	s := newStrangers(t, "a2a")
 	dir := s.workshop(t)
 	h := program.Start(t, t.TempDir())
@@ -110,7 +111,7 @@ func (r *a2aRemote) told(text string) (m *a2aHeard, canceled bool) {
 // until waits for something over there.
 func (r *a2aRemote) until(what string, ok func() bool) {
 	r.t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); !ok(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			r.t.Fatalf("never: %s", what)
 		}
@@ -154,7 +155,7 @@ func (r *a2aRemote) startScript(s *strangers, dir, script, binding, version stri
 		reading.Wait()
 		cmd.Wait()
 	})
-	stuck := time.AfterFunc(30*time.Second, func() { cmd.Process.Kill() })
+	stuck := time.AfterFunc(patience, func() { cmd.Process.Kill() })
 	defer stuck.Stop()
 	var ok bool
 	if r.url, ok = <-urls; !ok {

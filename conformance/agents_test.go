@@ -53,7 +53,7 @@ func hubEnv(h *hubproc.Hub) []string {
 func (k *talk) say(text string) map[string]any {
 	k.t.Helper()
 	k.parley("send", k.id, text, "--as", "ann")
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		var last struct {
 			From, Finality string
 			Payload        map[string]any
@@ -81,7 +81,7 @@ func background(t *testing.T, h *hubproc.Hub, name string, args ...string) *exec
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		stuck := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
+		stuck := time.AfterFunc(patience, func() { cmd.Process.Kill() })
 		defer stuck.Stop()
 		cmd.Process.Signal(syscall.SIGTERM) // fails for one that was killed
 		if err := cmd.Wait(); err != nil && !strings.Contains(err.Error(), "killed") {
@@ -93,6 +93,7 @@ func background(t *testing.T, h *hubproc.Hub, name string, args ...string) *exec
 
 // TestPythonCommand lets the example in Python take its turns through parley run.
 func TestPythonCommand(t *testing.T) {
+	t.Parallel()
 	python := require(t, "python3")
 	h := program.Start(t, t.TempDir())
 	defer h.Stop(t)
@@ -122,6 +123,7 @@ func TestPythonCommand(t *testing.T) {
 
 // TestPythonInDocs plays the agent that docs/commands.md shows.
 func TestPythonInDocs(t *testing.T) {
+	t.Parallel()
 	python := require(t, "python3")
 	text, err := os.ReadFile(filepath.Join("..", "docs", "commands.md"))
 	if err != nil {
@@ -145,6 +147,7 @@ func TestPythonInDocs(t *testing.T) {
 
 // TestNodeAgent lets the example in Node take its turns by itself: twice, and one of them is killed.
 func TestNodeAgent(t *testing.T) {
+	t.Parallel()
 	node := require(t, "node")
 	h := program.Start(t, t.TempDir())
 	defer h.Stop(t)

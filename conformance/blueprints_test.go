@@ -13,6 +13,7 @@ import (
 // TestPythonBlueprints lets the example in Python be an agent, and a command in Python start sessions of it: by plain HTTP, with the token of its own session.
 // The two share a runner that runs one command at a time.
 func TestPythonBlueprints(t *testing.T) {
+	t.Parallel()
 	require(t, "python3")
 	h := program.Start(t, t.TempDir())
 	defer h.Stop(t)
@@ -30,7 +31,7 @@ func TestPythonBlueprints(t *testing.T) {
 			out, err := cmd.Output()
 			return string(out), err
 		}
-		for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 			if out, _ := parley("agents"); strings.Contains(out, "compare") { // it is not there at first
 				break
 			} else if time.Now().After(end) {

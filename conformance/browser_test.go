@@ -24,6 +24,7 @@ const hostile = `<img src=x onerror="document.title='owned'"><script>document.ti
 
 // TestBrowser opens a page of another origin in a real browser: it reads a conversation by ticket, over SSE and over a WebSocket.
 func TestBrowser(t *testing.T) {
+	t.Parallel()
 	b := newBrowser(t)
 	pages := httptest.NewServer(http.FileServer(http.Dir("testdata")))
 	defer pages.Close()
@@ -152,7 +153,7 @@ func newBrowser(t *testing.T) context.Context {
 // wait waits until there is an element.
 func wait(t *testing.T, ctx context.Context, xpath string) {
 	t.Helper()
-	soon, cancel := context.WithTimeout(ctx, 30*time.Second)
+	soon, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if err := chromedp.Do(soon, chromedp.WaitVisible(xpath)); err != nil {
 		t.Fatalf("wait for %s: %v; the page shows:\n%s", xpath, err, see(t, ctx, "document.body.outerHTML"))

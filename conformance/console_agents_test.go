@@ -42,6 +42,7 @@ func (w *consoleWorld) createMany(n int) {
 
 // TestConsoleAgents: the view says what an agent takes, who runs it, what it does and what has failed, and that its runner has gone; and of how many conversations that is told.
 func TestConsoleAgents(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	dir := t.TempDir()
 	blueprint, err := json.Marshal(map[string]any{
@@ -103,7 +104,7 @@ func TestConsoleAgents(t *testing.T) {
 	b.route("/agents/work") // here only its own are looked at
 	b.waitText("section[aria-labelledby=agent-failed] li", "failed")
 
-	for end := time.Now().Add(time.Minute); strings.Contains(string(w.call("admin", "listAgents", map[string]any{})), `"online":true`); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(patience); strings.Contains(string(w.call("admin", "listAgents", map[string]any{})), `"online":true`); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) { // a runner may come back for 30 s
 			t.Fatal("the agent of a runner that was killed is online")
 		}

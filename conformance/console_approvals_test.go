@@ -8,6 +8,7 @@ import (
 
 // TestConsoleApprovals answers what an agent asks: with other arguments, with a no, and at the same time as somebody else, who is told who was first.
 func TestConsoleApprovals(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	asker := newAsker(w, "ask", "ann:human", "ben:human", "bot:agent")
 	first := asker.ask("one", "bot wants to run refund", map[string]any{"tool": "refund", "arguments": map[string]any{"amount": 120, "to": "carl " + hostile},

@@ -11,6 +11,7 @@ import (
 
 // TestConsoleAxe lets axe-core look at every view, in both themes: it finds no serious fault of accessibility.
 func TestConsoleAxe(t *testing.T) {
+	t.Parallel()
 	dir, err := installed["axe"]()
 	if err != nil {
 		t.Log(err)

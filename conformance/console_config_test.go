@@ -23,6 +23,7 @@ console.log(JSON.stringify(sums));`
 
 // TestConsoleConfigHash: the console finds the config with which an agent ran by the hash that parley.AgentConfigHash gives, whatever stands in it, and over plain HTTP too, where a browser has no digests.
 func TestConsoleConfigHash(t *testing.T) {
+	t.Parallel()
 	node := require(t, "node")
 	configs := []string{
 		`{}`, `[]`, `null`, `"text"`,

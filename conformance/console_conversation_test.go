@@ -21,6 +21,7 @@ func person(id string) visitor {
 
 // TestConsoleTwoPeople: two people in two browsers and a scripted agent hold a conversation, and each sees what the others say as it is said.
 func TestConsoleTwoPeople(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	id := w.create("case", "Two people", nil, "ann:human", "bob:human", "bot:agent")
 	ann, bob := w.open(person("ann"), "/c/case"), w.open(person("bob"), "/c/case")
@@ -71,6 +72,7 @@ func claimTurn(w *consoleWorld, id string, turn int) string {
 
 // TestConsoleClaimLapses: of an agent that claims its turn, begins to speak and dies, the page shows the time that it has, that it is over, and that its words do not count.
 func TestConsoleClaimLapses(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	id := w.create("case", "", map[string]any{"startsWith": "bot", "limits": map[string]any{"turnTimeoutMs": 10_000}}, "ann:human", "bot:agent")
 	ann := w.open(person("ann"), "/c/case")
@@ -94,6 +96,7 @@ func TestConsoleClaimLapses(t *testing.T) {
 
 // TestConsoleShowsSessions: a session stands below the event that has started it, live, with what is said in it and how it ends.
 func TestConsoleShowsSessions(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	id := w.create("case", "", map[string]any{"policy": map[string]any{"kind": "open"}}, "ann:human", "bob:human")
 	worker, err := hubproc.Dial(w.hub.URL, "worker", func(*hubproc.Frame[json.RawMessage]) {}, hubproc.CallerOptions{})
@@ -134,6 +137,7 @@ func TestConsoleShowsSessions(t *testing.T) {
 
 // TestConsoleFindsItsWay: a link to an event, the JSON of one, the keys, the search, and why.
 func TestConsoleFindsItsWay(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	id := w.create("case", "The way", map[string]any{"policy": map[string]any{"kind": "open"}}, "ann:human", "bob:human")
 	for i := range 300 {
@@ -182,6 +186,7 @@ func TestConsoleFindsItsWay(t *testing.T) {
 
 // TestConsoleCompares: a conversation and its fork side by side, by what they share and where they differ.
 func TestConsoleCompares(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	id := w.create("case", "One way", nil, "ann:human", "bob:human")
 	w.say("ann", id, "Shall we?")
@@ -200,6 +205,7 @@ func TestConsoleCompares(t *testing.T) {
 
 // TestConsoleFollowsTheEnd: at the end new events are shown as they come; who reads further up is told how many there are, and what it reads stays where it is.
 func TestConsoleFollowsTheEnd(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	id := w.create("case", "", map[string]any{"policy": map[string]any{"kind": "open"}}, "ann:human", "bob:human")
 	for i := range 120 {

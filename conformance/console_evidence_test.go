@@ -18,6 +18,7 @@ import (
 
 // TestConsoleDownloads: a file of a message is there with its name, size and type, and what the browser keeps of it has the same bytes, whatever it is called. It is never shown in the page.
 func TestConsoleDownloads(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	w.create("files", "", nil, "ann:human", "bob:human")
 	data := bytes.Repeat([]byte("<script>top.owned = 1</script>\x00\xff"), 3000)
@@ -36,7 +37,7 @@ func TestConsoleDownloads(t *testing.T) {
 	b.waitText(".row.message .files", "94 KiB")
 	clickText(b, ".row.message .files button", "Download")
 	var got []byte
-	for end := time.Now().Add(20 * time.Second); len(got) < len(data) && time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
+	for end := time.Now().Add(patience); len(got) < len(data) && time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
 		names, _ := filepath.Glob(filepath.Join(dir, "*.html"))
 		if len(names) == 1 {
 			got, _ = os.ReadFile(names[0])
@@ -52,6 +53,7 @@ func TestConsoleDownloads(t *testing.T) {
 
 // TestConsoleCallbacks: what a session calls back with leads to where it was started, and from there to the callback.
 func TestConsoleCallbacks(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	w.create("case", "", nil, "ann:human", "bob:human")
 	worker, err := hubproc.Dial(w.hub.URL, "worker", func(*hubproc.Frame[json.RawMessage]) {}, hubproc.CallerOptions{})
@@ -86,6 +88,7 @@ func TestConsoleCallbacks(t *testing.T) {
 
 // TestConsoleWakes: of an event that woke an agent the timeline says whom and leads there, and the panel says by which selector; of another one it says why not.
 func TestConsoleWakes(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	runBlueprint(w, map[string]any{
 		"name": "search", "argv": []string{"echo", "found"}, "description": "Looks things up.", "params_via": "stdin",
@@ -99,7 +102,7 @@ func TestConsoleWakes(t *testing.T) {
 		w.call("ann", "sendNote", map[string]any{"conversationId": "case", "payload": map[string]any{"schema": "tool.request.v1", "data": map[string]any{"tool": tool, "input": map[string]any{"query": "x"}}}})
 	}
 	note("other") // 2
-	for end := time.Now().Add(20 * time.Second); !strings.Contains(string(w.call("admin", "explainTriggers", map[string]any{"conversationId": "case", "seq": 2})), `"search"`); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); !strings.Contains(string(w.call("admin", "explainTriggers", map[string]any{"conversationId": "case", "seq": 2})), `"search"`); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("nobody knows what search subscribes to")
 		}

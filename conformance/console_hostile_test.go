@@ -23,6 +23,7 @@ var hostileTexts = map[string]string{
 
 // TestConsoleHostileTexts: whatever is said, as text, data, names, titles and traces, is shown as text and does nothing.
 func TestConsoleHostileTexts(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	id := w.create("case", hostile, map[string]any{"policy": map[string]any{"kind": "open"}}, "ann:human", "bob:human")
 	deep := strings.Repeat(`{"a":[`, 25) + `"the bottom"` + strings.Repeat(`]}`, 25)

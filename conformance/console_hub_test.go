@@ -22,6 +22,7 @@ const reader = `(async () => {
 
 // TestConsoleReadsEachEventOnce: over a hub that is killed and comes back, a subscription is told each event once, in order, and a call that was made meanwhile is answered.
 func TestConsoleReadsEachEventOnce(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	w.create("case", "Before", nil, "ann:human", "bob:human")
 	b := w.open(visitor{}, "")
@@ -71,6 +72,7 @@ const manyNotes = `(() => {
 
 // TestConsoleKeepsTheOrder: a call that is sent again when the hub is back comes before those that were made after it.
 func TestConsoleKeepsTheOrder(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	w.create("case", "", nil, "ann:human", "bob:human")
 	b := w.open(visitor{}, "")

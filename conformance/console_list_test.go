@@ -8,6 +8,7 @@ import (
 
 // TestConsoleList: the list follows what changes, says who has the floor, what is stuck and what is of what, and keeps its filter in the address.
 func TestConsoleList(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	w.create("case", "A case of two", nil, "ann:human", "bob:human")
 	w.create("stuck", "Nobody runs it", nil, "ann:human", "nobody")
@@ -84,6 +85,7 @@ func TestConsoleList(t *testing.T) {
 
 // TestConsoleListNests: sessions stand below the conversation out of which they were started, can be folded away, and one workspace is listed alone.
 func TestConsoleListNests(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	runBlueprint(w, map[string]any{"name": "echo", "argv": []string{"echo", "done"}, "description": "Says so.", "params_via": "stdin", "parameters_schema": map[string]any{"type": "object"}})
 	w.create("parent", "The parent", nil, "ann:human", "bob:human")
@@ -128,6 +130,7 @@ func TestConsoleListNests(t *testing.T) {
 
 // TestConsoleSurvives: the page says when the hub is away, and goes on with all that has happened when it is back.
 func TestConsoleSurvives(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	w.create("case", "Before", nil, "ann:human", "bob:human")
 	b := w.open(visitor{}, "")

@@ -11,6 +11,7 @@ import (
 
 // TestConsoleModel plays testdata/console/model.mjs: what the console makes of a log, without a page.
 func TestConsoleModel(t *testing.T) {
+	t.Parallel()
 	node := require(t, "node")
 	page, err := filepath.Abs(filepath.Join("..", "adapters", "console", "page", "js"))
 	if err != nil {

@@ -21,6 +21,7 @@ const overflowing = `(() => {
 
 // TestConsoleNarrow: on a telephone nothing has to be pushed from side to side to be read, in any view, and what one speaks with is in reach.
 func TestConsoleNarrow(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	a := newAsker(w, "ask", "ann:human", "bot:agent")
 	a.ask("one", "bot wants to run a-tool-with-a-rather-long-name_and_no_place_to_break_it", map[string]any{"tool": "refund", "arguments": map[string]any{"reference": strings.Repeat("0123456789", 20)}, "injected_args": map[string]any{"why": "lost"}})
@@ -69,6 +70,7 @@ func TestConsoleNarrow(t *testing.T) {
 
 // TestConsoleByKeys: without a mouse one finds a conversation, speaks in it, reads an event's JSON and why, and sees which keys there are. Nothing moves for who does not want that.
 func TestConsoleByKeys(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	w.create("talk", "The talk", nil, "ann:human", "bob:human")
 	w.create("work", "", map[string]any{"workspace": "lab"}, "ann:human", "bob:human")

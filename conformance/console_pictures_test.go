@@ -116,6 +116,7 @@ func (w *clinicWorld) decode(raw json.RawMessage, into any) {
 
 // TestConsolePictures keeps pictures of the views as artifacts, in both themes. Two of them stand in the README: docs/images/console-conversation.png and console-list.png.
 func TestConsolePictures(t *testing.T) {
+	t.Parallel()
 	w := newClinicWorld(t)
 	b := w.open(visitor{}, "/c/pa-1041")
 	b.do(chromedp.EmulateViewport(1440, 900))

@@ -9,6 +9,7 @@ import (
 
 // TestConsoleOutlivesTheHub: the hub is killed and started again under an open page, three times, while people go on speaking; the page loses nothing and has nothing twice.
 func TestConsoleOutlivesTheHub(t *testing.T) {
+	t.Parallel()
 	addr, data := hubproc.LowAddress(t), t.TempDir()
 	start := func() *hubproc.Hub { return program.Start(t, data, "--listen", addr) }
 	w := &consoleWorld{t: t, hub: start(), browser: newBrowser(t)}

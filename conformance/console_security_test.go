@@ -15,6 +15,7 @@ import (
 
 // TestConsoleHostileWords plays testdata/console/hostile.mjs: events of odd shapes, and shared files that claim too much, without a page.
 func TestConsoleHostileWords(t *testing.T) {
+	t.Parallel()
 	node := require(t, "node")
 	page, err := filepath.Abs(filepath.Join("..", "adapters", "console", "page", "js"))
 	if err != nil {
@@ -41,6 +42,7 @@ func oddShapes() []map[string]any {
 
 // TestConsoleOddShapes: one trace of an odd shape leaves a conversation readable, in the page and in a file that is shared.
 func TestConsoleOddShapes(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	id := w.create("odd", "Odd", map[string]any{"policy": map[string]any{"kind": "open"}}, "ann:human", "bob:human")
 	shapes := oddShapes()
@@ -73,6 +75,7 @@ func TestConsoleOddShapes(t *testing.T) {
 
 // TestConsoleShareClaims: a shared page says of no title, file name or text that the events give it when they do not, and holds no file of what stands before it.
 func TestConsoleShareClaims(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	id := w.create("case", "The case", nil, "ann:human", "ben:human")
 	w.call("ann", "putAttachment", map[string]any{"conversationId": id, "data": []byte("the early file"), "name": "early.txt", "mediaType": "text/plain"})
@@ -124,6 +127,7 @@ func TestConsoleShareClaims(t *testing.T) {
 
 // TestConsoleShareHides: a file that a participant shares has nothing of what is hidden from it, not even where it cannot be seen.
 func TestConsoleShareHides(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	w.call("ben", "createConversation", map[string]any{"conversationId": "gap", "policy": map[string]any{"kind": "open"}, "participants": []map[string]string{
 		{"id": "ben", "kind": "human", "private": "secret orders"}, {"id": "ann", "kind": "human", "private": "orders of ann"},
@@ -155,6 +159,7 @@ func TestConsoleShareHides(t *testing.T) {
 
 // TestConsoleHostileAgent: what an agent says of itself and of what it takes is text in every view, and no pattern of it is tried in the page.
 func TestConsoleHostileAgent(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	const bidi = "\u202egnitirw"
 	runBlueprint(w, map[string]any{
@@ -190,6 +195,7 @@ func TestConsoleHostileAgent(t *testing.T) {
 
 // TestConsoleApprovalShowsAll: what is to be approved is shown whole, and where the browser cannot, it says so.
 func TestConsoleApprovalShowsAll(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	asker := newAsker(w, "ask", "ann:human", "bot:agent")
 	id := asker.ask("one", hostile+"\u202e", map[string]any{
@@ -207,6 +213,7 @@ func TestConsoleApprovalShowsAll(t *testing.T) {
 
 // TestConsoleManyChildren: an element takes more children than a call takes arguments.
 func TestConsoleManyChildren(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	b := w.open(visitor{}, "")
 	b.eval(`(import('/console/js/dom.js').then(({ h, replace }) => {
@@ -221,6 +228,7 @@ func TestConsoleManyChildren(t *testing.T) {
 
 // TestConsoleLinksLeadNowhereElse: an address of the page opens a view or says that there is none, whatever stands in it, and no link in it leaves http.
 func TestConsoleLinksLeadNowhereElse(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	w.create("case", "The case", nil, "ann:human", "ben:human")
 	b := w.open(visitor{}, "")
@@ -243,6 +251,7 @@ func TestConsoleLinksLeadNowhereElse(t *testing.T) {
 
 // TestConsoleDoor: whatever is asked at the page's paths, the answer cannot be framed, sniffed or run elsewhere, and strangers get none.
 func TestConsoleDoor(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	ask := func(method, path string, header ...string) *http.Response {
 		t.Helper()
@@ -301,6 +310,7 @@ func TestConsoleDoor(t *testing.T) {
 // TestConsoleKeepsItsSecrets: who signs in by `parley console` has a token of the page's own with the powers, the places and the end of the one that made the link, which no address, no cookie and no line of
 // the hub has. Signing out ends it, and what was begun to be said is gone; so does another link, for the token that it takes the place of.
 func TestConsoleKeepsItsSecrets(t *testing.T) {
+	t.Parallel()
 	audit := filepath.Join(t.TempDir(), "audit.jsonl")
 	w := newConsoleWorld(t, "--audit-log", audit)
 	id := w.create("case", "The case", nil, "ann:human", "ben:human")
@@ -383,7 +393,7 @@ func (w *consoleWorld) liveToken(id string) *heldToken {
 // waitEnded waits until a token has ended.
 func (w *consoleWorld) waitEnded(id string) {
 	w.t.Helper()
-	for end := time.Now().Add(20 * time.Second); w.liveToken(id) != nil; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); w.liveToken(id) != nil; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			w.t.Fatalf("the token %s is still good", id)
 		}

@@ -43,6 +43,7 @@ const sessionOver = "The session is over: its token has ended, or was revoked. S
 
 // TestConsoleSignsInForLess: a link of a token that lasts for less than the page asks for signs in, for as long as that token lasts. Then the page says so, and asks for another.
 func TestConsoleSignsInForLess(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	w.create("case", "The case", nil, "ann:human", "bob:human")
 	hour := w.tab()
@@ -67,6 +68,7 @@ func TestConsoleSignsInForLess(t *testing.T) {
 
 // TestConsoleSignsOut: who signs out ends the token that the page has made, and no other.
 func TestConsoleSignsOut(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	w.create("case", "The case", nil, "ann:human", "bob:human")
 	own := w.token(visitor{Agent: "ann", Scopes: []string{"read", "write"}})
@@ -106,6 +108,7 @@ func TestConsoleSignsOut(t *testing.T) {
 
 // TestConsoleSignsOutAlone: without the hub a view that was not read yet comes later, and who signs out is told that the token lives.
 func TestConsoleSignsOutAlone(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	b := w.open(visitor{Agent: "ann", Scopes: []string{"read"}}, "")
 	b.wait("parley-list")

@@ -15,6 +15,7 @@ import (
 // TestConsoleShare opens pages of `parley share` from files, as who gets them by mail does: a whole one says so, one that somebody has changed names the first event that is not what was written, and
 // one of who does not see everything claims nothing. What others have said does nothing in it.
 func TestConsoleShare(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	id := w.create("case", "The case "+hostile, nil, "ann:human", "ben:human")
 	w.say("ann", id, "I claim this: "+hostile)
@@ -79,6 +80,7 @@ func TestConsoleShare(t *testing.T) {
 
 // TestConsoleShareOfFork shows a fork as a file: its events give the hash that it names of the other conversation.
 func TestConsoleShareOfFork(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	id := w.create("first", "", nil, "ann:human", "ben:human")
 	w.say("ann", id, "one")
@@ -137,6 +139,7 @@ func flipped(hex string) string {
 
 // TestConsoleChain plays testdata/console/share.mjs: hashes, chains and schemas without a page.
 func TestConsoleChain(t *testing.T) {
+	t.Parallel()
 	node := require(t, "node")
 	page, err := filepath.Abs(filepath.Join("..", "adapters", "console", "page", "js"))
 	if err != nil {

@@ -18,6 +18,7 @@ func (b *tab) reload() {
 
 // TestConsoleTheme: the button changes the theme, and a reload keeps it.
 func TestConsoleTheme(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	b := w.open(visitor{}, "")
 	look := func() string { return b.eval("getComputedStyle(document.body).backgroundColor") }
@@ -40,6 +41,7 @@ func TestConsoleTheme(t *testing.T) {
 
 // TestConsoleBehindAProxy: a proxy may serve the hub below a path of its own: the page finds its files and the hub beside it.
 func TestConsoleBehindAProxy(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	w.create("case", "The case", nil, "ann:human", "bob:human")
 	hub, err := url.Parse(w.hub.HTTP())
@@ -69,6 +71,7 @@ func TestConsoleBehindAProxy(t *testing.T) {
 
 // TestConsoleShowsTheHidden: a character that hides or turns the text around it stands as a mark, wherever it is. What belongs to the spelling of a word, or to an emoji, stays.
 func TestConsoleShowsTheHidden(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	w.create("case", "\u202egnp.exe", nil, "ann:human", "bob:human")
 	b := w.open(visitor{}, "")

@@ -7,6 +7,7 @@ import (
 
 // TestConsoleSignsIn: a link signs in once, leaves no ticket in the history, and a reload goes on.
 func TestConsoleSignsIn(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	w.create("case", "The case", nil, "ann:human", "bob:human")
 	link := w.link(visitor{}, "")

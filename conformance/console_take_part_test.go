@@ -12,6 +12,7 @@ import (
 
 // TestConsoleTakesPart lets two people speak from two tabs. What was refused and what was not yet sent stays where it was written.
 func TestConsoleTakesPart(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	id := w.create("talk", "The talk", nil, "ann:human", "ben:human")
 	ann := w.open(visitor{Agent: "ann", Scopes: []string{"read", "write", "create"}}, "/c/talk")
@@ -72,6 +73,7 @@ func TestConsoleTakesPart(t *testing.T) {
 
 // TestConsoleRepeatsOnce loses the answer to a message: sending again says it once.
 func TestConsoleRepeatsOnce(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	w.create("once", "", map[string]any{"policy": map[string]any{"kind": "open"}}, "ann:human", "ben:human")
 	ann := w.open(visitor{Agent: "ann", Scopes: []string{"read", "write"}}, "/c/once")
@@ -112,6 +114,7 @@ func TestConsoleRepeatsOnce(t *testing.T) {
 
 // TestConsoleActs does the rest: a note, a participant, a fork, an interruption and the end. An admin that takes the seat of a program is warned.
 func TestConsoleActs(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	id := w.create("acts", "The acts", nil, "ann:human", "bot:agent")
 	b := w.open(visitor{}, "/c/acts")
@@ -168,6 +171,7 @@ func TestConsoleActs(t *testing.T) {
 
 // TestConsoleStops: a session is stopped from its page, with a reason that who has started it reads; it can be neither forked nor closed.
 func TestConsoleStops(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	runBlueprint(w, map[string]any{"name": "slow", "argv": []string{"sleep", "60"}, "description": "Takes long.", "params_via": "stdin", "parameters_schema": map[string]any{"type": "object"}})
 	w.create("case", "", nil, "ann:human", "bob:human")
@@ -192,6 +196,7 @@ func TestConsoleStops(t *testing.T) {
 
 // TestConsoleStarts starts a session from a form that is made of what the agent takes, and shows what the hub refuses at its field.
 func TestConsoleStarts(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	runBlueprint(w, map[string]any{
 		"name": "report", "argv": []string{"echo", "done"}, "description": "Writes a report.", "params_via": "stdin",
@@ -257,7 +262,7 @@ func runBlueprint(w *consoleWorld, blueprint map[string]any) {
 		w.t.Fatal(err)
 	}
 	background(w.t, w.hub, string(program), "run", "--blueprints", dir)
-	for end := time.Now().Add(20 * time.Second); !strings.Contains(string(w.call("admin", "listAgents", map[string]any{})), fmt.Sprintf("%q", name)); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); !strings.Contains(string(w.call("admin", "listAgents", map[string]any{})), fmt.Sprintf("%q", name)); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			w.t.Fatalf("there is no agent %s", name)
 		}

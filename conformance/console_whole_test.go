@@ -64,6 +64,7 @@ func blueprints(t *testing.T, files map[string]string) string {
 // TestConsoleWholeConversation: two people in two browsers, who share nothing but the hub, hold a conversation with an agent from the first word to the last. The agent asks before it pays: one answers in
 // the inbox, the other sees it, and both find in the timeline what was asked and answered, what it ran, and with which configuration the agent did it.
 func TestConsoleWholeConversation(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t, "--blueprints", blueprints(t, desk))
 	w.create("refund", "A refund for A-17", nil, "ann:human", "bob:human", "desk:agent")
 	scopes := []string{"read", "write", "create", "approve"}
@@ -137,6 +138,7 @@ func TestConsoleWholeConversation(t *testing.T) {
 
 // TestConsoleFollowsTheFloor: who holds many seats is told at once which of them may speak now, however fast the turns follow each other, and cannot send for one whose turn is over.
 func TestConsoleFollowsTheFloor(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	w.create("case", "", nil, "ann:human", "bob:human")
 	b := w.open(visitor{}, "/c/case")
@@ -160,6 +162,7 @@ func TestConsoleFollowsTheFloor(t *testing.T) {
 
 // TestConsoleFolds: traces in a row are one line, which opens to show them one by one, and folds again; Enter does what a click does.
 func TestConsoleFolds(t *testing.T) {
+	t.Parallel()
 	w := newConsoleWorld(t)
 	w.create("case", "", map[string]any{"startsWith": "bot"}, "ann:human", "bot:agent")
 	claim := claimTurn(w, "case", 1)

@@ -313,7 +313,7 @@ var between = []string{"Inspected target navigated or closed", "Execution contex
 // until waits until an expression is true, in this page or in one that takes its place meanwhile.
 func (b *tab) until(expression string) {
 	b.t.Helper()
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
 		is, err := chromedp.Run(b.ctx, chromedp.EvaluateAsDevTools[bool]("!!("+expression+")"))
 		if err == nil && is {
 			return
@@ -348,7 +348,7 @@ func (b *tab) press(keys string) {
 
 func (b *tab) do(action chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	soon, cancel := context.WithTimeout(b.ctx, 30*time.Second)
+	soon, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	if err := chromedp.Do(soon, action); err != nil {
 		b.t.Fatalf("%v; the page shows:\n%s", err, b.eval("document.body.innerText"))

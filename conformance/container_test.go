@@ -19,6 +19,7 @@ import (
 // TestContainer does what docs/deploy/Containerfile says without a container engine: it builds the program as the file does, puts it alone into an empty
 // root, and runs it there as the user, with the environment and by the commands of the file.
 func TestContainer(t *testing.T) {
+	t.Parallel()
 	f := parseContainerfile(t, read(t, deployed("Containerfile")))
 	root := t.TempDir()
 	build := f.run["go build"]
@@ -91,7 +92,7 @@ func TestContainer(t *testing.T) {
 	if err := hub.Start(); err != nil {
 		t.Fatal(err)
 	}
-	stuck := time.AfterFunc(time.Minute, func() { hub.Process.Kill() })
+	stuck := time.AfterFunc(patience, func() { hub.Process.Kill() })
 	defer stuck.Stop()
 	defer hub.Process.Kill() // does nothing to a process that has ended
 	line, err := bufio.NewReader(stdout).ReadBytes('\n')

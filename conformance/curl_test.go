@@ -23,6 +23,7 @@ var httpBlock = regexp.MustCompile("(?ms)^```http ([a-z0-9 -]+)\n(.*?)^```\n")
 // TestCurlExamples runs the examples of plain HTTP in protocol.md as they stand there, in a shell, and compares status lines, the headers that
 // are shown and bodies. Only times, ids of claims, tokens and what hangs on them may differ.
 func TestCurlExamples(t *testing.T) {
+	t.Parallel()
 	require(t, "curl")
 	doc, err := os.ReadFile(filepath.Join("..", "protocol.md"))
 	if err != nil {
@@ -135,6 +136,7 @@ func timeless(s string) string {
 
 // TestCurlStream follows a conversation with curl, is cut off in the middle, and goes on from the last id that it saw.
 func TestCurlStream(t *testing.T) {
+	t.Parallel()
 	curl := require(t, "curl")
 	h := program.Start(t, t.TempDir())
 	post := func(path, body string) {
@@ -188,6 +190,7 @@ func TestCurlStream(t *testing.T) {
 
 // TestCurlFile sends a file that is no text, and gets it back, whole and in part.
 func TestCurlFile(t *testing.T) {
+	t.Parallel()
 	require(t, "curl")
 	h := program.Start(t, t.TempDir())
 	dir := t.TempDir()

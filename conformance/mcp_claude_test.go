@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 )
 
 // claudeCLI is Claude Code, an IDE in a terminal. What it does here takes no account: it keeps servers in its configuration, and connects to each to see whether it is well.
@@ -26,7 +25,7 @@ func (c *claude) run(args ...string) string {
 	c.t.Helper()
 	r := c.strangers.runIn(c.t, c.home, []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + c.home, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "NO_COLOR=1",
-	}, time.Minute, claudeCLI, append([]string{"mcp"}, args...)...)
+	}, claudeCLI, append([]string{"mcp"}, args...)...)
 	if r.code != 0 {
 		c.t.Fatalf("claude mcp %s: code %d\n%s%s", args[0], r.code, r.stdout, r.stderr)
 	}
@@ -54,6 +53,7 @@ func (c *claude) connected(name string, want bool) {
 
 // TestMCPClaudeCode: Claude Code takes what 'parley mcp install' prints and what it writes, and connects, over stdio and over HTTP with a token in a header.
 func TestMCPClaudeCode(t *testing.T) {
+	t.Parallel()
 	s := newStrangers(t, "mcp")
 	h := program.Start(t, t.TempDir(), "--mcp")
 	token := aliceToken(t, h)

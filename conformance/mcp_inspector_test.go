@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/parleyhub/parley/internal/hubproc"
 )
@@ -41,7 +40,7 @@ func (i *inspector) run(into any, args ...string) (stdout string) {
 
 func (i *inspector) start(args ...string) ran {
 	i.t.Helper()
-	return i.strangers.run(i.t, time.Minute, inspectorCLI, slices.Concat([]string{"--cli"}, i.target, []string{"--protocol-era", i.era, "--format", "json"}, args)...)
+	return i.strangers.run(i.t, inspectorCLI, slices.Concat([]string{"--cli"}, i.target, []string{"--protocol-era", i.era, "--format", "json"}, args)...)
 }
 
 // answer is what a tool has said, in the fields that the test looks at.
@@ -83,6 +82,7 @@ func toolArgs(t *testing.T, tool string, arguments map[string]any) []string {
 
 // TestMCPInspector: the inspector finds nothing about the tools that a client could not take, and takes part in a conversation, over stdio and HTTP, in both eras.
 func TestMCPInspector(t *testing.T) {
+	t.Parallel()
 	s := newStrangers(t, "mcp")
 	h := program.Start(t, t.TempDir(), "--mcp")
 	token := aliceToken(t, h)

@@ -117,14 +117,14 @@ type ran struct {
 }
 
 // run runs a script of a package to its end, in a home of its own.
-func (s *strangers) run(t *testing.T, within time.Duration, script string, args ...string) ran {
+func (s *strangers) run(t *testing.T, script string, args ...string) ran {
 	t.Helper()
 	home := t.TempDir()
-	return s.runIn(t, home, append(os.Environ(), "HOME="+home, "NO_COLOR=1"), within, script, args...)
+	return s.runIn(t, home, append(os.Environ(), "HOME="+home, "NO_COLOR=1"), script, args...)
 }
 
 // runIn is run in a directory and an environment. The path of a script of our own is absolute.
-func (s *strangers) runIn(t *testing.T, dir string, env []string, within time.Duration, script string, args ...string) ran {
+func (s *strangers) runIn(t *testing.T, dir string, env []string, script string, args ...string) ran {
 	t.Helper()
 	path := filepath.FromSlash(script)
 	if !filepath.IsAbs(path) {
@@ -137,7 +137,7 @@ func (s *strangers) runIn(t *testing.T, dir string, env []string, within time.Du
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(within, func() { cmd.Process.Kill() })
+	late := time.AfterFunc(patience, func() { cmd.Process.Kill() })
 	defer late.Stop()
 	var exit *exec.ExitError
 	if err := cmd.Wait(); err != nil && !errors.As(err, &exit) {

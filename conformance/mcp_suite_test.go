@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/parleyhub/parley/internal/hubproc"
 )
@@ -61,6 +60,7 @@ var excused = map[bool]map[string]string{
 
 // TestMCPSuite runs the suite against the program: every scenario that needs no server made for it passes.
 func TestMCPSuite(t *testing.T) {
+	t.Parallel()
 	s := newStrangers(t, "mcp")
 	h := program.Start(t, t.TempDir(), "--mcp")
 	newTalk(t, h, "seen", "alice") // so that she has something to list
@@ -68,7 +68,7 @@ func TestMCPSuite(t *testing.T) {
 	for revision, names := range scenarios {
 		t.Run(revision, func(t *testing.T) {
 			out := t.TempDir()
-			r := s.run(t, 3*time.Minute, suite, "server", "--url", base+"/mcp", "--requirements", revision, "-o", out) // it fails for those that are left
+			r := s.run(t, suite, "server", "--url", base+"/mcp", "--requirements", revision, "-o", out) // it fails for those that are left
 			for _, name := range names {
 				t.Run(name, func(t *testing.T) {
 					if passed := judge(t, out, name, excused[false]); passed == 0 {
@@ -87,6 +87,7 @@ func TestMCPSuite(t *testing.T) {
 // TestMCPSuiteWithFixtures runs all that a revision requires against a hub that has the fixtures of the suite besides its own tools. What is not as the suite expects is
 // in testdata/mcp/baseline-<revision>.yml, and nothing is there that passes.
 func TestMCPSuiteWithFixtures(t *testing.T) {
+	t.Parallel()
 	s := newStrangers(t, "mcp")
 	for _, revision := range []string{withSessions, stateless} {
 		t.Run(revision, func(t *testing.T) {
@@ -96,7 +97,7 @@ func TestMCPSuiteWithFixtures(t *testing.T) {
 				t.Fatal(err)
 			}
 			out := t.TempDir()
-			r := s.run(t, 3*time.Minute, suite, "server", "--url", base+"/mcp", "--requirements", revision, "--expected-failures", baseline, "-o", out)
+			r := s.run(t, suite, "server", "--url", base+"/mcp", "--requirements", revision, "--expected-failures", baseline, "-o", out)
 			_, summary, found := strings.Cut(r.stdout, "=== SUMMARY ===")
 			t.Logf("%s", summary)
 			if r.code != 0 || !found {

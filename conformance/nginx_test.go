@@ -20,6 +20,7 @@ import (
 // TestNginx puts a real nginx, with the lines of docs/operations.md, before a hub. A WebSocket goes through, and the events of an SSE stream
 // come through one by one.
 func TestNginx(t *testing.T) {
+	t.Parallel()
 	nginx, openssl := require(t, "nginx"), require(t, "openssl")
 	hub := program.Start(t, t.TempDir(), "--trusted-proxy", "127.0.0.1")
 	dir := t.TempDir()
@@ -89,7 +90,7 @@ func trusting(t *testing.T, cert string) *http.Client {
 // awaitHTTP asks until there is an answer.
 func awaitHTTP(t *testing.T, client *http.Client, url string) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if resp, err := client.Get(url); err == nil {
 			resp.Body.Close()
 			return
@@ -101,7 +102,7 @@ func awaitHTTP(t *testing.T, client *http.Client, url string) {
 // follow opens an SSE stream that ends with the test, or after 2 min.
 func follow(t *testing.T, client *http.Client, url string) *bufio.Scanner {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

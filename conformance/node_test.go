@@ -6,11 +6,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/parleyhub/parley/internal/hubproc"
 )
 
 var program hubproc.Program
+
+// patience is how long a test waits for something before it calls it stuck. It bounds no speed.
+const patience = 5 * time.Minute
 
 func TestMain(m *testing.M) {
 	os.Exit(hubproc.Main(m, func(p hubproc.Program) { program = p }))
@@ -18,6 +22,7 @@ func TestMain(m *testing.M) {
 
 // TestNode plays testdata/client.mjs, which uses Node's own WebSocket, fetch and SHA-256.
 func TestNode(t *testing.T) {
+	t.Parallel()
 	node := require(t, "node")
 	h := program.Start(t, t.TempDir())
 	cmd := exec.Command(node, "--experimental-websocket", "--no-warnings", filepath.Join("testdata", "client.mjs"))

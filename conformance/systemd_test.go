@@ -13,6 +13,7 @@ const mostExposed = "15"
 
 // TestSystemdUnit: systemd understands the unit of docs/deploy and its drop-in, and finds the service shut well.
 func TestSystemdUnit(t *testing.T) {
+	t.Parallel()
 	analyze := require(t, "systemd-analyze")
 	unit := unitIn(t, read(t, deployed("parley.service")), read(t, deployed("parley-tls.conf")))
 	if out, err := exec.Command(analyze, "verify", "--man=no", unit).CombinedOutput(); err != nil || len(out) > 0 {
@@ -36,6 +37,7 @@ func TestSystemdUnit(t *testing.T) {
 
 // TestUnitDrainsInTime: systemd waits longer than a drain may take, and asks for what serve does.
 func TestUnitDrainsInTime(t *testing.T) {
+	t.Parallel()
 	unit := read(t, deployed("parley.service"))
 	for _, line := range []string{
 		"Type=notify", "ExecReload=/bin/kill -HUP $MAINPID", "TimeoutStopSec=20", "Restart=on-failure", "StateDirectory=parley",
