@@ -145,6 +145,7 @@ var only = []struct {
 	{"internal/telemetry", []string{"cmd"}, "Whether anybody is told is chosen where the program is put together."},
 	{"internal/golden", nil, "Tests compare; the program does not."},
 	{"internal/schematest", nil, "Tests validate files a second time; the program does not."},
+	{"internal/ssetest", nil, "Tests read streams; the program writes them."},
 	{"internal/spannames", nil, "Tests make the constants; the program keeps them."},
 	{zerolog, []string{"cmd", "rpc"}, "Others log by slog or return errors."},
 	{cel, []string{"hub/policy"}, "One package knows expressions."},
