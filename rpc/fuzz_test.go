@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/internal/sse"
+	"github.com/parleyhub/parley/internal/ssetest"
 )
 
 // asked gives what the door answers to a request that comes from nowhere.
@@ -70,7 +70,7 @@ func FuzzCursor(f *testing.F) {
 		if want != http.StatusOK {
 			return
 		}
-		stream := sse.NewReader(answer.Body, 1<<20)
+		stream := ssetest.NewReader(answer.Body, 1<<20)
 		for next := seq + 1; next <= latest; {
 			m, err := stream.Next()
 			if err != nil {

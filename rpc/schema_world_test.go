@@ -10,6 +10,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"github.com/parleyhub/parley/internal/schema"
+	"github.com/parleyhub/parley/internal/schematest"
 )
 
 // published are schemas, compiled when they are first asked for.
@@ -34,26 +35,13 @@ func (p *published) check(name string, instance []byte) error {
 			}
 			document = changed
 		}
-		s = compileSchema(p.t, document)
+		s = schematest.Compile(p.t, document)
 		if p.compiled == nil {
 			p.compiled = map[string]*jsonschema.Schema{}
 		}
 		p.compiled[name] = s
 	}
 	return s.Validate(decodeJSON(p.t, instance))
-}
-
-func compileSchema(t testing.TB, document []byte) *jsonschema.Schema {
-	t.Helper()
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource("document.json", bytes.NewReader(document)); err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.Compile("document.json")
-	if err != nil {
-		t.Fatalf("%#v", err)
-	}
-	return s
 }
 
 func decodeJSON(t testing.TB, b []byte) any {
@@ -129,7 +117,7 @@ func asyncMessages(t *testing.T) map[string]*jsonschema.Schema {
 		if err != nil {
 			t.Fatal(err)
 		}
-		messages[name] = compileSchema(t, b)
+		messages[name] = schematest.Compile(t, b)
 	}
 	return messages
 }

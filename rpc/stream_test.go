@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/internal/sse"
+	"github.com/parleyhub/parley/internal/ssetest"
 	"github.com/parleyhub/parley/rpc"
 )
 
@@ -292,7 +292,7 @@ func TestEventsAcrossCuts(t *testing.T) {
 
 // readSome reads so many messages of a stream, fewer where it ends, and gives its events and its last id.
 func readSome(stream io.Reader, n int) (events []string, last string) {
-	r := sse.NewReader(stream, parley.MaxFrameBytes)
+	r := ssetest.NewReader(stream, parley.MaxFrameBytes)
 	for range n {
 		m, err := r.Next()
 		if err != nil {

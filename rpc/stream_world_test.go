@@ -11,6 +11,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/sse"
+	"github.com/parleyhub/parley/internal/ssetest"
 )
 
 const events = "/conversations/case/events"
@@ -49,7 +50,7 @@ func (w *world) reads(resp *http.Response) *follower {
 
 func (f *follower) read() {
 	defer close(f.done)
-	r := sse.NewReader(io.TeeReader(f.resp.Body, locked{f}), 2<<20)
+	r := ssetest.NewReader(io.TeeReader(f.resp.Body, locked{f}), 2<<20)
 	for {
 		m, err := r.Next()
 		f.mu.Lock()

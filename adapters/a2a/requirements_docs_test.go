@@ -1,16 +1,14 @@
 package a2a
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-)
 
-var updateDocs = flag.Bool("update", false, "write the documents anew")
+	"github.com/parleyhub/parley/internal/golden"
+)
 
 // kitRequirements are all of the conformance kit but those of gRPC, by the families of their ids. Where there is a reason, they are left out for it.
 var kitRequirements = []struct{ ids, why string }{
@@ -77,17 +75,5 @@ Left out, besides those of gRPC, which is not spoken here:
 | id | why |
 |---|---|
 ` + strings.Join(left, "")
-	path := filepath.Join("..", "..", "docs", "a2a-requirements.md")
-	if *updateDocs {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	have, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(have) != want {
-		t.Error("docs/a2a-requirements.md is not what is tested: go test ./adapters/a2a -run RequirementsAreTold -update")
-	}
+	golden.Compare(t, filepath.Join("..", "..", "docs", "a2a-requirements.md"), want)
 }

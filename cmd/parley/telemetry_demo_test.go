@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,10 +10,9 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/golden"
 	"github.com/parleyhub/parley/internal/telemetry/telemetrytest"
 )
-
-var update = flag.Bool("update", false, "write the traces of testdata/traces")
 
 // clientTrace is the span of who has started it all.
 const clientTrace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -58,20 +56,5 @@ func (n *tidier) tidy(key, value string) string {
 // sameTrace compares a tree with a file, or writes it there with -update.
 func sameTrace(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", "traces", name)
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(want) != got {
-		t.Errorf("the trace is not that of %s:\n%s", path, got)
-	}
+	golden.Compare(t, filepath.Join("testdata", "traces", name), got)
 }

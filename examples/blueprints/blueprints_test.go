@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -19,10 +18,9 @@ import (
 	"github.com/parleyhub/parley/executors"
 	"github.com/parleyhub/parley/executors/blueprint"
 	"github.com/parleyhub/parley/executors/process"
+	"github.com/parleyhub/parley/internal/golden"
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
-
-var update = flag.Bool("update", false, "write testdata/golden")
 
 // patience bounds one session: the first one compiles its program.
 const patience = 2 * time.Minute
@@ -51,7 +49,7 @@ func TestResults(t *testing.T) {
 			if s.Status != parley.SessionCompleted || s.Result.ExitCode == nil || *s.Result.ExitCode != 0 || s.Result.Error != "" {
 				t.Fatalf("the session is %s (%s): %+v", s.Status, s.Reason, s.Result)
 			}
-			golden(t, c.name, s.Result.ResultData)
+			compareResult(t, c.name, s.Result.ResultData)
 		})
 	}
 }
@@ -207,27 +205,15 @@ func start(t *testing.T, c parley.Client, agent, parameters string) *parley.Sess
 	return s
 }
 
-// golden compares a result with the file that holds it.
-func golden(t *testing.T, name string, got json.RawMessage) {
+// compareResult compares a result with the file that holds it.
+func compareResult(t *testing.T, name string, got json.RawMessage) {
 	t.Helper()
 	var b bytes.Buffer
 	if err := json.Indent(&b, got, "", "  "); err != nil {
 		t.Fatalf("%v: %s", err, got)
 	}
 	b.WriteByte('\n')
-	path := filepath.Join("testdata", "golden", name+".json")
-	if *update {
-		if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b.String() != string(want) {
-		t.Errorf("the result is\n%s\nexpected %s:\n%s", b.Bytes(), path, want)
-	}
+	golden.Compare(t, filepath.Join("testdata", "golden", name+".json"), b.Bytes())
 }
 
 // need leaves out a test of what this machine cannot run.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/blueprint"
+	"github.com/parleyhub/parley/internal/golden"
 	"github.com/parleyhub/parley/internal/paramschema"
 )
 
@@ -27,7 +28,7 @@ func TestAgentFaults(t *testing.T) {
 	for _, f := range faults {
 		lines.WriteString(f.String() + "\n")
 	}
-	golden(t, "agent-faults.txt", lines.String())
+	golden.Compare(t, "agent-faults.txt", lines.String())
 	if len(set.Files) != 1 || set.Files[0].Name != "t" {
 		t.Errorf("loaded: %v", set.Files)
 	}

@@ -1,32 +1,10 @@
 package blueprint_test
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
-
-var update = flag.Bool("update", false, "write what is generated and what is expected")
-
-// golden holds a text to a file.
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-update writes it): %s", file, diff)
-	}
-}
 
 // withPrograms makes these names programs that can be found, and no others.
 func withPrograms(t testing.TB, names ...string) {

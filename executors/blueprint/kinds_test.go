@@ -17,6 +17,7 @@ import (
 	"github.com/parleyhub/parley/executors/blueprint"
 	"github.com/parleyhub/parley/executors/function"
 	"github.com/parleyhub/parley/executors/work"
+	"github.com/parleyhub/parley/internal/golden"
 	"github.com/parleyhub/parley/internal/paramschema"
 )
 
@@ -29,7 +30,7 @@ func TestKindFaults(t *testing.T) {
 	for _, f := range faults {
 		lines.WriteString(f.String() + "\n")
 	}
-	golden(t, "kind-faults.txt", lines.String())
+	golden.Compare(t, "kind-faults.txt", lines.String())
 	if len(set.Files) != 0 {
 		t.Errorf("loaded: %v", set.Files)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/blueprint"
+	"github.com/parleyhub/parley/internal/golden"
 	"github.com/parleyhub/parley/internal/paramschema"
 )
 
@@ -29,7 +30,7 @@ func TestFaults(t *testing.T) {
 	for _, f := range faults {
 		lines.WriteString(f.String() + "\n")
 	}
-	golden(t, "faults.txt", lines.String())
+	golden.Compare(t, "faults.txt", lines.String())
 	if strings.Contains(lines.String(), "canary") {
 		t.Error("a value is repeated")
 	}
@@ -166,7 +167,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s cannot be said", name)
 		}
 	}
-	golden(t, filepath.Join("..", "..", "docs", "blueprint.schema.json"), string(blueprint.Schema()))
+	golden.Compare(t, filepath.Join("..", "..", "docs", "blueprint.schema.json"), blueprint.Schema())
 	schema, err := paramschema.Compile(blueprint.Schema())
 	if err != nil {
 		t.Fatal(err)

@@ -3,12 +3,9 @@
 package command_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -20,6 +17,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/command"
 	"github.com/parleyhub/parley/executors/process"
+	"github.com/parleyhub/parley/internal/schematest"
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
@@ -162,14 +160,5 @@ func schema(t testing.TB, name string) *jsonschema.Schema {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := jsonschema.NewCompiler()
-	c.LoadURL = func(url string) (io.ReadCloser, error) { return nil, errors.New("nothing is fetched: " + url) }
-	if err := c.AddResource(name, bytes.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.Compile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return schematest.Compile(t, text)
 }

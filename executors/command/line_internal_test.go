@@ -3,15 +3,14 @@ package command
 // White-box: lines are parsed one by one, and compared with the schema in docs.
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/parleyhub/parley/internal/schematest"
 )
 
 func outputSchema(t testing.TB) *jsonschema.Schema {
@@ -21,16 +20,7 @@ func outputSchema(t testing.TB) *jsonschema.Schema {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := jsonschema.NewCompiler()
-	c.LoadURL = func(url string) (io.ReadCloser, error) { return nil, errors.New("nothing is fetched: " + url) }
-	if err := c.AddResource(name, bytes.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.Compile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return schematest.Compile(t, text)
 }
 
 func takenBySchema(s *jsonschema.Schema, text []byte) bool {

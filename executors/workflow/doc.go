@@ -22,4 +22,5 @@
 // A text that begins with $ is a JSONPath (RFC 9535) over {parameters, context, trigger, steps}, wherever it stands in an input or output; $$ begins a text with one $. A path that names one place
 // gives what stands there, and any other gives the list of what it finds. steps has, of each step that has ended, status, output, text, error and session_id. output is the result_data of the session
 // or, where it has none, its text; it is not there where the step has failed, or where its result was too large for a message.
+// Package selector evaluates the paths: a path that takes more than selector.MaxSteps steps is a failure too.
 package workflow

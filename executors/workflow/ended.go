@@ -55,16 +55,3 @@ func why(step *step, s *parley.Session) string {
 	}
 	return text
 }
-
-// value is what paths look at.
-func (e *ended) value() (map[string]any, error) {
-	raw, err := encode(e)
-	if err != nil {
-		return nil, err
-	}
-	v, err := decode(raw)
-	if err != nil {
-		return nil, err
-	}
-	return v.(map[string]any), nil // an object, as e is one
-}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/work"
+	"github.com/parleyhub/parley/internal/selector"
 )
 
 // The reasons of workflows that fail.
@@ -33,13 +34,13 @@ type run struct {
 	job    *work.Job
 	inputs map[string]json.RawMessage // what steps were given in earlier attempts, by their keys
 
-	mu    sync.Mutex     // guards the fields below
-	steps map[string]any // what has come of those that have ended
+	mu    sync.Mutex // guards the fields below
+	steps map[string]*ended
 }
 
 // Execute runs the steps.
 func (p *Plan) Execute(ctx context.Context, j *work.Job) (*work.Output, error) {
-	r := &run{plan: p, job: j, inputs: map[string]json.RawMessage{}, steps: map[string]any{}}
+	r := &run{plan: p, job: j, inputs: map[string]json.RawMessage{}, steps: map[string]*ended{}}
 	kept, err := j.Kept(ctx, kindStep)
 	if err != nil {
 		return nil, err
@@ -50,11 +51,7 @@ func (p *Plan) Execute(ctx context.Context, j *work.Job) (*work.Output, error) {
 			r.inputs[s.Key] = s.Input
 		}
 	}
-	base, err := r.base()
-	if err != nil {
-		return nil, err
-	}
-	last, err := r.do(ctx, &p.root, base)
+	last, err := r.do(ctx, &p.root)
 	var failed *stepError
 	switch {
 	case errors.As(err, &failed):
@@ -66,41 +63,28 @@ func (p *Plan) Execute(ctx context.Context, j *work.Job) (*work.Output, error) {
 	case p.output == nil:
 		return work.Value(last)
 	}
-	v, err := p.output.fill(r.scope(base), "output", false)
+	scope, err := r.scope()
+	if err != nil {
+		return nil, err
+	}
+	v, err := p.output.fill(scope, "output", false)
 	if err != nil {
 		return work.Failed(ReasonOutput, "%v", err), nil
 	}
 	return work.Value(v)
 }
 
-// base is what paths look at, but for the steps.
-func (r *run) base() (map[string]any, error) {
-	base := map[string]any{"context": nil, "trigger": nil}
-	var err error
-	if base["parameters"], err = decode(r.job.Parameters); err != nil {
-		return nil, fmt.Errorf("read the parameters: %w", err)
-	}
-	if r.job.Context == nil {
-		return base, nil
-	}
-	if base["context"], err = decode(r.job.Context); err != nil {
-		return nil, fmt.Errorf("read the context: %w", err)
-	}
-	if c, ok := base["context"].(map[string]any); ok {
-		base["trigger"] = c["trigger"]
-	}
-	return base, nil
-}
-
 // scope is what paths look at now.
-func (r *run) scope(base map[string]any) map[string]any {
+func (r *run) scope() (*selector.Document, error) {
+	var context map[string]json.RawMessage
+	_ = json.Unmarshal(r.job.Context, &context) // a context that is missing or no object has no trigger
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	steps := make(map[string]any, len(r.steps))
-	for name, s := range r.steps {
-		steps[name] = s
+	raw, err := encode(map[string]any{"parameters": r.job.Parameters, "context": r.job.Context, "trigger": context["trigger"], "steps": r.steps})
+	if err != nil {
+		return nil, fmt.Errorf("read the parameters and the context: %w", err)
 	}
-	return map[string]any{"parameters": base["parameters"], "context": base["context"], "trigger": base["trigger"], "steps": steps}
+	return selector.ReadDocument(raw), nil
 }
 
 // stepError is why a workflow fails.
@@ -112,17 +96,17 @@ type stepError struct {
 func (e *stepError) Error() string { return e.text }
 
 // do runs a node, and gives what it has brought: a step its output, a list that of its last, and a parallel group a list of all.
-func (r *run) do(ctx context.Context, n *node, base map[string]any) (any, error) {
+func (r *run) do(ctx context.Context, n *node) (any, error) {
 	switch {
 	case n.step != nil:
-		return r.step(ctx, n.step, base)
+		return r.step(ctx, n.step)
 	case n.parallel:
-		return r.together(ctx, n.nodes, base)
+		return r.together(ctx, n.nodes)
 	}
 	var last any
 	for i := range n.nodes {
 		var err error
-		if last, err = r.do(ctx, &n.nodes[i], base); err != nil {
+		if last, err = r.do(ctx, &n.nodes[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -130,11 +114,11 @@ func (r *run) do(ctx context.Context, n *node, base map[string]any) (any, error)
 }
 
 // together runs nodes at once, each to its end. The first that has failed, in their order, tells why.
-func (r *run) together(ctx context.Context, nodes []node, base map[string]any) (any, error) {
+func (r *run) together(ctx context.Context, nodes []node) (any, error) {
 	all, errs := make([]any, len(nodes)), make([]error, len(nodes))
 	var group sync.WaitGroup
 	for i := range nodes {
-		group.Go(func() { all[i], errs[i] = r.do(ctx, &nodes[i], base) })
+		group.Go(func() { all[i], errs[i] = r.do(ctx, &nodes[i]) })
 	}
 	group.Wait()
 	var failed *stepError
@@ -148,10 +132,10 @@ func (r *run) together(ctx context.Context, nodes []node, base map[string]any) (
 }
 
 // step runs one step to its end, as often as it says.
-func (r *run) step(ctx context.Context, s *step, base map[string]any) (any, error) {
+func (r *run) step(ctx context.Context, s *step) (any, error) {
 	ctx, span := r.startSpan(ctx, s)
 	defer span.End()
-	last, err := r.tries(ctx, s, base)
+	last, err := r.tries(ctx, s)
 	if err != nil {
 		span.Fail(parley.ErrorKind(err))
 		return nil, err
@@ -161,10 +145,10 @@ func (r *run) step(ctx context.Context, s *step, base map[string]any) (any, erro
 }
 
 // tries runs a step until it has completed, or has failed as often as it may.
-func (r *run) tries(ctx context.Context, s *step, base map[string]any) (*ended, error) {
+func (r *run) tries(ctx context.Context, s *step) (*ended, error) {
 	var last *ended
 	for again := 0; again <= s.retries; again++ {
-		e, err := r.once(ctx, s, again, base)
+		e, err := r.once(ctx, s, again)
 		if err != nil {
 			return nil, err
 		}
@@ -180,16 +164,15 @@ func (r *run) kept(ctx context.Context, s *step, last *ended) (any, error) {
 	if last.Status != parley.SessionCompleted && !s.goesOn {
 		return nil, &stepError{text: "step " + s.name + ": " + last.Error, wrong: last.wrong}
 	}
-	v, err := last.value()
-	if err != nil {
-		return nil, err
-	}
 	r.mu.Lock()
-	r.steps[s.name] = v
+	r.steps[s.name] = last
 	ran := len(r.steps)
 	r.mu.Unlock()
 	r.job.Progress(ctx, fmt.Sprintf("step %s: %s (%d of %d)", s.name, last.Status, ran, r.plan.count))
-	return v["output"], nil
+	if last.Output == nil {
+		return nil, nil
+	}
+	return decode(last.Output)
 }
 
 // kindStep is the kind of the trace that says what a step is given.
@@ -203,14 +186,18 @@ type started struct {
 }
 
 // once starts a step, or meets the session of an earlier attempt, and waits for its end.
-func (r *run) once(ctx context.Context, s *step, again int, base map[string]any) (*ended, error) {
+func (r *run) once(ctx context.Context, s *step, again int) (*ended, error) {
 	key := s.name
 	if again > 0 {
 		key += "#" + strconv.Itoa(again)
 	}
 	input := r.inputs[key]
 	if input == nil {
-		v, err := s.input.fill(r.scope(base), "input", s.optional)
+		scope, err := r.scope()
+		if err != nil {
+			return nil, err
+		}
+		v, err := s.input.fill(scope, "input", s.optional)
 		if err != nil {
 			return &ended{Status: parley.SessionFailed, Error: err.Error()}, nil
 		}

@@ -8,14 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/theory/jsonpath"
-	"github.com/theory/jsonpath/spec"
+	"github.com/parleyhub/parley/internal/selector"
 )
 
 // template is JSON in which texts that begin with $ stand for what they find.
 type template struct {
 	value any            // a literal: a scalar
-	path  *jsonpath.Path // or what stands for something
+	path  *selector.Path // or what stands for something
 	list  []*template    // or a list
 	names []string       // or an object, with the names in order
 	items map[string]*template
@@ -71,9 +70,9 @@ func (p *parser) pathOf(path, text string, before map[string]bool) *template {
 		p.fault(path, "expected a path of at most %d bytes", MaxPathBytes)
 		return nil
 	}
-	q, err := jsonpath.Parse(text)
+	q, err := selector.ParsePath(text)
 	if err != nil {
-		p.fault(path, "expected a JSONPath (RFC 9535), or $$ for a text that begins with $: %s", strings.TrimPrefix(err.Error(), "jsonpath: "))
+		p.fault(path, "expected a JSONPath (RFC 9535), or $$ for a text that begins with $: %v", err)
 		return nil
 	}
 	if what := misses(q, before); what != "" {
@@ -83,35 +82,25 @@ func (p *parser) pathOf(path, text string, before map[string]bool) *template {
 }
 
 // misses says what of a path nothing can ever be found at; empty where something may.
-func misses(q *jsonpath.Path, before map[string]bool) string {
-	root, ok := nameAt(q, 0)
+func misses(q *selector.Path, before map[string]bool) string {
+	root, ok := q.NameAt(0)
 	switch {
 	case ok && !slices.Contains(roots, root):
 		return "expected a path into " + strings.Join(roots, ", ")
 	case root != "steps":
 		return ""
 	}
-	if name, ok := nameAt(q, 1); ok && !before[name] {
+	if name, ok := q.NameAt(1); ok && !before[name] {
 		return "expected the name of a step that has ended by then: there is no step " + brief(name) + " before this"
 	}
 	return ""
-}
-
-// nameAt gives the name of a segment that is one.
-func nameAt(q *jsonpath.Path, i int) (string, bool) {
-	segments := q.Query().Segments()
-	if i >= len(segments) || segments[i].IsDescendant() || len(segments[i].Selectors()) != 1 {
-		return "", false
-	}
-	name, ok := segments[i].Selectors()[0].(spec.Name)
-	return string(name), ok
 }
 
 // errNothing is a path that finds nothing.
 var errNothing = errors.New("nothing stands there")
 
 // fill gives the value of a template. Where it is optional, members and items whose path finds nothing are left out; errNothing says that all of it does.
-func (t *template) fill(scope any, at string, optional bool) (any, error) {
+func (t *template) fill(scope *selector.Document, at string, optional bool) (any, error) {
 	switch {
 	case t.path != nil:
 		return t.find(scope, at)
@@ -145,15 +134,22 @@ func (t *template) fill(scope any, at string, optional bool) (any, error) {
 	return t.value, nil
 }
 
-func (t *template) find(scope any, at string) (any, error) {
-	found := t.path.Select(scope)
-	switch {
-	case len(found) == 0:
-		return nil, fmt.Errorf("%s: %s: %w", at, t.text, errNothing)
-	case t.path.Query().Singular() != nil:
-		return found[0], nil
+func (t *template) find(scope *selector.Document, at string) (any, error) {
+	found, err := t.path.Find(scope)
+	if err == nil && len(found) == 0 {
+		err = errNothing
 	}
-	return []any(found), nil
+	all := make([]any, len(found))
+	for i := 0; err == nil && i < len(found); i++ {
+		all[i], err = decode(found[i])
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %s: %w", at, t.text, err)
+	case t.path.Singular():
+		return all[0], nil
+	}
+	return all, nil
 }
 
 // decode reads JSON; numbers keep their text.

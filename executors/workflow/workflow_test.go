@@ -81,6 +81,10 @@ func TestResults(t *testing.T) {
 		return "at last", nil
 	})
 	c.do("large", func(context.Context, *work.Job) (any, error) { return strings.Repeat("x", 300<<10), nil })
+	same := func(part string, n int) string {
+		return "[" + strings.TrimSuffix(strings.Repeat(part+",", n), ",") + "]"
+	}
+	manySteps := "$" + same("'parameters'", 20) + same("'l'", 60) + same("0", 100)
 	step := func(rest string) string { return `{"name":"a","agent":"echo","input":` + rest + `}` }
 	failing := `{"name":"f","agent":"fails"`
 	table := map[string]struct{ steps, output, want, fails string }{
@@ -99,6 +103,10 @@ func TestResults(t *testing.T) {
 		"gives up":  {`{"name":"f","agent":"fails","on_error":"retry(1)"}`, ``, "", "step f: the agent fails has failed (no_luck): not today"},
 		"group":     {`{"parallel":[` + step(`{"x":1}`) + `,{"steps":[{"name":"b","agent":"echo"},{"name":"c","agent":"echo","input":{"b":"$.steps.b.output"}}]}]}`, ``, `[{"x":1},{"b":{}}]`, ""},
 		"in group":  {`{"parallel":[` + failing + `},` + step(`{}`) + `]}`, ``, "", "step f: the agent fails has failed"},
+		"members":   {step(`{"o":{"z":[1],"b":[2],"m":[3],"a":[4]}}`) + `,{"name":"b","agent":"echo","input":{"x":"$.steps.a.output.o.*[*]"}}`, ``, `{"x":[4,2,3,1]}`, ""},
+		"exact":     {step(`{"n":[9007199254740993]}`), `["$.steps.a.output.n[?@ == 9007199254740992]"]`, "", "output[0]: $.steps.a.output.n[?@ == 9007199254740992]: nothing stands there"},
+		"digits":    {step(`{"n":[9007199254740993]}`), `"$.steps.a.output.n[?@ == 9007199254740993.0]"`, `[9007199254740993]`, ""},
+		"steps":     {step(`{"x":"` + manySteps + `"}`), ``, "", "step a: input.x: " + manySteps + ": the path takes more than 20000 steps"},
 		"too large": {`{"name":"l","agent":"large"},` + step(`{"x":"$.steps.l.output"}`), ``, "", "step a: input.x: $.steps.l.output: nothing stands there"},
 	}
 	for name, f := range table {

@@ -68,7 +68,7 @@ func TestNext(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("%s from %s hint %.20q text %q data %s\n\tnext %q rule %q: %s",
 			c.policy.Kind, c.from, c.hint, c.text, c.data, got.Next, got.Rule, got.Because))
 	}
-	golden(t, "choices", lines)
+	compareLines(t, "choices", lines)
 }
 
 // TestRulesCostTooMuchTogether tries rules that each may cost what they do.

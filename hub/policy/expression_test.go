@@ -91,7 +91,7 @@ func TestExpressions(t *testing.T) {
 		}
 		lines = append(lines, x+"\n\t"+line)
 	}
-	golden(t, "expressions", lines)
+	compareLines(t, "expressions", lines)
 }
 
 func answer(x string) string {

@@ -3,19 +3,13 @@ package policy_test
 import (
 	"encoding/json"
 	"errors"
-	"flag"
-	"fmt"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // seats are those of most tests.
 func seats() []parley.Participant {
@@ -54,21 +48,8 @@ func refused(t *testing.T, err error, message, expected string) {
 	}
 }
 
-// golden holds lines against a file of testdata.
-func golden(t *testing.T, name string, lines []string) {
+// compareLines compares lines with a file of testdata.
+func compareLines(t *testing.T, name string, lines []string) {
 	t.Helper()
-	got := strings.Join(lines, "\n") + "\n"
-	file := fmt.Sprintf("testdata/%s.golden", name)
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
+	golden.Compare(t, "testdata/"+name+".golden", strings.Join(lines, "\n")+"\n")
 }

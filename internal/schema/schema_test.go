@@ -12,6 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"github.com/parleyhub/parley/internal/schema"
+	"github.com/parleyhub/parley/internal/schematest"
 )
 
 // TestDocumentsAreWhatTheyClaim holds the documents against the meta-schemas of OpenRPC and AsyncAPI.
@@ -49,12 +50,12 @@ func TestEverySchemaStandsAlone(t *testing.T) {
 		if !ok {
 			t.Fatalf("%s is listed and not there", name)
 		}
-		compile(t, document)
+		schematest.Compile(t, document)
 		old := bytes.ReplaceAll(document, []byte(`"https://json-schema.org/draft/2020-12/schema"`), []byte(`"http://json-schema.org/draft-07/schema#"`))
 		if bytes.Equal(old, document) {
 			t.Errorf("%s does not say its draft", name)
 		}
-		compile(t, old)
+		schematest.Compile(t, old)
 		references(t, decode(t, document))
 	}
 	if _, ok := schema.Lookup("nothing"); ok {
@@ -94,23 +95,10 @@ func TestStrictAndOpen(t *testing.T) {
 		if !ok {
 			t.Fatalf("there is no %s", c.name)
 		}
-		if err := compile(t, document).Validate(decode(t, []byte(c.instance))); (err == nil) != c.ok {
+		if err := schematest.Compile(t, document).Validate(decode(t, []byte(c.instance))); (err == nil) != c.ok {
 			t.Errorf("%s: %s: %v", c.name, c.instance, err)
 		}
 	}
-}
-
-func compile(t *testing.T, document []byte) *jsonschema.Schema {
-	t.Helper()
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource("document.json", bytes.NewReader(document)); err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.Compile("document.json")
-	if err != nil {
-		t.Fatalf("%#v\n%s", err, document)
-	}
-	return s
 }
 
 func compileFile(t *testing.T, name string) *jsonschema.Schema {
@@ -119,7 +107,7 @@ func compileFile(t *testing.T, name string) *jsonschema.Schema {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return compile(t, document)
+	return schematest.Compile(t, document)
 }
 
 func decode(t *testing.T, b []byte) any {

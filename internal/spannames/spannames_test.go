@@ -1,15 +1,11 @@
 package spannames_test
 
 import (
-	"flag"
-	"os"
-	"strings"
 	"testing"
 
+	"github.com/parleyhub/parley/internal/golden"
 	"github.com/parleyhub/parley/internal/spannames"
 )
-
-var update = flag.Bool("update", false, "write the files that are made of the table")
 
 const constants = "../../spannames.go"
 
@@ -19,24 +15,7 @@ func TestConstantsAreThoseOfTheTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, constants, want)
-}
-
-// same compares a file with what it should be, or makes it so with -update.
-func same(t *testing.T, path string, want []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != string(want) {
-		t.Errorf("%s is not what the table says. Run: go test ./internal/spannames -update", path)
-	}
+	golden.Compare(t, constants, want)
 }
 
 const (
@@ -47,14 +26,5 @@ const (
 
 // TestDocumentHasTheTable compares docs/telemetry.md with the table.
 func TestDocumentHasTheTable(t *testing.T) {
-	text, err := os.ReadFile(document)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, ok := strings.Cut(string(text), begin)
-	_, after, found := strings.Cut(rest, end)
-	if !ok || !found {
-		t.Fatalf("%s has no place for the table", document)
-	}
-	same(t, document, []byte(before+begin+"\n"+string(spannames.Markdown())+"\n"+end+after))
+	golden.CompareSection(t, document, begin, end, "\n"+string(spannames.Markdown())+"\n")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parleyhub/parley/internal/hubproc"
 	"github.com/parleyhub/parley/internal/sse"
+	"github.com/parleyhub/parley/internal/ssetest"
 )
 
 // given is one event of a stream: its id, and what it says without the envelope.
@@ -91,7 +92,7 @@ func (r *reader) stream(ctx context.Context) error {
 		return r.refused(resp)
 	}
 	r.cuts++
-	events := sse.NewReader(resp.Body, 8<<20)
+	events := ssetest.NewReader(resp.Body, 8<<20)
 	for n := 0; ; n++ {
 		m, err := events.Next()
 		if err != nil {
@@ -193,7 +194,7 @@ func replay(ctx context.Context, d *dialect, base, agent, task, cursor string) (
 	if resp.Header.Get("Content-Type") != sse.MediaType {
 		return first, nil, r.refused(resp)
 	}
-	events := sse.NewReader(resp.Body, 8<<20)
+	events := ssetest.NewReader(resp.Body, 8<<20)
 	for n := 0; !r.status.terminal(); n++ {
 		m, err := events.Next()
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
-	"github.com/parleyhub/parley/internal/sse"
+	"github.com/parleyhub/parley/internal/ssetest"
 	"github.com/parleyhub/parley/sdk"
 )
 
@@ -187,7 +187,7 @@ func (r *reader) stream(ctx context.Context, client *http.Client) error {
 	default:
 		return fmt.Errorf("a stream was answered %s", resp.Status)
 	}
-	events := sse.NewReader(resp.Body, mostOfMessage)
+	events := ssetest.NewReader(resp.Body, mostOfMessage)
 	for {
 		m, err := events.Next()
 		if err != nil {

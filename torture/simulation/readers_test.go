@@ -11,6 +11,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/sse"
+	"github.com/parleyhub/parley/internal/ssetest"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
@@ -80,7 +81,7 @@ func (w *world) streamed(transport http.RoundTripper, token string, f *feed, r *
 		w.problem(9, "%s is sent away from %s: HTTP %d", f.name, f.conversation, resp.StatusCode)
 		return true
 	}
-	stream := sse.NewReader(resp.Body, 2<<20)
+	stream := ssetest.NewReader(resp.Body, 2<<20)
 	for range 1 + r.IntN(60) {
 		m, err := stream.Next()
 		if err != nil {

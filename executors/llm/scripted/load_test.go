@@ -2,41 +2,19 @@ package scripted_test
 
 import (
 	"errors"
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/parleyhub/parley/executors/llm/scripted"
+	"github.com/parleyhub/parley/internal/golden"
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
-var update = flag.Bool("update", false, "write what is generated and what is expected")
-
-// golden holds a text to a file.
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-update writes it): %s", file, diff)
-	}
-}
-
 // TestSchema: what editors know of scripts is what is taken.
 func TestSchema(t *testing.T) {
-	golden(t, filepath.Join("..", "..", "..", "docs", "script.schema.json"), string(scripted.Schema()))
+	golden.Compare(t, filepath.Join("..", "..", "..", "docs", "script.schema.json"), scripted.Schema())
 }
 
 // TestFaults: every fault of every file is told, with its place and what was expected.
@@ -50,7 +28,7 @@ func TestFaults(t *testing.T) {
 	for _, f := range all {
 		lines.WriteString(f.String() + "\n")
 	}
-	golden(t, "testdata/faults.txt", lines.String())
+	golden.Compare(t, "testdata/faults.txt", lines.String())
 }
 
 // TestLoad: scripts are the files of one directory, by their names.

@@ -1,15 +1,12 @@
 package typescript_test
 
 import (
-	"bytes"
-	"flag"
 	"os"
 	"testing"
 
+	"github.com/parleyhub/parley/internal/golden"
 	"github.com/parleyhub/parley/internal/schema/typescript"
 )
-
-var update = flag.Bool("update", false, "rewrite the declarations")
 
 // kept are the declarations that the console is checked against.
 const kept = "../../../adapters/console/page/js/protocol.d.ts"
@@ -24,14 +21,7 @@ func TestDeclarationsAreThoseOfTheSchemas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *update {
-		if err := os.WriteFile(kept, fresh, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if old, err := os.ReadFile(kept); err != nil || !bytes.Equal(old, fresh) {
-		t.Errorf("%s is not what the schemas say (go test ./internal/schema/typescript -update rewrites it): %v", kept, err)
-	}
+	golden.Compare(t, kept, fresh)
 }
 
 // TestDeclarations: each kind of schema as its type.

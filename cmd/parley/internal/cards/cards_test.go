@@ -1,33 +1,18 @@
 package cards_test
 
 import (
-	"bytes"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/parleyhub/parley/cmd/parley/internal/cards"
+	"github.com/parleyhub/parley/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the documents anew")
 
 // TestSchemaIsPublished: docs/cards.schema.json is the schema of what is taken.
 func TestSchemaIsPublished(t *testing.T) {
-	path := filepath.Join("..", "..", "..", "..", "docs", "cards.schema.json")
-	if *update {
-		if err := os.WriteFile(path, cards.Schema(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	have, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(have, cards.Schema()) {
-		t.Error("docs/cards.schema.json is not the schema: go test ./cmd/parley/internal/cards -update")
-	}
+	golden.Compare(t, filepath.Join("..", "..", "..", "..", "docs", "cards.schema.json"), cards.Schema())
 }
 
 const seats = "participants: [{id: visitor, kind: peer}, {id: nurse, kind: agent}]\n"

@@ -1,7 +1,6 @@
 package config_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,26 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parleyhub/parley/cmd/parley/internal/config"
+	"github.com/parleyhub/parley/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write what is generated and what is expected")
-
-// golden holds a text to a file.
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-update writes it): %s", file, diff)
-	}
-}
 
 func files(t *testing.T, dir string) []string {
 	t.Helper()
@@ -55,7 +36,7 @@ func TestFaults(t *testing.T) {
 			for _, f := range faults {
 				lines.WriteString(f.String() + "\n")
 			}
-			golden(t, strings.TrimSuffix(filepath.Base(name), ".yaml")+".txt", lines.String())
+			golden.Compare(t, strings.TrimSuffix(filepath.Base(name), ".yaml")+".txt", lines.String())
 			if strings.Contains(lines.String(), "canary") {
 				t.Error("a value is repeated")
 			}

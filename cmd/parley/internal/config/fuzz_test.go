@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley/cmd/parley/internal/config"
+	"github.com/parleyhub/parley/internal/schematest"
 )
 
 // FuzzLoad: any file gives a configuration or faults with their places. What is taken, the Schema takes too.
@@ -25,7 +26,7 @@ func FuzzLoad(f *testing.F) {
 			f.Add(text)
 		}
 	}
-	schema := compiled(f)
+	schema := schematest.Compile(f, config.Schema())
 	file := filepath.Join(f.TempDir(), "parley.yaml")
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if err := os.WriteFile(file, text, 0o600); err != nil {
@@ -36,7 +37,7 @@ func FuzzLoad(f *testing.F) {
 			_ = l.Check(false) // which must not panic
 			_ = l.Check(true)
 			l.Warnings()
-			if err := takenBySchema(schema, text); err != nil {
+			if err := schematest.Validate(schema, text); err != nil {
 				t.Errorf("taken, and the Schema says %v", err)
 			}
 			return

@@ -3,7 +3,6 @@ package models_test
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -16,25 +15,12 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/models"
 	"github.com/parleyhub/parley/executors/llm"
 	"github.com/parleyhub/parley/executors/llm/replay"
+	"github.com/parleyhub/parley/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the documents anew")
 
 // TestSchemaIsPublished: docs/models.schema.json is the schema of what is taken.
 func TestSchemaIsPublished(t *testing.T) {
-	path := filepath.Join("..", "..", "..", "..", "docs", "models.schema.json")
-	if *update {
-		if err := os.WriteFile(path, models.Schema(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	have, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(have, models.Schema()) {
-		t.Error("docs/models.schema.json is not the schema: go test ./cmd/parley/internal/models -update")
-	}
+	golden.Compare(t, filepath.Join("..", "..", "..", "..", "docs", "models.schema.json"), models.Schema())
 }
 
 // TestFaults: what is wrong is told with its place.

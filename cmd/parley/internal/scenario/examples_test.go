@@ -10,6 +10,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/cmd/parley/internal/scenario"
 	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/internal/schematest"
 )
 
 var examples = filepath.Join("..", "..", "..", "..", "examples", "scenarios")
@@ -28,7 +29,7 @@ func TestExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := takenBySchema(compiled(t), text); err != nil {
+		if err := schematest.Validate(schematest.Compile(t, scenario.Schema()), text); err != nil {
 			t.Errorf("%s: the Schema says %v", name, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parleyhub/parley/cmd/parley/internal/scenario"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/internal/schematest"
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
@@ -22,11 +23,11 @@ func FuzzParse(f *testing.F) {
 			f.Add(text)
 		}
 	}
-	schema := compiled(f)
+	schema := schematest.Compile(f, scenario.Schema())
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s, err := scenario.Parse("s.yaml", text)
 		if err == nil {
-			if err := takenBySchema(schema, text); err != nil {
+			if err := schematest.Validate(schema, text); err != nil {
 				t.Errorf("taken, and the Schema says %v", err)
 			}
 			if err := fold.CheckCreate(s.Params()); err != nil {

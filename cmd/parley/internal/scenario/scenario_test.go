@@ -1,7 +1,6 @@
 package scenario_test
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -12,27 +11,9 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/cmd/parley/internal/scenario"
+	"github.com/parleyhub/parley/internal/golden"
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
-
-var update = flag.Bool("update", false, "write what is generated and what is expected")
-
-// golden holds a text to a file.
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-update writes it): %s", file, diff)
-	}
-}
 
 func files(t testing.TB, dir ...string) []string {
 	t.Helper()
@@ -57,7 +38,7 @@ func TestFaults(t *testing.T) {
 			for _, f := range faults {
 				lines.WriteString(f.String() + "\n")
 			}
-			golden(t, strings.TrimSuffix(filepath.Base(name), ".yaml")+".txt", lines.String())
+			golden.Compare(t, strings.TrimSuffix(filepath.Base(name), ".yaml")+".txt", lines.String())
 			if strings.Contains(lines.String(), "canary") {
 				t.Error("a value is repeated")
 			}

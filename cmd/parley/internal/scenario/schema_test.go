@@ -1,10 +1,7 @@
 package scenario_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -13,57 +10,21 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/santhosh-tekuri/jsonschema/v5"
-	yaml "go.yaml.in/yaml/v4"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/cmd/parley/internal/scenario"
+	"github.com/parleyhub/parley/internal/golden"
+	"github.com/parleyhub/parley/internal/schematest"
 )
 
 // TestPublished: the Schema of the documents is that of the code.
 func TestPublished(t *testing.T) {
-	golden(t, filepath.Join("..", "..", "..", "..", "docs", "scenario.schema.json"), string(scenario.Schema()))
-}
-
-func compiled(t testing.TB) *jsonschema.Schema {
-	t.Helper()
-	c := jsonschema.NewCompiler()
-	c.LoadURL = func(url string) (io.ReadCloser, error) { return nil, errors.New("nothing is fetched: " + url) }
-	if err := c.AddResource("scenario.schema.json", bytes.NewReader(scenario.Schema())); err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.Compile("scenario.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-// takenBySchema says whether another reader of YAML and the Schema take a file.
-func takenBySchema(s *jsonschema.Schema, text []byte) error {
-	var document any
-	dec := yaml.NewDecoder(bytes.NewReader(text))
-	if err := dec.Decode(&document); err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	var more any
-	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
-		return errors.New("more than one document")
-	}
-	asJSON, err := json.Marshal(document)
-	if err != nil {
-		return err
-	}
-	document = nil
-	if err := json.Unmarshal(asJSON, &document); err != nil {
-		return err
-	}
-	return s.Validate(document)
+	golden.Compare(t, filepath.Join("..", "..", "..", "..", "docs", "scenario.schema.json"), scenario.Schema())
 }
 
 // TestSchemaAgrees: what Parse takes the Schema takes, and what Parse refuses the Schema refuses, but for what it cannot tell.
 func TestSchemaAgrees(t *testing.T) {
-	s := compiled(t)
+	s := schematest.Compile(t, scenario.Schema())
 	parseOnly := []string{"alias", "anchor", "strangers", "expressions", "policies", "moderator", "needs", "himself", "values", "hub"}
 	for _, name := range slices.Concat(files(t, "testdata", "good"), files(t, "testdata", "faults")) {
 		text, err := os.ReadFile(name)
@@ -71,7 +32,7 @@ func TestSchemaAgrees(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, parseErr := scenario.Load(name)
-		schemaErr := takenBySchema(s, text)
+		schemaErr := schematest.Validate(s, text)
 		if parseErr != nil && slices.Contains(parseOnly, strings.TrimSuffix(filepath.Base(name), ".yaml")) {
 			continue
 		}

@@ -1,9 +1,7 @@
 package sources_test
 
 import (
-	"bytes"
 	"encoding/base64"
-	"flag"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,25 +10,12 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley/cmd/parley/internal/sources"
+	"github.com/parleyhub/parley/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the documents anew")
 
 // TestSchemaIsPublished: docs/sources.schema.json is the schema of what is taken.
 func TestSchemaIsPublished(t *testing.T) {
-	path := filepath.Join("..", "..", "..", "..", "docs", "sources.schema.json")
-	if *update {
-		if err := os.WriteFile(path, sources.Schema(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	have, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(have, sources.Schema()) {
-		t.Error("docs/sources.schema.json is not the schema: go test ./cmd/parley/internal/sources -update")
-	}
+	golden.Compare(t, filepath.Join("..", "..", "..", "..", "docs", "sources.schema.json"), sources.Schema())
 }
 
 func secretOf(letter string) string {

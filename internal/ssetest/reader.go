@@ -1,19 +1,20 @@
-package sse
+// Package ssetest reads text/event-stream in tests, as the HTML standard defines it (section 9.2, server-sent events).
+// The hub only writes streams, with package sse.
+//
+//	r := ssetest.NewReader(response.Body, 1<<20)
+//	m, err := r.Next()
+package ssetest
 
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"time"
+
+	"github.com/parleyhub/parley/internal/sse"
 )
 
-// ErrTooLong is what a Reader ends with when a message is longer than it may be.
-var ErrTooLong = errors.New("a message of the stream is too long")
-
-// Reader reads a stream. It is for one goroutine. Only tests read streams: the hub writes them.
+// Reader reads a stream. It is for one goroutine.
 type Reader struct {
 	r     *bufio.Reader
 	most  int
@@ -25,7 +26,6 @@ type Reader struct {
 	last     string // id of the last message that was whole
 	data     []byte
 	some     bool // data has a line, perhaps an empty one
-	retry    time.Duration
 }
 
 // NewReader reads r. A message, and any single line, may have at most most bytes.
@@ -33,24 +33,24 @@ func NewReader(r io.Reader, most int) *Reader {
 	return &Reader{r: bufio.NewReader(r), most: most}
 }
 
-// Next gives the next message that has data. Its Data is good until the next call. It fails with ErrTooLong or with what the reader below
-// says; a message that is cut off is not given.
-func (r *Reader) Next() (Message, error) {
+// Next returns the next message that has data. Its Data is valid until the next call. A message that is cut off is not
+// returned. The error is bufio.ErrTooLong, or the one of the underlying reader.
+func (r *Reader) Next() (sse.Message, error) {
 	r.name, r.data, r.some = "", r.data[:0], false
 	for {
 		line, err := r.readLine()
 		if err != nil {
-			return Message{}, err
+			return sse.Message{}, err
 		}
 		if len(line) > 0 {
 			if err := r.field(line); err != nil {
-				return Message{}, err
+				return sse.Message{}, err
 			}
 			continue
 		}
 		r.last = r.id
 		if r.some {
-			return Message{ID: r.id, Name: r.name, Data: r.data}, nil
+			return sse.Message{ID: r.id, Name: r.name, Data: r.data}, nil
 		}
 		r.name = ""
 	}
@@ -59,9 +59,6 @@ func (r *Reader) Next() (Message, error) {
 // LastID is the id as of the last message that was whole, with data or without: what Last-Event-ID is to be when one comes back. That of a message which was
 // cut off is not taken.
 func (r *Reader) LastID() string { return r.last }
-
-// Retry is how long the stream asks to wait before one comes back; 0 when it has not said.
-func (r *Reader) Retry() time.Duration { return r.retry }
 
 // field takes one line that is not empty.
 func (r *Reader) field(line []byte) error {
@@ -74,17 +71,13 @@ func (r *Reader) field(line []byte) error {
 		}
 		r.data, r.some = append(r.data, value...), true
 		if len(r.data) > r.most {
-			return fmt.Errorf("%w: over %d bytes", ErrTooLong, r.most)
+			return fmt.Errorf("%w: over %d bytes", bufio.ErrTooLong, r.most)
 		}
 	case "event":
 		r.name = string(value)
 	case "id":
 		if !bytes.ContainsRune(value, 0) {
 			r.id = string(value)
-		}
-	case "retry":
-		if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil {
-			r.retry = time.Duration(ms) * time.Millisecond
 		}
 	}
 	return nil
@@ -109,7 +102,7 @@ func (r *Reader) readLine() ([]byte, error) {
 			break
 		}
 		if len(r.line) >= r.most+len("data: ") {
-			return nil, fmt.Errorf("%w: a line of over %d bytes", ErrTooLong, r.most)
+			return nil, fmt.Errorf("%w: a line of over %d bytes", bufio.ErrTooLong, r.most)
 		}
 		r.line = append(r.line, c)
 	}

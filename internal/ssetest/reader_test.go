@@ -1,6 +1,7 @@
-package sse_test
+package ssetest_test
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -9,16 +10,16 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-	"time"
 
 	"github.com/parleyhub/parley/internal/sse"
+	"github.com/parleyhub/parley/internal/ssetest"
 )
 
 const most = 1 << 20
 
 // readAll gives the messages of a stream, its last id and what ended it.
 func readAll(r io.Reader, most int) (messages []string, last string, err error) {
-	reader := sse.NewReader(r, most)
+	reader := ssetest.NewReader(r, most)
 	for {
 		m, err := reader.Next()
 		if err != nil {
@@ -60,49 +61,17 @@ func TestReader(t *testing.T) {
 	}
 }
 
-func TestRetry(t *testing.T) {
-	r := sse.NewReader(strings.NewReader("retry: 1000\n\nretry: 1e3\n\nretry: -1\n\nretry: 99999999999999999999\n\ndata: a\n\n"), most)
-	if _, err := r.Next(); err != nil || r.Retry() != time.Second {
-		t.Errorf("retry %v, %v", r.Retry(), err)
-	}
-}
-
 // TestReaderIsBounded: a stream that does not end its line or its message is given up.
 func TestReaderIsBounded(t *testing.T) {
 	for name, unit := range map[string]string{"line": "a", "message": "data: aaaaaaaaa\n", "name": "event:a"} {
 		endless := iotest.TimeoutReader(strings.NewReader(strings.Repeat(unit, 1000)))
-		if _, _, err := readAll(endless, 100); !errors.Is(err, sse.ErrTooLong) {
+		if _, _, err := readAll(endless, 100); !errors.Is(err, bufio.ErrTooLong) {
 			t.Errorf("%s without end: %v", name, err)
 		}
 	}
 	exact := sse.Append(nil, sse.Message{Data: bytes.Repeat([]byte("a"), 100)})
 	if got, _, err := readAll(bytes.NewReader(exact), 100); len(got) != 1 || err != io.EOF {
 		t.Errorf("a message just as long as it may be: %d, %v", len(got), err)
-	}
-}
-
-func TestAppend(t *testing.T) {
-	b := sse.AppendRetry(nil, 1000)
-	b = sse.Append(b, sse.Message{ID: "7", Data: []byte(`{"seq":7}`)})
-	b = sse.AppendComment(b)
-	b = sse.Append(b, sse.Message{Name: "caught_up", Data: []byte("a\nb")})
-	b = sse.Append(b, sse.Message{ID: "8"})
-	const want = "retry: 1000\n\nid: 7\ndata: {\"seq\":7}\n\n:\n\nevent: caught_up\ndata: a\ndata: b\n\nid: 8\n\n"
-	if string(b) != want {
-		t.Errorf("%q", b)
-	}
-}
-
-func TestParseSeq(t *testing.T) {
-	for s, want := range map[string]int64{"0": 0, "7": 7, "9007199254740991": 1<<53 - 1} {
-		if got, ok := sse.ParseSeq(s); !ok || got != want {
-			t.Errorf("%q: %d, %v", s, got, ok)
-		}
-	}
-	for _, s := range []string{"", " ", "-1", "+1", "01", "1 ", " 1", "1.0", "1e3", "0x1", "1_0", "9007199254740992", "18446744073709551616", "abc", "1\n", "٣"} {
-		if got, ok := sse.ParseSeq(s); ok {
-			t.Errorf("%q is taken as %d", s, got)
-		}
 	}
 }
 
@@ -135,25 +104,13 @@ func FuzzRoundTrip(f *testing.F) {
 			t.Skip("what Append does not take")
 		}
 		stream := sse.Append(sse.AppendComment(sse.AppendRetry(nil, 1)), sse.Message{ID: id, Name: name, Data: data})
-		r := sse.NewReader(bytes.NewReader(stream), most)
+		r := ssetest.NewReader(bytes.NewReader(stream), most)
 		m, err := r.Next()
 		if err != nil || m.ID != id || m.Name != name || !bytes.Equal(m.Data, data) {
 			t.Errorf("%q is read as %+v, %v", stream, m, err)
 		}
 		if _, err := r.Next(); err != io.EOF {
 			t.Errorf("more than one message: %v", err)
-		}
-	})
-}
-
-// FuzzParseSeq: a Last-Event-ID that is taken is one that the hub could have written.
-func FuzzParseSeq(f *testing.F) {
-	for _, s := range []string{"0", "7", "9007199254740991", "9007199254740992", "-0", "1e1", " 1", ""} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		if n, ok := sse.ParseSeq(s); ok && (n < 0 || n > 1<<53-1 || fmt.Sprint(n) != s) {
-			t.Errorf("%q is taken as %d", s, n)
 		}
 	})
 }
