@@ -223,7 +223,7 @@ func TestBoundedBytes(t *testing.T) {
 	for range 40 {
 		say(t, h, a, message(create(t, h, a, open2("a")), strings.Repeat("x", 16<<10), parley.FinalityTurn, ""))
 	}
-	for deadline := time.Now().Add(time.Minute); h.Loaded() > 8; {
+	for deadline := time.Now().Add(5 * time.Minute); h.Loaded() > 8; {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d conversations of over 4 KiB are in memory", h.Loaded())
 		}

@@ -193,7 +193,7 @@ func TestStatsWaitForNoConversation(t *testing.T) {
 		if n.Subscribers != 1 || n.MaxLag != 1 {
 			t.Errorf("counted: %+v", n)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Error("the numbers wait for a conversation")
 	}
 	j.release.Store(nil)

@@ -55,7 +55,7 @@ func (x *box) takes(agent string) parley.RequestTurn {
 	if x.took == nil {
 		x.took = map[string]bool{}
 	}
-	late := time.After(time.Minute)
+	late := time.After(5 * time.Minute)
 	var others []parley.RequestTurn
 	for {
 		var o parley.RequestTurn

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/policy"
@@ -81,11 +80,7 @@ func large() *policy.Ended {
 func TestExpressions(t *testing.T) {
 	var lines []string
 	for _, x := range expressions {
-		began := time.Now()
 		line := answer(x)
-		if took := time.Since(began); took > 10*time.Second {
-			t.Errorf("%.80q took %v", x, took)
-		}
 		if len(x) > 100 {
 			x = fmt.Sprintf("%s... (%d)", x[:100], len(x))
 		}

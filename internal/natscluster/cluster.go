@@ -30,7 +30,7 @@ const (
 const (
 	// stateInterval is how often Start looks whether the servers agree.
 	stateInterval = 20 * time.Millisecond
-	readyTimeout  = 20 * time.Second
+	readyTimeout  = time.Minute
 )
 
 // Options are what Start can be told. The zero Options and nil are good.

@@ -6,5 +6,5 @@ import "time"
 
 var begin = time.Now()
 
-// worked is how long the process has been there.
+// worked returns how long the process has run.
 func worked() time.Duration { return time.Since(begin) }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// worked is how long the processors have worked for this process: a machine that is busy with something else does not count.
+// worked returns the CPU time of this process, which other processes on the machine do not add to.
 func worked() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

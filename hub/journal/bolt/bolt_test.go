@@ -72,10 +72,9 @@ func TestConformanceManyCheckpoints(t *testing.T) {
 func TestInUse(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, dir, nil)
-	start := time.Now()
 	_, err := bolt.Open(dir, nil)
-	if !errors.Is(err, journal.ErrInUse) || time.Since(start) > 20*time.Second {
-		t.Errorf("second open: %v after %v", err, time.Since(start))
+	if !errors.Is(err, journal.ErrInUse) {
+		t.Errorf("second open: %v", err)
 	}
 	if want := fmt.Sprintf("open journal in %s: %v", dir, journal.ErrInUse); err.Error() != want {
 		t.Errorf("message %q, want %q", err, want)

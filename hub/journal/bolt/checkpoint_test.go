@@ -48,8 +48,8 @@ func TestCrashAfterCheckpoint(t *testing.T) {
 func until(t *testing.T, done func() bool) {
 	t.Helper()
 	for began := time.Now(); !done(); runtime.Gosched() {
-		if time.Since(began) > 30*time.Second {
-			t.Fatal("the checkpoint does not come")
+		if time.Since(began) > 5*time.Minute {
+			t.Fatal("the checkpoint neither began nor ended")
 		}
 	}
 }

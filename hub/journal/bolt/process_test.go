@@ -95,10 +95,9 @@ func TestInUseByAnotherProcess(t *testing.T) {
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "open\n" {
 		t.Fatal(line, err)
 	}
-	start := time.Now()
 	_, err = bolt.Open(dir, nil)
-	if took := time.Since(start); !errors.Is(err, journal.ErrInUse) || !strings.Contains(err.Error(), dir) || took > 20*time.Second {
-		t.Errorf("open of a directory in use: %v after %v", err, took)
+	if !errors.Is(err, journal.ErrInUse) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("open of a directory in use: %v", err)
 	}
 	if err := errors.Join(in.Close(), cmd.Wait()); err != nil {
 		t.Fatal(err)

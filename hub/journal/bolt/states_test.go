@@ -33,7 +33,7 @@ func TestStatesWaitForRoom(t *testing.T) {
 	if !errors.Is(err, journal.ErrOverloaded) || taken < 30 {
 		t.Fatalf("%d states of 1 MB were taken, then %v", taken, err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); ; <-time.After(time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; <-time.After(time.Millisecond) {
 		if err = save(); err == nil {
 			taken++
 			break

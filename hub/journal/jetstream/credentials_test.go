@@ -106,7 +106,7 @@ func operated(t testing.TB) (url, monitor string, account nkeys.KeyPair) {
 	}
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(calm) {
 		t.Fatal("the server is not ready")
 	}
 	return s.ClientURL(), "http://" + s.MonitorAddr().String(), account
@@ -123,7 +123,7 @@ func TestCredentials(t *testing.T) {
 	}
 	later := time.Now().Add(time.Hour)
 	try := func(file string) (*jetstream.Journal, error) {
-		return jetstream.Open(t.Context(), url, filepath.Join(t.TempDir(), "replica"), &jetstream.Options{Monitors: []string{monitor}, Credentials: file, Patience: calm})
+		return tryOpen(t, url, filepath.Join(t.TempDir(), "replica"), jetstream.Options{Monitors: []string{monitor}, Credentials: file, Patience: calm})
 	}
 	for name, file := range map[string]string{
 		"none":            "",

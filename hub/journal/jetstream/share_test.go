@@ -17,7 +17,7 @@ import (
 )
 
 // calm is the patience of tests in which the servers answer, however slow the machine is.
-const calm = time.Minute
+const calm = 5 * time.Minute
 
 // nodes opens some journals on one stream.
 func nodes(t testing.TB, c *natscluster.Cluster, n, replicas int) []*jetstream.Journal {

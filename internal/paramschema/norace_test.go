@@ -1,5 +1,0 @@
-//go:build !race
-
-package paramschema_test
-
-const slower = 1
