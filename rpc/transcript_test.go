@@ -81,7 +81,13 @@ type stage struct {
 
 // play runs the lines that are sent and the directives, and gives the block with what came back.
 func play(t *testing.T, text string) string {
-	s := &stage{t: t, world: newWorld(t, nil)}
+	t.Helper()
+	return playIn(newWorld(t, nil), t, text)
+}
+
+// playIn is play in a world that exists.
+func playIn(w *world, t *testing.T, text string) string {
+	s := &stage{t: t, world: w}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		if strings.Contains(line, " <-- ") && !strings.HasPrefix(line, "#") {

@@ -43,7 +43,9 @@ type world struct {
 	transport *http.Transport
 	addr      string
 
-	mu      sync.Mutex // guards the field below
+	first int // ids and secrets count from the number after this one
+
+	mu      sync.Mutex // guards the fields below
 	ids     map[string]int
 	secrets int
 }
@@ -83,11 +85,11 @@ func (w *world) start() {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.ids[prefix]++
-			return fmt.Sprintf("%s%d", prefix, w.ids[prefix])
+			return fmt.Sprintf("%s%d", prefix, w.first+w.ids[prefix])
 		},
 		NewSecret: func() string {
 			w.secrets++
-			return fmt.Sprintf("secret%d", w.secrets)
+			return fmt.Sprintf("secret%d", w.first+w.secrets)
 		},
 	})
 	if err != nil {
