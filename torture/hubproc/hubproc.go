@@ -10,17 +10,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/parleyhub/parley/torture/plants"
 )
 
 // Token is the admin token of every hub that Start starts.
 const Token = "plt_test_test"
-
-// planted is the tag of package plant.
-const planted = "planted"
 
 // startTimeout is how long a hub may take until it takes calls.
 const startTimeout = 20 * time.Second
@@ -28,29 +28,29 @@ const startTimeout = 20 * time.Second
 // Program is a parley binary.
 type Program string
 
-// ProgramVariable names a program that was built just now from the same source without tags, so that tests of many packages link it once. It is absolute.
-const ProgramVariable = "PARLEY_TEST_PROGRAM"
+// The environment of tests.
+const (
+	// ProgramVariable is the path of a program that was built from the same source without patches,
+	// so that the tests of many packages link it once.
+	ProgramVariable = "PARLEY_TEST_PROGRAM"
+	// PatchVariable names a patch of package plants. Each program that a test builds then has it.
+	PatchVariable = "PARLEY_TEST_PATCH"
+)
 
-// Main builds the program, or takes the one of ProgramVariable, gives it to use, runs the tests and returns the exit code for os.Exit.
-func Main(m *testing.M, use func(Program)) int {
-	if p := os.Getenv(ProgramVariable); p != "" && tags == "" {
+// Main builds the program with patches of package plants, passes it to use, runs the tests and
+// returns the exit code for os.Exit. Without patches it takes the program of ProgramVariable.
+func Main(m *testing.M, use func(Program), patches ...string) int {
+	if p := os.Getenv(ProgramVariable); p != "" && len(patches) == 0 && os.Getenv(PatchVariable) == "" {
 		use(Program(p))
 		return m.Run()
 	}
-	return mainWith(m, tags, use)
-}
-
-// MainPlanted is Main with a program that can have a bug of package plant, or another clock.
-func MainPlanted(m *testing.M, use func(Program)) int { return mainWith(m, planted, use) }
-
-func mainWith(m *testing.M, tags string, use func(Program)) int {
 	dir, err := os.MkdirTemp("", "parley-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	p, err := build(dir, tags)
+	p, err := build(dir, patches)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -59,35 +59,35 @@ func mainWith(m *testing.M, tags string, use func(Program)) int {
 	return m.Run()
 }
 
-// build builds the program into a directory.
-func build(dir, tags string) (Program, error) {
-	p := filepath.Join(dir, "parley")
-	out, err := exec.Command("go", "build", "-tags", tags, "-o", p, "github.com/parleyhub/parley/cmd/parley").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build parley: %w\n%s", err, out)
-	}
-	return Program(p), nil
-}
-
-// Build builds the program with one more build tag, for one test.
-func Build(t testing.TB, tag string) Program {
+// Build builds the program with patches of package plants, for one test.
+func Build(t testing.TB, patches ...string) Program {
 	t.Helper()
-	return built(t, strings.Trim(tags+","+tag, ","))
-}
-
-// Planted builds the program that can have a bug of package plant.
-func Planted(t testing.TB) Program {
-	t.Helper()
-	return built(t, planted)
-}
-
-func built(t testing.TB, tags string) Program {
-	t.Helper()
-	p, err := build(t.TempDir(), tags)
+	p, err := build(t.TempDir(), patches)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// build builds the program into dir. It has the patches, and that of PatchVariable.
+func build(dir string, patches []string) (Program, error) {
+	if p := os.Getenv(PatchVariable); p != "" && !slices.Contains(patches, p) {
+		patches = append(slices.Clip(patches), p)
+	}
+	program := filepath.Join(dir, "parley")
+	args := []string{"build", "-o", program}
+	if len(patches) > 0 {
+		overlay, err := plants.Overlay(dir, patches...)
+		if err != nil {
+			return "", err
+		}
+		args = append(args, "-overlay", overlay)
+	}
+	out, err := exec.Command("go", append(args, "github.com/parleyhub/parley/cmd/parley")...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build parley with the patches %q: %w\n%s", patches, err, out)
+	}
+	return Program(program), nil
 }
 
 // Run runs the program to its end, which must be code 0, and gives what it printed.
