@@ -89,7 +89,7 @@ torture-nats: ## the same of hubs that keep their log on a NATS server, but for 
 	  $(GO) run ./engine sh -c '$(KILLS)' ; \
 	  $(ATTACK) -timeout 60m ./cluster -cluster.faults 26 -cluster.cuts 10 -cluster.lasts 8s -cluster.failing -cluster.duelfaults 26 -cluster.duelcuts 2 ; } 2>&1 | $(SUMMARY) -part
 
-plants: ## every bug of internal/plant is planted, and the test that must find it goes red
+plants: ## plant every bug of torture/plants/bugs, and see its test fail
 	cd torture && $(ATTACK) -timeout 60m ./plants -plants.all
 
 check: ## formatting, vet, staticcheck, import directions, race detector

@@ -10,9 +10,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
-	"github.com/parleyhub/parley/hub/internal/rule"
 	"github.com/parleyhub/parley/hub/journal"
-	"github.com/parleyhub/parley/internal/plant"
 )
 
 // op is one command on its way: decided, perhaps submitted, answered once. It holds a pin of its conversation until then.
@@ -135,7 +133,7 @@ func (c *conversation) decideLocked(o *op) bool {
 		c.retry = append(c.retry, o)
 		return false
 	}
-	if c.hub.shared && rule.FreshRefuse.Holds() {
+	if c.hub.shared {
 		c.freshenLocked() // so that less is decided twice
 	}
 	if c.head.ID == "" {
@@ -204,14 +202,6 @@ func (c *conversation) submitLocked(o *op, before int64) {
 	labels := o.labels
 	if o.decision.Err != nil {
 		labels = nil // the hub's own close, not what was asked for
-	}
-	if plant.EarlyFanOut.Planted() {
-		c.durable, c.frames, o.frames = c.head, append(c.frames, o.frames...), nil
-		c.wakeLocked()
-	}
-	if plant.EarlyAck.Planted() && before > 0 {
-		go o.reply(&o.decision, nil)
-		o.reply = func(*fold.Decision, error) {}
 	}
 	c.hub.journal.Submit(journal.Batch{
 		Conversation: c.id, After: before, On: on, Events: o.events, Final: c.head.Closed(), Labels: labels,
@@ -332,9 +322,6 @@ func (c *conversation) reloadLocked() {
 // decided on it is decided again once the last of them has come back.
 func (c *conversation) lostLocked(o *op, err error) (answered bool) {
 	for _, k := range slices.Backward(o.keys) {
-		if plant.KeyStays.Planted() {
-			break
-		}
 		switch now, ok := c.keys.Find(k.id); {
 		case !ok || now.Seq <= c.durable.Seq: // an op before o, which is lost too, had the key as well and has put this back
 		case k.had && k.entry.Seq <= c.durable.Seq:

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/internal/rule"
 	"github.com/parleyhub/parley/hub/journal"
 )
 
@@ -41,7 +40,7 @@ var errBehind = &parley.Error{Err: parley.ErrUnavailable, Message: "the hub cann
 
 // catchUp waits until this hub has seen everything that was committed, by any hub, before the call. It must not be called by who answers for the journal or follows it.
 func (h *Hub) catchUp(ctx context.Context) error {
-	if !h.shared || !rule.FreshRefuse.Holds() {
+	if !h.shared {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, catchUpTime)

@@ -10,7 +10,6 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/journal"
-	"github.com/parleyhub/parley/internal/plant"
 )
 
 // conversation is one conversation in memory. It may stand for one that does not exist yet (or never will): then
@@ -206,14 +205,8 @@ func (c *conversation) takeLocked(r journal.Record, keep bool) error {
 		return err
 	}
 	ids, entry := fold.KeysOf(&e, claim)
-	if plant.KeysForgotten.Planted() {
-		ids = nil
-	}
 	for _, id := range ids {
 		c.keys.Put(id, entry)
-	}
-	if plant.GuidanceOfOwn.Planted() {
-		next.Choice = nil
 	}
 	c.durable = next
 	if !keep {

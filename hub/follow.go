@@ -8,7 +8,6 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
-	"github.com/parleyhub/parley/hub/internal/rule"
 	"github.com/parleyhub/parley/hub/journal"
 )
 
@@ -202,7 +201,7 @@ func (c *conversation) follow(seq int64) {
 
 // freshen reads what others have added: what a caller is told, it is told on the head as far as the journal shows it.
 func (c *conversation) freshen() {
-	if !c.hub.shared || !rule.FreshRefuse.Holds() {
+	if !c.hub.shared {
 		return
 	}
 	c.mu.Lock()
@@ -304,7 +303,7 @@ func (c *conversation) checked(o *op, err error) {
 func (c *conversation) needsCheckLocked(o *op) bool {
 	d := &o.decision
 	switch {
-	case !rule.FreshRefuse.Holds(), c.head.Closed(): // what is closed is so for ever
+	case c.head.Closed(): // what is closed is so for ever
 		return false
 	case d.Err == errRevoked, d.Err == errExpired, d.Err == errUntold, d.Err == errPassed:
 		return false // that is known, or is asked again

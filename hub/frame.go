@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
-	"github.com/parleyhub/parley/internal/plant"
 )
 
 // frame is a committed event, ready for every reader: data are the stored bytes, and tail is the end of an event
@@ -150,11 +148,6 @@ func peek(data []byte) (fold.Meta, error) {
 
 // changedLocked gives a channel that the next change closes.
 func (c *conversation) changedLocked() <-chan struct{} {
-	if plant.LateListener.Planted() {
-		c.mu.Unlock()
-		runtime.Gosched()
-		c.mu.Lock()
-	}
 	if c.changed == nil {
 		c.changed = make(chan struct{})
 	}

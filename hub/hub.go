@@ -16,7 +16,6 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/vector"
-	"github.com/parleyhub/parley/internal/plant"
 )
 
 // Options of a hub. Nil and the zero value are valid.
@@ -81,7 +80,6 @@ func (o *Options) withDefaults() Options {
 	if d.NewSecret == nil {
 		d.NewSecret = randomSecret
 	}
-	d.skew += plant.Skew()
 	return d
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
-	"github.com/parleyhub/parley/internal/plant"
 )
 
 // Page is some visible events, as stored. NextSeq is the last seq examined.
@@ -189,9 +188,6 @@ func (h *Hub) Tail(_ context.Context, p *Principal, q *parley.TailParams) (Page,
 		return Page{}, err
 	}
 	defer h.unpin(c)
-	if plant.EarlyCursor.Planted() {
-		return c.page(max(q.SinceSeq-1, 0), c.latest(), limit, all(p.viewer()))
-	}
 	return c.page(q.SinceSeq, c.latest(), limit, all(p.viewer()))
 }
 

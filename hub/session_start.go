@@ -13,7 +13,6 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/policy"
-	"github.com/parleyhub/parley/internal/plant"
 )
 
 // starting is one startSession on its way. It is the one way in which sessions begin.
@@ -317,7 +316,7 @@ func (s *starting) conversation() *parley.CreateConversationParams {
 	if s.target.kind == parley.AgentTypeDeterministic {
 		whole := s.target.timeoutMs + parley.SessionSlackMs
 		limits = &parley.Limits{OnTurnTimeout: parley.TurnClose, MaxAttempts: 1, TurnTimeoutMs: whole, MaxClaimMs: whole}
-		if s.target.idempotent || plant.SecondRun.Planted() {
+		if s.target.idempotent {
 			limits.MaxAttempts = parley.IdempotentAttempts
 		}
 	}

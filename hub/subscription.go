@@ -11,7 +11,6 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
-	"github.com/parleyhub/parley/internal/plant"
 )
 
 // Item is one thing that a subscription tells. Exactly one of Event, CaughtUp, Guidance and Delta is set.
@@ -64,9 +63,6 @@ func (h *Hub) Subscribe(_ context.Context, p *Principal, q *parley.SubscribePara
 	}
 	s := &Subscription{c: c, types: slices.Clone(q.Types), cursor: q.SinceSeq, renewed: make(chan struct{}, 1), closed: make(chan struct{})}
 	s.caller.Store(p)
-	if plant.LateCursor.Planted() {
-		s.cursor++
-	}
 	s.examined.Store(s.cursor)
 	c.join(s)
 	h.subscribers.add(s)

@@ -10,7 +10,6 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/policy"
-	"github.com/parleyhub/parley/internal/plant"
 	"github.com/parleyhub/parley/internal/triggerinput"
 )
 
@@ -98,10 +97,6 @@ func (t *triggers) sort(state *fold.State) (waiting []fold.Woken, running map[st
 
 // start begins the session of a match, or meets it where it was begun before. Where it never can begin the match ends.
 func (t *triggers) start(parent *fold.State, w *fold.Woken) error {
-	if plant.AnySession.Planted() {
-		another := *w
-		another.SessionID, w = t.hub.opts.NewID(sessionPrefix), &another
-	}
 	c, err := t.hub.pin(w.SessionID)
 	if err != nil {
 		return err

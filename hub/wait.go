@@ -7,7 +7,6 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
-	"github.com/parleyhub/parley/internal/plant"
 )
 
 // The waits. All of them look, take the channel that the next change closes while the lock is still held, and look again after it: a
@@ -33,9 +32,6 @@ func (h *Hub) WaitForChange(ctx context.Context, p *Principal, q *parley.WaitFor
 		c.mu.Unlock()
 		if err := c.stillServes(p, broken); err != nil {
 			return none, err
-		}
-		if plant.FirstChange.Planted() && latest == q.SinceSeq+1 {
-			latest--
 		}
 		if grown := latest > q.SinceSeq; grown || timedOut {
 			return parley.WaitForChangeResult{LatestSeq: latest, TimedOut: !grown && q.TimeoutMs > 0}, nil

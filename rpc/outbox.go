@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/internal/plant"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
@@ -183,8 +182,7 @@ func (o *outbox) fullLocked(taken bool) bool {
 	if o.b != nil {
 		bytes = len(*o.b)
 	}
-	full := bytes > outboxFull || taken && (o.waiting || bytes+o.taken > outboxAhead)
-	return full && !plant.EndlessOutbox.Planted()
+	return bytes > outboxFull || taken && (o.waiting || bytes+o.taken > outboxAhead)
 }
 
 // roomNow reports whether room would not wait for what is taken.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
-	"github.com/parleyhub/parley/internal/plant"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
@@ -58,7 +57,7 @@ func (s *subscription) wake() {
 func (s *subscription) rest() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stage == woken && !plant.LostWake.Planted() || s.ended {
+	if s.stage == woken || s.ended {
 		s.stage = moving
 		return false
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
-	"github.com/parleyhub/parley/internal/plant"
 )
 
 // maxRated bounds the tokens whose use is told apart.
@@ -76,12 +75,8 @@ func (r *rates) take(p *hub.Principal, calls, bytes int) error {
 	if r == nil {
 		return nil
 	}
-	account := p.Account
-	if plant.OneRate.Planted() {
-		account = ""
-	}
 	var wait time.Duration
-	r.tokens.use(account, func(u *use) {
+	r.tokens.use(p.Account, func(u *use) {
 		now := time.Now()
 		one, all := u.writes.ReserveN(now, calls), u.bytes.ReserveN(now, min(bytes, r.bounds.ByteBurst))
 		if wait = max(one.DelayFrom(now), all.DelayFrom(now)); wait > 0 {

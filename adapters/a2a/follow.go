@@ -10,7 +10,6 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/internal/plant"
 )
 
 // cursor is the id of an update. n is 0 for the last of its record, else its number.
@@ -130,8 +129,7 @@ func (f *follow) hear(ctx context.Context, n parley.Notification) bool {
 
 // take folds the next event and gives those of its updates that belong into the stream.
 func (f *follow) take(ctx context.Context, e *parley.Event) ([]update, error) {
-	late := plant.LateUpdates.Planted() && f.from != nil && e.Seq == f.from.seq+1
-	if k := f.from; k != nil && !f.past && !late && (e.Seq > k.seq || e.Seq == k.seq && k.n > 0) {
+	if k := f.from; k != nil && !f.past && (e.Seq > k.seq || e.Seq == k.seq && k.n > 0) {
 		f.mark()
 	}
 	floor := false
@@ -206,9 +204,6 @@ func (f *follow) begin(ctx context.Context, head int64) bool {
 			f.yield(update{}, unsupported("task %s has ended (%s): nothing more comes; GetTask tells all of it", f.task, now.Status.State))
 		}
 		return false
-	}
-	if plant.HeadSnapshot.Planted() {
-		f.from = &cursor{seq: head}
 	}
 	if f.first != nil {
 		f.held = slices.Insert(f.held, 0, update{f.from.String(), f.first})

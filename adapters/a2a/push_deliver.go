@@ -19,7 +19,6 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/egress"
-	"github.com/parleyhub/parley/internal/plant"
 )
 
 // maxPushAnswer bounds what is read of an answer, which nobody looks at.
@@ -170,9 +169,6 @@ func (f *delivery) send(ctx context.Context, u update) error {
 	body, err := f.body(ctx, u.event, ended)
 	if err != nil {
 		return err
-	}
-	if plant.EarlyPush.Planted() {
-		f.push.moved(f.config, u.id)
 	}
 	if err := f.push.deliver(ctx, f.config, body); err != nil {
 		return err

@@ -52,7 +52,7 @@ func TestScripts(t *testing.T) { runScripts(t, "script", nil) }
 // TestDevCluster runs the script of dev-cluster, whose program needs a build tag: DEVCLUSTER is that
 // program.
 func TestDevCluster(t *testing.T) {
-	runScripts(t, "devcluster", map[string]string{"DEVCLUSTER": string(hubproc.Build(t, "devcluster"))})
+	runScripts(t, "devcluster", map[string]string{"DEVCLUSTER": string(hubproc.BuildTagged(t, "devcluster"))})
 }
 
 // runScripts runs the scripts of a directory of testdata with more variables.

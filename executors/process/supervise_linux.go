@@ -8,8 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
-
-	"github.com/parleyhub/parley/internal/plant"
 )
 
 // What this executable is started as: its only argument.
@@ -28,7 +26,7 @@ const (
 const self = "/proc/self/exe"
 
 // ownEnv are the variables of such a process. It has little to do at once.
-var ownEnv = append(plant.Env(), "GOMAXPROCS=2")
+var ownEnv = []string{"GOMAXPROCS=2"}
 
 var supervised atomic.Bool
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/parleyhub/parley/hub/fold"
-	"github.com/parleyhub/parley/hub/internal/rule"
 )
 
 // Time is in ms on a clock that only goes on.
@@ -100,9 +99,6 @@ func (d *Desk) sawClaim(now Time, c *fold.Claim, waits bool) {
 		return
 	case d.claim == nil || d.claim.Hash != c.Hash:
 		d.claim = &held{Claim: *c, taken: now, renewed: now}
-		if !rule.WatchTime.Holds() {
-			d.claim.renewed = Time(c.At)
-		}
 	case d.claim.RenewedSeq != c.RenewedSeq:
 		d.claim.Claim, d.claim.renewed, d.claim.told, d.claim.revived, d.claim.guessed = *c, now, false, false, false
 		d.claim.slept = 0
@@ -191,8 +187,8 @@ func (d *Desk) Found(h fold.ClaimHash) {
 
 // Offered finds the offer of the current turn that an id was made for.
 func (d *Desk) Offered(h fold.ClaimHash) (Offer, bool) {
-	for i, o := range d.offers {
-		if o.Hash == h && o.Turn == d.turn && (i == len(d.offers)-1 || rule.LateOK.Holds()) {
+	for _, o := range d.offers {
+		if o.Hash == h && o.Turn == d.turn {
 			return o, true
 		}
 	}

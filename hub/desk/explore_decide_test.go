@@ -9,16 +9,11 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
-	"github.com/parleyhub/parley/hub/internal/rule"
 )
 
-// mint makes the id of a claim. Ids that mean nothing to anybody are used again, so that there is an end of states.
-func (x *explorer) mint(w *world, h int, turn int64) string {
-	hub := &w.hubs[h]
-	if !rule.FreshID.Holds() {
-		hub.minted++
-		return fold.ClaimID(turn, fmt.Sprint(hub.minted))
-	}
+// mint makes the id of a claim. It reuses ids that no part of the world remembers, because the
+// number of states must be finite.
+func (w *world) mint(turn int64) string {
 	for n := 0; ; n++ {
 		id := fold.ClaimID(turn, fmt.Sprint(n))
 		if !w.used(fold.HashClaim(id)) {
@@ -33,7 +28,7 @@ func (x *explorer) decide(w *world, h, from int, c fold.Command) *fold.Decision 
 	if from >= 0 {
 		c.Executor = fold.Executor{ID: name(from)}
 	}
-	if x.behind(w, h) && rule.FreshRefuse.Holds() {
+	if x.behind(w, h) && !x.without.reading {
 		x.saw(w, h, -1)
 	}
 	view := w.hubs[h].view

@@ -25,12 +25,14 @@ type scenario struct {
 	crashes, drops, deaths, lates, repeats int8
 }
 
-// without are the rules that are kept by who calls a Decide or a Desk, not by these: what switches them off stands here.
+// without selects the rules that the explorer breaks. Decide and Desk do not keep these rules,
+// their callers do. Package torture/plants breaks the rules of Decide and Desk.
 type without struct {
-	restart  bool // a hub that starts ends the claims that stand
-	recheck  bool // what was decided on an older head is written on the newer one
-	grace    bool // a hub that notices the end of an old connection begins the grace of the claims of its executor
-	turnless bool // who answers without a claim does not say in which turn
+	reading  bool // a hub decides without reading first what the other hub has written
+	recheck  bool // a hub writes a decision on a newer head than the one that it decided on
+	restart  bool // a hub that starts ends the claims of the log
+	grace    bool // a hub that sees an old connection end starts the grace period of its executor's claims
+	turnless bool // an answer without a claim does not name its turn
 }
 
 // explorer goes through all states of a scenario, breadth first, so that what it finds has the shortest trace.

@@ -167,7 +167,7 @@ func (k *keyer) memory(w *world, m *memory) {
 		k.keys(m.view)
 	}
 	k.hash(m.watch)
-	k.num(int(m.holder), int(m.minted))
+	k.num(int(m.holder))
 	d := &m.desk
 	k.bit(d.claim != nil)
 	if c := d.claim; c != nil {

@@ -200,12 +200,10 @@ func (x *explorer) addPulls(w *world, all *[]move, i int) {
 	begin := func(said bool) func(*world, int, *fold.Decision) {
 		return func(w *world, i int, d *fold.Decision) {
 			r := &w.reps[i]
-			if d.Err != nil || d.Claim == nil && !rulesOutClaims() {
+			if d.Err != nil || d.Claim == nil {
 				return
 			}
-			if d.Claim != nil {
-				r.begin(w, d)
-			}
+			r.begin(w, d)
 			r.works, r.said, r.turn = true, said, d.Turn
 		}
 	}
@@ -232,7 +230,7 @@ func (x *explorer) addPulls(w *world, all *[]move, i int) {
 // mayTake gives a call the id of a claim that it may take.
 func (x *explorer) mayTake(w *world, h int, c *fold.Command) {
 	hub := &w.hubs[h]
-	c.New, c.GraceMs = fold.HashClaim(x.mint(w, h, w.head.state.CurrentTurn())), parley.DefaultGraceMs
+	c.New, c.GraceMs = fold.HashClaim(w.mint(w.head.state.CurrentTurn())), parley.DefaultGraceMs
 	c.Others = len(hub.view.state.Tries) > 0 && hub.desk.Others(agent, w.executors(h))
 }
 

@@ -5,11 +5,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
-	"github.com/parleyhub/parley/hub/internal/rule"
 )
-
-// rulesOutClaims reports whether agents speak without claims.
-func rulesOutClaims() bool { return !rule.AutoClaim.Holds() }
 
 // ofHub is what a hub does by itself, and what happens to it.
 func (x *explorer) ofHub(all []move, w *world, h int) []move {
@@ -37,7 +33,7 @@ func (x *explorer) ofHub(all []move, w *world, h int) []move {
 				x.step(w, h, false)
 			})
 		}
-		if a.TimeoutMs > 0 && !a.told && rule.FloorTimer.Holds() {
+		if a.TimeoutMs > 0 && !a.told {
 			prompt := a.AgentID == "b" && !x.silent || a.AgentID == agent && w.canTake()
 			x.late(w, prompt, tickTimeout, add, "the time of the turn is over", func(w *world) {
 				a := &w.hubs[h].desk.asks[k]

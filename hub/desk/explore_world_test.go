@@ -7,7 +7,6 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
-	"github.com/parleyhub/parley/hub/internal/rule"
 )
 
 // kind is how the replica of an agent behaves.
@@ -53,7 +52,6 @@ type memory struct {
 	desk   Desk
 	watch  fold.ClaimHash // the claim that the desk watches
 	holder int8           // the replica that holds it here, or -1
-	minted int64          // counts ids where rule FreshID does not hold
 }
 
 // replica is a process that runs agent a.
@@ -190,7 +188,7 @@ func (x *explorer) step(w *world, h int, later bool) {
 			return w.executors(h)
 		},
 		Mint: func(turn int64) (string, fold.ClaimHash) {
-			id := x.mint(w, h, turn)
+			id := w.mint(turn)
 			return id, fold.HashClaim(id)
 		},
 	})
@@ -259,9 +257,6 @@ func (w *world) remembered(h fold.ClaimHash) bool {
 
 // forgetUsed lets the head forget the ids of ended claims that nobody remembers: they may be made again, so that there is an end of states.
 func (w *world) forgetUsed() {
-	if !rule.FreshID.Holds() {
-		return
-	}
 	tries := slices.Clone(w.head.state.Tries)
 	for i := range tries {
 		var used []fold.ClaimHash
@@ -328,7 +323,7 @@ func (x *explorer) saw(w *world, h int, takes int) {
 
 // register connects replica i to hub h. It shows the claim that it holds, if any, and the hub ends others of it.
 func (x *explorer) register(w *world, i, h int) {
-	if x.behind(w, h) && rule.FreshRefuse.Holds() {
+	if x.behind(w, h) && !x.without.reading {
 		x.saw(w, h, -1)
 	}
 	r, hub := &w.reps[i], &w.hubs[h]

@@ -6,8 +6,6 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
-	"github.com/parleyhub/parley/hub/internal/rule"
-	"github.com/parleyhub/parley/internal/plant"
 )
 
 // Executor is one that is registered in push mode, as a desk sees it.
@@ -86,7 +84,7 @@ func (d *Desk) Step(w World) Todo {
 // watch ends a claim whose time is over, or whose holder is lost.
 func (d *Desk) watch(w World, todo *Todo) {
 	c := d.claim
-	if c.told || plant.NoTakeover.Planted() {
+	if c.told {
 		return
 	}
 	deadline := c.renewed + Time(c.DurationMs)
@@ -139,7 +137,7 @@ func (d *Desk) judge(w World, deadline Time) fold.Command {
 		return cmd
 	case w.Now >= deadline:
 		cmd.Reason = parley.ClaimExpired
-	case w.Shared && rule.GraceShort.Holds():
+	case w.Shared:
 		c.lost = 0
 		cmd.Verb, cmd.ShortenMs, cmd.LeftMs = fold.Renew, sharedGraceMs, int64(deadline-w.Now)
 		return cmd
@@ -152,7 +150,7 @@ func (d *Desk) judge(w World, deadline Time) fold.Command {
 
 // hurry tells that the time for a turn is over.
 func (d *Desk) hurry(k *asking, w World, todo *Todo) {
-	if k.TimeoutMs == 0 || k.told || !rule.FloorTimer.Holds() {
+	if k.TimeoutMs == 0 || k.told {
 		return
 	}
 	if due := k.seen + Time(k.TimeoutMs); w.Later || w.Now < due {
@@ -239,19 +237,11 @@ func (k *asking) choose(all []Executor) (Executor, bool) {
 	}
 	return slices.MinFunc(fresh, func(a, b Executor) int {
 		return cmp.Or(
-			k.compareEnded(a, b),
+			cmp.Compare(fold.EndedClaims(k.Ended, a.ID), fold.EndedClaims(k.Ended, b.ID)),
 			cmp.Compare(k.strange(a), k.strange(b)),
 			cmp.Compare(a.Load, b.Load),
 		)
 	}), true
-}
-
-// compareEnded compares how many claims of this turn two executors have lost.
-func (k *asking) compareEnded(a, b Executor) int {
-	if !rule.AvoidFailed.Holds() {
-		return 0
-	}
-	return cmp.Compare(fold.EndedClaims(k.Ended, a.ID), fold.EndedClaims(k.Ended, b.ID))
 }
 
 // strange is 0 for the executor that the agent had last.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/internal/plant"
 )
 
 // Asked is an approval that somebody asks for, or answers.
@@ -25,7 +24,7 @@ func (d *decision) requestApproval() {
 	q := d.c.Approval
 	q.Hash = ""
 	hash := questionHash(&q.ApprovalRecord)
-	if i := d.s.keyed(q.Key); i >= 0 && !plant.AsksAgain.Planted() {
+	if i := d.s.keyed(q.Key); i >= 0 {
 		if d.s.Approvals[i].Hash != hash {
 			d.refuse(parley.ErrIdempotencyConflict,
 				fmt.Sprintf("the key %q was used in this turn at seq %d with another title, details or answerSchema", q.Key, d.s.Approvals[i].Seq), "a new key")
@@ -98,7 +97,7 @@ func (d *decision) answered() bool {
 		return false
 	}
 	i := d.s.Approval(d.c.Approval.Seq)
-	if i < 0 || !d.s.Approvals[i].Status.Resolved() || plant.SecondAnswer.Planted() {
+	if i < 0 || !d.s.Approvals[i].Status.Resolved() {
 		return false
 	}
 	d.meetAnswer(i)

@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/internal/rule"
-	"github.com/parleyhub/parley/internal/plant"
 )
 
 // ClaimHash is the SHA-256 of a claim's id, which is its secret.
@@ -149,7 +147,7 @@ func (s *State) applyClaimed(e *parley.Event, sys *parley.System) error {
 	switch {
 	case !ok || sys.DurationMs < 1 || sys.Attempt < 1:
 		return fmt.Errorf("event %d: turn_claimed without hash, duration or attempt", e.Seq)
-	case s.Claim != nil && !plant.TwoClaims.Planted():
+	case s.Claim != nil:
 		return fmt.Errorf("event %d: a second claim on turn %d", e.Seq, s.Claim.Turn)
 	case sys.Turn != s.CurrentTurn():
 		return fmt.Errorf("event %d: a claim on turn %d where %d is current", e.Seq, sys.Turn, s.CurrentTurn())
@@ -157,7 +155,7 @@ func (s *State) applyClaimed(e *parley.Event, sys *parley.System) error {
 		return fmt.Errorf("event %d: a claim of %s in the turn of %s", e.Seq, sys.AgentID, s.Owner)
 	case s.Claim == nil && s.Awaits():
 		return fmt.Errorf("event %d: a claim on turn %d, which waits for an approval", e.Seq, sys.Turn)
-	case s.used(h) && rule.FreshID.Holds():
+	case s.used(h):
 		return fmt.Errorf("event %d: the id of a claim that has ended", e.Seq)
 	}
 	s.Claim = &Claim{

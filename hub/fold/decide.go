@@ -4,9 +4,7 @@ import (
 	"fmt"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/internal/rule"
 	"github.com/parleyhub/parley/hub/policy"
-	"github.com/parleyhub/parley/internal/plant"
 )
 
 // Decide gives what a command does to a state. It looks at the key first, so that a retry of what closed a turn or the
@@ -21,7 +19,7 @@ func Decide(s State, keys Keys, c Command) Decision {
 func DecideInto(out *Decision, s *State, keys Keys, c *Command) {
 	*out = Decision{State: *s, Events: out.Events[:0]}
 	d := decision{before: s, s: &out.State, c: c, out: out}
-	if plant.LateDedupe.Planted() && d.s.Closed() || !d.known(keys) && !d.attached() && !d.answered() {
+	if !d.known(keys) && !d.attached() && !d.answered() {
 		d.decide()
 	}
 	if out.RestsOn == 0 {
@@ -57,11 +55,7 @@ func (d *decision) known(keys Keys) bool {
 	if d.c.Key == "" || (d.c.Verb != Message && d.c.Verb != Trace && d.c.Verb != Note) {
 		return false // the key of Create is looked for in the state
 	}
-	named := d.c.Named
-	if !rule.KeyClaim.Holds() {
-		named = nil
-	}
-	entry, ok := keys.Find(keyID(d.c.From, d.c.Key, named))
+	entry, ok := keys.Find(keyID(d.c.From, d.c.Key, d.c.Named))
 	if !ok || d.c.Named == nil && entry.Turn > 0 && d.s.IsWithdrawn(entry.Seq) {
 		return false
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/internal/rule"
 )
 
 // holds refuses a call about a claim that does not stand for its caller.
@@ -32,14 +31,11 @@ func (d *decision) renew() {
 		return // its time does not run
 	}
 	grant := min(d.s.Limits.TurnTimeout(), d.s.Limits.MaxClaim()-max(d.c.HeldMs, c.HeldMs))
-	if !rule.RenewCap.Holds() {
-		grant = d.s.Limits.TurnTimeout()
-	}
 	var why parley.ClaimEnd
 	switch {
 	case d.c.ShortenMs > 0 && d.c.ShortenMs < d.c.LeftMs:
 		grant, why = d.c.ShortenMs, parley.ClaimDisconnected
-	case d.c.ShortenMs > 0, !own && d.c.LeftMs*2 >= d.s.Limits.TurnTimeout(), grant <= d.c.LeftMs, !rule.RenewLog.Holds():
+	case d.c.ShortenMs > 0, !own && d.c.LeftMs*2 >= d.s.Limits.TurnTimeout(), grant <= d.c.LeftMs:
 		return
 	}
 	d.add(d.system(parley.System{Kind: parley.KindClaimRenewed, Turn: c.Turn, ClaimHash: c.Hash.String(), DurationMs: grant, Reason: string(why)}))
@@ -82,7 +78,7 @@ func (d *decision) addClaimEnded(reason parley.ClaimEnd) {
 	sys := parley.System{
 		Kind: parley.KindClaimEnded, Turn: d.s.Claim.Turn, ClaimHash: d.s.Claim.Hash.String(), Reason: string(reason), Detail: d.c.Detail,
 	}
-	if reason != parley.ClaimYielded && rule.ResetAtomic.Holds() {
+	if reason != parley.ClaimYielded {
 		sys.ResetFrom = d.s.WordsFrom
 	}
 	d.add(d.system(sys))
@@ -90,9 +86,6 @@ func (d *decision) addClaimEnded(reason parley.ClaimEnd) {
 
 // addTurnEnded writes turn_ended, and closes the conversation if that reaches a limit.
 func (d *decision) addTurnEnded(agent string, reason parley.TurnEnd, detail string) {
-	if !rule.TurnEnd.Holds() {
-		return
-	}
 	ok := d.add(d.system(parley.System{
 		Kind: parley.KindTurnEnded, Turn: d.s.CurrentTurn(), AgentID: agent, Reason: string(reason), Detail: detail,
 	}))

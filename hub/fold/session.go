@@ -7,7 +7,6 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/policy"
-	"github.com/parleyhub/parley/internal/plant"
 )
 
 // Child is a session that was started out of a conversation and has not ended, as far as this log knows.
@@ -116,7 +115,7 @@ func (s *State) applyChildEnded(e *parley.Event, sys *parley.System) error {
 			s.Callbacks = append(slices.Clip(s.Callbacks), EndedChild{ID: c.ID, By: c.By, Agent: c.Agent, Status: sys.Status, Hops: c.Hops})
 		}
 	}
-	if woken >= 0 && !plant.WakeStays.Planted() {
+	if woken >= 0 {
 		s.dropWoken(func(w *Woken) bool { return w.SessionID == sys.SessionID })
 	}
 	s.ActiveAt = e.At

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/internal/rule"
 )
 
 // State is what the events up to Seq mean. It is a value: Apply gives a new one, and what its slices and
@@ -317,9 +316,7 @@ func (s *State) applyFinal(e *parley.Event) {
 	s.worked(e, WorkedFinal)
 	s.begins(e)
 	s.consume(e.From)
-	if rule.CloseClears.Holds() {
-		s.endClaim(parley.ClaimFinal)
-	}
+	s.endClaim(parley.ClaimFinal)
 	s.LastSpeaker = e.From
 	s.endTurn(e.Seq, e.From)
 	if s.kindOf(e.From) == parley.KindHuman {

@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/internal/rule"
-	"github.com/parleyhub/parley/internal/plant"
 )
 
 // named is the claim of the current turn that the command names or its connection implies.
@@ -25,15 +23,13 @@ func (d *decision) underClaim() bool {
 	switch {
 	case named == nil && claim == nil && d.s.Session.OfRunner() && d.c.From == d.s.Session.AgentID:
 		d.refuseTurn(parley.ErrClaimRequired, "what an agent of a runner says is said under a claim", "claimId")
-	case named == nil && claim == nil, plant.NoFence.Planted():
+	case named == nil && claim == nil:
 		return true
 	case named == nil:
 		d.refuseTurn(parley.ErrClaimRequired, fmt.Sprintf("turn %d is claimed, and the call does not name the claim", claim.Turn), "claimId")
-	case claim == nil && rule.StaleRef.Holds():
+	case claim == nil || claim.Hash != *named:
 		d.refuseLost()
-	case claim != nil && claim.Hash != *named:
-		d.refuseLost()
-	case claim != nil && !d.sameExecutor(claim):
+	case !d.sameExecutor(claim):
 		d.refuseTurn(parley.ErrClaimLost, "the claim is another executor's", "the executor that took it")
 	default:
 		return true
@@ -55,7 +51,7 @@ func (d *decision) refuseLost() {
 func (d *decision) claims() bool {
 	seat := d.s.Seat(d.c.From)
 	unfinished := d.c.Verb == Trace || !d.c.Finality.Final()
-	if !unfinished || d.s.Claim != nil || !d.s.Participants[seat].Kind.Claims() || !rule.AutoClaim.Holds() {
+	if !unfinished || d.s.Claim != nil || !d.s.Participants[seat].Kind.Claims() {
 		return true
 	}
 	if !d.mayTake(seat) {
@@ -72,7 +68,7 @@ func (d *decision) mayTake(seat int) bool {
 	case !d.inPlace(p):
 	case t.Attempts >= d.s.Limits.Attempts():
 		d.refuseTurn(parley.ErrNotYourTurn, fmt.Sprintf("the %d attempts of turn %d are used up", t.Attempts, d.s.CurrentTurn()), "")
-	case d.c.Others && EndedClaims(t.Ended, d.c.Executor.ID) > 0 && rule.PullOnce.Holds():
+	case d.c.Others && EndedClaims(t.Ended, d.c.Executor.ID) > 0:
 		d.refuseTurn(parley.ErrNotYourTurn, "this executor has had the turn, and another is asked to take it", "a request_turn")
 	default:
 		return true
@@ -127,13 +123,13 @@ func (d *decision) take() {
 		d.refuse(parley.ErrForbidden, fmt.Sprintf("%s is a %s: only agents and tools claim", d.c.From, d.s.Participants[seat].Kind), "")
 	case d.c.Turn < current && d.c.Named == nil:
 		d.refuseTurn(parley.ErrTurnClosed, fmt.Sprintf("turn %d has ended", d.c.Turn), fmt.Sprintf("turn %d", current))
-	case d.c.Named != nil && rule.FreshID.Holds() && (d.c.Turn != current || d.s.used(*d.c.Named) || !d.c.Offered || claim != nil || !f.holds(d.c.From)):
+	case d.c.Named != nil && (d.c.Turn != current || d.s.used(*d.c.Named) || !d.c.Offered || claim != nil || !f.holds(d.c.From)):
 		d.refuseLost()
 	case !f.holds(d.c.From):
 		d.refuseFloor(f)
 	case d.c.Turn > current:
 		d.refuseTurn(parley.ErrTurnConflict, fmt.Sprintf("turn %d is not reached", d.c.Turn), fmt.Sprintf("turn %d", current))
-	case claim != nil && !plant.TwoClaims.Planted():
+	case claim != nil:
 		d.refuseTurn(parley.ErrClaimLost, "another executor has claimed the turn", "")
 	case d.c.Named != nil:
 		d.takeOffered(seat)

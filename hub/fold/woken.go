@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/internal/plant"
 )
 
 // Woken is a match that waits for its turn or session, or is worked at there. It is over when a turn that was given it has ended, in whatever way, when its session
@@ -103,11 +102,11 @@ func (s *State) carried(id string, inTurn bool) (cause *parley.Cause, hops int) 
 
 // consume takes away what the turn of a participant was given, as it ends.
 func (s *State) consume(id string) {
-	if len(s.Woken) == 0 || plant.TurnWakeStays.Planted() {
+	if len(s.Woken) == 0 {
 		return
 	}
 	s.dropWoken(func(w *Woken) bool {
-		return s.isGiven(w, id, s.Claim) || plant.Unsubscribed.Planted() && w.ByTurn()
+		return s.isGiven(w, id, s.Claim)
 	})
 }
 

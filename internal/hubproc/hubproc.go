@@ -10,17 +10,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/parleyhub/parley/internal/overlay"
 )
 
 // Token is the admin token of every hub that Start starts.
 const Token = "plt_test_test"
-
-// planted is the tag of package plant.
-const planted = "planted"
 
 // startTimeout is how long a hub may take until it takes calls.
 const startTimeout = 20 * time.Second
@@ -28,29 +28,29 @@ const startTimeout = 20 * time.Second
 // Program is a parley binary.
 type Program string
 
-// ProgramVariable names a program that was built just now from the same source without tags, so that tests of many packages link it once. It is absolute.
-const ProgramVariable = "PARLEY_TEST_PROGRAM"
+// The environment of tests.
+const (
+	// ProgramVariable is the path of a program that was built from the same source without patches,
+	// so that the tests of many packages link it once.
+	ProgramVariable = "PARLEY_TEST_PROGRAM"
+	// PatchVariable names a patch of package plants. Each program that a test builds then has it.
+	PatchVariable = "PARLEY_TEST_PATCH"
+)
 
-// Main builds the program, or takes the one of ProgramVariable, gives it to use, runs the tests and returns the exit code for os.Exit.
-func Main(m *testing.M, use func(Program)) int {
-	if p := os.Getenv(ProgramVariable); p != "" && tags == "" {
+// Main builds the program with patches of package plants, passes it to use, runs the tests and
+// returns the exit code for os.Exit. Without patches it takes the program of ProgramVariable.
+func Main(m *testing.M, use func(Program), patches ...string) int {
+	if p := os.Getenv(ProgramVariable); p != "" && len(patches) == 0 && os.Getenv(PatchVariable) == "" {
 		use(Program(p))
 		return m.Run()
 	}
-	return mainWith(m, tags, use)
-}
-
-// MainPlanted is Main with a program that can have a bug of package plant, or another clock.
-func MainPlanted(m *testing.M, use func(Program)) int { return mainWith(m, planted, use) }
-
-func mainWith(m *testing.M, tags string, use func(Program)) int {
 	dir, err := os.MkdirTemp("", "parley-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	p, err := build(dir, tags)
+	p, err := build(dir, patches)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -59,51 +59,50 @@ func mainWith(m *testing.M, tags string, use func(Program)) int {
 	return m.Run()
 }
 
-// SourceDir returns the root directory of the module of parley. Tests of the other modules of the
-// repository build the program there, with the versions that its own go.mod lists.
-func SourceDir() (string, error) {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/parleyhub/parley").Output()
-	if err != nil {
-		return "", fmt.Errorf("look up the directory of the parley module: %w", err)
-	}
-	return strings.TrimSpace(string(out)), nil
-}
-
-// build builds the program into a directory.
-func build(dir, tags string) (Program, error) {
-	source, err := SourceDir()
-	if err != nil {
-		return "", err
-	}
-	p := filepath.Join(dir, "parley")
-	cmd := exec.Command("go", "build", "-tags", tags, "-o", p, "./cmd/parley")
-	cmd.Dir = source
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build parley: %w\n%s", err, out)
-	}
-	return Program(p), nil
-}
-
-// Build builds the program with one more build tag, for one test.
-func Build(t testing.TB, tag string) Program {
+// BuildTagged builds the program with a build tag, for one test.
+func BuildTagged(t testing.TB, tag string) Program {
 	t.Helper()
-	return built(t, strings.Trim(tags+","+tag, ","))
-}
-
-// Planted builds the program that can have a bug of package plant.
-func Planted(t testing.TB) Program {
-	t.Helper()
-	return built(t, planted)
-}
-
-func built(t testing.TB, tags string) Program {
-	t.Helper()
-	p, err := build(t.TempDir(), tags)
+	p, err := build(t.TempDir(), nil, "-tags", tag)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// BuildPatched builds the program with patches of package plants, for one test.
+func BuildPatched(t testing.TB, patches ...string) Program {
+	t.Helper()
+	p, err := build(t.TempDir(), patches)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// build builds the program into dir, with the go.mod of the product. It has the patches, and that of
+// PatchVariable.
+func build(dir string, patches []string, flags ...string) (Program, error) {
+	root, err := overlay.Root()
+	if err != nil {
+		return "", err
+	}
+	if p := os.Getenv(PatchVariable); p != "" && !slices.Contains(patches, p) {
+		patches = append(slices.Clip(patches), p)
+	}
+	if len(patches) > 0 {
+		file, err := overlay.Write(dir, patches...)
+		if err != nil {
+			return "", err
+		}
+		flags = append(flags, "-overlay", file)
+	}
+	program := filepath.Join(dir, "parley")
+	cmd := exec.Command("go", slices.Concat([]string{"build", "-o", program}, flags, []string{"./cmd/parley"})...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build parley with the patches %q: %w\n%s", patches, err, out)
+	}
+	return Program(program), nil
 }
 
 // Run runs the program to its end, which must be code 0, and gives what it printed.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/internal/plant"
 )
 
 // CloseError is the end of a connection that the server itself has to bring about, with the code for it.
@@ -32,9 +31,6 @@ type Conn struct {
 // Accept answers the handshake; a request that is none it has answered with an HTTP error. The caller has checked Host and Origin.
 // The HTTP handler may return: the connection is the caller's from here on. A write that the peer takes nothing of for writeTimeout fails.
 func Accept(w http.ResponseWriter, r *http.Request, writeTimeout time.Duration) (*Conn, error) {
-	if plant.PatientWrites.Planted() {
-		writeTimeout = time.Hour
-	}
 	h := &hijacker{ResponseWriter: w, timeout: writeTimeout}
 	ws, err := websocket.Accept(h, r, &websocket.AcceptOptions{InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled})
 	if err != nil {

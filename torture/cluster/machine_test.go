@@ -67,7 +67,7 @@ func (c *cluster) addHubs(names []string) {
 			cmd := exec.Command(string(program), "serve", "-o", "json", "--listen", m.client, "--insecure-public", "--allow-host", m.host(),
 				"--data", m.data(), "--journal", c.journal, "--max-pending", "10000", "--max-pending-of-one", "10000",
 				"--limits-writes-per-second", "1e6", "--limits-write-burst", "1000000", "--limits-bytes-per-second", "1e9", "--limits-byte-burst", "1000000000")
-			cmd.Env = append(c.env(), "PARLEY_PLANT_SKEW="+skews[i%len(skews)].String())
+			cmd.Env = append(c.env(), "PARLEY_SKEW="+skews[i%len(skews)].String())
 			return cmd
 		}
 		c.hubs = append(c.hubs, m)

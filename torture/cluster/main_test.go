@@ -38,5 +38,5 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(hubproc.MainPlanted(m, func(p hubproc.Program) { program = p }))
+	os.Exit(hubproc.Main(m, func(p hubproc.Program) { program = p }, "skew"))
 }

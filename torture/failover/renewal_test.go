@@ -39,7 +39,7 @@ const (
 // TestNewerFormat renews hubs with a build that writes a newer format. Those that do not know it stop reading where it begins, and say so: one that is at rest goes on to serve what it has; one that
 // is writing may end. Their clients go on at the new one, and so do they, when they are renewed.
 func TestNewerFormat(t *testing.T) {
-	newer := hubproc.Build(t, "newerformat")
+	newer := hubproc.BuildPatched(t, "newer-format")
 	w := newWorld(t)
 	first, busy, idle := w.places[0], w.places[1], w.places[2]
 	w.known = w.places[:2]

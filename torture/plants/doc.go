@@ -1,5 +1,11 @@
-// Package plants builds the tests with the bugs of package plant, and sees that for each of them a test goes red, for the right reason.
+// Package plants holds bugs of Parley as patches, and its test plants each of them to see a test
+// fail, for the right reason. A test that cannot fail proves nothing.
 //
-// A test of this kind belongs to every promise: one that cannot fail says nothing. Whoever makes a promise adds a bug to package plant, a point in the
-// product at which it acts, and a row to the table of this package.
+// The file bugs/NAME.patch is one sentence that describes the bug, and a unified diff. The product
+// itself has no hook for a bug: package internal/overlay writes patched copies of the files to a temporary
+// directory, and "go build -overlay" compiles these instead of the originals.
+//
+// A new promise needs a patch that breaks it, and a row in the table of this package. The row names
+// the test that must fail, and words of its output. To see a bug at work by hand, apply its patch
+// with "git apply", and revert it afterwards.
 package plants

@@ -1,4 +1,4 @@
-package plants
+package plants_test
 
 import (
 	"bytes"
@@ -10,20 +10,21 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/overlay"
 )
 
-var all = flag.Bool("plants.all", false, "plant every bug, and see first that each test is green without it; else some that are found fast")
+var all = flag.Bool("plants.all", false, "plant every bug, and check first that each test passes without it; else some bugs that are found fast")
 
-// testTimeout is how long one run of tests may take.
+// testTimeout bounds one run of a test.
 const testTimeout = "240s"
 
-// TestPlants plants one bug after another, and each must turn its test red.
+// TestPlants plants the bug of each row, and the test of the row must fail.
 func TestPlants(t *testing.T) {
-	b := newBench(t)
+	b := &bench{t: t, root: root(t), control: map[string]string{}, passes: map[string]error{}}
 	tried := 0
 	for _, r := range rows {
 		if !*all && !r.short {
@@ -33,60 +34,61 @@ func TestPlants(t *testing.T) {
 			t.Logf("planted %s: LEFT OUT: %s is for Linux", r.bug, r.run)
 			continue
 		}
-		tried++
-		t.Run(string(r.bug)+" "+r.pkg, func(t *testing.T) { b.tries(t, r) })
+		t.Run(r.bug+" "+r.pkg+" "+r.run, func(t *testing.T) {
+			b.try(t, r)
+			tried++
+		})
 	}
-	if tried < 3 {
-		t.Errorf("only %d bugs were planted: the run proves nothing", tried)
+	if tried == 0 {
+		t.Error("no bug was planted")
 	}
 }
 
-// bench has the tests of packages, built with the tag planted.
+// bench builds and runs the tests of rows.
 type bench struct {
-	dir   string
-	root  string
-	built map[string]string // package to its test binary
-	green map[string]error  // what the tests of a row come to without a bug
+	t       *testing.T // of all rows
+	root    string
+	control map[string]string // package to its tests without a bug
+	passes  map[string]error  // what the test of a row returned without a bug
 }
 
-func newBench(t *testing.T) *bench {
-	t.Helper()
-	return &bench{dir: t.TempDir(), root: root(t), built: map[string]string{}, green: map[string]error{}}
-}
-
-// root is the directory of the module of the product.
+// root returns the root directory of the repository.
 func root(t *testing.T) string {
 	t.Helper()
-	dir, err := hubproc.SourceDir()
+	dir, err := overlay.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return dir
 }
 
-// errLeftOut: the test cannot run here.
+// errLeftOut means that the test cannot run here.
 var errLeftOut = errors.New("left out")
 
-// tries plants the bug of a row.
-func (b *bench) tries(t *testing.T, r row) {
-	binary := b.build(t, r.pkg)
+// try plants the bug of a row.
+func (b *bench) try(t *testing.T, r row) {
 	if *all {
-		err := b.control(binary, r)
+		err := b.passesWithout(t, r)
 		if errors.Is(err, errLeftOut) {
 			t.Skipf("planted %s: LEFT OUT: %v", r.bug, err)
 		}
 		if err != nil {
-			t.Fatalf("planted nothing, and yet %s of %s: %v", r.run, r.pkg, err)
+			t.Fatalf("%s of %s fails without a bug: %v", r.run, r.pkg, err)
 		}
 	}
-	out, err := b.run(binary, r, "PARLEY_PLANT="+string(r.bug))
+	dir := t.TempDir()
+	file, err := overlay.Write(dir, r.bug)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := b.run(b.build(t, dir, r.pkg, "-overlay", file), r, hubproc.PatchVariable+"="+r.bug)
 	if err == nil {
 		t.Fatalf("planted %s: GREEN: %s of %s has not found it", r.bug, r.run, r.pkg)
 	}
 	failed := failure.FindSubmatch(out)
 	said := regexp.MustCompile("(?m)" + r.says).Find(out)
 	if failed == nil || said == nil {
-		t.Fatalf("planted %s: %s of %s is red for another reason (%v), want %q:\n%s", r.bug, r.run, r.pkg, err, r.says, brief(out))
+		t.Fatalf("planted %s: %s of %s fails for another reason (%v), expected %q:\n%s", r.bug, r.run, r.pkg, err, r.says, brief(out))
 	}
 	t.Logf("planted %s: red (%s of %s: %q)", r.bug, failed[1], r.pkg, said[:min(len(said), 100)])
 }
@@ -94,35 +96,47 @@ func (b *bench) tries(t *testing.T, r row) {
 // failure is the first line of a test that has failed.
 var failure = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 
-// brief cuts what a test has said.
+// brief cuts the output of a test.
 func brief(out []byte) []byte {
 	const most = 2000
 	return out[:min(len(out), most)]
 }
 
-// build builds the tests of a package, once.
-func (b *bench) build(t *testing.T, pkg string) string {
+// build builds the tests of a package into dir, and returns their path.
+func (b *bench) build(t *testing.T, dir, pkg string, flags ...string) string {
 	t.Helper()
-	if path, ok := b.built[pkg]; ok {
-		return path
-	}
-	path := filepath.Join(b.dir, strings.ReplaceAll(pkg, "/", "_")+".test")
-	cmd := exec.Command("go", "test", "-c", "-tags", "planted", "-o", path)
-	cmd.Dir = filepath.Join(b.root, filepath.FromSlash(pkg)) // in the module of the package
+	binary := filepath.Join(dir, "tests")
+	cmd := exec.Command("go", slices.Concat([]string{"test", "-c", "-o", binary}, flags, []string{"github.com/parleyhub/parley/" + pkg})...)
+	cmd.Dir = b.moduleDir(pkg)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build the tests of %s: %v\n%s", pkg, err, out)
 	}
-	b.built[pkg] = path
-	return path
+	return binary
 }
 
-// control runs the test of a row without a bug, once. It must run, and be green.
-func (b *bench) control(binary string, r row) error {
-	name := r.pkg + " " + r.run
-	if err, ok := b.green[name]; ok {
+// moduleDir returns the root directory of the module that has a package. The go command builds the
+// package there.
+func (b *bench) moduleDir(pkg string) string {
+	dir := filepath.Join(b.root, filepath.FromSlash(pkg))
+	for dir != b.root {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	return dir
+}
+
+// passesWithout runs the test of a row without a bug, once. The test must run, and pass.
+func (b *bench) passesWithout(t *testing.T, r row) error {
+	name := fmt.Sprint(r.pkg, r.run, r.args)
+	if err, ok := b.passes[name]; ok {
 		return err
 	}
-	out, err := b.run(binary, r)
+	if b.control[r.pkg] == "" {
+		b.control[r.pkg] = b.build(t, b.t.TempDir(), r.pkg)
+	}
+	out, err := b.run(b.control[r.pkg], r, hubproc.PatchVariable+"=")
 	switch {
 	case err != nil:
 		err = fmt.Errorf("%w\n%s", err, brief(out))
@@ -131,15 +145,16 @@ func (b *bench) control(binary string, r row) error {
 	case !bytes.Contains(out, []byte("\n--- PASS: ")):
 		err = fmt.Errorf("%w: %s", errLeftOut, brief(out))
 	}
-	b.green[name] = err
+	b.passes[name] = err
 	return err
 }
 
-// run runs the tests of a row as go test does, with more environment, and gives what they print.
-func (b *bench) run(binary string, r row, env ...string) ([]byte, error) {
-	cmd := exec.Command(binary, append([]string{"-test.run", r.run, "-test.v", "-test.timeout", testTimeout}, r.args...)...)
+// run runs the test of a row as go test does, with one more variable, and returns its output.
+func (b *bench) run(binary string, r row, variable string) ([]byte, error) {
+	args := []string{"-test.run", r.run, "-test.v", "-test.timeout", testTimeout}
+	cmd := exec.Command(binary, append(args, r.args...)...)
 	cmd.Dir = filepath.Join(b.root, filepath.FromSlash(r.pkg))
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = append(os.Environ(), variable)
 	var printed bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &printed, &printed
 	err := hubproc.Run(cmd)

@@ -61,9 +61,9 @@ func TestPowerCutsWithoutSync(t *testing.T) {
 		t.Skip("the servers of a shared log wait for their disks, whatever the hub does: torture/cluster has that control")
 	}
 	disks.Need(t, 1)
-	planted := hubproc.Planted(t)
+	unsynced := hubproc.BuildPatched(t, "no-sync")
 	for n := range controls {
-		lost, acked := loseOne(t, planted)
+		lost, acked := loseOne(t, unsynced)
 		t.Logf("control %d: %d of %d acknowledged appends are lost", n+1, lost, acked)
 		if lost > 0 {
 			return
@@ -73,12 +73,11 @@ func TestPowerCutsWithoutSync(t *testing.T) {
 }
 
 // loseOne cuts the power once under a hub that does not wait for the disk, and counts what is lost.
-func loseOne(t *testing.T, planted hubproc.Program) (lost, acked int) {
+func loseOne(t *testing.T, unsynced hubproc.Program) (lost, acked int) {
 	t.Helper()
 	ok := t.Run("cut", func(t *testing.T) {
 		d := disks.New(t, 1)
-		env := []string{"PARLEY_DEV_TOKEN=" + hubproc.Token, "PARLEY_PLANT=no-sync"}
-		w := newWorld(t, func() *hubproc.Hub { return planted.Serve(t, env, "--dev", "--data", d.Data()) })
+		w := newWorld(t, func() *hubproc.Hub { return unsynced.Start(t, d.Data()) })
 		d.Sync() // so that there is a log to look into
 		var r rounds
 		r.load(w)

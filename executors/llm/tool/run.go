@@ -14,7 +14,6 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/llm"
 	"github.com/parleyhub/parley/executors/llm/record"
-	"github.com/parleyhub/parley/internal/plant"
 )
 
 const (
@@ -133,16 +132,12 @@ func notRun(r *Result) *outcome {
 // do takes a call to its end. One whose end is in the record is not done again.
 func (c *call) do(ctx context.Context) (*record.ToolEnded, error) {
 	started, ended := c.Record.Tool(c.key)
-	again := plant.RunsAgain.Planted() && c.entry != nil
-	if !again && ended != nil && ended.Tool == c.Name {
+	if ended != nil && ended.Tool == c.Name {
 		return ended, nil
 	}
 	ctx, span := c.startSpan(ctx)
 	defer span.End()
 	c.span = span
-	if again {
-		started = nil
-	}
 	ended, err := c.perform(ctx, started)
 	c.tellSpan(ctx, span, ended, err)
 	return ended, err
@@ -164,7 +159,7 @@ func (c *call) perform(ctx context.Context, started *record.ToolStarted) (*recor
 		return c.end(ctx, notRun(wrong))
 	}
 	g := &grant{arguments: c.arguments, status: record.NotRequired}
-	if c.entry.gated && !plant.UngatedTools.Planted() {
+	if c.entry.gated {
 		var err error
 		if g, err = c.ask(ctx); err != nil {
 			return nil, err
@@ -183,9 +178,6 @@ func (c *call) start(ctx context.Context, g *grant) (*record.ToolEnded, error) {
 		defer func() { <-c.running }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
-	}
-	if plant.UnwrittenStart.Planted() {
-		return c.run(ctx, g)
 	}
 	err := c.Record.Start(ctx, &record.ToolStarted{
 		Key: c.key, Phase: c.Phase, CallID: c.ID, Tool: c.Name, Arguments: g.arguments, InjectedArgs: c.injected, ApprovalID: g.id,

@@ -6,7 +6,6 @@ import (
 
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/journal/internal/submit"
-	"github.com/parleyhub/parley/internal/plant"
 	"go.etcd.io/bbolt"
 )
 
@@ -88,9 +87,6 @@ func (j *Journal) store() error {
 	if err != nil {
 		return err
 	}
-	if plant.IndexAhead.Planted() {
-		j.publish(records, listed, 0)
-	}
 	sum, err := j.write(records, j.planner.Starts)
 	if err != nil {
 		return err
@@ -121,7 +117,7 @@ func (j *Journal) write(records []journal.Record, starts []bool) (sum uint32, er
 		return sum, nil
 	}
 	j.stuck = stuck
-	if isFull(err) && j.absent(id) || plant.FalseRefusal.Planted() {
+	if isFull(err) && j.absent(id) {
 		return 0, fullOr(err)
 	}
 	return 0, j.fail(err)

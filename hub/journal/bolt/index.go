@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley/hub/journal"
-	"github.com/parleyhub/parley/internal/plant"
 	"go.etcd.io/bbolt"
 )
 
@@ -385,9 +384,6 @@ func (x *index) write(o *overlay, end tail) error {
 	_, stuck, err := update(x.db, x.place(), func(tx *bbolt.Tx) error {
 		if err := applyOverlay(tx, o, &c.counts); err != nil {
 			return err
-		}
-		if plant.CheckpointAhead.Planted() {
-			c.position, c.sum = x.end.position, x.end.sum
 		}
 		return tx.Bucket(metaBucket).Put(checkpointKey, seal(checkpointKey, c.encode()))
 	})

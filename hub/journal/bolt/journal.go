@@ -14,7 +14,6 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/journal/internal/submit"
-	"github.com/parleyhub/parley/internal/plant"
 	"go.etcd.io/bbolt"
 )
 
@@ -142,9 +141,6 @@ func (j *Journal) openDir() error {
 			err = journal.ErrInUse
 		}
 		return err
-	}
-	if plant.NoLock.Planted() {
-		lock.Unlock()
 	}
 	j.lock = lock
 	return nil

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/parleyhub/parley/hub/journal"
-	"github.com/parleyhub/parley/internal/plant"
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 )
@@ -34,7 +33,7 @@ func openDB(path string, pageSize, mmapSize int, unsynced bool) (db *bbolt.DB, e
 	err = guard(&journal.DamageError{File: filepath.Base(path)}, func() (err error) {
 		db, err = bbolt.Open(path, 0o600, &bbolt.Options{
 			Timeout: lockTimeout, PageSize: pageSize, InitialMmapSize: mmapSize, FreelistType: bbolt.FreelistMapType, NoStatistics: true,
-			NoSync: unsynced || plant.NoSync.Planted(),
+			NoSync: unsynced,
 			OpenFile: func(path string, flag int, mode os.FileMode) (_ *os.File, err error) {
 				file, err = os.OpenFile(path, flag, mode)
 				return file, err
@@ -44,9 +43,6 @@ func openDB(path string, pageSize, mmapSize int, unsynced bool) (db *bbolt.DB, e
 	})
 	if err == nil {
 		db.AllocSize = minAllocSize
-	}
-	if plant.NoLock.Planted() {
-		plant.Unlock(file)
 	}
 	if isDamage(err) && file != nil {
 		file.Close() // bbolt, panicking, has not

@@ -25,6 +25,7 @@ import (
 //
 // Numbers are uvarints, but for those at the top, which are big-endian. Strings and events have their length before them.
 const (
+	messageVersion = 1 // what this package writes, and the newest version that it reads
 	messageHeader  = 26
 	messageTrailer = 4
 

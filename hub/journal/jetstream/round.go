@@ -3,7 +3,6 @@ package jetstream
 import (
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/journal/internal/submit"
-	"github.com/parleyhub/parley/internal/plant"
 )
 
 // round is some batches that are decided on the heads of the replica, and what is published so that the decisions hold: a message, which may have no parts. They hold,
@@ -34,9 +33,6 @@ func (j *Journal) plan(items []submit.Item, limit int) (*round, []submit.Item) {
 		}
 		return h, err
 	}
-	if plant.BlindRetry.Planted() {
-		j.follow(items)
-	}
 	j.planner.Decide(items, 0)
 	calls := j.planner.Finish(nil)
 	fit := 0
@@ -57,16 +53,6 @@ func (r *round) forget(rest []submit.Item) {
 	for i := range rest {
 		if !mine[rest[i].Conversation] {
 			delete(r.heads, rest[i].Conversation)
-		}
-	}
-}
-
-// follow is the planted bug: what was refused once is decided on whatever head there is.
-func (j *Journal) follow(items []submit.Item) {
-	for i := range items {
-		it := &items[i]
-		if h, err := j.replica.records.Head(it.Conversation); err == nil && len(it.Events) > 0 && h.Seq > it.After {
-			it.After, it.On = h.Seq, nil
 		}
 	}
 }
@@ -114,7 +100,7 @@ func past(it *submit.Item, head journal.Head) bool {
 // settled reports whether all decisions hold without a message.
 func (r *round) settled() bool {
 	for _, sure := range r.sure {
-		if !sure && !(plant.LocalCheck.Planted() && len(r.parts) == 0) {
+		if !sure {
 			return false
 		}
 	}
@@ -126,7 +112,7 @@ func (r *round) judge(head func(conversation string) (journal.Head, error)) {
 	r.held = make(map[string]bool, len(r.heads))
 	for conversation, base := range r.heads {
 		h, err := head(conversation)
-		r.held[conversation] = err == nil && (h == base || plant.NoCompare.Planted())
+		r.held[conversation] = err == nil && h == base
 	}
 }
 

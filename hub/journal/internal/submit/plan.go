@@ -2,7 +2,6 @@ package submit
 
 import (
 	"github.com/parleyhub/parley/hub/journal"
-	"github.com/parleyhub/parley/internal/plant"
 )
 
 // Planner decides batches on heads. It is used by one goroutine, for one commit after another: Decide, then store Records,
@@ -30,9 +29,7 @@ func (p *Planner) Decide(items []Item, last journal.Position) {
 	if p.heads == nil {
 		p.heads = make(map[string]journal.Head)
 	}
-	if !plant.SeqGap.Planted() {
-		clear(p.heads)
-	}
+	clear(p.heads)
 	clear(p.Records)
 	p.Records, p.Starts = p.Records[:0], p.Starts[:0]
 	p.outcomes = p.outcomes[:0]
@@ -53,9 +50,9 @@ func (p *Planner) decide(it *Item, last journal.Position) outcome {
 		}
 	}
 	switch {
-	case head.Final && !plant.AfterFinal.Planted():
+	case head.Final:
 		return outcome{Call{Done: it.Done, Head: head, Err: journal.ErrFinal}, rests}
-	case head.Seq != it.After && !plant.SeqGap.Planted(), it.On != nil && head.Seq > 0 && head.Hash != *it.On:
+	case head.Seq != it.After, it.On != nil && head.Seq > 0 && head.Hash != *it.On:
 		moved := &journal.MovedError{Conversation: it.Conversation, Expected: it.After, Head: head}
 		return outcome{Call{Done: it.Done, Head: head, Err: moved}, rests}
 	}
