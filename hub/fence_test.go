@@ -10,7 +10,7 @@ import (
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/internal/rule"
 	"github.com/parleyhub/parley/hub/journal"
-	"github.com/parleyhub/parley/internal/turnmodel"
+	"github.com/parleyhub/parley/internal/history"
 )
 
 // TestModelSeesTheFence: a holder that speaks on after it was told that its claim is lost is refused, and where it is not the model of turns tells it from what
@@ -21,7 +21,7 @@ func TestModelSeesTheFence(t *testing.T) {
 			rule.Switch(rule.StaleRef, fence)
 			defer rule.Switch(rule.StaleRef, true)
 			inBubble(t, func(t *testing.T, h *hub.Hub, _ journal.Journal) {
-				err := turnmodel.Check(staleHolder(t, h), 0)
+				err := history.CheckTurns(staleHolder(t, h), 0)
 				if (err == nil) != fence {
 					t.Fatalf("with the fence %s: %v", name, err)
 				}
@@ -34,28 +34,28 @@ func TestModelSeesTheFence(t *testing.T) {
 }
 
 // staleHolder lets a claim lapse, and its holder ask for it and then speak all the same. It gives what it was told.
-func staleHolder(t *testing.T, h *hub.Hub) []turnmodel.Op {
+func staleHolder(t *testing.T, h *hub.Hub) []history.Op {
 	t.Helper()
 	r1 := push(t, h, "r1", "a")
 	id := asked(t, h, &parley.Limits{TurnTimeoutMs: 10_000})
 	c := r1.claim()
-	var history []turnmodel.Op
-	note := func(kind turnmodel.Kind, err error) {
-		at := int64(2 * len(history))
-		o := turnmodel.Op{Conversation: id, Client: "r1", Kind: kind, Turn: c.Turn, Claim: c.ClaimID, Begin: at, End: at + 1, Result: turnmodel.Done}
+	var ops []history.Op
+	note := func(kind history.Kind, err error) {
+		at := int64(2 * len(ops))
+		o := history.Op{Conversation: id, Client: "r1", Kind: kind, Turn: c.Turn, Claim: c.ClaimID, Begin: at, End: at + 1, Result: history.Done}
 		if errors.Is(err, parley.ErrClaimLost) {
-			o.Result = turnmodel.Lost
+			o.Result = history.Lost
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		history = append(history, o)
+		ops = append(ops, o)
 	}
-	note(turnmodel.Claim, nil)
+	note(history.Claim, nil)
 	say(t, h, r1.p, under(message(id, "half", parley.FinalityNone, ""), c.ClaimID))
-	note(turnmodel.Say, nil)
+	note(history.Say, nil)
 	pass(10 * time.Second)
 	_, err := renew(h, r1.p, id, c.ClaimID)
-	note(turnmodel.Renew, err)
-	note(turnmodel.Final, (<-post(h, r1.p, under(message(id, "late", parley.FinalityTurn, ""), c.ClaimID))).err)
-	return history
+	note(history.Renew, err)
+	note(history.Final, (<-post(h, r1.p, under(message(id, "late", parley.FinalityTurn, ""), c.ClaimID))).err)
+	return ops
 }

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/internal/turnmodel"
+	"github.com/parleyhub/parley/internal/history"
 	"github.com/parleyhub/parley/sdk"
 	"github.com/parleyhub/parley/torture/duel"
 	"github.com/parleyhub/parley/torture/hubproc"
@@ -169,16 +169,16 @@ func (d *contest) judge() {
 		}
 		turns, takeovers, lapses = turns+len(k.Finals)/2, takeovers+k.Takeovers, append(lapses, k.Lapses...)
 	}
-	history := d.history()
-	for _, o := range duel.Missing(history, files) {
+	ops := d.history()
+	for _, o := range duel.Missing(ops, files) {
 		t.Errorf("acknowledged, and not in the log: %s", o)
 	}
 	worst := d.judgeLapses(lapses)
 	begun := time.Now()
-	if err := turnmodel.Check(history, 2*time.Minute); err != nil {
+	if err := history.CheckTurns(ops, 2*time.Minute); err != nil {
 		t.Error(err)
 	}
-	t.Logf("%d turns of the agent, %d takeovers, %d lapses; %d calls judged by the model in %s", turns, takeovers, len(lapses), len(history),
+	t.Logf("%d turns of the agent, %d takeovers, %d lapses; %d calls judged by the model in %s", turns, takeovers, len(lapses), len(ops),
 		time.Since(begun).Round(time.Millisecond))
 	if c := d.chaos; c.stops == 0 || c.kills == 0 || c.hubKills == 0 {
 		t.Error("not every kind of blow has fallen")
@@ -195,7 +195,7 @@ func (d *contest) judge() {
 }
 
 // history reads what all processes have written, and notes when replicas were registered.
-func (d *contest) history() []turnmodel.Op {
+func (d *contest) history() []history.Op {
 	d.t.Helper()
 	all, _ := duel.ReadRecords(d.t, d.records)
 	for _, r := range d.chaos.replicas {

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/internal/turnmodel"
+	"github.com/parleyhub/parley/internal/history"
 	"github.com/parleyhub/parley/sdk"
 	"github.com/parleyhub/parley/torture/duel"
 	"github.com/parleyhub/parley/torture/hubproc"
@@ -266,7 +266,7 @@ func (f *contest) judge() {
 		t.Errorf("acknowledged, and not in the log: %s", o)
 	}
 	held := f.early(ops, j.Logs)
-	if err := turnmodel.Check(ops, checkTime); err != nil {
+	if err := history.CheckTurns(ops, checkTime); err != nil {
 		t.Error(err)
 	}
 	sum := f.n.tell() + f.stops + f.kills
@@ -284,24 +284,24 @@ func (f *contest) judge() {
 }
 
 // early looks for claims whose time a hub has said to be over before it was, by whatever clock, and counts the calls that were taken under a claim in its time.
-func (f *contest) early(ops []turnmodel.Op, logs map[string][]parley.Event) (held int) {
+func (f *contest) early(ops []history.Op, logs map[string][]parley.Event) (held int) {
 	f.t.Helper()
 	expired := f.expired(logs)
 	granted := map[string]int64{} // when a claim was asked for, in ns
 	for _, o := range ops {
-		if o.Kind == turnmodel.Claim && o.Result == turnmodel.Done {
+		if o.Kind == history.Claim && o.Result == history.Done {
 			granted[o.Claim] = o.Begin
 		}
 	}
 	for _, o := range ops {
 		at, known := granted[o.Claim]
-		if !known || o.Kind == turnmodel.Release || o.End > at+duel.ClaimMs*int64(time.Millisecond) {
+		if !known || o.Kind == history.Release || o.End > at+duel.ClaimMs*int64(time.Millisecond) {
 			continue
 		}
 		switch o.Result {
-		case turnmodel.Done:
+		case history.Done:
 			held++
-		case turnmodel.Lost:
+		case history.Lost:
 			if !expired[fmt.Sprintf("%x", sha256.Sum256([]byte(o.Claim)))] {
 				continue // its turn was answered under it, or its process has come back without it
 			}
@@ -333,7 +333,7 @@ func (f *contest) expired(logs map[string][]parley.Event) map[string]bool {
 }
 
 // history reads what all processes have written.
-func (f *contest) history() []turnmodel.Op {
+func (f *contest) history() []history.Op {
 	f.t.Helper()
 	all, _ := duel.ReadRecords(f.t, f.records)
 	for _, r := range f.replicas {

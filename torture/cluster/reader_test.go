@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/torture/history"
+	"github.com/parleyhub/parley/internal/history"
 	"github.com/parleyhub/parley/torture/ledger"
 )
 
@@ -129,7 +129,7 @@ func (r *reader) stands(c *caller, id string) (closed bool, latest int64, err er
 	}
 	closed = snap.Status == parley.StatusClosed
 	r.world.tell(id, snap.LatestSeq)
-	call.Stood(snap.LatestSeq, closed)
+	call.SawStatus(snap.LatestSeq, closed)
 	r.world.reads.Add(1)
 	return closed, snap.LatestSeq, nil
 }

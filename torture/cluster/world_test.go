@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/torture/history"
+	"github.com/parleyhub/parley/internal/history"
 	"github.com/parleyhub/parley/torture/hubproc"
 )
 

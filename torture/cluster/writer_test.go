@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/torture/history"
+	"github.com/parleyhub/parley/internal/history"
 	"github.com/parleyhub/parley/torture/hubproc"
 	"github.com/parleyhub/parley/torture/ledger"
 )

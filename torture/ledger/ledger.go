@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/torture/history"
+	"github.com/parleyhub/parley/internal/history"
 	"github.com/parleyhub/parley/torture/promise"
 )
 
@@ -182,7 +182,7 @@ func (l *Ledger) HoldHistory(ops []history.Op) {
 		}
 		logs[id] = entries
 	}
-	if err := history.Check(ops, logs, judgeTime); err != nil {
+	if err := history.CheckLogs(ops, logs, judgeTime); err != nil {
 		l.Broke(4, "%v", err)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/torture/history"
+	"github.com/parleyhub/parley/internal/history"
 )
 
 // Said is a message under a key, and what its author was told of it.

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/history"
 	"github.com/parleyhub/parley/torture/disks"
-	"github.com/parleyhub/parley/torture/history"
 	"github.com/parleyhub/parley/torture/hubproc"
 	"github.com/parleyhub/parley/torture/ledger"
 )

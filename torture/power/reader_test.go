@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/torture/history"
+	"github.com/parleyhub/parley/internal/history"
 	"github.com/parleyhub/parley/torture/ledger"
 )
 
@@ -108,7 +108,7 @@ func (r *reader) stands(c *caller, id string) (over bool, err error) {
 		return false, err
 	}
 	over = snap.Status == parley.StatusClosed
-	call.Stood(snap.LatestSeq, over)
+	call.SawStatus(snap.LatestSeq, over)
 	r.world.reads.Add(1)
 	return over, nil
 }
