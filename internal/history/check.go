@@ -75,7 +75,7 @@ func linearize(model porcupine.Model, calls []*Op, timeout time.Duration) error 
 		return ErrTimeout
 	}
 	_, info := porcupine.CheckOperationsVerbose(model, history, max(timeout, time.Second))
-	return fmt.Errorf("no order of the calls explains their answers: %s", explain(calls, info))
+	return fmt.Errorf("the calls cannot have happened so: %s", explain(calls, info))
 }
 
 // explain names the calls around the place where no order fits.
