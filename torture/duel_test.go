@@ -154,21 +154,12 @@ func (d *contest) judge() {
 	d.driver.Client.Close()
 	d.chaos.hub.Stop(t)
 	files := exported(t, d.dir)
-	turns, takeovers, lapses := 0, 0, []duel.Lapse(nil)
 	for _, id := range d.ids {
 		if err := duel.SameLog(tails[id], files[id]); err != nil {
 			t.Errorf("%s: %v", id, err)
 		}
-		k, err := duel.Count(files[id])
-		if err == nil {
-			err = k.Complete()
-		}
-		if err != nil {
-			t.Errorf("%s: %v", id, err)
-			continue
-		}
-		turns, takeovers, lapses = turns+len(k.Finals)/2, takeovers+k.Takeovers, append(lapses, k.Lapses...)
 	}
+	turns, takeovers, lapses := duel.CountAll(t, d.ids, files)
 	ops := d.history()
 	for _, o := range duel.Missing(ops, files) {
 		t.Errorf("acknowledged, and not in the log: %s", o)
@@ -199,15 +190,10 @@ func (d *contest) history() []history.Op {
 	d.t.Helper()
 	all, _ := duel.ReadRecords(d.t, d.records)
 	for _, r := range d.chaos.replicas {
-		for _, file := range r.files {
-			if _, err := os.Stat(file); err != nil {
-				continue // killed before it had begun
-			}
-			ops, times := duel.ReadRecords(d.t, file)
-			all = append(all, ops...)
-			for _, at := range times {
-				d.chaos.moments = append(d.chaos.moments, moment{at: at, replica: r.id, blow: registered})
-			}
+		ops, times := duel.ReadRecords(d.t, r.files...)
+		all = append(all, ops...)
+		for _, at := range times {
+			d.chaos.moments = append(d.chaos.moments, moment{at: at, replica: r.id, blow: registered})
 		}
 	}
 	return all

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"slices"
@@ -179,10 +180,23 @@ func (r *Recorder) RegisterExecutor(
 	}
 }
 
-// ReadRecords reads what a process has written: its calls, and when it was registered.
-func ReadRecords(t testing.TB, path string) (ops []history.Op, registered []int64) {
+// ReadRecords reads the files of processes: their calls, and the times of their registrations. A
+// process that was killed at its start has no file.
+func ReadRecords(t testing.TB, paths ...string) (ops []history.Op, registered []int64) {
+	t.Helper()
+	for _, path := range paths {
+		o, r := readRecords(t, path)
+		ops, registered = append(ops, o...), append(registered, r...)
+	}
+	return ops, registered
+}
+
+func readRecords(t testing.TB, path string) (ops []history.Op, registered []int64) {
 	t.Helper()
 	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
