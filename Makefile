@@ -73,7 +73,7 @@ $(ATTACK) -timeout 30m ./triggers -triggers.count 10000 -triggers.conversations 
 endef
 
 torture: ## every promise attacked for about an hour, and every planted bug (as root for all of it); writes the figures into docs/guarantees.md
-	@cd torture; { $(ATTACK) -parallel 1 -timeout 60m ./network -cut.subscribers 200 -cut.seconds 60 -slow.fast 1000 -slow.stopped 50 -slow.trickle 50 -slow.pairs 5 -slow.window 10s -slow.within 20 -slow.dropped 20s \
+	@cd torture; { $(ATTACK) -parallel 1 -timeout 60m ./network -cut.subscribers 200 -cut.seconds 60 -cut.catchup 55s -slow.fast 1000 -slow.stopped 50 -slow.trickle 50 -slow.pairs 5 -slow.window 10s -slow.within 20 -slow.dropped 20s \
 	    -halfopen.clients 100 -halfopen.within 30s -storm.clients 5000 -storm.within 20s \
 	    -crawl.sockets 2000 -crawl.pairs 5 -crawl.window 10s -crawl.within 50 -flood.conns 16 -flood.pairs 5 -flood.window 10s -flood.within 900 ; \
 	  $(KILLS) ; \
@@ -85,7 +85,7 @@ torture: ## every promise attacked for about an hour, and every planted bug (as 
 	$(MAKE) plants
 
 torture-nats: ## the same of hubs that keep their log on a NATS server, but for what is about the files of a log; prints the figures
-	@cd torture; { $(GO) run ./engine $(ATTACK) -parallel 1 -timeout 30m ./network ; \
+	@cd torture; { $(GO) run ./engine $(ATTACK) -parallel 1 -timeout 30m ./network -cut.catchup 55s -slow.dropped 24s ; \
 	  $(GO) run ./engine sh -c '$(KILLS)' ; \
 	  $(ATTACK) -timeout 60m ./cluster -cluster.faults 26 -cluster.cuts 10 -cluster.lasts 8s -cluster.failing -cluster.duelfaults 26 -cluster.duelcuts 2 ; } 2>&1 | $(SUMMARY) -part
 

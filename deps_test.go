@@ -161,10 +161,9 @@ var only = []struct {
 	{"internal/selector", []string{"hub", "executors/blueprint", "executors/workflow"}, "Routing, fetching and explaining ask one matcher; files are checked and steps are mapped with it."},
 	{"hub/vector", []string{"hub", "cmd"}, "The hub compares; which embedder it asks is chosen where the program is put together."},
 	{mcpSchema, []string{"adapters/mcp"}, "One package says what its tools take."},
-	{porcupine, []string{"internal/turnmodel", "torture/history"}, "Two packages judge histories: of turns, and of what is read and written."},
+	{porcupine, []string{"internal/history"}, "One package checks histories."},
 	{"internal/schema/typescript", nil, "Tests make the declarations; the page is checked with them."},
-	{"internal/turnmodel", []string{"torture/duel"}, "Tests judge; the program does not."},
-	{"torture/history", []string{"torture/ledger"}, "Tests judge; the program does not."},
+	{"internal/history", []string{"torture"}, "Tests check histories; the program does not."},
 }
 
 // within says all that a package may import besides the standard library and the nouns.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/internal/turnmodel"
+	"github.com/parleyhub/parley/internal/history"
 )
 
 // route is one connection to a hub.
@@ -59,27 +59,13 @@ func mayRepeat(err error) bool {
 	return errors.Is(err, parley.ErrOutcomeUnknown) || errors.Is(err, parley.ErrUnavailable) || errors.Is(err, parley.ErrStorageFull)
 }
 
-func resultOf(err error) turnmodel.Result {
-	switch {
-	case err == nil:
-		return turnmodel.Done
-	case errors.Is(err, parley.ErrOutcomeUnknown):
-		return turnmodel.Unknown
-	case errors.Is(err, parley.ErrClaimLost):
-		return turnmodel.Lost
-	case errors.Is(err, parley.ErrTurnClosed):
-		return turnmodel.Over
-	}
-	return turnmodel.Refused
-}
-
 // note puts a call into the history.
-func (d *duel) note(o turnmodel.Op, began time.Time, err error) {
-	o.Result, o.End = resultOf(err), d.stamps.Add(1)
+func (d *duel) note(o history.Op, began time.Time, err error) {
+	o.Result, o.End = history.ResultOf(err, history.Refused), d.stamps.Add(1)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.history = append(d.history, o)
-	if o.Result == turnmodel.Lost && o.Claim != "" {
+	if o.Result == history.Lost && o.Claim != "" {
 		d.lost = append(d.lost, losing{o.Claim, began, time.Now()})
 	}
 }
@@ -103,12 +89,12 @@ type words struct {
 // say says something once.
 func (d *duel) say(l *route, who string, w words) (parley.SendResult, error) {
 	began := time.Now()
-	op := turnmodel.Op{
-		Conversation: w.conversation, Client: who, Kind: turnmodel.Say, Turn: w.turn, Claim: w.claim, Key: w.text, Begin: d.stamps.Add(1),
+	op := history.Op{
+		Conversation: w.conversation, Client: who, Kind: history.Say, Turn: w.turn, Claim: w.claim, Key: w.text, Begin: d.stamps.Add(1),
 		Closes: w.finality == parley.FinalityConversation,
 	}
 	if w.finality.Final() {
-		op.Kind = turnmodel.Final
+		op.Kind = history.Final
 	}
 	named := w.claim
 	if w.implied {
@@ -128,7 +114,7 @@ func (d *duel) say(l *route, who string, w words) (parley.SendResult, error) {
 		}, done)
 	})
 	op.Seq = r.Seq
-	if w.claim == "" && err == nil && op.Kind == turnmodel.Say {
+	if w.claim == "" && err == nil && op.Kind == history.Say {
 		op.Claim, op.Takes = r.ClaimID, r.ClaimID != ""
 	}
 	d.heard(l, w, r, err)
@@ -159,7 +145,7 @@ func (d *duel) heard(l *route, w words, r parley.SendResult, err error) {
 // claim takes a turn: an offered one by the id of the offer, else by its number.
 func (d *duel) claim(l *route, who, conversation, id string, turn int64) (parley.ClaimTurnResult, error) {
 	began := time.Now()
-	op := turnmodel.Op{Conversation: conversation, Client: who, Kind: turnmodel.Claim, Turn: turn, Claim: id, Begin: d.stamps.Add(1)}
+	op := history.Op{Conversation: conversation, Client: who, Kind: history.Claim, Turn: turn, Claim: id, Begin: d.stamps.Add(1)}
 	q := &parley.ClaimTurnParams{ConversationID: conversation, ClaimID: id}
 	if id == "" {
 		q.Turn = turn
@@ -174,7 +160,7 @@ func (d *duel) claim(l *route, who, conversation, id string, turn int64) (parley
 
 func (d *duel) renew(l *route, who, conversation, id string, turn int64) (parley.RenewClaimResult, error) {
 	began := time.Now()
-	op := turnmodel.Op{Conversation: conversation, Client: who, Kind: turnmodel.Renew, Turn: turn, Claim: id, Begin: d.stamps.Add(1)}
+	op := history.Op{Conversation: conversation, Client: who, Kind: history.Renew, Turn: turn, Claim: id, Begin: d.stamps.Add(1)}
 	r, err := ask(l.node, func(done func(parley.RenewClaimResult, error)) {
 		l.node.hub.RenewClaim(l.p, &parley.RenewClaimParams{ConversationID: conversation, ClaimID: id}, done)
 	})
@@ -184,9 +170,9 @@ func (d *duel) renew(l *route, who, conversation, id string, turn int64) (parley
 
 func (d *duel) release(l *route, who, conversation, id string, turn int64, outcome parley.ReleaseOutcome) error {
 	began := time.Now()
-	op := turnmodel.Op{Conversation: conversation, Client: who, Kind: turnmodel.Release, Turn: turn, Claim: id, Begin: d.stamps.Add(1)}
+	op := history.Op{Conversation: conversation, Client: who, Kind: history.Release, Turn: turn, Claim: id, Begin: d.stamps.Add(1)}
 	if outcome == parley.ReleaseYield {
-		op.Kind = turnmodel.Yield
+		op.Kind = history.Yield
 	}
 	_, err := ask(l.node, func(done func(parley.EmptyResult, error)) {
 		l.node.hub.ReleaseClaim(l.p, &parley.ReleaseClaimParams{ConversationID: conversation, ClaimID: id, Outcome: outcome}, done)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
-	"github.com/parleyhub/parley/internal/turnmodel"
+	"github.com/parleyhub/parley/internal/history"
 )
 
 // slack is what a hub may be off because it counts in ms, and the observer because it looks a little later.
@@ -49,8 +49,8 @@ func (d *duel) judge() result {
 	d.judgeGrants(claims)
 	d.judgeLost(claims)
 	d.judgeRegistrations(claims)
-	switch err := turnmodel.Check(d.history, time.Minute); {
-	case errors.Is(err, turnmodel.ErrTimeout):
+	switch err := history.CheckTurns(d.history, time.Minute); {
+	case errors.Is(err, history.ErrTimeout):
 		d.result.unjudged++
 	case err != nil:
 		d.problem("%s%v", modelSays, err)

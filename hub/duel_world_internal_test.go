@@ -14,7 +14,7 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/journal/journaltest"
 	"github.com/parleyhub/parley/hub/journal/memory"
-	"github.com/parleyhub/parley/internal/turnmodel"
+	"github.com/parleyhub/parley/internal/history"
 )
 
 // duel is one duel.
@@ -33,7 +33,7 @@ type duel struct {
 	journal       *memory.Journal
 	peers         *memory.Peers
 	nodes         [hubs]*node // nil while it is down
-	history       []turnmodel.Op
+	history       []history.Op
 	said          map[string]*saying
 	registrations []registering
 	offers        map[string][]time.Time // by turn

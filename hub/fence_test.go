@@ -8,14 +8,14 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal"
-	"github.com/parleyhub/parley/internal/turnmodel"
+	"github.com/parleyhub/parley/internal/history"
 )
 
 // TestStaleHolderIsRefused lets a holder speak after it was told that its claim is lost. The model of
 // turns must accept what the hub answered.
 func TestStaleHolderIsRefused(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *hub.Hub, _ journal.Journal) {
-		if err := turnmodel.Check(staleHolder(t, h), 0); err != nil {
+		if err := history.CheckTurns(staleHolder(t, h), 0); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -23,28 +23,28 @@ func TestStaleHolderIsRefused(t *testing.T) {
 
 // staleHolder lets a claim lapse. Its holder then tries to renew it, and speaks after that failed.
 // staleHolder returns the calls with the answers of the hub.
-func staleHolder(t *testing.T, h *hub.Hub) []turnmodel.Op {
+func staleHolder(t *testing.T, h *hub.Hub) []history.Op {
 	t.Helper()
 	r1 := push(t, h, "r1", "a")
 	id := asked(t, h, &parley.Limits{TurnTimeoutMs: 10_000})
 	c := r1.claim()
-	var history []turnmodel.Op
-	note := func(kind turnmodel.Kind, err error) {
-		at := int64(2 * len(history))
-		o := turnmodel.Op{Conversation: id, Client: "r1", Kind: kind, Turn: c.Turn, Claim: c.ClaimID, Begin: at, End: at + 1, Result: turnmodel.Done}
+	var ops []history.Op
+	note := func(kind history.Kind, err error) {
+		at := int64(2 * len(ops))
+		o := history.Op{Conversation: id, Client: "r1", Kind: kind, Turn: c.Turn, Claim: c.ClaimID, Begin: at, End: at + 1, Result: history.Done}
 		if errors.Is(err, parley.ErrClaimLost) {
-			o.Result = turnmodel.Lost
+			o.Result = history.Lost
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		history = append(history, o)
+		ops = append(ops, o)
 	}
-	note(turnmodel.Claim, nil)
+	note(history.Claim, nil)
 	say(t, h, r1.p, under(message(id, "half", parley.FinalityNone, ""), c.ClaimID))
-	note(turnmodel.Say, nil)
+	note(history.Say, nil)
 	pass(10 * time.Second)
 	_, err := renew(h, r1.p, id, c.ClaimID)
-	note(turnmodel.Renew, err)
-	note(turnmodel.Final, (<-post(h, r1.p, under(message(id, "late", parley.FinalityTurn, ""), c.ClaimID))).err)
-	return history
+	note(history.Renew, err)
+	note(history.Final, (<-post(h, r1.p, under(message(id, "late", parley.FinalityTurn, ""), c.ClaimID))).err)
+	return ops
 }

@@ -102,8 +102,8 @@ func (c *chaos) end() {
 	}
 }
 
-// drainTime is how long a replica may take to end after SIGTERM.
-const drainTime = 10 * time.Second
+// drainTime detects a replica that hangs after SIGTERM.
+const drainTime = 2 * time.Minute
 
 // endKindly continues what is stopped and tells all to end. They must, with code 0, in time; turns under way are finished or given back.
 func (c *chaos) endKindly() {

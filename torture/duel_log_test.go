@@ -2,41 +2,20 @@ package torture
 
 import (
 	"cmp"
-	"encoding/json"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/torture/duel"
+	"github.com/parleyhub/parley/torture/ledger"
 )
 
-// exported reads all conversations out of an export of the log's file.
+// exported returns all conversations of a hub that ended.
 func exported(t *testing.T, dir string) map[string][]parley.Event {
 	t.Helper()
-	data := filepath.Join(dir, "data")
-	t.Log(strings.TrimSpace(program.Run(t, "log", "verify", "--data", data)))
-	logs := map[string][]parley.Event{}
-	for line := range strings.Lines(program.Run(t, "log", "export", "--data", data)) {
-		var l struct {
-			Conversation string          `json:"conversationId"`
-			Event        json.RawMessage `json:"event"`
-		}
-		var e parley.Event
-		if err := json.Unmarshal([]byte(line), &l); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
-		if l.Event == nil {
-			continue
-		}
-		if err := json.Unmarshal(l.Event, &e); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
-		logs[l.Conversation] = append(logs[l.Conversation], e)
-	}
-	return logs
+	return ledger.Export(t, program, filepath.Join(dir, "data"))
 }
 
 // presence tells when a replica that ran was registered with a hub that ran: then a turn could be offered.

@@ -27,7 +27,6 @@ func TestSecondHub(t *testing.T) {
 	}
 	defer c.Close()
 	refused := make(chan string, secondHubs)
-	begun := time.Now()
 	for range secondHubs {
 		go func() { refused <- secondHub(t.Context(), dir) }()
 	}
@@ -41,9 +40,6 @@ func TestSecondHub(t *testing.T) {
 			t.Error(message)
 		}
 	}
-	if took := time.Since(begun); took > startLimit {
-		t.Errorf("%d hubs were refused within %s, expected %s", secondHubs, took, startLimit)
-	}
 	if err := sayOne(c, ws[0]); err != nil {
 		t.Errorf("the first hub, after all others: %v", err)
 	}
@@ -51,8 +47,8 @@ func TestSecondHub(t *testing.T) {
 	promise.ID(16).Kept(t, promise.Tried{Faults: secondHubs, Operations: said + 1, Violations: promise.Broken(t)})
 }
 
-// startLimit is how long hubs that start at once on a busy machine may take to be refused.
-const startLimit = 60 * time.Second
+// startLimit detects a hub that hangs instead of ending.
+const startLimit = 5 * time.Minute
 
 // secondHub starts a hub on a directory that another has, and gives what is wrong with how that ended; empty: nothing.
 func secondHub(ctx context.Context, dir string) string {

@@ -21,8 +21,8 @@ const (
 	sessionBoss   = "boss"   // who starts the sessions
 	sessionRunner = "runner" // whose token the runner has
 	childAgent    = "child"
-	// slowestRound bounds one round of sessions, kills included.
-	slowestRound = 90 * time.Second
+	// slowestRound detects a hang in a round of sessions, kills included.
+	slowestRound = 5 * time.Minute
 )
 
 // family is a hub, a runner, and the directory in which all of it happens.

@@ -42,7 +42,7 @@ type CallerOptions struct {
 	Token string
 	// Handshake is how the connection is made; may be nil.
 	Handshake *wire.DialOptions
-	// DialTimeout bounds the handshake and authenticate, each; 0: 30 s.
+	// DialTimeout bounds the handshake and authenticate, each; 0: 2 min.
 	DialTimeout time.Duration
 	// CallTimeout is how long a call may take until the connection is ended; 0: as long as it likes.
 	CallTimeout time.Duration
@@ -67,7 +67,7 @@ func Dial[P any](url, agent string, told func(*Frame[P]), o CallerOptions) (*Cal
 		o.Token = Token
 	}
 	if o.DialTimeout == 0 {
-		o.DialTimeout = 30 * time.Second
+		o.DialTimeout = 2 * time.Minute
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), o.DialTimeout)
 	defer cancel()

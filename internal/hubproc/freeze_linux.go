@@ -11,7 +11,7 @@ import (
 )
 
 // freezeTimeout bounds how long threads may take until they stand still: one in the middle of an fsync ends that first.
-const freezeTimeout = 30 * time.Second
+const freezeTimeout = 2 * time.Minute
 
 // Freeze is SIGSTOP to processes, and waits until none of their threads runs any more: the signal alone stops them one after another.
 func Freeze(t testing.TB, pids ...int) {

@@ -22,8 +22,8 @@ import (
 // Token is the admin token of every hub that Start starts.
 const Token = "plt_test_test"
 
-// startTimeout is how long a hub may take until it takes calls.
-const startTimeout = 20 * time.Second
+// startTimeout detects a hub that never takes calls.
+const startTimeout = 2 * time.Minute
 
 // Program is a parley binary.
 type Program string

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// stopTimeout is how long a runner may take to end after SIGTERM.
-const stopTimeout = 20 * time.Second
+// stopTimeout detects a runner that hangs after SIGTERM.
+const stopTimeout = 2 * time.Minute
 
 // Runner is a running parley run. It is killed at the end of the test if it still runs.
 type Runner struct {

@@ -20,7 +20,7 @@ const envParent = "PARLEY_TEST_PARENT"
 // unharmed is how long a child is watched that must not be killed, and killWait bounds the wait for one that must.
 const (
 	unharmed = 200 * time.Millisecond
-	killWait = 20 * time.Second
+	killWait = 2 * time.Minute
 )
 
 // The first thread of a process does not end with a goroutine: the first goroutine of a parent keeps it.

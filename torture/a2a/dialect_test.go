@@ -229,7 +229,7 @@ func (d *dialect) request(ctx context.Context, base string, a *ask) (*http.Reque
 }
 
 // lonely makes each connection for one request, so that each can be cut.
-var lonely = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, ResponseHeaderTimeout: 40 * time.Second}}
+var lonely = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, ResponseHeaderTimeout: 3 * time.Minute}}
 
 // answer is what came back, whole.
 type answer struct {

@@ -21,7 +21,7 @@ const (
 	// flushed is longer than a cursor may take until it is in the log.
 	flushed = 5500 * time.Millisecond
 	// pushEnd bounds what comes after the last kill: pauses between attempts grow.
-	pushEnd = 90 * time.Second
+	pushEnd = 3 * time.Minute
 	// deliveriesBetween is how much is told from one kill to the next.
 	deliveriesBetween = 40
 )

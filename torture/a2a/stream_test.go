@@ -22,8 +22,8 @@ const (
 	streamWorkers = 4
 	// wordsBetween is how many words the teller has said from one kill to the next, at least.
 	wordsBetween = 200
-	// streamEnd bounds what comes after the last kill.
-	streamEnd = 60 * time.Second
+	// streamEnd detects a hang of any wait.
+	streamEnd = 3 * time.Minute
 )
 
 // planCut says after how many bytes a connection is cut: most in the middle of events.

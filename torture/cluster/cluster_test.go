@@ -22,12 +22,13 @@ import (
 const (
 	servers, hubs = 3, 3
 	stream        = "parley"
-	// readyTime bounds how long it takes until all is ready, after a start or a fault, and readyEvery the pace at which that is asked.
-	readyTime  = 90 * time.Second
+	// readyTime detects machines that are never ready after a start, and readyEvery is the pace at
+	// which that is asked.
+	readyTime  = 5 * time.Minute
 	readyEvery = 100 * time.Millisecond
 	askTime    = 2 * time.Second
-	// runTime bounds a run of the program to its end.
-	runTime = time.Minute
+	// runTime detects a run of the program that hangs.
+	runTime = 5 * time.Minute
 )
 
 // skews are how wrong the clocks of the hubs are.

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/parleyhub/parley/torture/ledger"
 )
 
 // controls is how often the control is tried: a disk may have written by itself what it was not asked to.
@@ -40,10 +42,9 @@ func loseSome(t *testing.T, at *apart, seed uint64) (lost, acked int) {
 	n := newNemesis(c, w, 500, seed)
 	n.more(n.much, backTime)
 	n.cutNow()
-	w.enter(ended)
-	w.users.Wait()
+	w.End()
 	c.launch(c.servers)
-	var there *logs
+	var there *ledger.Logs
 	for begun := time.Now(); ; time.Sleep(readyEvery) {
 		var err error
 		if there, err = c.export(); err == nil {
@@ -53,8 +54,8 @@ func loseSome(t *testing.T, at *apart, seed uint64) (lost, acked int) {
 		if strings.Contains(err.Error(), "there is no stream") {
 			break // all of it is lost
 		}
-		if len(there.events) > 0 && time.Since(begun) > partTime {
-			t.Logf("no export comes to its end: what the last one has of %d conversations counts as the log", len(there.events))
+		if len(there.Events) > 0 && time.Since(begun) > partTime {
+			t.Logf("no export comes to its end: what the last one has of %d conversations counts as the log", len(there.Events))
 			break
 		}
 		if time.Since(begun) > readyTime {
@@ -64,16 +65,5 @@ func loseSome(t *testing.T, at *apart, seed uint64) (lost, acked int) {
 			m.check()
 		}
 	}
-	for _, a := range w.writers {
-		for _, m := range a.said {
-			if m.Seq == 0 {
-				continue
-			}
-			acked++
-			if !there.has(a.id, m) {
-				lost++
-			}
-		}
-	}
-	return lost, acked
+	return w.Lost(there)
 }

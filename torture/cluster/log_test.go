@@ -38,7 +38,7 @@ func attack(t *testing.T, at site, cuts int) {
 	w := newWorld(t, c)
 	n := newNemesis(c, w, 100, drawn)
 	n.harm(*faults, cuts)
-	w.settle()
+	w.Settle()
 	j := judge(w)
 	sum := n.tell()
 	j.tell(time.Since(start), n.worst)

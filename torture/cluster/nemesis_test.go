@@ -12,31 +12,31 @@ import (
 const (
 	// shortestFault is how long a fault lasts at least; -cluster.lasts is how long it does at most.
 	shortestFault = time.Second
-	// backTime bounds how long it takes, once all faults are over, until all hubs are ready and much was done again.
-	backTime = 60 * time.Second
+	// backTime detects, after the last fault, that hubs do not get ready or that nothing is done.
+	backTime = 5 * time.Minute
 )
 
 // load is what goes on while a cluster is harmed.
 type load interface {
-	// done is how much was done so far, such as appends.
-	done() int64
-	// failure gives what was not as expected.
-	failure() <-chan error
+	// Done is how much was done so far, such as appends.
+	Done() int64
+	// Failure returns the first unexpected error, once there is one.
+	Failure() <-chan error
 }
 
 // more waits until so much more was done, and gives how long that took. Longer than within fails the test.
 func (n *nemesis) more(much int64, within time.Duration) time.Duration {
 	n.c.t.Helper()
-	start, from := time.Now(), n.load.done()
-	for n.load.done() < from+much {
+	start, from := time.Now(), n.load.Done()
+	for n.load.Done() < from+much {
 		select {
-		case err := <-n.load.failure():
+		case err := <-n.load.Failure():
 			n.c.t.Fatal(err)
 		case <-time.After(20 * time.Millisecond):
 		}
 		n.c.check()
 		if time.Since(start) > within {
-			n.c.t.Fatalf("%d done in %s, expected %d: too little to prove anything", n.load.done()-from, within, much)
+			n.c.t.Fatalf("%d done in %s, expected %d: too little to prove anything", n.load.Done()-from, within, much)
 		}
 	}
 	return time.Since(start)
@@ -277,10 +277,10 @@ func (n *nemesis) round(most int) int {
 		what, heal := n.strike(k)
 		told, heals = append(told, what), append(heals, heal)
 	}
-	from := n.load.done()
+	from := n.load.Done()
 	lasted := shortestFault + n.upTo(n.lasts-shortestFault)
 	n.rest(lasted)
-	meanwhile := n.load.done() - from
+	meanwhile := n.load.Done() - from
 	n.rng.Shuffle(len(heals), func(i, j int) { heals[i], heals[j] = heals[j], heals[i] })
 	for _, heal := range heals {
 		heal()

@@ -10,10 +10,14 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/sdk"
 	"github.com/parleyhub/parley/torture/ledger"
+	"github.com/parleyhub/parley/torture/workload"
 )
 
 // leavesAfter: a subscriber ends its loop after so many events, on average, and goes on from its cursor.
 const leavesAfter = 50
+
+// redialTime is the longest pause between two attempts to connect.
+const redialTime = 200 * time.Millisecond
 
 // subscriber follows the conversations of a group by the sdk, which has the addresses of all hubs: each from its beginning to its close.
 type subscriber struct {
@@ -26,17 +30,13 @@ type subscriber struct {
 	turns int      // how often it went on from its cursor
 }
 
-func newSubscriber(w *world, group int) *subscriber {
-	return &subscriber{world: w, id: fmt.Sprintf("s%d", group), group: group, seen: ledger.Seen{}}
-}
-
 // run follows until all conversations of the group are closed and nothing new is begun.
 func (s *subscriber) run() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	s.world.users.Go(func() { // ends with the world
-		for changed := s.world.wasChanged(); ; changed = s.world.wasChanged() {
-			if s.world.look() == ended {
+	s.world.Go(func() { // ends with the world
+		for changed := s.world.Changed(); ; changed = s.world.Changed() {
+			if s.world.Stage() == workload.Ended {
 				cancel()
 				return
 			}
@@ -48,7 +48,7 @@ func (s *subscriber) run() {
 		}
 	})
 	if err := s.follow(ctx); err != nil && ctx.Err() == nil {
-		s.world.fail(fmt.Errorf("%s: %w", s.id, err))
+		s.world.Fail(fmt.Errorf("%s: %w", s.id, err))
 	}
 }
 
@@ -59,12 +59,12 @@ func (s *subscriber) follow(ctx context.Context) error {
 	}
 	defer func() { c.Close() }()
 	for {
-		id := conversationID(s.group, s.n)
-		changed := s.world.wasChanged()
-		stage := s.world.look()
-		known := s.world.knows(id)
+		id := workload.ConversationID(s.group, s.n)
+		changed := s.world.Changed()
+		stage := s.world.Stage()
+		known := s.world.Known(id)
 		switch {
-		case stage == ended, stage == closing && known == 0:
+		case stage == workload.Ended, stage == workload.Closing && known == 0:
 			return nil
 		case known == 0:
 			<-changed
@@ -102,7 +102,7 @@ func (s *subscriber) listen(ctx context.Context, c *sdk.Client, id string) (clos
 		if err := s.seen.Take(id, &e); err != nil {
 			s.wrong = append(s.wrong, err.Error())
 		}
-		s.world.tell(id, e.Seq)
+		s.world.Note(id, e.Seq)
 		if e.Closes() {
 			return true, nil
 		}
@@ -120,6 +120,6 @@ func (w *world) client(ctx context.Context, as string) (*sdk.Client, error) {
 		if err == nil || ctx.Err() != nil || !errors.Is(err, parley.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
 			return c, err
 		}
-		time.Sleep(rand.N(4 * shortRest))
+		time.Sleep(rand.N(redialTime))
 	}
 }

@@ -28,8 +28,8 @@ const (
 	sweepLanes = 2
 	// afterwards is how many appends are sent to show how the hub goes on after a fault, at every other point.
 	afterwards = 6
-	// endTimeout is how long a hub may take to end.
-	endTimeout = 30 * time.Second
+	// endTimeout detects a hub that hangs instead of ending.
+	endTimeout = 2 * time.Minute
 )
 
 // The ways in which each kind of operation fails, taken in turn.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/internal/turnmodel"
+	"github.com/parleyhub/parley/internal/history"
 )
 
 // Driver is the participant who asks.
@@ -108,7 +108,7 @@ func fits(messages []parley.Event, turn int64) error {
 }
 
 // Missing names the calls that were acknowledged with a seq at which the log has something else.
-func Missing(ops []turnmodel.Op, logs map[string][]parley.Event) []string {
+func Missing(ops []history.Op, logs map[string][]parley.Event) []string {
 	var out []string
 	for _, o := range ops {
 		if o.Seq == 0 {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"testing"
 
 	"github.com/parleyhub/parley"
 )
@@ -110,6 +111,23 @@ func (k *Tally) speech(e *parley.Event) error {
 		k.by[e.Turn] = e.From
 	}
 	return nil
+}
+
+// CountAll counts the turns of all conversations. A conversation that is not complete fails the test.
+func CountAll(t testing.TB, ids []string, logs map[string][]parley.Event) (turns, takeovers int, lapses []Lapse) {
+	t.Helper()
+	for _, id := range ids {
+		k, err := Count(logs[id])
+		if err == nil {
+			err = k.Complete()
+		}
+		if err != nil {
+			t.Errorf("%s: %v", id, err)
+			continue
+		}
+		turns, takeovers, lapses = turns+len(k.Finals)/2, takeovers+k.Takeovers, append(lapses, k.Lapses...)
+	}
+	return turns, takeovers, lapses
 }
 
 // Complete reports what a closed conversation lacks: turns 1 to the last, by turns of the two, each with one final message.

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,15 +18,15 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/internal/turnmodel"
+	"github.com/parleyhub/parley/internal/history"
 )
 
 // record is one line of what a process writes down of itself: a call, first when it begins and again when it has ended, or a registration.
 type record struct {
-	N          int64         `json:"n,omitempty"` // of the call in its process
-	Op         *turnmodel.Op `json:"op,omitempty"`
-	Registered int64         `json:"registered,omitempty"` // when, in ns
-	Failed     string        `json:"failed,omitempty"`     // why the process gave up
+	N          int64       `json:"n,omitempty"` // of the call in its process
+	Op         *history.Op `json:"op,omitempty"`
+	Registered int64       `json:"registered,omitempty"` // when, in ns
+	Failed     string      `json:"failed,omitempty"`     // why the process gave up
 }
 
 // Recorder is a client that writes down its calls about turns, each line in one write, so that a kill leaves no more than one call without an end.
@@ -61,16 +63,16 @@ func (r *Recorder) note(rec record) {
 }
 
 // begin writes the begin of a call, and gives what writes its end.
-func (r *Recorder) begin(o turnmodel.Op) (end func(turnmodel.Op, error)) {
+func (r *Recorder) begin(o history.Op) (end func(history.Op, error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.n++
 	n := r.n
 	o.Client, o.Begin = r.name, time.Now().UnixNano()
 	r.write(record{N: n, Op: &o})
-	return func(done turnmodel.Op, err error) {
+	return func(done history.Op, err error) {
 		done.Client, done.Begin, done.End = r.name, o.Begin, time.Now().UnixNano()
-		if done.Result == turnmodel.Unknown {
+		if done.Result == history.Unknown {
 			done.Result = resultOf(err)
 		}
 		r.mu.Lock()
@@ -79,22 +81,14 @@ func (r *Recorder) begin(o turnmodel.Op) (end func(turnmodel.Op, error)) {
 	}
 }
 
-// resultOf says what an answer tells.
-func resultOf(err error) turnmodel.Result {
-	switch {
-	case err == nil:
-		return turnmodel.Done
-	case errors.Is(err, parley.ErrOutcomeUnknown):
-		return turnmodel.Unknown
-	case errors.Is(err, parley.ErrClaimLost):
-		return turnmodel.Lost
-	case errors.Is(err, parley.ErrTurnClosed):
-		return turnmodel.Over
-	case errors.Is(err, parley.ErrNotYourTurn), errors.Is(err, parley.ErrClaimRequired), errors.Is(err, parley.ErrTurnConflict),
-		errors.Is(err, parley.ErrConversationClosed):
-		return turnmodel.Refused
+// resultOf returns the result of a call. The sdk repeats calls, so that most refusals do not say
+// whether an earlier attempt took effect.
+func resultOf(err error) history.Result {
+	refusals := []error{parley.ErrNotYourTurn, parley.ErrClaimRequired, parley.ErrTurnConflict, parley.ErrConversationClosed}
+	if slices.ContainsFunc(refusals, func(r error) bool { return errors.Is(err, r) }) {
+		return history.Refused
 	}
-	return turnmodel.Unknown
+	return history.ResultOf(err, history.Unknown)
 }
 
 // turnOf is the turn that the id of a claim is for.
@@ -108,7 +102,7 @@ func turnOf(claim string) int64 {
 }
 
 func (r *Recorder) ClaimTurn(ctx context.Context, p *parley.ClaimTurnParams) (*parley.ClaimTurnResult, error) {
-	o := turnmodel.Op{Conversation: p.ConversationID, Kind: turnmodel.Claim, Turn: p.Turn, Claim: p.ClaimID}
+	o := history.Op{Conversation: p.ConversationID, Kind: history.Claim, Turn: p.Turn, Claim: p.ClaimID}
 	if o.Turn == 0 {
 		o.Turn = turnOf(p.ClaimID)
 	}
@@ -122,7 +116,7 @@ func (r *Recorder) ClaimTurn(ctx context.Context, p *parley.ClaimTurnParams) (*p
 }
 
 func (r *Recorder) RenewClaim(ctx context.Context, p *parley.RenewClaimParams) (*parley.RenewClaimResult, error) {
-	o := turnmodel.Op{Conversation: p.ConversationID, Kind: turnmodel.Renew, Turn: turnOf(p.ClaimID), Claim: p.ClaimID}
+	o := history.Op{Conversation: p.ConversationID, Kind: history.Renew, Turn: turnOf(p.ClaimID), Claim: p.ClaimID}
 	end := r.begin(o)
 	c, err := r.Client.RenewClaim(ctx, p)
 	end(o, err)
@@ -131,22 +125,22 @@ func (r *Recorder) RenewClaim(ctx context.Context, p *parley.RenewClaimParams) (
 
 // ReleaseClaim succeeds in the sdk also when the claim has ended otherwise while the answer was lost: what is known then is that it does not stand.
 func (r *Recorder) ReleaseClaim(ctx context.Context, p *parley.ReleaseClaimParams) error {
-	o := turnmodel.Op{Conversation: p.ConversationID, Kind: turnmodel.Release, Turn: turnOf(p.ClaimID), Claim: p.ClaimID}
+	o := history.Op{Conversation: p.ConversationID, Kind: history.Release, Turn: turnOf(p.ClaimID), Claim: p.ClaimID}
 	end := r.begin(o)
 	err := r.Client.ReleaseClaim(ctx, p)
 	if err == nil {
-		o.Result = turnmodel.Lost
+		o.Result = history.Lost
 	}
 	end(o, err)
 	return err
 }
 
 func (r *Recorder) SendMessage(ctx context.Context, p *parley.SendMessageParams) (*parley.SendResult, error) {
-	kind := turnmodel.Say
+	kind := history.Say
 	if p.Finality.Final() {
-		kind = turnmodel.Final
+		kind = history.Final
 	}
-	o := turnmodel.Op{
+	o := history.Op{
 		Conversation: p.ConversationID, Kind: kind, Turn: p.Turn, Claim: p.ClaimID, Key: p.ClientRequestID,
 		Closes: p.Finality == parley.FinalityConversation,
 	}
@@ -154,11 +148,11 @@ func (r *Recorder) SendMessage(ctx context.Context, p *parley.SendMessageParams)
 }
 
 func (r *Recorder) SendTrace(ctx context.Context, p *parley.SendTraceParams) (*parley.SendResult, error) {
-	o := turnmodel.Op{Conversation: p.ConversationID, Kind: turnmodel.Say, Turn: p.Turn, Claim: p.ClaimID, Key: p.ClientRequestID}
+	o := history.Op{Conversation: p.ConversationID, Kind: history.Say, Turn: p.Turn, Claim: p.ClaimID, Key: p.ClientRequestID}
 	return r.said(o, func() (*parley.SendResult, error) { return r.Client.SendTrace(ctx, p) })
 }
 
-func (r *Recorder) said(o turnmodel.Op, call func() (*parley.SendResult, error)) (*parley.SendResult, error) {
+func (r *Recorder) said(o history.Op, call func() (*parley.SendResult, error)) (*parley.SendResult, error) {
 	end := r.begin(o)
 	s, err := call()
 	if err == nil {
@@ -186,10 +180,23 @@ func (r *Recorder) RegisterExecutor(
 	}
 }
 
-// ReadRecords reads what a process has written: its calls, and when it was registered.
-func ReadRecords(t testing.TB, path string) (ops []turnmodel.Op, registered []int64) {
+// ReadRecords reads the files of processes: their calls, and the times of their registrations. A
+// process that was killed at its start has no file.
+func ReadRecords(t testing.TB, paths ...string) (ops []history.Op, registered []int64) {
+	t.Helper()
+	for _, path := range paths {
+		o, r := readRecords(t, path)
+		ops, registered = append(ops, o...), append(registered, r...)
+	}
+	return ops, registered
+}
+
+func readRecords(t testing.TB, path string) (ops []history.Op, registered []int64) {
 	t.Helper()
 	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

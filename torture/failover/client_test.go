@@ -185,7 +185,7 @@ func (w *world) create(ctx context.Context, by parley.Client, p *parley.CreateCo
 // waitFor waits until f gives true; what was not to be within a time ends the test.
 func waitFor(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(hangTime)
 	for !f() {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain for %s", what)

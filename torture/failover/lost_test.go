@@ -1,7 +1,9 @@
 package failover
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,12 +17,12 @@ const silence = 4 * time.Second
 func TestHubLost(t *testing.T) {
 	w := newWorld(t)
 	t.Run("killed", func(t *testing.T) {
-		w.under(t).loseEach(0, *within, func(t *testing.T, victim *place) (lose, back func()) {
+		w.under(t).loseEach(0, 0, func(t *testing.T, victim *place) (lose, back func()) {
 			return func() { victim.hub.Kill(t) }, func() { w.start(victim, program) }
 		})
 	})
 	t.Run("silent", func(t *testing.T) {
-		w.under(t).loseEach(1, *within+silence, func(t *testing.T, victim *place) (lose, back func()) {
+		w.under(t).loseEach(1, silence, func(t *testing.T, victim *place) (lose, back func()) {
 			signal := func(s syscall.Signal) {
 				if err := syscall.Kill(victim.hub.Pid(), s); err != nil {
 					t.Fatal(err)
@@ -33,16 +35,15 @@ func TestHubLost(t *testing.T) {
 }
 
 // loseEach loses one hub after the other in one way, beginning with one of them, and says how hard the promises were tried by that.
-func (w *world) loseEach(first int, bound time.Duration, way func(t *testing.T, victim *place) (lose, back func())) {
+func (w *world) loseEach(first int, more time.Duration, way func(t *testing.T, victim *place) (lose, back func())) {
 	w.t.Helper()
 	var all verdict
 	var slowest time.Duration
 	clients := 0
 	for round := range *rounds {
-		victim := w.places[(first+round)%hubs]
+		at := w.places[(first+round)%hubs]
 		w.t.Run(fmt.Sprint(round+1), func(t *testing.T) {
-			lose, back := way(t, victim)
-			v, took, n := w.under(t).lose(fmt.Sprintf("p%d-%d", first, round), victim, bound, lose, back)
+			v, took, n := w.under(t).lose(fmt.Sprintf("p%d-%d", first, round), at, more, way)
 			all.add(v)
 			slowest, clients = max(slowest, took), n
 		})
@@ -58,28 +59,29 @@ func (w *world) under(t *testing.T) *world {
 	return &v
 }
 
-// lose has a party at a hub lose it, and looks at how it goes on, and at what is there in the end. A lost hub comes back before that. It gives how long the slowest of so many clients was away.
-func (w *world) lose(name string, victim *place, bound time.Duration, lose, back func()) (v verdict, took time.Duration, clients int) {
+// lose has a party at a hub lose it. It checks that all clients continue, and the log in the end; the
+// lost hub returns before that. It returns how long the slowest client was away. On a busy machine
+// some clients leave a hub by themselves, so the hub with most of the clients is lost.
+func (w *world) lose(
+	name string, at *place, more time.Duration, way func(t *testing.T, victim *place) (lose, back func()),
+) (v verdict, took time.Duration, clients int) {
 	t := w.t
 	t.Helper()
-	p := w.newParty(name, victim)
+	p := w.newParty(name, at)
 	p.works(5)
-	elsewhere := 0
+	users := map[string]int{} // by the URL of the hub
 	for _, c := range p.clients {
-		if c.URL() != victim.url { // its hub did not answer for a moment: a busy machine
-			elsewhere++
-		}
+		users[c.URL()]++
 	}
-	if elsewhere > len(p.clients)/2 {
-		t.Fatalf("%d of %d clients are not at the hub that is lost: this shows nothing", elsewhere, len(p.clients))
-	}
+	victim := slices.MaxFunc(w.places, func(a, b *place) int { return cmp.Compare(users[a.url], users[b.url]) })
+	lose, back := way(t, victim)
 	p.leave(victim)
 	begun := time.Now()
 	lose()
 	who, took := p.slowest(begun)
 	t.Logf("slowest of %d clients speaks again after %.1f s at another hub (%s)", len(p.clients), took.Seconds(), who)
 	late := 0
-	if took > bound {
+	if bound := *within + more; *within > 0 && took > bound {
 		late++
 		t.Errorf("%s has spoken again after %s, expected within %s", who, took, bound)
 	}

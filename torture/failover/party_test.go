@@ -114,7 +114,7 @@ func (p *party) slowest(after time.Time) (who string, took time.Duration) {
 			if d := at.Sub(after); d > took {
 				who, took = c.name, d
 			}
-		case <-time.After(time.Until(after.Add(60 * time.Second))):
+		case <-time.After(time.Until(after.Add(hangTime))):
 			p.w.t.Fatalf("%s has not spoken again; it calls %s, %v", c.name, c.URL(), c.failure())
 		}
 	}

@@ -18,8 +18,9 @@ import (
 const (
 	hubs    = 3
 	servers = 3
-	// stopWithin is how long a hub may take from SIGTERM to its end.
-	stopWithin = 15 * time.Second
+	// stopWithin and hangTime detect hangs: of a hub after SIGTERM, and of any other wait.
+	stopWithin = 2 * time.Minute
+	hangTime   = 3 * time.Minute
 )
 
 // world is three hubs on the log of three NATS servers, which run in this process.

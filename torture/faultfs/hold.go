@@ -9,7 +9,7 @@ import (
 )
 
 // holdTimeout is how long Held waits for a sync.
-const holdTimeout = 30 * time.Second
+const holdTimeout = 2 * time.Minute
 
 // Hold keeps syncs waiting.
 type Hold struct {

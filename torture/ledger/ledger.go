@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/history"
 	"github.com/parleyhub/parley/internal/promise"
-	"github.com/parleyhub/parley/torture/history"
 )
 
 // judgeTime bounds the judgement of all histories.
@@ -182,7 +182,7 @@ func (l *Ledger) HoldHistory(ops []history.Op) {
 		}
 		logs[id] = entries
 	}
-	if err := history.Check(ops, logs, judgeTime); err != nil {
+	if err := history.CheckLogs(ops, logs, judgeTime); err != nil {
 		l.Broke(4, "%v", err)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/torture/history"
+	"github.com/parleyhub/parley/internal/history"
 )
 
 // Said is a message under a key, and what its author was told of it.
@@ -16,8 +16,10 @@ type Said struct {
 	// Seq and Turn are what was acknowledged, Seq 0 is nothing; By is the hub that has done it.
 	Seq, Turn int64
 	By        int
-	// LostBy is the hub that has not answered last.
+	// LostBy is the last hub that did not answer.
 	LostBy int
+	// Found is true if the acknowledgement says that the message is a duplicate.
+	Found bool
 	// Never is set when each answer was a refusal: it must not be in the log.
 	Never bool
 }

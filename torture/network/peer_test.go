@@ -12,7 +12,7 @@ import (
 )
 
 // dialTimeout bounds a handshake, and authenticate.
-const dialTimeout = 20 * time.Second
+const dialTimeout = 2 * time.Minute
 
 // token is what peers of this process show.
 var token = hubproc.Token

@@ -15,7 +15,7 @@ import (
 )
 
 // stubborn is how long one message is tried, and a connection looked for, over restarts of the hub.
-const stubborn = 60 * time.Second
+const stubborn = 5 * time.Minute
 
 // retryPause is how long who has found no hub waits before the next attempt.
 const retryPause = 20 * time.Millisecond

@@ -1,17 +1,14 @@
 package power
 
 import (
-	"bufio"
-	"encoding/json"
+	"bytes"
 	"flag"
 	"fmt"
 	"os/exec"
 	"testing"
 
-	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
 	"github.com/parleyhub/parley/torture/disks"
-	"github.com/parleyhub/parley/torture/history"
 	"github.com/parleyhub/parley/torture/ledger"
 )
 
@@ -43,12 +40,12 @@ func TestPowerCuts(t *testing.T) {
 		d.Restore()
 		w.restart()
 	}
-	w.settle()
+	w.Settle()
 	j := w.judge()
-	w.now.hub.Stop(t)
+	w.hub.Stop(t)
 	t.Log(verify(t, d.Data()))
-	w.tell(j, &r, fmt.Sprintf("%d power cuts", *cuts))
-	w.keptAll(j, *cuts)
+	w.logSum(j, &r, fmt.Sprintf("%d power cuts", *cuts))
+	w.kept(j, *cuts)
 }
 
 // TestPowerCutsWithoutSync is the control: a hub that does not wait for the disk must lose something that it has acknowledged, or the cuts of TestPowerCuts
@@ -82,21 +79,9 @@ func loseOne(t *testing.T, unsynced hubproc.Program) (lost, acked int) {
 		var r rounds
 		r.load(w)
 		cutHub(w, d)
-		w.change(func(m *moment) { m.ended = true })
-		w.users.Wait()
+		w.End()
 		d.Restore()
-		there := exported(t, d.Data())
-		for _, a := range w.writers {
-			for _, m := range a.said {
-				if m.Seq == 0 {
-					continue
-				}
-				acked++
-				if there[m.Params.ConversationID][history.Entry{From: a.id, Key: m.Params.ClientRequestID}] != m.Seq {
-					lost++
-				}
-			}
-		}
+		lost, acked = w.Lost(exported(t, d.Data()))
 	})
 	if !ok || acked == 0 {
 		t.Fatalf("the control could not be run: %d appends acknowledged", acked)
@@ -104,35 +89,21 @@ func loseOne(t *testing.T, unsynced hubproc.Program) (lost, acked int) {
 	return lost, acked
 }
 
-// exported gives where each message stands in a log, as far as the log can be read.
-func exported(t *testing.T, dir string) map[string]map[history.Entry]int64 {
+// exported returns a log, as far as it can be read.
+func exported(t *testing.T, dir string) *ledger.Logs {
 	t.Helper()
+	var out bytes.Buffer
 	cmd := exec.Command(string(program), "log", "export", "--data", hubproc.Log(dir))
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cmd.Stdout = &out
 	if err := hubproc.Start(cmd); err != nil {
 		t.Fatal(err)
-	}
-	there := map[string]map[history.Entry]int64{}
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, 4<<20)
-	for lines.Scan() {
-		var l struct {
-			ConversationID string       `json:"conversationId"`
-			Event          parley.Event `json:"event"`
-		}
-		if err := json.Unmarshal(lines.Bytes(), &l); err != nil || l.Event.Type != parley.TypeMessage {
-			continue // torn, or not of interest
-		}
-		if there[l.ConversationID] == nil {
-			there[l.ConversationID] = map[history.Entry]int64{}
-		}
-		there[l.ConversationID][ledger.EntryOf(&l.Event)] = l.Event.Seq
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Logf("the log cannot be read to its end: %v", err)
 	}
-	return there
+	logs, err := ledger.ReadExport(out.Bytes())
+	if err != nil {
+		t.Logf("the export cannot be read to its end: %v", err)
+	}
+	return logs
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
 	"github.com/parleyhub/parley/internal/promise"
+	"github.com/parleyhub/parley/torture/workload"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -259,7 +260,7 @@ func post(url, agent string, m *asked, result any) error {
 		return err
 	}
 	req.Header = http.Header{"Authorization": {"Bearer " + hubproc.Token}, "Parley-Agent": {agent}, "Content-Type": {"application/json"}}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: stuck}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: callTime}
 	resp, err := client.Do(req)
 	if err != nil {
 		return hubproc.ErrGone
@@ -369,7 +370,7 @@ func (m *asked) seq() int64 {
 }
 
 // keysOf counts the keys of an asker in its conversation, and says where each stands.
-func keysOf(t *testing.T, c *caller, a *asker) (counts map[string]int, seqs map[string]int64) {
+func keysOf(t *testing.T, c *workload.Caller, a *asker) (counts map[string]int, seqs map[string]int64) {
 	t.Helper()
 	var page parley.TailResult
 	if err := c.Call(parley.MethodTail, parley.TailParams{ConversationID: a.conversation, Limit: parley.MaxPage}, &page); err != nil {

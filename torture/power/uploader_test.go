@@ -9,16 +9,20 @@ import (
 	"math/rand/v2"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/torture/workload"
 )
 
-// Files are of 1 to smallFile bytes, but for every eighth: up to largeFile, or as much as a frame holds. A season has at most seasonFiles of one uploader.
+// Files have 1 to smallFile bytes, and every eighth up to largeFile, or as much as a frame holds.
 const (
-	smallFile   = 16 << 10
-	largeFile   = 600 << 10
-	seasonFiles = 120
+	smallFile = 16 << 10
+	largeFile = 600 << 10
+	// filesEach is the number of files in a conversation, and filePace the number of appends of all
+	// writers for each file.
+	filesEach = 100
+	filePace  = 40
 )
 
-// file is one that was brought, and what was told of it.
+// file is an uploaded file with its acknowledgement.
 type file struct {
 	conversation string
 	seed         uint64 // of its bytes
@@ -39,38 +43,40 @@ func (f *file) data() []byte {
 	return b
 }
 
-// uploader brings files, and reads those that it has brought before.
+// uploader uploads files, and reads files that it uploaded before.
 type uploader struct {
-	world  *world
-	id     string
-	season int
-	n      int // files of this season
-	files  []*file
-	open   *file // the last one, while it has no answer
+	world *world
+	id    string
+	files []*file
+	open  *file // the last one, while it has no answer
 }
 
-func (u *uploader) name() string { return u.id }
+func newUploader(w *world, i int) *uploader {
+	return &uploader{world: w, id: fmt.Sprintf("files%d", i)}
+}
 
-func (u *uploader) step(c *caller) (done bool, err error) {
-	m, changed := u.world.look()
+func (u *uploader) Name() string { return u.id }
+
+func (u *uploader) Step(c *workload.Caller) (done bool, err error) {
 	switch {
 	case u.open != nil:
 		return false, u.put(c)
-	case m.over:
+	case u.world.Stage() >= workload.Over:
 		return true, nil
-	case u.season != m.season:
-		u.season, u.n = m.season, 0
-	case u.n == seasonFiles:
-		<-changed
-		return false, nil
 	}
-	f := &file{conversation: filesID(u.season), seed: rand.Uint64(), size: 1 + rand.IntN(smallFile)}
-	if u.n%8 == 7 {
+	id := fmt.Sprintf("%s-%d", u.id, len(u.files)/filesEach)
+	if err := u.world.Create(c, id, u.id); err != nil {
+		return false, err
+	}
+	if int64(len(u.files))*filePace > u.world.Done() {
+		return false, c.Away(u.world.Wait(c, u.id, id, u.world.Known(id))) // a pause
+	}
+	f := &file{conversation: id, seed: rand.Uint64(), size: 1 + rand.IntN(smallFile)}
+	if len(u.files)%8 == 7 {
 		f.size = 1 + rand.IntN(largeFile)
 	}
 	sum := sha256.Sum256(f.data())
 	f.sha256 = hex.EncodeToString(sum[:])
-	u.n++
 	u.files, u.open = append(u.files, f), f
 	if err := u.put(c); err != nil {
 		return false, err
@@ -79,29 +85,30 @@ func (u *uploader) step(c *caller) (done bool, err error) {
 	if old.seq == 0 {
 		return false, nil
 	}
-	return false, away(old.whole(c))
+	return false, c.Away(old.whole(c))
 }
 
-// put brings the file that has no answer yet.
-func (u *uploader) put(c *caller) error {
+// put uploads the file that has no answer yet.
+func (u *uploader) put(c *workload.Caller) error {
 	var r parley.PutAttachmentResult
 	f := u.open
 	err := c.Call(parley.MethodPutAttachment, parley.PutAttachmentParams{ConversationID: f.conversation, Data: f.data(), Name: "file"}, &r)
 	switch {
 	case err != nil:
-		return away(err)
+		return c.Away(err)
 	case r.SHA256 != f.sha256 || r.Size != int64(f.size):
 		return fmt.Errorf("a file of %d bytes, %s, was acknowledged as %+v", f.size, f.sha256, r)
 	}
-	f.seq, f.life, u.open = r.Seq, c.life, nil
+	f.seq, f.life, u.open = r.Seq, c.Hub, nil
+	u.world.Note(f.conversation, r.Seq)
 	return nil
 }
 
-// errTorn: a file is not what was brought.
+// errTorn means that a file differs from the upload.
 var errTorn = errors.New("the file is not whole")
 
 // whole reads the file, which must be all there.
-func (f *file) whole(c *caller) error {
+func (f *file) whole(c *workload.Caller) error {
 	var all []byte
 	for {
 		var r parley.GetAttachmentResult

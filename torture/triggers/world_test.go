@@ -15,6 +15,7 @@ import (
 	"github.com/parleyhub/parley/executors"
 	"github.com/parleyhub/parley/internal/hubproc"
 	"github.com/parleyhub/parley/sdk"
+	exports "github.com/parleyhub/parley/torture/ledger" // ledger is a type here
 )
 
 // The participants: feeder says what wakes the others. A work note wakes counter by a session; its answer wakes echo, where it says so; a message wakes turner and second by a turn each.
@@ -237,23 +238,8 @@ func (w *world) ran() map[string]int {
 	return n
 }
 
-// exported verifies the log of a hub that has ended, and gives all conversations.
+// exported returns all conversations of a hub that ended.
 func (w *world) exported() map[string][]parley.Event {
 	w.t.Helper()
-	data := filepath.Join(w.dir, "data")
-	w.t.Log(strings.TrimSpace(program.Run(w.t, "log", "verify", "--data", data)))
-	logs := map[string][]parley.Event{}
-	for line := range strings.Lines(program.Run(w.t, "log", "export", "--data", data)) {
-		var l struct {
-			Conversation string       `json:"conversationId"`
-			Event        parley.Event `json:"event"`
-		}
-		if err := json.Unmarshal([]byte(line), &l); err != nil {
-			w.t.Fatalf("%v: %s", err, line)
-		}
-		if l.Event.Seq > 0 {
-			logs[l.Conversation] = append(logs[l.Conversation], l.Event)
-		}
-	}
-	return logs
+	return exports.Export(w.t, program, filepath.Join(w.dir, "data"))
 }

@@ -1,4 +1,4 @@
-package turnmodel_test
+package history_test
 
 import (
 	"errors"
@@ -8,18 +8,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parleyhub/parley/internal/turnmodel"
+	"github.com/parleyhub/parley/internal/history"
 )
 
-// history makes ops of one conversation out of what stands between begin and end: each line is BEGIN END CLIENT KIND TURN CLAIM RESULT SEQ, where - is nothing.
-func history(t *testing.T, text string) []turnmodel.Op {
+// readTurns reads ops of one conversation, one a line: BEGIN END CLIENT KIND TURN CLAIM RESULT SEQ. A
+// "-" is an empty claim.
+func readTurns(t *testing.T, text string) []history.Op {
 	t.Helper()
-	var ops []turnmodel.Op
+	var ops []history.Op
 	for line := range strings.Lines(text) {
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		o := turnmodel.Op{Conversation: "c"}
+		o := history.Op{Conversation: "c"}
 		if _, err := fmt.Sscan(line, &o.Begin, &o.End, &o.Client, &o.Kind, &o.Turn, &o.Claim, &o.Result, &o.Seq); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
@@ -27,16 +28,16 @@ func history(t *testing.T, text string) []turnmodel.Op {
 			o.Claim = ""
 		}
 		if o.Result == "unknown" {
-			o.Result = turnmodel.Unknown
+			o.Result = history.Unknown
 		}
 		ops = append(ops, o)
 	}
 	return ops
 }
 
-var cases = []struct {
-	name, history string
-	holds         bool
+var turnCases = []struct {
+	name, calls string
+	fits        bool
 }{
 	{"a turn after another", `
 		0 1 x claim 1 c1 done 0
@@ -57,7 +58,7 @@ var cases = []struct {
 		10 11 y claim 1 c2 done 0
 		12 13 x say 1 c1 done 7
 		14 15 y final 1 c2 done 9`, false},
-	{"words of a claim that was told to be lost", `
+	{"words under a claim after claim_lost", `
 		0 1 x claim 1 c1 done 0
 		2 3 x renew 1 c1 lost 0
 		4 5 x say 1 c1 done 7`, false},
@@ -78,7 +79,7 @@ var cases = []struct {
 	{"a claim on a closed turn", `
 		0 1 x final 1 - done 5
 		2 3 y claim 1 c1 done 0`, false},
-	{"a turn that was said to have ended and has not", `
+	{"turn_closed for a turn that is not over", `
 		0 1 x claim 1 c1 done 0
 		2 3 y say 1 - over 0
 		4 5 x final 1 c1 done 6`, false},
@@ -87,12 +88,12 @@ var cases = []struct {
 		2 3 y claim 1 c2 done 0
 		4 5 x claim 1 c1 done 0
 		6 7 x final 1 c1 done 9`, false},
-	{"a claim that was asked for again and stands", `
+	{"a claim that is repeated while it is current", `
 		0 1 x claim 1 c1 unknown 0
 		2 3 x claim 1 c1 done 0
 		4 5 x claim 1 c1 done 0
 		6 7 x final 1 c1 done 9`, true},
-	{"a claim that was asked for again and has ended", `
+	{"a claim that is repeated after its end", `
 		0 1 x claim 1 c1 done 0
 		2 3 y claim 1 c2 done 0
 		4 5 x claim 1 c1 done 0
@@ -136,67 +137,74 @@ var cases = []struct {
 		4 5 x final 1 c1 done 8`, false},
 }
 
-func TestCheck(t *testing.T) {
-	for _, c := range cases {
+func TestCheckTurns(t *testing.T) {
+	for _, c := range turnCases {
 		t.Run(c.name, func(t *testing.T) {
-			err := turnmodel.Check(history(t, c.history), time.Minute)
-			if errors.Is(err, turnmodel.ErrTimeout) || (err == nil) != c.holds {
-				t.Errorf("holds: %v, expected %v: %v", err == nil, c.holds, err)
-			}
-			if err != nil && !strings.Contains(err.Error(), "conversation c: the calls cannot have happened so") {
-				t.Errorf("the error does not say what is wrong: %v", err)
-			}
+			verify(t, history.CheckTurns(readTurns(t, c.calls), time.Minute), c.fits)
 		})
 	}
 }
 
-// TestLong: a long history with many takeovers and unknown outcomes is judged in little time, and so is one with a fault at its end.
-func TestLong(t *testing.T) {
-	ops := long(500)
+// verify fails the test unless a check of the conversation c had this outcome.
+func verify(t *testing.T, err error, fits bool) {
+	t.Helper()
+	if (err == nil) != fits || errors.Is(err, history.ErrTimeout) {
+		t.Errorf("fits: %v, expected %v: %v", err == nil, fits, err)
+	}
+	if err != nil && !strings.Contains(err.Error(), "conversation c: ") {
+		t.Errorf("the error does not name the conversation: %v", err)
+	}
+}
+
+// TestLongTurns checks a long history with many takeovers and unknown outcomes, and the same history
+// with a fault at its end.
+func TestLongTurns(t *testing.T) {
+	ops := longTurns(500)
 	start := time.Now()
-	if err := turnmodel.Check(ops, time.Minute); err != nil {
+	if err := history.CheckTurns(ops, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	ops = append(ops, turnmodel.Op{
-		Conversation: "c", Client: "late", Kind: turnmodel.Say, Turn: 400, Claim: "x400", Begin: 1 << 40, End: 1<<40 + 1, Result: turnmodel.Done, Seq: 1 << 40,
+	ops = append(ops, history.Op{
+		Conversation: "c", Client: "late", Kind: history.Say, Turn: 400, Claim: "x400", Begin: 1 << 40, End: 1<<40 + 1, Result: history.Done, Seq: 1 << 40,
 	})
-	if err := turnmodel.Check(ops, time.Minute); err == nil || errors.Is(err, turnmodel.ErrTimeout) {
-		t.Fatalf("words in a turn that has ended long ago: %v", err)
+	if err := history.CheckTurns(ops, time.Minute); err == nil || errors.Is(err, history.ErrTimeout) {
+		t.Fatalf("words in a turn that ended long ago: %v", err)
 	}
 	t.Logf("%d calls, twice, in %s", len(ops), time.Since(start))
 }
 
-// TestManyUnknown: many claims of one turn whose answers were lost are judged in little time, whether something was done under them or not.
+// TestManyUnknown checks many claims of one turn without an answer, with and without later calls under
+// these claims.
 func TestManyUnknown(t *testing.T) {
 	for _, used := range []int{0, 1, 3} {
-		ops := []turnmodel.Op{{Conversation: "c", Client: "x", Kind: turnmodel.Claim, Turn: 1, Claim: "x", Begin: 1, End: 2, Result: turnmodel.Done}}
+		ops := []history.Op{{Conversation: "c", Client: "x", Kind: history.Claim, Turn: 1, Claim: "x", Begin: 1, End: 2, Result: history.Done}}
 		for i := range int64(20) {
 			id := fmt.Sprint("y", i)
-			ops = append(ops, turnmodel.Op{Conversation: "c", Client: id, Kind: turnmodel.Claim, Turn: 1, Claim: id, Begin: 10 + i})
+			ops = append(ops, history.Op{Conversation: "c", Client: id, Kind: history.Claim, Turn: 1, Claim: id, Begin: 10 + i})
 			if int(i) < used {
-				ops = append(ops, turnmodel.Op{Conversation: "c", Client: id, Kind: turnmodel.Final, Turn: 1, Claim: id, Begin: 40 + i})
+				ops = append(ops, history.Op{Conversation: "c", Client: id, Kind: history.Final, Turn: 1, Claim: id, Begin: 40 + i})
 			}
-			ops = append(ops, turnmodel.Op{Conversation: "c", Client: id, Kind: turnmodel.Renew, Turn: 1, Claim: id, Begin: 200 + i, End: 300 + i, Result: turnmodel.Lost})
+			ops = append(ops, history.Op{Conversation: "c", Client: id, Kind: history.Renew, Turn: 1, Claim: id, Begin: 200 + i, End: 300 + i, Result: history.Lost})
 		}
-		last := turnmodel.Op{Conversation: "c", Client: "x", Kind: turnmodel.Final, Turn: 1, Claim: "x", Begin: 100, End: 101, Result: turnmodel.Done, Seq: 2}
-		if err := turnmodel.Check(append(ops, last), time.Minute); err != nil {
+		last := history.Op{Conversation: "c", Client: "x", Kind: history.Final, Turn: 1, Claim: "x", Begin: 100, End: 101, Result: history.Done, Seq: 2}
+		if err := history.CheckTurns(append(ops, last), time.Minute); err != nil {
 			t.Errorf("%d of 20 used: %v", used, err)
 		}
 		last.Claim = "z"
-		if err := turnmodel.Check(append(ops, last), time.Minute); err == nil || errors.Is(err, turnmodel.ErrTimeout) {
-			t.Errorf("%d of 20 used, and words under a claim that nobody has taken: %v", used, err)
+		if err := history.CheckTurns(append(ops, last), time.Minute); err == nil || errors.Is(err, history.ErrTimeout) {
+			t.Errorf("%d of 20 used, and words under a claim that no one took: %v", used, err)
 		}
 	}
 }
 
-// long makes a history of turns in which each second one is taken over.
-func long(turns int64) []turnmodel.Op {
-	var ops []turnmodel.Op
+// longTurns returns a history of turns; every second turn is taken over.
+func longTurns(turns int64) []history.Op {
+	var ops []history.Op
 	var now, seq int64
-	add := func(client string, kind turnmodel.Kind, turn int64, claim string, result turnmodel.Result) {
+	add := func(client string, kind history.Kind, turn int64, claim string, result history.Result) {
 		now += 10
-		o := turnmodel.Op{Conversation: "c", Client: client, Kind: kind, Turn: turn, Claim: claim, Begin: now - rand.Int64N(8), End: now + 1, Result: result}
-		if result == turnmodel.Done && (kind == turnmodel.Say || kind == turnmodel.Final) {
+		o := history.Op{Conversation: "c", Client: client, Kind: kind, Turn: turn, Claim: claim, Begin: now - rand.Int64N(8), End: now + 1, Result: result}
+		if result == history.Done && (kind == history.Say || kind == history.Final) {
 			seq++
 			o.Seq = seq
 		}
@@ -205,20 +213,20 @@ func long(turns int64) []turnmodel.Op {
 	for turn := range turns {
 		turn++
 		x, y := fmt.Sprintf("x%d", turn), fmt.Sprintf("y%d", turn)
-		add("x", turnmodel.Claim, turn, x, turnmodel.Done)
-		add("x", turnmodel.Say, turn, x, turnmodel.Done)
+		add("x", history.Claim, turn, x, history.Done)
+		add("x", history.Say, turn, x, history.Done)
 		if turn%2 == 0 {
-			add("x", turnmodel.Final, turn, x, turnmodel.Done)
+			add("x", history.Final, turn, x, history.Done)
 			continue
 		}
-		add("x", turnmodel.Final, turn, x, turnmodel.Unknown)
-		add("x", turnmodel.Renew, turn, x, turnmodel.Unknown)
+		add("x", history.Final, turn, x, history.Unknown)
+		add("x", history.Renew, turn, x, history.Unknown)
 		if turn%3 == 0 {
-			continue // it has happened
+			continue // the final took effect
 		}
-		add("y", turnmodel.Claim, turn, y, turnmodel.Done)
-		add("x", turnmodel.Say, turn, x, turnmodel.Lost)
-		add("y", turnmodel.Final, turn, y, turnmodel.Done)
+		add("y", history.Claim, turn, y, history.Done)
+		add("x", history.Say, turn, x, history.Lost)
+		add("y", history.Final, turn, y, history.Done)
 	}
 	return ops
 }

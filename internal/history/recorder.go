@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// Recorder takes the calls of any number of callers at once. The zero value is ready.
+// Recorder records the calls of any number of callers at once. The zero value is ready.
 type Recorder struct {
 	mu    sync.Mutex
-	clock time.Time // when the first call began
+	clock time.Time // the begin of the first call
 	calls []*Call
 }
 
-// Call is one that has begun. Until it is ended, its outcome is unknown.
+// Call is a call that began. Its outcome is unknown until it ends.
 type Call struct {
 	recorder *Recorder
 	op       Op
 }
 
-// Begin notes that a call is about to be made.
+// Begin records that a caller is about to make a call.
 func (r *Recorder) Begin(o Op) *Call {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -33,30 +33,30 @@ func (r *Recorder) Begin(o Op) *Call {
 
 func (r *Recorder) now() int64 { return int64(time.Since(r.clock)) }
 
-// From says after which seq a Tail reads, where that is known only once it has begun.
+// From sets the seq after which a Tail reads, where the caller chooses it after the begin.
 func (c *Call) From(since int64) {
 	c.recorder.mu.Lock()
 	defer c.recorder.mu.Unlock()
 	c.op.Since = since
 }
 
-// Done ends a call that succeeded, and gives the seq that it was told.
+// Done ends a call that succeeded with a seq.
 func (c *Call) Done(seq int64) { c.end(Done, func(o *Op) { o.Seq = seq }) }
 
-// Saw ends a Tail: the last seq of the log, and the events that came.
+// Saw ends a Tail with the last seq of the log and the events.
 func (c *Call) Saw(latest int64, seen []Entry) {
 	c.end(Done, func(o *Op) { o.Seq, o.Seen = latest, seen })
 }
 
-// Stood ends a Latest that was told whether the conversation is over.
-func (c *Call) Stood(latest int64, over bool) {
+// SawStatus ends a Latest whose answer says whether the conversation is closed.
+func (c *Call) SawStatus(latest int64, over bool) {
 	c.end(Done, func(o *Op) { o.Seq, o.Over = latest, &over })
 }
 
-// Closed ends a call that was answered conversation_closed.
+// Closed ends a call whose answer is conversation_closed.
 func (c *Call) Closed() { c.end(Closed, nil) }
 
-// Refused ends a call that was refused for any other reason, but outcome_unknown: that one is not ended.
+// Refused ends a call with any other refusal except outcome_unknown, after which a call has no end.
 func (c *Call) Refused() { c.end(Refused, nil) }
 
 func (c *Call) end(r Result, more func(*Op)) {
@@ -68,7 +68,7 @@ func (c *Call) end(r Result, more func(*Op)) {
 	}
 }
 
-// Ops gives all calls so far.
+// Ops returns all calls so far.
 func (r *Recorder) Ops() []Op {
 	r.mu.Lock()
 	defer r.mu.Unlock()

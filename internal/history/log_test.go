@@ -9,12 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parleyhub/parley/torture/history"
+	"github.com/parleyhub/parley/internal/history"
 )
 
-// read makes ops of lines BEGIN END CLIENT KIND REST...: "append KEY RESULT SEQ", "close KEY RESULT SEQ", "tail SINCE SEQ EVENTS", "latest SEQ open|closed".
-// Events are FROM/KEY, with commas between them; a word without / is the hub's own.
-func read(t *testing.T, text string) []history.Op {
+// readLogCalls reads ops of one conversation, one a line: BEGIN END CLIENT KIND REST. The kinds are
+// "append KEY RESULT SEQ", "close KEY RESULT SEQ", "tail SINCE SEQ EVENTS" and
+// "latest SEQ open|closed". Events are FROM/KEY, separated by commas; a word without / is the hub's.
+func readLogCalls(t *testing.T, text string) []history.Op {
 	t.Helper()
 	var ops []history.Op
 	for line := range strings.Lines(text) {
@@ -59,9 +60,9 @@ func events(text string) []history.Entry {
 	return all
 }
 
-var cases = []struct {
-	name, log, history string
-	holds              bool
+var logCases = []struct {
+	name, log, calls string
+	fits             bool
 }{
 	{"one after another", "hub,x/a,y/b", `
 		0 1 x append a done 2
@@ -78,9 +79,9 @@ var cases = []struct {
 	{"a seq left out", "hub,x/a,hub,y/b", `
 		0 1 x append a done 2
 		2 3 y append b done 4`, true},
-	{"a seq that nobody has", "hub,x/a", `
+	{"a seq that is not in the log", "hub,x/a", `
 		0 1 x append a done 3`, false},
-	{"an event that nobody has said", "hub,x/a,y/b", `
+	{"an event without a call", "hub,x/a,y/b", `
 		0 1 x append a done 2`, false},
 	{"an acknowledged one that is lost", "hub,y/b", `
 		0 1 x append a done 2
@@ -116,7 +117,7 @@ var cases = []struct {
 		2 3 y append b done 3
 		4 5 x append a done 2
 		6 7 x append a done 2`, true},
-	{"a retry that is told another seq", "hub,x/a,y/b", `
+	{"a retry with another seq", "hub,x/a,y/b", `
 		0 1 x append a done 2
 		2 3 y append b done 3
 		4 5 x append a done 3`, false},
@@ -139,7 +140,7 @@ var cases = []struct {
 		0 9 x append a done 2
 		1 2 r latest 2 open
 		3 4 r latest 1 open`, false},
-	{"a reader who is not told all", "hub,x/a,y/b", `
+	{"a reader that misses an event", "hub,x/a,y/b", `
 		0 1 x append a done 2
 		2 3 y append b done 3
 		4 5 r tail 1 3 y/b`, false},
@@ -154,13 +155,13 @@ var cases = []struct {
 		4 5 x append c closed 0
 		6 7 r latest 3 closed
 		8 9 y close b done 3`, true},
-	{"words after the close", "hub,y/b,x/a", `
+	{"a message after the close", "hub,y/b,x/a", `
 		0 1 y close b done 2
 		2 3 x append a done 3`, false},
-	{"words after the close, at the same time", "hub,y/b,x/a", `
+	{"a message after the close, at the same time", "hub,y/b,x/a", `
 		0 9 y close b done 2
 		0 9 x append a done 3`, false},
-	{"closed before anybody has closed it", "hub,x/a,y/b", `
+	{"closed before the close", "hub,x/a,y/b", `
 		0 1 x append a done 2
 		2 3 x append c closed 0
 		4 5 y close b done 3`, false},
@@ -168,7 +169,7 @@ var cases = []struct {
 		0 1 x append a done 2
 		2 3 x append c closed 0
 		1 5 y close b done 3`, true},
-	{"told to be closed, and is there", "hub,x/a,y/b", `
+	{"closed, and the message is there", "hub,x/a,y/b", `
 		0 0 x append a unknown 0
 		2 3 y close b done 3
 		4 5 x append a closed 0`, false},
@@ -180,41 +181,37 @@ var cases = []struct {
 		2 3 r latest 2 open`, false},
 }
 
-func TestCheck(t *testing.T) {
-	for _, c := range cases {
+func TestCheckLogs(t *testing.T) {
+	for _, c := range logCases {
 		t.Run(c.name, func(t *testing.T) {
-			err := history.Check(read(t, c.history), map[string][]history.Entry{"c": events(c.log)}, time.Minute)
-			if errors.Is(err, history.ErrTimeout) || (err == nil) != c.holds {
-				t.Errorf("holds: %v, expected %v: %v", err == nil, c.holds, err)
-			}
-			if err != nil && !strings.Contains(err.Error(), "conversation c: ") {
-				t.Errorf("the error does not name the conversation: %v", err)
-			}
+			logs := map[string][]history.Entry{"c": events(c.log)}
+			verify(t, history.CheckLogs(readLogCalls(t, c.calls), logs, time.Minute), c.fits)
 		})
 	}
 }
 
-// TestLong: a long history of many callers is judged in little time, and so is one in which a single read is wrong.
-func TestLong(t *testing.T) {
-	ops, log := long(3000)
+// TestLongLog checks a long history of many callers, and the same history with a single wrong read.
+func TestLongLog(t *testing.T) {
+	ops, log := longLog(3000)
 	logs := map[string][]history.Entry{"c": log}
 	start := time.Now()
-	if err := history.Check(ops, logs, time.Minute); err != nil {
+	if err := history.CheckLogs(ops, logs, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	reads := slices.IndexFunc(ops, func(o history.Op) bool { return o.Kind == history.Tail && o.Begin > 1500 })
 	ops[reads].Seq--
 	ops[reads].Seen = ops[reads].Seen[:len(ops[reads].Seen)-1]
-	ops[reads].Begin = ops[reads].End // behind the end of every append up to this one, whatever the times that were drawn
+	ops[reads].Begin = ops[reads].End // after the end of every append up to this one
 	ops[reads].End++
-	if err := history.Check(ops, logs, time.Minute); err == nil || errors.Is(err, history.ErrTimeout) {
+	if err := history.CheckLogs(ops, logs, time.Minute); err == nil || errors.Is(err, history.ErrTimeout) {
 		t.Fatalf("a read that missed an event: %v", err)
 	}
 	t.Logf("%d calls, twice, in %s", len(ops), time.Since(start))
 }
 
-// long makes a history of n messages of eight writers at once, some without an answer and said again, and of a reader who looks after each.
-func long(n int) ([]history.Op, []history.Entry) {
+// longLog returns a history of n messages of eight writers at once, and of a reader that reads after
+// each message. Some messages have no answer and are sent again.
+func longLog(n int) ([]history.Op, []history.Entry) {
 	var ops []history.Op
 	log := []history.Entry{{From: "hub"}}
 	for i := range int64(n) {
@@ -242,7 +239,7 @@ func long(n int) ([]history.Op, []history.Entry) {
 	return ops, log
 }
 
-// TestRecorder: what has begun is in the history, ended or not.
+// TestRecorder records calls that end and a call that does not.
 func TestRecorder(t *testing.T) {
 	var r history.Recorder
 	lost := r.Begin(history.Op{Conversation: "c", Client: "x", Kind: history.Append, Key: "a"})
