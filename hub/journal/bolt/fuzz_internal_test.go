@@ -41,6 +41,19 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
+// TestRecordWithFlippedBit flips each bit of a record in turn. None of the results is a record.
+func TestRecordWithFlippedBit(t *testing.T) {
+	record := journal.Record{Position: 7, Conversation: "case", Seq: 3, Final: true, Labels: []string{"a"}, Data: []byte(`{"seq":3}`)}
+	stored := appendRecord(nil, &record, true)
+	for bit := range 8 * len(stored) {
+		b := bytes.Clone(stored)
+		b[bit/8] ^= 1 << (bit % 8)
+		if r, err := decodeRecord(record.Position, b, record.Conversation); err == nil {
+			t.Fatalf("with bit %d flipped, the record is read as %+v", bit, r)
+		}
+	}
+}
+
 func checkRecord(t *testing.T, p journal.Position, b []byte, want string) {
 	before := bytes.Clone(b)
 	r, err := decodeRecord(p, b, want)
