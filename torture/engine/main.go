@@ -1,6 +1,6 @@
 // Command engine runs another command beside a NATS server that syncs always, in whose streams the hubs of the attacks then keep their logs:
 //
-//	go run ./torture/engine go test -v ./torture/a2a
+//	cd torture && go run ./engine go test -v ./a2a
 package main
 
 import (
