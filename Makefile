@@ -18,7 +18,7 @@ ATTACK := $(GO) test -count=1 -p 1 -v
 # The short forms of others wait more than they work, and are run two at a time.
 ALONE := network disk power cluster failover
 
-.PHONY: help build demo test check torture torture-nats plants bench bench-compare duel sessions simulation fuzz conformance clean
+.PHONY: help build demo test check torture torture-nats plants bench bench-compare duel sessions simulation fuzz conformance vuln clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -110,6 +110,15 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 conformance: ## strangers speak the protocol: clients that share no code with Parley (needs node, npm and its registry, python3, curl, chromium, nginx, openssl, systemd); and the peers of bench/compare (redis, postgresql)
 	$(GO) test -count=1 -v -timeout 40m ./conformance
 	cd bench/compare && $(GO) vet ./... && $(GO) test -count=1 ./...
+
+# The modules that 'make vuln' checks: all but the tools, which are in no program.
+MODULES = $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './tools/*' -not -path '*/testdata/*' -not -path '*/node_modules/*'))
+
+vuln: ## known vulnerabilities in the code that the programs call (needs https://vuln.go.dev)
+	@GOWORK=off $(GO) build -modfile=tools/go.mod -o bin/govulncheck golang.org/x/vuln/cmd/govulncheck
+	@bin/govulncheck -version | grep -q '^DB updated' || \
+	  { echo "vulnerability database https://vuln.go.dev is not reachable; nothing was checked" >&2; exit 2; }
+	@failed=0; for m in $(MODULES); do echo "govulncheck $$m"; (cd $$m && $(CURDIR)/bin/govulncheck ./...) || failed=$$?; done; exit $$failed
 
 clean: ## remove what was built
 	rm -rf bin
