@@ -5,6 +5,13 @@ GO    ?= go
 BIN   := bin/parley
 # What the linker is told: without symbols and DWARF, which only a debugger wants, the program is much smaller. make GO_LDFLAGS= leaves them in.
 GO_LDFLAGS = -s -w
+# The release that this source leads to, or is.
+VERSION := 0.1.0
+# What 'parley version' reports: the version, and the commit and its date where there is a repository. A commit without the tag of the
+# version, or with changed files, is a development version: 0.1.0-dev+8526c70, or 0.1.0-dev+8526c70.dirty.
+RELEASE = $(VERSION)$(shell commit=$$(git rev-parse --short=7 HEAD 2>/dev/null) || exit 0; changed=$$(git status --porcelain); \
+  if [ -n "$$changed" ] || ! git tag --points-at HEAD | grep -qx 'v$(VERSION)'; then printf '%s' "-dev+$$commit$${changed:+.dirty}"; fi; \
+  git log -1 --format=' %H %cI')
 TOOL  := $(GO) tool -modfile=tools/go.mod
 # What 'make check' runs under the race detector: the parts that share memory.
 RACE  := . ./hub/... ./internal/... ./rpc/... ./sdk/... ./executors/... ./adapters/...
@@ -25,7 +32,7 @@ help: ## this list
 
 build: ## build bin/parley
 	@echo "building $(BIN)"
-	@$(GO) build -trimpath -ldflags "$(GO_LDFLAGS)" -o $(BIN) ./cmd/parley
+	@$(GO) build -trimpath -ldflags "$(GO_LDFLAGS) -X 'main.release=$(RELEASE)'" -o $(BIN) ./cmd/parley
 
 demo: build ## a payer inside a hub and a clinic in a process of its own settle a case
 	@$(BIN) demo
