@@ -10,6 +10,14 @@ export GOWORK := off
 MODULES := bench conformance torture
 # -s -w leaves symbols and DWARF out, which only a debugger needs. make GO_LDFLAGS= keeps them.
 GO_LDFLAGS = -s -w
+# The version of this source.
+VERSION := 0.1.0
+# What 'parley version' reports: the version, and the commit and its date where there is a
+# repository. A commit without the tag of the version, or with changed files, is a development
+# version: 0.1.0-dev+8526c70, or 0.1.0-dev+8526c70.dirty.
+RELEASE = $(VERSION)$(shell commit=$$(git rev-parse --short=7 HEAD 2>/dev/null) || exit 0; changed=$$(git status --porcelain); \
+  if [ -n "$$changed" ] || ! git tag --points-at HEAD | grep -qx 'v$(VERSION)'; then printf '%s' "-dev+$$commit$${changed:+.dirty}"; fi; \
+  git log -1 --format=' %H %cI')
 TOOL  := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 # What 'make check' runs under the race detector: the parts that share memory.
 RACE  := . ./hub/... ./internal/... ./rpc/... ./sdk/... ./executors/... ./adapters/...
@@ -23,14 +31,14 @@ ATTACK := $(GO) test -count=1 -p 1 -v
 # The short forms of others wait more than they work, and are run two at a time.
 ALONE := network disk power cluster failover
 
-.PHONY: help build demo dev-cluster test check lint torture torture-nats plants bench bench-compare duel sessions simulation fuzz conformance clean
+.PHONY: help build demo dev-cluster test check lint torture torture-nats plants bench bench-compare duel sessions simulation fuzz conformance vuln clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # The first build compiles several hundred packages. The first command counts them; it prints nothing
 # when all are in the cache. The second prints the errors, and sets the exit code.
-BUILD = $(GO) build -trimpath -ldflags "$(GO_LDFLAGS)"
+BUILD = $(GO) build -trimpath -ldflags "$(GO_LDFLAGS) -X 'main.release=$(RELEASE)'"
 define COMPILED
 { n=0; while read -r line; do \
   case $$line in '#'*|*' '*) continue;; esac; \
@@ -139,6 +147,12 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 conformance: ## strangers speak the protocol: clients that share no code with Parley (needs node, npm and its registry, python3, curl, chromium, nginx, openssl, systemd); and the peers of bench/compare (redis, postgresql)
 	cd conformance && $(GO) test -count=1 -v -timeout 40m .
 	cd bench && $(GO) test -count=1 ./compare
+
+vuln: ## known vulnerabilities in the code that the programs call (needs https://vuln.go.dev)
+	@$(GO) build -modfile=tools/go.mod -o bin/govulncheck golang.org/x/vuln/cmd/govulncheck
+	@bin/govulncheck -version | grep -q '^DB updated' || \
+	  { echo "vulnerability database https://vuln.go.dev is not reachable; nothing was checked" >&2; exit 2; }
+	@failed=0; for m in . $(MODULES); do echo "govulncheck $$m"; (cd $$m && $(CURDIR)/bin/govulncheck ./...) || failed=$$?; done; exit $$failed
 
 clean: ## remove what was built
 	rm -rf bin

@@ -4,10 +4,16 @@ import "encoding/json"
 
 // The results of each method that is served.
 
-// HubInfo says which hub answered.
+// HubInfo describes the hub that answered.
 type HubInfo struct {
+	// Version is a semantic version (semver.org), such as 0.1.0 or 0.1.0-dev+8526c70.
 	Version string `json:"version"`
-	NowMs   int64  `json:"nowMs"`
+	// Commit is the full hash of the commit that the hub was built from. It is absent for a build
+	// outside of a repository.
+	Commit string `json:"commit,omitempty"`
+	// Date is the time of that commit.
+	Date  Timestamp `json:"date,omitempty"`
+	NowMs int64     `json:"nowMs"`
 }
 
 // WireLimits are the bounds of this hub, told by authenticate.

@@ -28,7 +28,7 @@ func (h *Hub) Backup(ctx context.Context, p *Principal, w io.Writer) (archive.Tr
 		return archive.Trailer{}, errBackupRunning
 	}
 	defer h.backup.Unlock()
-	return archive.WriteBackup(ctx, &allowedWriter{h, p, w}, h.journal, h.Version(), h.lostFile)
+	return archive.WriteBackup(ctx, &allowedWriter{h, p, w}, h.journal, h.opts.Version, h.lostFile)
 }
 
 // lostFile tells whoever looks after the hub of a file that a backup cannot have.

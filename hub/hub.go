@@ -22,8 +22,12 @@ import (
 type Options struct {
 	// RootToken, if not empty, is a token with scope admin that speaks as any id.
 	RootToken string
-	// Version is told to clients; "dev" when empty.
+	// Version is the semantic version that clients see; empty means 0.0.0.
 	Version string
+	// Commit and Date are the commit that the program was built from and the time of that commit.
+	// Clients see them too. Empty and zero mean that they are unknown.
+	Commit string
+	Date   time.Time
 	// Logger gets what nobody can be told otherwise; nil discards it.
 	Logger *slog.Logger
 	// MaxLoaded bounds the conversations in memory that nobody uses at the moment; 0 means 4096.
@@ -57,7 +61,7 @@ func (o *Options) withDefaults() Options {
 		d = *o
 	}
 	if d.Version == "" {
-		d.Version = "dev"
+		d.Version = "0.0.0"
 	}
 	if d.Logger == nil {
 		d.Logger = slog.New(slog.DiscardHandler)
@@ -203,8 +207,14 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 // clock closes nothing.
 func (h *Hub) Now() time.Time { return h.started.Add(time.Since(h.started) + h.opts.skew) }
 
-// Version is the hub's version.
-func (h *Hub) Version() string { return h.opts.Version }
+// Info describes the hub.
+func (h *Hub) Info() parley.HubInfo {
+	i := parley.HubInfo{Version: h.opts.Version, Commit: h.opts.Commit, NowMs: h.Now().UnixMilli()}
+	if !h.opts.Date.IsZero() {
+		i.Date = parley.TimestampOf(h.opts.Date)
+	}
+	return i
+}
 
 // Done is closed when the hub drains.
 func (h *Hub) Done() <-chan struct{} { return h.draining }

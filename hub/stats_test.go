@@ -38,7 +38,7 @@ func TestStatsCount(t *testing.T) {
 
 		got := h.Counted()
 		want := parley.Stats{
-			Version: "dev", State: parley.HubReady, UptimeMs: 20_003, Duplicates: 1, Refusals: map[string]int64{},
+			Version: "0.0.0", State: parley.HubReady, UptimeMs: 20_003, Duplicates: 1, Refusals: map[string]int64{},
 			EventsAppended: map[parley.EventType]int64{parley.TypeMessage: 4, parley.TypeTrace: 1, parley.TypeSystem: 2},
 			Append: parley.Durations{
 				Count: 7, SumMs: 20_003.25, BoundsMs: []float64{0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000},

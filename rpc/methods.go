@@ -334,7 +334,7 @@ func timestampOf(t time.Time) parley.Timestamp {
 func (s *Server) welcome(p *hub.Principal) parley.AuthenticateResult {
 	return parley.AuthenticateResult{
 		OK: true, AgentID: p.AgentID, ProtocolVersion: parley.ProtocolVersion, Agents: p.Agents(), Scopes: p.Scopes(), ExpiresAt: timestampOf(p.ExpiresAt),
-		Hub: parley.HubInfo{Version: s.hub.Version(), NowMs: s.hub.Now().UnixMilli()},
+		Hub: s.hub.Info(),
 		Limits: parley.WireLimits{
 			MaxFrameBytes: parley.MaxFrameBytes, MaxEventBytes: parley.MaxEventBytes, MaxDepth: parley.MaxDepth,
 			MaxInFlight: parley.MaxInFlight, MaxSubscriptions: parley.MaxSubscriptions, MaxWaitMs: parley.MaxWaitMs, MaxPage: parley.MaxPage,

@@ -72,7 +72,7 @@ func series(t *testing.T, text string) map[string]float64 {
 // idle are the series of a hub that has done nothing.
 func idle() map[string]float64 {
 	want := map[string]float64{
-		fmt.Sprintf(`parley_build_info{protocol=%q,version="dev"}`, parley.ProtocolVersion): 1,
+		fmt.Sprintf(`parley_build_info{protocol=%q,version="0.1.0"}`, parley.ProtocolVersion): 1,
 		"parley_ready": 1, "parley_storage_full": 0, "parley_log_failed": 0,
 		`parley_events_appended_total{type="message"}`: 0, `parley_events_appended_total{type="trace"}`: 0,
 		`parley_events_appended_total{type="system"}`: 0,

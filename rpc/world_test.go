@@ -26,6 +26,9 @@ import (
 // devToken is the root token of every hub in these tests.
 const devToken = "dev"
 
+// builtFrom is the commit of every hub in these tests.
+const builtFrom = "8526c7012345678901234567890123456789abcd"
+
 // world is a hub behind its door: a real hub, a real server, real WebSockets, in memory or on the loopback interface.
 type world struct {
 	t       testing.TB
@@ -80,6 +83,7 @@ func (w *world) start() {
 		tracer = w.opts.Tracer
 	}
 	w.hub, err = hub.Open(j, &hub.Options{
+		Version: "0.1.0", Commit: builtFrom, Date: time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC),
 		RootToken: devToken, Tracer: tracer, Embedder: w.embeds, Peers: w.peers,
 		NewID: func(prefix string) string {
 			w.mu.Lock()

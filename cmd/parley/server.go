@@ -70,14 +70,15 @@ type server struct {
 // startServer takes calls when it returns.
 func startServer(o serverOptions) (*server, error) {
 	logger := slog.New(zerolog.NewSlogHandler(o.log))
+	built := thisBuild()
 	h, err := hub.Open(o.journal, &hub.Options{
 		RootToken: o.rootToken,
 		Verifier:  o.verifier,
 		Embedder:  o.embedder, VectorFile: o.vectorFile,
-		Version: version(),
-		Logger:  logger,
-		Tracer:  o.telemetry.Tracer(),
-		Peers:   peersOf(o.journal),
+		Version: built.Version, Commit: built.Commit, Date: built.Date,
+		Logger: logger,
+		Tracer: o.telemetry.Tracer(),
+		Peers:  peersOf(o.journal),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the hub: %w", err)

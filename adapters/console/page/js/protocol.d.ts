@@ -739,9 +739,14 @@ export interface GuidanceNotificationOfStream {
   guidance: Guidance;
 }
 
-/** Says which hub answered. */
+/** Describes the hub that answered. */
 export interface HubInfo {
+  /** version is a semantic version (semver.org), such as 0.1.0 or 0.1.0-dev+8526c70. */
   version: string;
+  /** commit is the full hash of the commit that the hub was built from. It is absent for a build outside of a repository. */
+  commit?: string;
+  /** date is the time of that commit. */
+  date?: string;
   nowMs: number;
 }
 
