@@ -41,7 +41,7 @@ test: ## all tests, and a short form of the attacks on every promise
 # The attacks in which hubs are killed, which do not care where the log is.
 define KILLS
 $(ATTACK) -timeout 60m ./torture -duel.turns 3000 -duel.takeovers 60 -duel.reoffer 1s -sessions.kills 50 ; \
-$(ATTACK) -timeout 60m ./torture/power -power.kills 50 -power.cuts 10 -power.replies 10 ; \
+$(ATTACK) -timeout 60m ./torture/power -power.kills 50 -power.appends 500 -power.cuts 10 -power.controls 5 -power.replies 10 ; \
 $(ATTACK) -timeout 30m ./torture/a2a -a2a.kills 50 -a2a.pushkills 10 -a2a.tasks 10000 ; \
 $(ATTACK) -timeout 30m ./torture/llm -llm.rounds 5 ; \
 $(ATTACK) -timeout 30m ./torture/triggers -triggers.count 10000 -triggers.conversations 100 -triggers.every 1s -triggers.runnerkills 5 -triggers.kills 30
@@ -53,8 +53,8 @@ torture: ## every promise attacked for about an hour, and every planted bug (as 
 	    -crawl.sockets 2000 -crawl.pairs 5 -crawl.window 10s -crawl.within 50 -flood.conns 16 -flood.pairs 5 -flood.window 10s -flood.within 900 ; \
 	  $(KILLS) ; \
 	  $(ATTACK) -timeout 90m ./torture/disk -disk.points 0 -disk.flips 1000 -disk.slow 10 -disk.rounds 20 ; \
-	  $(ATTACK) -timeout 60m ./torture/cluster -cluster.faults 39 -cluster.cuts 3 -cluster.lasts 8s -cluster.duelfaults 26 -cluster.duelcuts 2 ; \
-	  $(ATTACK) -timeout 30m ./torture/failover -failover.rounds 6 -failover.crowd 12 -failover.within 5s -failover.ready 10s ; \
+	  $(ATTACK) -timeout 60m ./torture/cluster -cluster.faults 39 -cluster.cuts 3 -cluster.controls 5 -cluster.lasts 8s -cluster.duelfaults 26 -cluster.duelcuts 2 ; \
+	  $(ATTACK) -timeout 30m ./torture/failover -failover.newer -failover.rounds 6 -failover.crowd 12 -failover.within 5s -failover.ready 10s ; \
 	  $(ATTACK) -timeout 30m ./torture/simulation -simulation.seeds 1000 ; \
 	  $(ATTACK) -timeout 30m -run '^(TestWaitRaces|TestRefusalsTakeTheSameTime)$$' ./hub -simulation.races 1000000 -timing.pairs 50000 ; } 2>&1 | $(SUMMARY) -record docs/guarantees.md
 	$(MAKE) plants
@@ -62,7 +62,7 @@ torture: ## every promise attacked for about an hour, and every planted bug (as 
 torture-nats: ## the same of hubs that keep their log on a NATS server, but for what is about the files of a log; prints the figures
 	@{ $(GO) run ./torture/engine $(ATTACK) -parallel 1 -timeout 30m ./torture/network -cut.catchup 55s -slow.dropped 24s ; \
 	  $(GO) run ./torture/engine sh -c '$(KILLS)' ; \
-	  $(ATTACK) -timeout 60m ./torture/cluster -cluster.faults 26 -cluster.cuts 10 -cluster.lasts 8s -cluster.failing -cluster.duelfaults 26 -cluster.duelcuts 2 ; } 2>&1 | $(SUMMARY) -part
+	  $(ATTACK) -timeout 60m ./torture/cluster -cluster.faults 26 -cluster.cuts 10 -cluster.controls 5 -cluster.lasts 8s -cluster.failing -cluster.duelfaults 26 -cluster.duelcuts 2 ; } 2>&1 | $(SUMMARY) -part
 
 plants: ## every bug of internal/plant is planted, and the test that must find it goes red
 	$(ATTACK) -timeout 60m ./torture/plants -plants.all
