@@ -74,7 +74,7 @@ test: ## all tests, and a short form of the attacks on every promise
 # The attacks in which hubs are killed, which do not care where the log is. They run in torture/.
 define KILLS
 $(ATTACK) -timeout 60m . -duel.turns 3000 -duel.takeovers 60 -duel.reoffer 1s -sessions.kills 50 ; \
-$(ATTACK) -timeout 60m ./power -power.kills 50 -power.cuts 10 -power.replies 10 ; \
+$(ATTACK) -timeout 60m ./power -power.kills 50 -power.appends 500 -power.cuts 10 -power.controls 5 -power.replies 10 ; \
 $(ATTACK) -timeout 30m ./a2a -a2a.kills 50 -a2a.pushkills 10 -a2a.tasks 10000 ; \
 $(ATTACK) -timeout 30m ./llm -llm.rounds 5 ; \
 $(ATTACK) -timeout 30m ./triggers -triggers.count 10000 -triggers.conversations 100 -triggers.every 1s -triggers.runnerkills 5 -triggers.kills 30
@@ -86,8 +86,8 @@ torture: ## every promise attacked for about an hour, and every planted bug (as 
 	    -crawl.sockets 2000 -crawl.pairs 5 -crawl.window 10s -crawl.within 50 -flood.conns 16 -flood.pairs 5 -flood.window 10s -flood.within 900 ; \
 	  $(KILLS) ; \
 	  $(ATTACK) -timeout 90m ./disk -disk.points 0 -disk.flips 1000 -disk.slow 10 -disk.rounds 20 ; \
-	  $(ATTACK) -timeout 60m ./cluster -cluster.faults 39 -cluster.cuts 3 -cluster.lasts 8s -cluster.duelfaults 26 -cluster.duelcuts 2 ; \
-	  $(ATTACK) -timeout 30m ./failover -failover.rounds 6 -failover.crowd 12 -failover.within 5s -failover.ready 10s ; \
+	  $(ATTACK) -timeout 60m ./cluster -cluster.faults 39 -cluster.cuts 3 -cluster.controls 5 -cluster.lasts 8s -cluster.duelfaults 26 -cluster.duelcuts 2 ; \
+	  $(ATTACK) -timeout 30m ./failover -failover.newer -failover.rounds 6 -failover.crowd 12 -failover.within 5s -failover.ready 10s ; \
 	  $(ATTACK) -timeout 30m ./simulation -simulation.seeds 1000 ; \
 	  cd .. && $(ATTACK) -timeout 30m -run '^(TestWaitRaces|TestRefusalsTakeTheSameTime)$$' ./hub -simulation.races 1000000 -timing.pairs 50000 ; } 2>&1 | $(SUMMARY) -record ../docs/guarantees.md
 	$(MAKE) plants
@@ -95,7 +95,7 @@ torture: ## every promise attacked for about an hour, and every planted bug (as 
 torture-nats: ## the same of hubs that keep their log on a NATS server, but for what is about the files of a log; prints the figures
 	@cd torture; { $(GO) run ./engine $(ATTACK) -parallel 1 -timeout 30m ./network -cut.catchup 55s -slow.dropped 24s ; \
 	  $(GO) run ./engine sh -c '$(KILLS)' ; \
-	  $(ATTACK) -timeout 60m ./cluster -cluster.faults 26 -cluster.cuts 10 -cluster.lasts 8s -cluster.failing -cluster.duelfaults 26 -cluster.duelcuts 2 ; } 2>&1 | $(SUMMARY) -part
+	  $(ATTACK) -timeout 60m ./cluster -cluster.faults 26 -cluster.cuts 10 -cluster.controls 5 -cluster.lasts 8s -cluster.failing -cluster.duelfaults 26 -cluster.duelcuts 2 ; } 2>&1 | $(SUMMARY) -part
 
 plants: ## plant every bug of torture/plants/bugs, and see its test fail
 	cd torture && $(ATTACK) -timeout 60m ./plants -plants.all

@@ -24,8 +24,8 @@ import (
 
 // The duel's size. 'make duel' asks for more than the defaults, which 'make test' runs.
 var (
-	duelTurns     = flag.Int64("duel.turns", 400, "turns of the agent")
-	duelTakeovers = flag.Int("duel.takeovers", 25, "fewer takeovers than this are a failure")
+	duelTurns     = flag.Int64("duel.turns", 200, "turns of the agent")
+	duelTakeovers = flag.Int("duel.takeovers", 10, "fewer takeovers than this are a failure")
 	duelReoffer   = flag.Duration("duel.reoffer", 0, "time in which a turn is claimed again after a lapse, besides the pause after failures; 0 only logs it")
 	duelSeed      = flag.Uint64("duel.seed", 0, "of the moments of blows; 0, a new one")
 )

@@ -44,7 +44,9 @@ func byConversation(ops []Op) map[string][]Op {
 
 // check checks each conversation. prepare returns the calls that the model takes: those that say
 // something, with repetitions merged. The error names the conversation. A timeout of 0 is no limit.
-func check(model porcupine.Model, split map[string][]Op, timeout time.Duration, prepare func(id string, ops []Op) ([]*Op, error)) error {
+func check(
+	model porcupine.Model, split map[string][]Op, timeout time.Duration, prepare func(id string, ops []Op) ([]*Op, error),
+) error {
 	end := time.Now().Add(timeout)
 	for _, id := range slices.Sorted(maps.Keys(split)) {
 		left := time.Duration(0)

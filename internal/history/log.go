@@ -156,7 +156,8 @@ func logCalls(ops []Op, log []Entry) ([]*Op, error) {
 		}
 	}
 	return append(all, &Op{
-		Client: "the log at the end", Kind: Tail, Begin: last + 1, End: last + 2, Result: Done, Seq: int64(len(log)), Seen: log,
+		Client: "the log at the end", Kind: Tail, Begin: last + 1, End: last + 2, Result: Done,
+		Seq: int64(len(log)), Seen: log,
 	}), nil
 }
 
@@ -193,7 +194,7 @@ func mergeAppend(said map[Entry]*Op, o *Op) (bool, error) {
 		said[e] = o
 		return true, nil
 	case first.Seq != o.Seq && first.Result == Unknown:
-		return false, fmt.Errorf("%q of %s was acknowledged as seq %d, but is at seq %d of the log", e.Key, e.From, o.Seq, first.Seq)
+		return false, fmt.Errorf("%q of %s was acknowledged as seq %d, but is at seq %d", e.Key, e.From, o.Seq, first.Seq)
 	case first.Seq != o.Seq:
 		return false, fmt.Errorf("%q of %s was acknowledged as seq %d, and then as seq %d", e.Key, e.From, first.Seq, o.Seq)
 	case o.Begin > first.End:

@@ -233,7 +233,8 @@ func longLog(n int) ([]history.Op, []history.Entry) {
 		}
 		since := max(0, i-2)
 		ops = append(ops, history.Op{
-			Conversation: "c", Client: "r", Kind: history.Tail, Begin: at + 1, End: at + 9, Result: history.Done, Seq: i + 2, Since: since, Seen: log[since : i+2],
+			Conversation: "c", Client: "r", Kind: history.Tail, Begin: at + 1, End: at + 9, Result: history.Done,
+			Seq: i + 2, Since: since, Seen: log[since : i+2],
 		})
 	}
 	return ops, log
@@ -248,7 +249,8 @@ func TestRecorder(t *testing.T) {
 	look := r.Begin(history.Op{Conversation: "c", Client: "r", Kind: history.Tail, Since: 2})
 	look.Saw(3, []history.Entry{{From: "x", Key: "b"}})
 	ops := r.Ops()
-	if len(ops) != 3 || ops[0].Result != history.Unknown || ops[1].Seq != 3 || len(ops[2].Seen) != 1 || ops[2].Begin < ops[1].End {
+	if len(ops) != 3 || ops[0].Result != history.Unknown || ops[1].Seq != 3 || len(ops[2].Seen) != 1 ||
+		ops[2].Begin < ops[1].End {
 		t.Fatalf("recorded: %+v", ops)
 	}
 	lost.Closed()

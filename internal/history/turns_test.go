@@ -165,7 +165,8 @@ func TestLongTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	ops = append(ops, history.Op{
-		Conversation: "c", Client: "late", Kind: history.Say, Turn: 400, Claim: "x400", Begin: 1 << 40, End: 1<<40 + 1, Result: history.Done, Seq: 1 << 40,
+		Conversation: "c", Client: "late", Kind: history.Say, Turn: 400, Claim: "x400",
+		Begin: 1 << 40, End: 1<<40 + 1, Result: history.Done, Seq: 1 << 40,
 	})
 	if err := history.CheckTurns(ops, time.Minute); err == nil || errors.Is(err, history.ErrTimeout) {
 		t.Fatalf("words in a turn that ended long ago: %v", err)
@@ -173,20 +174,28 @@ func TestLongTurns(t *testing.T) {
 	t.Logf("%d calls, twice, in %s", len(ops), time.Since(start))
 }
 
-// TestManyUnknown checks many claims of one turn without an answer, with and without later calls under
-// these claims.
+// TestManyUnknown checks many claims of one turn without an answer, with and without later calls
+// under these claims.
 func TestManyUnknown(t *testing.T) {
 	for _, used := range []int{0, 1, 3} {
-		ops := []history.Op{{Conversation: "c", Client: "x", Kind: history.Claim, Turn: 1, Claim: "x", Begin: 1, End: 2, Result: history.Done}}
+		ops := []history.Op{
+			{Conversation: "c", Client: "x", Kind: history.Claim, Turn: 1, Claim: "x", Begin: 1, End: 2, Result: history.Done},
+		}
 		for i := range int64(20) {
 			id := fmt.Sprint("y", i)
 			ops = append(ops, history.Op{Conversation: "c", Client: id, Kind: history.Claim, Turn: 1, Claim: id, Begin: 10 + i})
 			if int(i) < used {
 				ops = append(ops, history.Op{Conversation: "c", Client: id, Kind: history.Final, Turn: 1, Claim: id, Begin: 40 + i})
 			}
-			ops = append(ops, history.Op{Conversation: "c", Client: id, Kind: history.Renew, Turn: 1, Claim: id, Begin: 200 + i, End: 300 + i, Result: history.Lost})
+			ops = append(ops, history.Op{
+				Conversation: "c", Client: id, Kind: history.Renew, Turn: 1, Claim: id, Begin: 200 + i, End: 300 + i,
+				Result: history.Lost,
+			})
 		}
-		last := history.Op{Conversation: "c", Client: "x", Kind: history.Final, Turn: 1, Claim: "x", Begin: 100, End: 101, Result: history.Done, Seq: 2}
+		last := history.Op{
+			Conversation: "c", Client: "x", Kind: history.Final, Turn: 1, Claim: "x", Begin: 100, End: 101,
+			Result: history.Done, Seq: 2,
+		}
 		if err := history.CheckTurns(append(ops, last), time.Minute); err != nil {
 			t.Errorf("%d of 20 used: %v", used, err)
 		}
@@ -203,7 +212,10 @@ func longTurns(turns int64) []history.Op {
 	var now, seq int64
 	add := func(client string, kind history.Kind, turn int64, claim string, result history.Result) {
 		now += 10
-		o := history.Op{Conversation: "c", Client: client, Kind: kind, Turn: turn, Claim: claim, Begin: now - rand.Int64N(8), End: now + 1, Result: result}
+		o := history.Op{
+			Conversation: "c", Client: client, Kind: kind, Turn: turn, Claim: claim, Begin: now - rand.Int64N(8), End: now + 1,
+			Result: result,
+		}
 		if result == history.Done && (kind == history.Say || kind == history.Final) {
 			seq++
 			o.Seq = seq

@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	duelFaults = flag.Int("cluster.duelfaults", 2, "how many faults of machines TestDuelUnderFaults draws")
+	duelFaults = flag.Int("cluster.duelfaults", 1, "how many faults of machines TestDuelUnderFaults draws")
 	duelCuts   = flag.Int("cluster.duelcuts", 0, "how often it cuts the power of all machines")
 )
 

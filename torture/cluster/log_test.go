@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	faults  = flag.Int("cluster.faults", 4, "how many faults TestLogUnderFaults draws")
+	faults  = flag.Int("cluster.faults", 2, "how many faults TestLogUnderFaults draws")
 	cuts    = flag.Int("cluster.cuts", 1, "how often it cuts the power of all machines")
 	lasts   = flag.Duration("cluster.lasts", 2*time.Second, "how long a fault lasts at most")
 	seed    = flag.Uint64("cluster.seed", 0, "of the faults; 0, a new one")

@@ -14,14 +14,15 @@ import (
 	"github.com/parleyhub/parley/internal/promise"
 )
 
-var kills = flag.Int("power.kills", 4, "how often TestKills kills the hub")
+var (
+	kills   = flag.Int("power.kills", 2, "how often TestKills kills the hub")
+	appends = flag.Int64("power.appends", 250, "appends before each fault at least, up to twice as many")
+)
 
 const (
-	// A round has leastAppends to twice as many appends before its fault.
-	leastAppends = 500
 	// stopEvery: one of so many rounds ends with SIGTERM. stopTime detects a hub that hangs then; the
 	// hub allows itself 10 s.
-	stopEvery = 5
+	stopEvery = 3
 	stopTime  = 2 * time.Minute
 )
 
@@ -42,7 +43,7 @@ func (r *rounds) load(w *world) {
 		r.start = time.Now()
 	}
 	r.done++
-	n, reads, start := leastAppends+rand.Int64N(leastAppends), w.Reads(), time.Now()
+	n, reads, start := *appends+rand.Int64N(*appends), w.Reads(), time.Now()
 	w.Await(n, hangTime)
 	if reads := w.Reads() - reads; reads < minReads {
 		w.t.Fatalf("%d reads beside %d appends: too few to prove anything", reads, n)

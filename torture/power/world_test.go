@@ -22,7 +22,9 @@ const (
 )
 
 // size: the conversations of every second group are long.
-var size = workload.Config{Groups: 8, Writers: 8, Closers: 2, OneHub: true, Length: func(group int) int64 { return 40 + 400*int64(group%2) }}
+var size = workload.Config{
+	Groups: 8, Writers: 8, Closers: 2, OneHub: true, Length: func(group int) int64 { return 40 + 400*int64(group%2) },
+}
 
 // auditor is the agent that reads the logs at the end.
 const auditor = "auditor"
@@ -103,7 +105,8 @@ func (w *world) Left(hub int, err error) error {
 
 // dial connects to a hub.
 func dial(url, agent string) (*workload.Caller, error) {
-	c, err := hubproc.Dial(url, agent, func(*hubproc.Frame[struct{}]) {}, hubproc.CallerOptions{DialTimeout: callTime, CallTimeout: callTime})
+	ignore := func(*hubproc.Frame[struct{}]) {}
+	c, err := hubproc.Dial(url, agent, ignore, hubproc.CallerOptions{DialTimeout: callTime, CallTimeout: callTime})
 	if err != nil {
 		return nil, err
 	}

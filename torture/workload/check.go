@@ -44,8 +44,10 @@ func (w *World) Kept(l *ledger.Ledger, faults, files int, figure string) {
 	for _, a := range w.writers {
 		found, conflicts, refused = found+a.found, conflicts+a.conflicts, refused+a.refused
 	}
-	counts := fmt.Sprintf("%d lost answers, %d found repetitions, %d taken keys, %d late messages, %d closed conversations, %d reads",
-		l.Lost, found, conflicts, refused, l.Closed, w.Reads())
+	counts := fmt.Sprintf(
+		"%d lost answers, %d found repetitions, %d taken keys, %d late messages, %d closed conversations, %d reads",
+		l.Lost, found, conflicts, refused, l.Closed, w.Reads(),
+	)
 	if l.Lost == 0 || found == 0 || conflicts == 0 || refused == 0 || l.Closed == 0 || w.Reads() == 0 {
 		w.t.Errorf("the run proves too little: %s", counts)
 	}

@@ -98,7 +98,8 @@ func (w *World) begin(by string, m *ledger.Said) *history.Call {
 // isRefusal reports whether a hub refused a call because of its log or of itself, without writing
 // any of it.
 func isRefusal(err error) bool {
-	return errors.Is(err, parley.ErrUnavailable) || errors.Is(err, parley.ErrStorageFull) || errors.Is(err, parley.ErrInternal)
+	return errors.Is(err, parley.ErrUnavailable) || errors.Is(err, parley.ErrStorageFull) ||
+		errors.Is(err, parley.ErrInternal)
 }
 
 // send sends a message and records the answer. It returns hubproc.ErrGone, conversation_closed, or
@@ -113,7 +114,8 @@ func (w *World) send(c *Caller, by string, m *ledger.Said) error {
 		w.Note(id, r.Seq)
 		call.Done(r.Seq)
 		if r.Duplicate && m.Lost == 0 {
-			return fmt.Errorf("%s of %s was acknowledged as a duplicate, but all %d earlier attempts were refused", key, id, m.Sent-1)
+			return fmt.Errorf("%s of %s was acknowledged as a duplicate, but its %d earlier attempts were refused",
+				key, id, m.Sent-1)
 		}
 		m.Seq, m.Turn, m.By, m.Found = r.Seq, r.Turn, c.Hub, r.Duplicate
 		w.acks.Add(1)
@@ -181,7 +183,8 @@ func (w *writer) repeat(c *Caller) error {
 	err := c.Call(parley.MethodSendMessage, m.Params, &r)
 	switch {
 	case err == nil && (!r.Duplicate || r.Seq != m.Seq || r.Turn != m.Turn):
-		return fmt.Errorf("%s has seq %d, turn %d; the answer to its repetition is %+v", m.Params.ClientRequestID, m.Seq, m.Turn, r)
+		return fmt.Errorf("%s has seq %d, turn %d; the answer to its repetition is %+v",
+			m.Params.ClientRequestID, m.Seq, m.Turn, r)
 	case err == nil:
 		call.Done(r.Seq)
 		w.found++
