@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -14,27 +15,21 @@ import (
 func (p *Provider) whole(res *http.Response, raw []byte) (*llm.Response, error) {
 	var m anthropic.Message
 	if err := json.Unmarshal(raw, &m); err != nil {
-		return nil, p.faults.Malformed(requestID(res), "the answer is no JSON of the Messages API", err)
+		return nil, p.server.Malformed(res, "the answer is no JSON of the Messages API", err)
 	}
 	if m.Type != "message" {
 		var e vendorError
 		if json.Unmarshal(raw, &e) == nil && e.Type == "error" {
 			return nil, p.failed(res, &e)
 		}
-		return nil, p.faults.Malformed(requestID(res), "the answer is no message", nil)
+		return nil, p.server.Malformed(res, "the answer is no message", nil)
 	}
 	return p.response(res, &m)
 }
 
 // response reads a message that has ended.
 func (p *Provider) response(res *http.Response, m *anthropic.Message) (*llm.Response, error) {
-	r := &llm.Response{Model: m.Model, Finish: finish(m.StopReason), Usage: usage(&m.Usage), Metadata: map[string]string{}}
-	if m.ID != "" {
-		r.Metadata["response_id"] = m.ID
-	}
-	if id := requestID(res); id != "" {
-		r.Metadata["request_id"] = id
-	}
+	r := &llm.Response{Model: m.Model, Finish: finish(m.StopReason), Usage: usage(&m.Usage), Metadata: p.server.Metadata(res, m.ID)}
 	if !m.JSON.Usage.Valid() && r.Usage.TotalTokens == 0 { // a stream may count in its end alone
 		r.Usage = nil
 	}
@@ -48,21 +43,21 @@ func (p *Provider) response(res *http.Response, m *anthropic.Message) (*llm.Resp
 		case "text":
 			text.WriteString(b.Text)
 		case "tool_use":
-			r.ToolCalls = append(r.ToolCalls, llm.ToolCall{ID: b.ID, Name: b.Name, Arguments: orElse(string(b.Input), "{}")})
+			r.ToolCalls = append(r.ToolCalls, llm.ToolCall{ID: b.ID, Name: b.Name, Arguments: cmp.Or(string(b.Input), "{}")})
 		default:
 			unread = true
 		}
 	}
 	r.Text = text.String()
 	if r.Finish == llm.FinishRefusal {
-		r.Refusal = orElse(m.StopDetails.Explanation, declined)
+		r.Refusal = cmp.Or(m.StopDetails.Explanation, declined)
 	}
 	if unread {
 		data, err := json.Marshal(blocks)
 		if err != nil {
-			return nil, p.faults.Malformed(requestID(res), "the content is no JSON", err)
+			return nil, p.server.Malformed(res, "the content is no JSON", err)
 		}
-		r.Opaque = &llm.Opaque{Provider: p.name, Data: data}
+		r.Opaque = &llm.Opaque{Provider: p.server.Name, Data: data}
 	}
 	return r, nil
 }

@@ -2,9 +2,7 @@ package anthropic
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
@@ -35,10 +33,7 @@ type Options struct {
 
 // Provider is the llm.Provider of one server. It is safe for concurrent use.
 type Provider struct {
-	name     string
-	faults   wire.Faults
-	life     *wire.Life
-	http     *http.Client
+	server   *wire.Server
 	messages anthropic.MessageService
 }
 
@@ -49,46 +44,35 @@ func New(o *Options) (*Provider, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	p := &Provider{name: orElse(o.Name, defaultName)}
-	base, key := orElse(o.BaseURL, defaultBase), strings.TrimSpace(o.APIKey)
-	for _, err := range []error{wire.CheckName(p.name), wire.CheckBase(base), wire.CheckKey(key)} {
-		if err != nil {
-			return nil, fmt.Errorf("anthropic: %w", err)
-		}
+	s, err := wire.NewServer(wire.Options(*o), defaultName, defaultBase, "Request-Id", "X-Request-Id")
+	if err != nil {
+		return nil, err
 	}
-	p.faults = wire.Faults{Provider: p.name, Key: key}
-	p.life = wire.NewLife(p.faults)
-	p.http = wire.Client(o.HTTPClient)
-	options := []option.RequestOption{option.WithBaseURL(base), option.WithHTTPClient(p.http), option.WithMaxRetries(0), option.WithoutOpenTelemetry()}
-	if key != "" {
-		options = append(options, option.WithAPIKey(key))
+	options := []option.RequestOption{option.WithBaseURL(s.BaseURL), option.WithHTTPClient(s.HTTP), option.WithMaxRetries(0), option.WithoutOpenTelemetry()}
+	if s.Key != "" {
+		options = append(options, option.WithAPIKey(s.Key))
 	}
-	p.messages = anthropic.NewMessageService(options...)
-	return p, nil
+	return &Provider{server: s, messages: anthropic.NewMessageService(options...)}, nil
 }
 
 // FromEnv makes the provider "anthropic" of ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL. It is nil where neither is set.
 func FromEnv(getenv func(string) string) (*Provider, error) {
-	key, base := strings.TrimSpace(getenv("ANTHROPIC_API_KEY")), strings.TrimSpace(getenv("ANTHROPIC_BASE_URL"))
-	if key == "" && base == "" {
+	o := wire.FromEnv(getenv, "ANTHROPIC")
+	if o == nil {
 		return nil, nil
 	}
-	return New(&Options{APIKey: key, BaseURL: base})
+	return New((*Options)(o))
 }
 
 // Name is that of the options.
-func (p *Provider) Name() string { return p.name }
+func (p *Provider) Name() string { return p.server.Name }
 
 // Close ends all calls.
-func (p *Provider) Close() error {
-	p.life.End()
-	p.http.CloseIdleConnections()
-	return nil
-}
+func (p *Provider) Close() error { return p.server.Close() }
 
 // Call makes one exchange: see llm.Provider.
 func (p *Provider) Call(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
-	return p.life.Call(ctx, emit, func(ctx context.Context, emit func(llm.Chunk) error) (*llm.Response, error) {
+	return p.server.Call(ctx, emit, func(ctx context.Context, emit func(llm.Chunk) error) (*llm.Response, error) {
 		return p.call(ctx, req, emit)
 	})
 }
@@ -110,12 +94,12 @@ func (p *Provider) call(ctx context.Context, req *llm.Request, emit func(llm.Chu
 	}
 	res, err := p.send(ctx, params, options, stream)
 	if err != nil || res == nil || res.StatusCode != http.StatusOK {
-		return nil, p.answered(res, err)
+		return nil, p.server.Answered(res, err, told)
 	}
 	if stream {
 		return p.stream(res, emit)
 	}
-	raw, err := p.faults.Whole(res, requestID(res))
+	raw, err := p.server.Whole(res)
 	if err != nil {
 		return nil, err
 	}
@@ -134,27 +118,15 @@ func (p *Provider) send(ctx context.Context, params *anthropic.MessageNewParams,
 
 // options are those of one call: what goes into headers, and parameters by the name that the model has for them.
 func (p *Provider) options(req *llm.Request) ([]option.RequestOption, error) {
-	var all []option.RequestOption
-	for header, value := range map[string]string{"Idempotency-Key": req.IdempotencyKey, "X-Client-Request-Id": req.TraceID} {
-		if !wire.Printable(value) {
-			return nil, p.faults.Invalid(fmt.Sprintf("what goes into the header %s has to be printable ASCII, 512 bytes at most", header))
-		}
-		if value != "" {
-			all = append(all, option.WithHeader(header, value))
-		}
+	all, err := wire.Headers(p.server.Faults, req, option.WithHeader)
+	if err != nil {
+		return nil, err
 	}
 	if name := req.MaxTokensParam; name != "" && name != "max_tokens" && req.MaxTokens > 0 {
-		if !wire.IsParameter(name) {
-			return nil, p.faults.Invalid(fmt.Sprintf("max_tokens_param: %q is no name of a parameter", name))
+		if err := p.server.CheckParameter(name); err != nil {
+			return nil, err
 		}
 		all = append(all, option.WithJSONDel("max_tokens"), option.WithJSONSet(name, req.MaxTokens))
 	}
 	return all, nil
-}
-
-func orElse[T ~string](v, otherwise T) T {
-	if v == "" {
-		return otherwise
-	}
-	return v
 }

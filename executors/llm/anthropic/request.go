@@ -37,7 +37,7 @@ func (p *Provider) params(req *llm.Request) (*anthropic.MessageNewParams, error)
 	for _, t := range req.Tools {
 		schema, err := wire.Parameters(t.Parameters)
 		if err != nil {
-			return nil, p.faults.Invalid(fmt.Sprintf("the parameters of the tool %q: %v", t.Name, err))
+			return nil, p.server.Invalid(fmt.Sprintf("the parameters of the tool %q: %v", t.Name, err))
 		}
 		params.Tools = append(params.Tools, anthropic.ToolUnionParam{OfTool: tool(&t, schema)})
 	}
@@ -76,7 +76,7 @@ func (p *Provider) output(params *anthropic.MessageNewParams, o *llm.OutputSchem
 	}
 	schema, err := wire.Object(o.Schema)
 	if err != nil {
-		return p.faults.Invalid(fmt.Sprintf("the output schema: %v", err))
+		return p.server.Invalid(fmt.Sprintf("the output schema: %v", err))
 	}
 	if o.Strict {
 		params.OutputConfig.Format.Schema = schema
@@ -84,7 +84,7 @@ func (p *Provider) output(params *anthropic.MessageNewParams, o *llm.OutputSchem
 	}
 	var plain bytes.Buffer
 	if err := json.Compact(&plain, o.Schema); err != nil {
-		return p.faults.Invalid("the output schema is no JSON")
+		return p.server.Invalid("the output schema is no JSON")
 	}
 	params.System = append(params.System, anthropic.TextBlockParam{
 		Text: "When you give your answer, it is one JSON value that matches this JSON Schema, with no other text around it:\n" + plain.String(),
@@ -149,7 +149,7 @@ func input(arguments string) any {
 // where the message is not this provider's, or has calls that the blocks have not.
 func (p *Provider) ownBlocks(m *llm.Message) []anthropic.ContentBlockParamUnion {
 	var blocks []json.RawMessage
-	if m.Opaque == nil || m.Opaque.Provider != p.name || json.Unmarshal(m.Opaque.Data, &blocks) != nil {
+	if m.Opaque == nil || m.Opaque.Provider != p.server.Name || json.Unmarshal(m.Opaque.Data, &blocks) != nil {
 		return nil
 	}
 	calls := map[string]bool{}

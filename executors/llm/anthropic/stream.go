@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -33,7 +34,7 @@ type block struct {
 
 func (p *Provider) stream(res *http.Response, emit func(llm.Chunk) error) (*llm.Response, error) {
 	defer res.Body.Close()
-	if err := p.faults.IsStream(res, requestID(res)); err != nil {
+	if err := p.server.IsStream(res); err != nil {
 		return nil, err
 	}
 	s := &stream{p: p, res: res, emit: emit, blocks: map[int]*block{}}
@@ -48,7 +49,7 @@ func (p *Provider) stream(res *http.Response, emit func(llm.Chunk) error) (*llm.
 			return r, err
 		}
 	}
-	return nil, p.cut(res, d.Err())
+	return nil, p.server.Cut(res, d.Err())
 }
 
 // event takes one event, and gives the Response with the last.
@@ -81,7 +82,7 @@ func (s *stream) event(data []byte) (*llm.Response, error) {
 }
 
 func (s *stream) malformed(message string, err error) error {
-	return s.p.faults.Malformed(requestID(s.res), message, err)
+	return s.p.server.Malformed(s.res, message, err)
 }
 
 // part takes an event of the message.
@@ -141,7 +142,7 @@ func (s *stream) whole(place int, b *block) error {
 	c := &s.message.Content[place]
 	switch {
 	case b.call >= 0 && b.text.Len() == 0:
-		return s.argue(b, orElse(string(c.Input), "{}"))
+		return s.argue(b, cmp.Or(string(c.Input), "{}"))
 	case c.Type == "text":
 		c.Text = b.text.String()
 	case b.text.Len() > 0: // also of tools that are the vendor's own

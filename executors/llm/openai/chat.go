@@ -21,12 +21,12 @@ func (p *Provider) callChat(ctx context.Context, req *llm.Request, emit func(llm
 		return nil, err
 	}
 	if _, err := p.chat.New(ctx, *params, options...); err != nil || res == nil || res.StatusCode != http.StatusOK {
-		return nil, p.answered(res, err)
+		return nil, p.server.Answered(res, err, told)
 	}
 	if emit != nil {
 		return p.streamChat(res, emit)
 	}
-	raw, err := p.faults.Whole(res, requestID(res))
+	raw, err := p.server.Whole(res)
 	if err != nil {
 		return nil, err
 	}
@@ -35,19 +35,18 @@ func (p *Provider) callChat(ctx context.Context, req *llm.Request, emit func(llm
 
 // wholeChat reads an answer that is not streamed.
 func (p *Provider) wholeChat(res *http.Response, raw []byte) (*llm.Response, error) {
-	id := requestID(res)
 	var c openai.ChatCompletion
 	if err := json.Unmarshal(raw, &c); err != nil {
-		return nil, p.faults.Malformed(id, "the answer is no JSON of chat completions", err)
+		return nil, p.server.Malformed(res, "the answer is no JSON of chat completions", err)
 	}
 	if len(c.Choices) == 0 {
 		if e := errorOf(raw); e != nil {
-			return nil, p.failed(id, e)
+			return nil, p.failed(res, e)
 		}
-		return nil, p.faults.Malformed(id, "the answer has no choice", nil)
+		return nil, p.server.Malformed(res, "the answer has no choice", nil)
 	}
 	said := &c.Choices[0].Message
-	r := &llm.Response{Text: said.Content, Refusal: said.Refusal, Model: c.Model, Metadata: metadata(res, c.ID)}
+	r := &llm.Response{Text: said.Content, Refusal: said.Refusal, Model: c.Model, Metadata: p.server.Metadata(res, c.ID)}
 	if c.JSON.Usage.Valid() {
 		r.Usage = chatUsage(&c.Usage)
 	}

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/openai/openai-go/v3"
@@ -40,7 +41,7 @@ func (p *Provider) chatParams(req *llm.Request, stream bool) (*openai.ChatComple
 	for _, t := range req.Tools {
 		parameters, err := wire.Parameters(t.Parameters)
 		if err != nil {
-			return nil, p.faults.Invalid(fmt.Sprintf("the parameters of the tool %q: %v", t.Name, err))
+			return nil, p.server.Invalid(fmt.Sprintf("the parameters of the tool %q: %v", t.Name, err))
 		}
 		f := shared.FunctionDefinitionParam{Name: t.Name, Parameters: parameters}
 		if t.Description != "" {
@@ -54,7 +55,7 @@ func (p *Provider) chatParams(req *llm.Request, stream bool) (*openai.ChatComple
 	if o := req.Output; o != nil {
 		schema, err := wire.Object(o.Schema)
 		if err != nil {
-			return nil, p.faults.Invalid(fmt.Sprintf("the output schema: %v", err))
+			return nil, p.server.Invalid(fmt.Sprintf("the output schema: %v", err))
 		}
 		params.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{
 			JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: o.Name, Schema: schema, Strict: param.NewOpt(o.Strict)},
@@ -78,7 +79,7 @@ func chatMessages(m *llm.Message) []openai.ChatCompletionMessageParamUnion {
 		}
 		for _, c := range m.ToolCalls {
 			said.ToolCalls = append(said.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
-				ID: c.ID, Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name, Arguments: orElse(c.Arguments, "{}")},
+				ID: c.ID, Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name, Arguments: cmp.Or(c.Arguments, "{}")},
 			}})
 		}
 		return []openai.ChatCompletionMessageParamUnion{{OfAssistant: said}}

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -29,7 +30,7 @@ type chatStream struct {
 
 func (p *Provider) streamChat(res *http.Response, emit func(llm.Chunk) error) (*llm.Response, error) {
 	defer res.Body.Close()
-	if err := p.faults.IsStream(res, requestID(res)); err != nil {
+	if err := p.server.IsStream(res); err != nil {
 		return nil, err
 	}
 	s := &chatStream{p: p, res: res, emit: emit, calls: pieces{emit: emit}, unnamed: map[int]*pending{}}
@@ -49,18 +50,18 @@ func (p *Provider) streamChat(res *http.Response, emit func(llm.Chunk) error) (*
 	if d.Err() == nil && s.reason != "" { // some servers end without a word
 		return s.end()
 	}
-	return nil, p.cut(requestID(res), d.Err())
+	return nil, p.server.Cut(res, d.Err())
 }
 
 func (s *chatStream) event(data []byte) error {
 	var c openai.ChatCompletionChunk
 	if err := json.Unmarshal(data, &c); err != nil {
-		return s.p.faults.Malformed(requestID(s.res), "an event of the stream is no JSON of chat completions", err)
+		return s.p.server.Malformed(s.res, "an event of the stream is no JSON of chat completions", err)
 	}
 	if e := errorOf(data); e != nil {
-		return s.p.failed(requestID(s.res), e)
+		return s.p.failed(s.res, e)
 	}
-	s.id, s.model = orElse(c.ID, s.id), orElse(c.Model, s.model)
+	s.id, s.model = cmp.Or(c.ID, s.id), cmp.Or(c.Model, s.model)
 	if c.JSON.Usage.Valid() {
 		s.usage = chatUsage(&c.Usage)
 	}
@@ -74,7 +75,7 @@ func (s *chatStream) event(data []byte) error {
 
 func (s *chatStream) choice(c *openai.ChatCompletionChunkChoice) error {
 	s.said = true
-	s.reason = orElse(c.FinishReason, s.reason)
+	s.reason = cmp.Or(c.FinishReason, s.reason)
 	if d := c.Delta.Content; d != "" {
 		s.text.WriteString(d)
 		if err := s.emit(llm.Chunk{Text: d}); err != nil {
@@ -109,7 +110,7 @@ func (s *chatStream) call(c *openai.ChatCompletionChunkChoiceDeltaToolCall) erro
 		u = &pending{}
 		s.unnamed[place] = u
 	}
-	u.id = orElse(c.ID, u.id)
+	u.id = cmp.Or(c.ID, u.id)
 	u.args.WriteString(c.Function.Arguments)
 	if c.Function.Name == "" {
 		return nil
@@ -120,14 +121,14 @@ func (s *chatStream) call(c *openai.ChatCompletionChunkChoiceDeltaToolCall) erro
 
 func (s *chatStream) end() (*llm.Response, error) {
 	if !s.said {
-		return nil, s.p.faults.Malformed(requestID(s.res), "the stream has no choice", nil)
+		return nil, s.p.server.Malformed(s.res, "the stream has no choice", nil)
 	}
 	if len(s.unnamed) > 0 {
-		return nil, s.p.faults.Malformed(requestID(s.res), "the stream has a tool call without a name", nil)
+		return nil, s.p.server.Malformed(s.res, "the stream has a tool call without a name", nil)
 	}
 	r := &llm.Response{
 		Text: s.text.String(), Refusal: s.refusal.String(), ToolCalls: s.calls.all(),
-		Usage: s.usage, Model: s.model, Metadata: metadata(s.res, s.id),
+		Usage: s.usage, Model: s.model, Metadata: s.p.server.Metadata(s.res, s.id),
 	}
 	finish(r, s.reason)
 	if r.Refusal != "" && s.refusal.Len() == 0 {

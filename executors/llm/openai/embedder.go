@@ -59,11 +59,7 @@ func NewEmbedder(o *EmbedderOptions) (*Embedder, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := []option.RequestOption{option.WithBaseURL(orElse(o.BaseURL, defaultBase)), option.WithHTTPClient(p.http), option.WithMaxRetries(0)}
-	if key := strings.TrimSpace(o.APIKey); key != "" {
-		options = append(options, option.WithAPIKey(key))
-	}
-	e := &Embedder{name: p.name + ":" + o.Model, model: o.Model, dimensions: o.Dimensions, provider: p, service: openai.NewEmbeddingService(options...)}
+	e := &Embedder{name: p.server.Name + ":" + o.Model, model: o.Model, dimensions: o.Dimensions, provider: p, service: openai.NewEmbeddingService(serviceOptions(p.server)...)}
 	if o.Dimensions > 0 {
 		e.name += fmt.Sprintf("/%d", o.Dimensions)
 	}
@@ -106,9 +102,9 @@ func (e *Embedder) embed(ctx context.Context, texts []string) ([][]float32, erro
 		return nil, ctx.Err()
 	}
 	if err != nil || res == nil || res.StatusCode != http.StatusOK {
-		return nil, e.provider.answered(res, err)
+		return nil, e.provider.server.Answered(res, err, told)
 	}
-	raw, err := e.provider.faults.Whole(res, requestID(res))
+	raw, err := e.provider.server.Whole(res)
 	if err != nil {
 		return nil, err
 	}
@@ -123,17 +119,17 @@ func (e *Embedder) read(res *http.Response, raw []byte, n int) ([][]float32, err
 			Embedding []float32 `json:"embedding"`
 		} `json:"data"`
 	}
-	id, faults := requestID(res), e.provider.faults
+	server := e.provider.server
 	if err := json.Unmarshal(raw, &answer); err != nil {
-		return nil, faults.Malformed(id, "the answer is no JSON of embeddings", err)
+		return nil, server.Malformed(res, "the answer is no JSON of embeddings", err)
 	}
 	if len(answer.Data) == 0 {
-		if told := errorOf(raw); told != nil {
-			return nil, e.provider.failed(id, told)
+		if said := errorOf(raw); said != nil {
+			return nil, e.provider.failed(res, said)
 		}
 	}
 	if len(answer.Data) != n {
-		return nil, faults.Malformed(id, fmt.Sprintf("the answer has %d vectors for %d texts", len(answer.Data), n), nil)
+		return nil, server.Malformed(res, fmt.Sprintf("the answer has %d vectors for %d texts", len(answer.Data), n), nil)
 	}
 	out := make([][]float32, n)
 	for at, d := range answer.Data {
@@ -141,7 +137,7 @@ func (e *Embedder) read(res *http.Response, raw []byte, n int) ([][]float32, err
 			at = *d.Index
 		}
 		if at < 0 || at >= n || out[at] != nil || len(d.Embedding) == 0 {
-			return nil, faults.Malformed(id, "the answer does not have one vector for each text", nil)
+			return nil, server.Malformed(res, "the answer does not have one vector for each text", nil)
 		}
 		out[at] = d.Embedding
 	}

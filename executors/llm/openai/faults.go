@@ -1,9 +1,8 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 
 	"github.com/parleyhub/parley/executors/llm"
@@ -24,34 +23,16 @@ func (e *vendorError) code() string {
 	return e.Type
 }
 
-// told is what goes into an error of ours.
 func (e *vendorError) told() wire.Told {
 	return wire.Told{Code: e.code(), Message: e.Message, Final: e.code() == "insufficient_quota" || e.Type == "insufficient_quota"}
 }
 
-func requestID(res *http.Response) string { return wire.Header(res, "X-Request-Id") }
-
-// answered is the error of a call whose answer is res, or nil where there is none. It closes the answer.
-func (p *Provider) answered(res *http.Response, err error) error {
-	if res == nil {
-		if err == nil {
-			err = io.ErrUnexpectedEOF
-		}
-		return p.faults.Unsent(err)
-	}
-	defer res.Body.Close()
-	body, readErr := io.ReadAll(io.LimitReader(res.Body, 1<<20))
-	if readErr != nil && res.StatusCode < 300 { // a status of failure says enough
-		return p.faults.Broken(requestID(res), readErr)
-	}
-	var t wire.Told
+// told reads the error in a body; the zero value where there is none.
+func told(body []byte) wire.Told {
 	if e := errorOf(body); e != nil {
-		t = e.told()
+		return e.told()
 	}
-	if res.StatusCode >= 300 && res.StatusCode < 400 {
-		t = wire.Told{Message: "the server sends elsewhere, and redirects are not followed: is the base URL right?"}
-	}
-	return p.faults.Status(res, requestID(res), t)
+	return wire.Told{}
 }
 
 // errorOf reads the error in a body or an event: {"error": {...}}, or {"error": "words"}. Nil where there is none.
@@ -95,35 +76,7 @@ var categories = map[string]llm.Category{
 	"timeout":                  llm.CategoryTimeout,
 }
 
-// failed is the error that a stream, or an answer of status 200, tells. Nobody knows better than server, and that it may go away, where the vendor has a code that is new.
-func (p *Provider) failed(id string, e *vendorError) error {
-	c, ok := categories[e.code()]
-	if !ok {
-		c, ok = categories[e.Type]
-	}
-	if !ok {
-		c = llm.CategoryServer
-	}
-	retryable := c == llm.CategoryServer || c == llm.CategoryRateLimit || c == llm.CategoryTimeout
-	return p.faults.Coded(c, retryable, id, e.told())
-}
-
-// cut is the error of a stream that ends before its end, or whose connection fails.
-func (p *Provider) cut(id string, err error) error {
-	if err == nil {
-		err = errors.New("the stream ended in the middle")
-	}
-	return p.faults.Broken(id, err)
-}
-
-// metadata are the vendor's ids.
-func metadata(res *http.Response, id string) map[string]string {
-	m := map[string]string{}
-	if id != "" {
-		m["response_id"] = id
-	}
-	if r := requestID(res); r != "" {
-		m["request_id"] = r
-	}
-	return m
+// failed is the error that a stream, or an answer of status 200, reports.
+func (p *Provider) failed(res *http.Response, e *vendorError) error {
+	return p.server.Coded(res, cmp.Or(categories[e.code()], categories[e.Type]), e.told())
 }

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -35,12 +36,9 @@ type Options struct {
 
 // Provider is the llm.Provider of one server. It is safe for concurrent use.
 type Provider struct {
-	name   string
+	server *wire.Server
 	own    bool // the server is OpenAI's
 	api    llm.API
-	faults wire.Faults
-	life   *wire.Life
-	http   *http.Client
 
 	responses responses.ResponseService
 	chat      openai.ChatCompletionService
@@ -53,14 +51,11 @@ func New(o *Options) (*Provider, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	p := &Provider{name: orElse(o.Name, defaultName), api: o.API}
-	base, key := orElse(o.BaseURL, defaultBase), strings.TrimSpace(o.APIKey)
-	for _, err := range []error{wire.CheckName(p.name), wire.CheckBase(base), wire.CheckKey(key)} {
-		if err != nil {
-			return nil, fmt.Errorf("openai: %w", err)
-		}
+	s, err := wire.NewServer(wire.Options{Name: o.Name, BaseURL: o.BaseURL, APIKey: o.APIKey, HTTPClient: o.HTTPClient}, defaultName, defaultBase, "X-Request-Id")
+	if err != nil {
+		return nil, err
 	}
-	p.own = IsOwn(base)
+	p := &Provider{server: s, own: IsOwn(s.BaseURL), api: o.API}
 	switch {
 	case p.api == "" && p.own:
 		p.api = llm.APIResponses
@@ -69,16 +64,19 @@ func New(o *Options) (*Provider, error) {
 	case p.api != llm.APIResponses && p.api != llm.APIChat:
 		return nil, fmt.Errorf("openai: there is no API %q: it is %s or %s", p.api, llm.APIResponses, llm.APIChat)
 	}
-	p.faults = wire.Faults{Provider: p.name, Key: key}
-	p.life = wire.NewLife(p.faults)
-	p.http = wire.Client(o.HTTPClient)
-	options := []option.RequestOption{option.WithBaseURL(base), option.WithHTTPClient(p.http), option.WithMaxRetries(0)}
-	if key != "" {
-		options = append(options, option.WithAPIKey(key))
-	}
+	options := serviceOptions(s)
 	p.responses = responses.NewResponseService(options...)
 	p.chat = openai.NewChatCompletionService(options...)
 	return p, nil
+}
+
+// serviceOptions are those of all calls.
+func serviceOptions(s *wire.Server) []option.RequestOption {
+	all := []option.RequestOption{option.WithBaseURL(s.BaseURL), option.WithHTTPClient(s.HTTP), option.WithMaxRetries(0)}
+	if s.Key != "" {
+		all = append(all, option.WithAPIKey(s.Key))
+	}
+	return all
 }
 
 // IsOwn reports whether a base URL is that of OpenAI; empty is.
@@ -86,55 +84,47 @@ func IsOwn(base string) bool { return base == "" || strings.TrimRight(base, "/")
 
 // FromEnv makes the provider "openai" of OPENAI_API_KEY and OPENAI_BASE_URL. It is nil where neither is set.
 func FromEnv(getenv func(string) string) (*Provider, error) {
-	key, base := strings.TrimSpace(getenv("OPENAI_API_KEY")), strings.TrimSpace(getenv("OPENAI_BASE_URL"))
-	if key == "" && base == "" {
+	o := wire.FromEnv(getenv, "OPENAI")
+	if o == nil {
 		return nil, nil
 	}
-	return New(&Options{APIKey: key, BaseURL: base})
+	return New(&Options{APIKey: o.APIKey, BaseURL: o.BaseURL})
 }
 
 // Name is that of the options.
-func (p *Provider) Name() string { return p.name }
+func (p *Provider) Name() string { return p.server.Name }
 
 // Close ends all calls.
-func (p *Provider) Close() error {
-	p.life.End()
-	p.http.CloseIdleConnections()
-	return nil
-}
+func (p *Provider) Close() error { return p.server.Close() }
 
 // Call makes one exchange: see llm.Provider.
 func (p *Provider) Call(ctx context.Context, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
-	return p.life.Call(ctx, emit, func(ctx context.Context, emit func(llm.Chunk) error) (*llm.Response, error) {
+	return p.server.Call(ctx, emit, func(ctx context.Context, emit func(llm.Chunk) error) (*llm.Response, error) {
 		asked := *req
-		asked.API = orElse(req.API, p.api)
+		asked.API = cmp.Or(req.API, p.api)
 		switch asked.API {
 		case llm.APIResponses:
 			return p.callResponses(ctx, &asked, emit)
 		case llm.APIChat:
 			return p.callChat(ctx, &asked, emit)
 		}
-		return nil, p.faults.Invalid(fmt.Sprintf("there is no API %q", asked.API))
+		return nil, p.server.Invalid(fmt.Sprintf("there is no API %q", asked.API))
 	})
 }
 
 // options are those of one call: what goes into headers, and parameters by the name that the model has for them. raw is where the answer comes.
 func (p *Provider) options(req *llm.Request, raw **http.Response, stream bool) ([]option.RequestOption, error) {
-	all := []option.RequestOption{option.WithResponseBodyInto(raw)}
+	all, err := wire.Headers(p.server.Faults, req, option.WithHeader)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, option.WithResponseBodyInto(raw))
 	if stream {
 		all = append(all, option.WithJSONSet("stream", true), option.WithHeader("Accept", "text/event-stream"))
 	}
-	for header, value := range map[string]string{"Idempotency-Key": req.IdempotencyKey, "X-Client-Request-Id": req.TraceID} {
-		if !wire.Printable(value) {
-			return nil, p.faults.Invalid(fmt.Sprintf("what goes into the header %s has to be printable ASCII, 512 bytes at most", header))
-		}
-		if value != "" {
-			all = append(all, option.WithHeader(header, value))
-		}
-	}
 	if name := ownParam(req); name != "" && req.MaxTokens > 0 {
-		if !wire.IsParameter(name) {
-			return nil, p.faults.Invalid(fmt.Sprintf("max_tokens_param: %q is no name of a parameter", name))
+		if err := p.server.CheckParameter(name); err != nil {
+			return nil, err
 		}
 		all = append(all, option.WithJSONSet(name, req.MaxTokens))
 	}
@@ -152,11 +142,4 @@ func ownParam(req *llm.Request) string {
 		}
 	}
 	return req.MaxTokensParam
-}
-
-func orElse[T ~string](v, otherwise T) T {
-	if v == "" {
-		return otherwise
-	}
-	return v
 }

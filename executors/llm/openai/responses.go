@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -22,12 +23,12 @@ func (p *Provider) callResponses(ctx context.Context, req *llm.Request, emit fun
 		return nil, err
 	}
 	if _, err := p.responses.New(ctx, *params, options...); err != nil || res == nil || res.StatusCode != http.StatusOK {
-		return nil, p.answered(res, err)
+		return nil, p.server.Answered(res, err, told)
 	}
 	if emit != nil {
 		return p.streamResponses(res, req, emit)
 	}
-	raw, err := p.faults.Whole(res, requestID(res))
+	raw, err := p.server.Whole(res)
 	if err != nil {
 		return nil, err
 	}
@@ -38,10 +39,10 @@ func (p *Provider) callResponses(ctx context.Context, req *llm.Request, emit fun
 func (p *Provider) wholeResponse(res *http.Response, req *llm.Request, raw []byte) (*llm.Response, error) {
 	var r responses.Response
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return nil, p.faults.Malformed(requestID(res), "the answer is no JSON of the Responses API", err)
+		return nil, p.server.Malformed(res, "the answer is no JSON of the Responses API", err)
 	}
 	if e := errorOf(raw); e != nil && r.Object != "response" {
-		return nil, p.failed(requestID(res), e)
+		return nil, p.failed(res, e)
 	}
 	a, err := p.answerOf(res, req, &r)
 	if err != nil {
@@ -85,12 +86,11 @@ func aside(req *llm.Request, phase responses.ResponseOutputMessagePhase) bool {
 
 // answerOf reads a response that has ended.
 func (p *Provider) answerOf(res *http.Response, req *llm.Request, r *responses.Response) (*answer, error) {
-	id := requestID(res)
 	if r.Object != "response" || len(r.Output) == 0 && !r.JSON.Output.Valid() {
-		return nil, p.faults.Malformed(id, "the answer is no response of the Responses API", nil)
+		return nil, p.server.Malformed(res, "the answer is no response of the Responses API", nil)
 	}
 	a := &answer{}
-	a.Model, a.Metadata, a.Usage = r.Model, metadata(res, r.ID), responsesUsage(r)
+	a.Model, a.Metadata, a.Usage = r.Model, p.server.Metadata(res, r.ID), responsesUsage(r)
 	for i := range r.Output {
 		a.add(req, i, &r.Output[i])
 	}
@@ -103,9 +103,9 @@ func (p *Provider) answerOf(res *http.Response, req *llm.Request, r *responses.R
 	case responses.ResponseStatusIncomplete:
 		a.Finish = incomplete(r.IncompleteDetails.Reason)
 	case responses.ResponseStatusFailed, responses.ResponseStatusCancelled:
-		return nil, p.failed(id, &vendorError{Code: string(r.Error.Code), Type: r.Error.Type, Message: orElse(r.Error.Message, "the response has "+string(r.Status))})
+		return nil, p.failed(res, &vendorError{Code: string(r.Error.Code), Type: r.Error.Type, Message: cmp.Or(r.Error.Message, "the response has "+string(r.Status))})
 	default:
-		return nil, p.faults.Malformed(id, "the response has not ended", nil)
+		return nil, p.server.Malformed(res, "the response has not ended", nil)
 	}
 	if a.refusal.Len() > 0 {
 		a.Finish = llm.FinishRefusal
@@ -116,9 +116,9 @@ func (p *Provider) answerOf(res *http.Response, req *llm.Request, r *responses.R
 	if a.unread {
 		data, err := json.Marshal(opaque{API: llm.APIResponses, Items: a.items})
 		if err != nil {
-			return nil, p.faults.Malformed(id, "the output is no JSON", err)
+			return nil, p.server.Malformed(res, "the output is no JSON", err)
 		}
-		a.Opaque = &llm.Opaque{Provider: p.name, Data: data}
+		a.Opaque = &llm.Opaque{Provider: p.server.Name, Data: data}
 	}
 	return a, nil
 }

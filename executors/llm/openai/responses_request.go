@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -55,7 +56,7 @@ func (p *Provider) responsesParams(req *llm.Request) (*responses.ResponseNewPara
 	for _, t := range req.Tools {
 		parameters, err := wire.Parameters(t.Parameters)
 		if err != nil {
-			return nil, p.faults.Invalid(fmt.Sprintf("the parameters of the tool %q: %v", t.Name, err))
+			return nil, p.server.Invalid(fmt.Sprintf("the parameters of the tool %q: %v", t.Name, err))
 		}
 		f := &responses.FunctionToolParam{Name: t.Name, Parameters: parameters, Strict: param.NewOpt(false)}
 		if t.Description != "" {
@@ -69,7 +70,7 @@ func (p *Provider) responsesParams(req *llm.Request) (*responses.ResponseNewPara
 	if o := req.Output; o != nil {
 		schema, err := wire.Object(o.Schema)
 		if err != nil {
-			return nil, p.faults.Invalid(fmt.Sprintf("the output schema: %v", err))
+			return nil, p.server.Invalid(fmt.Sprintf("the output schema: %v", err))
 		}
 		params.Text.Format.OfJSONSchema = &responses.ResponseFormatTextJSONSchemaConfigParam{Name: o.Name, Schema: schema, Strict: param.NewOpt(o.Strict)}
 	}
@@ -97,7 +98,7 @@ func (p *Provider) items(m *llm.Message) []responses.ResponseInputItemUnionParam
 			all = append(all, responses.ResponseInputItemParamOfMessage(m.Text, responses.EasyInputMessageRoleAssistant))
 		}
 		for _, c := range m.ToolCalls {
-			all = append(all, responses.ResponseInputItemParamOfFunctionCall(orElse(c.Arguments, "{}"), c.ID, c.Name))
+			all = append(all, responses.ResponseInputItemParamOfFunctionCall(cmp.Or(c.Arguments, "{}"), c.ID, c.Name))
 		}
 		return all
 	}
@@ -108,7 +109,7 @@ func (p *Provider) items(m *llm.Message) []responses.ResponseInputItemUnionParam
 // the items have not.
 func (p *Provider) ownItems(m *llm.Message) []responses.ResponseInputItemUnionParam {
 	var own opaque
-	if m.Opaque == nil || m.Opaque.Provider != p.name || json.Unmarshal(m.Opaque.Data, &own) != nil || own.API != llm.APIResponses {
+	if m.Opaque == nil || m.Opaque.Provider != p.server.Name || json.Unmarshal(m.Opaque.Data, &own) != nil || own.API != llm.APIResponses {
 		return nil
 	}
 	calls := map[string]bool{}

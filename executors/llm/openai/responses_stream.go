@@ -28,7 +28,7 @@ type responsesStream struct {
 
 func (p *Provider) streamResponses(res *http.Response, req *llm.Request, emit func(llm.Chunk) error) (*llm.Response, error) {
 	defer res.Body.Close()
-	if err := p.faults.IsStream(res, requestID(res)); err != nil {
+	if err := p.server.IsStream(res); err != nil {
 		return nil, err
 	}
 	s := &responsesStream{p: p, res: res, req: req, emit: emit, calls: pieces{emit: emit}, asides: map[int]bool{}, items: map[int]json.RawMessage{}}
@@ -43,14 +43,14 @@ func (p *Provider) streamResponses(res *http.Response, req *llm.Request, emit fu
 			return r, err
 		}
 	}
-	return nil, p.cut(requestID(res), d.Err())
+	return nil, p.server.Cut(res, d.Err())
 }
 
 // event takes one event, and gives the Response with the last.
 func (s *responsesStream) event(data []byte) (*llm.Response, error) {
 	var e responses.ResponseStreamEventUnion
 	if err := json.Unmarshal(data, &e); err != nil {
-		return nil, s.p.faults.Malformed(requestID(s.res), "an event of the stream is no JSON of the Responses API", err)
+		return nil, s.p.server.Malformed(s.res, "an event of the stream is no JSON of the Responses API", err)
 	}
 	place := int(e.OutputIndex)
 	switch e.Type {
@@ -112,10 +112,10 @@ func (s *responsesStream) failed(data []byte) error {
 	if e == nil {
 		e = &vendorError{}
 		if err := json.Unmarshal(data, e); err != nil {
-			return s.p.faults.Malformed(requestID(s.res), "an error of the stream is no JSON of the Responses API", err)
+			return s.p.server.Malformed(s.res, "an error of the stream is no JSON of the Responses API", err)
 		}
 	}
-	return s.p.failed(requestID(s.res), e)
+	return s.p.failed(s.res, e)
 }
 
 // end makes the Response of the last event, and tells what the pieces have left out.

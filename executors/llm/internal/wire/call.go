@@ -6,7 +6,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"strings"
 
 	"github.com/parleyhub/parley/executors/llm"
 )
@@ -55,36 +54,23 @@ func (l *Life) Call(ctx context.Context, emit func(llm.Chunk) error, call func(c
 	case errors.As(err, &provider):
 		return nil, provider
 	}
-	return nil, l.faults.Broken("", err)
+	return nil, l.faults.Broken(nil, err)
 }
 
 // Whole reads a body that is an answer.
-func (f Faults) Whole(res *http.Response, requestID string) ([]byte, error) {
+func (f Faults) Whole(res *http.Response) ([]byte, error) {
 	defer res.Body.Close()
 	raw, err := io.ReadAll(res.Body)
 	if err != nil {
-		return nil, f.Broken(requestID, err)
+		return nil, f.Broken(res, err)
 	}
 	return raw, nil
 }
 
 // IsStream fails where an answer is no stream of events.
-func (f Faults) IsStream(res *http.Response, requestID string) error {
+func (f Faults) IsStream(res *http.Response) error {
 	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind != "text/event-stream" {
-		return f.Malformed(requestID, "the answer is no stream of events", nil)
+		return f.Malformed(res, "the answer is no stream of events", nil)
 	}
 	return nil
-}
-
-// Header gives the first header that is there.
-func Header(res *http.Response, names ...string) string {
-	if res == nil {
-		return ""
-	}
-	for _, n := range names {
-		if v := strings.TrimSpace(res.Header.Get(n)); v != "" {
-			return v
-		}
-	}
-	return ""
 }

@@ -2,9 +2,12 @@ package wire
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -22,17 +25,41 @@ const maxMessage = 2000
 type Faults struct {
 	Provider string
 	Key      string
+	// IDHeaders are the headers in which the vendor names a request; the first that an answer has counts.
+	IDHeaders []string
+}
+
+// RequestID returns the vendor's name of a request; empty where the answer is nil or has none.
+func (f Faults) RequestID(res *http.Response) string {
+	if res == nil {
+		return ""
+	}
+	for _, name := range f.IDHeaders {
+		if id := strings.TrimSpace(res.Header.Get(name)); id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+// Metadata are the vendor's ids of an answer and of its request.
+func (f Faults) Metadata(res *http.Response, answer string) map[string]string {
+	m := map[string]string{"response_id": answer, "request_id": f.RequestID(res)}
+	maps.DeleteFunc(m, func(_, id string) bool { return id == "" })
+	return m
 }
 
 // Told is what a vendor says of a fault in its body.
 type Told struct {
 	Code, Message string
+	// RequestID is that of the body. A header comes first.
+	RequestID string
 	// Final is true where the vendor's code says that the same call fails again, whatever the status.
 	Final bool
 }
 
 // Status makes the error of an answer with an HTTP status that is none of success.
-func (f Faults) Status(res *http.Response, requestID string, t Told) *llm.ProviderError {
+func (f Faults) Status(res *http.Response, t Told) *llm.ProviderError {
 	category, retryable := category(res.StatusCode)
 	switch res.Header.Get("X-Should-Retry") {
 	case "true":
@@ -44,7 +71,7 @@ func (f Faults) Status(res *http.Response, requestID string, t Told) *llm.Provid
 		t.Message = http.StatusText(res.StatusCode)
 	}
 	return f.clean(&llm.ProviderError{
-		Category: category, Status: res.StatusCode, Code: t.Code, RequestID: requestID, Message: t.Message,
+		Category: category, Status: res.StatusCode, Code: t.Code, RequestID: cmp.Or(f.RequestID(res), t.RequestID), Message: t.Message,
 		Retryable: retryable && !t.Final, RetryAfter: RetryAfter(res.Header, time.Now()),
 	})
 }
@@ -74,14 +101,37 @@ func category(status int) (c llm.Category, retryable bool) {
 	return llm.CategoryMalformed, false
 }
 
-// Coded makes the error that a vendor tells in the middle of an answer, where the status was success.
-func (f Faults) Coded(c llm.Category, retryable bool, requestID string, t Told) *llm.ProviderError {
-	return f.clean(&llm.ProviderError{Category: c, Code: t.Code, RequestID: requestID, Message: t.Message, Retryable: retryable && !t.Final})
+// Answered makes the error of a call whose answer is res, or nil where there is none. It closes the answer. told reads
+// what the vendor says in a body.
+func (f Faults) Answered(res *http.Response, err error, told func(body []byte) Told) *llm.ProviderError {
+	if res == nil {
+		return f.Unsent(cmp.Or(err, io.ErrUnexpectedEOF))
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
+	if err != nil && res.StatusCode < 300 { // a status of failure says enough
+		return f.Broken(res, err)
+	}
+	t := told(body)
+	if res.StatusCode >= 300 && res.StatusCode < 400 {
+		t = Told{RequestID: t.RequestID, Message: "the server sends elsewhere, and redirects are not followed: is the base URL right?"}
+	}
+	return f.Status(res, t)
+}
+
+// Coded makes the error that a vendor reports in the middle of an answer, where the status was success. An empty
+// category is that of a code which is new: the server failed, and the call may succeed later.
+func (f Faults) Coded(res *http.Response, c llm.Category, t Told) *llm.ProviderError {
+	c = cmp.Or(c, llm.CategoryServer)
+	retryable := c == llm.CategoryServer || c == llm.CategoryRateLimit || c == llm.CategoryTimeout
+	return f.clean(&llm.ProviderError{
+		Category: c, Code: t.Code, RequestID: cmp.Or(f.RequestID(res), t.RequestID), Message: t.Message, Retryable: retryable && !t.Final,
+	})
 }
 
 // Malformed makes the error of an answer that is none of the API.
-func (f Faults) Malformed(requestID, message string, cause error) *llm.ProviderError {
-	return f.clean(&llm.ProviderError{Category: llm.CategoryMalformed, RequestID: requestID, Message: message, Err: cause})
+func (f Faults) Malformed(res *http.Response, message string, cause error) *llm.ProviderError {
+	return f.clean(&llm.ProviderError{Category: llm.CategoryMalformed, RequestID: f.RequestID(res), Message: message, Err: cause})
 }
 
 // Invalid makes the error of a request that the provider cannot send.
@@ -89,13 +139,18 @@ func (f Faults) Invalid(message string) *llm.ProviderError {
 	return f.clean(&llm.ProviderError{Category: llm.CategoryInvalid, Message: message})
 }
 
+// Cut makes the error of a stream that ended before its end; err is nil where the connection did not fail.
+func (f Faults) Cut(res *http.Response, err error) *llm.ProviderError {
+	return f.Broken(res, cmp.Or(err, errors.New("the stream ended in the middle")))
+}
+
 // Broken makes the error of a connection that failed, or of a body that ended early.
-func (f Faults) Broken(requestID string, err error) *llm.ProviderError {
+func (f Faults) Broken(res *http.Response, err error) *llm.ProviderError {
 	var u *url.Error
 	if errors.As(err, &u) { // it repeats the URL
 		err = u.Err
 	}
-	e := &llm.ProviderError{Category: llm.CategoryNetwork, RequestID: requestID, Message: err.Error(), Retryable: true}
+	e := &llm.ProviderError{Category: llm.CategoryNetwork, RequestID: f.RequestID(res), Message: err.Error(), Retryable: true}
 	var timeout net.Error
 	var certificate *tls.CertificateVerificationError
 	switch {
@@ -116,7 +171,7 @@ func (f Faults) Unsent(err error) *llm.ProviderError {
 	if !errors.As(err, &u) && !errors.Is(err, context.DeadlineExceeded) { // it has not come as far as the network
 		return f.Invalid("the request cannot be sent: " + err.Error())
 	}
-	return f.Broken("", err)
+	return f.Broken(nil, err)
 }
 
 // Closed makes the error of a call of a provider that is closed.

@@ -79,7 +79,8 @@ func TestStatus(t *testing.T) {
 	} {
 		res := &http.Response{StatusCode: c.status, Header: http.Header{}}
 		res.Header.Set("X-Should-Retry", c.should)
-		e := wire.Faults{Provider: "p"}.Status(res, "req", wire.Told{Final: c.final})
+		res.Header.Set("X-Id", "req")
+		e := wire.Faults{Provider: "p", IDHeaders: []string{"X-None", "X-Id"}}.Status(res, wire.Told{Final: c.final, RequestID: "other"})
 		if e.Category != c.category || e.Retryable != c.retryable || e.Status != c.status || e.Provider != "p" || e.RequestID != "req" {
 			t.Errorf("%+v: got %+v", c, e)
 		}
@@ -89,11 +90,11 @@ func TestStatus(t *testing.T) {
 // TestTheKeyIsNeverSaid has vendors repeat the key wherever they can.
 func TestTheKeyIsNeverSaid(t *testing.T) {
 	const key = "sk-secret-key"
-	f := wire.Faults{Provider: "p", Key: key}
+	f := wire.Faults{Provider: "p", Key: key, IDHeaders: []string{"X-Id"}}
 	told := wire.Told{Code: "bad " + key, Message: strings.Repeat("x", 5000) + key}
-	res := &http.Response{StatusCode: 401, Header: http.Header{}}
+	res := &http.Response{StatusCode: 401, Header: http.Header{"X-Id": {key}}}
 	for _, e := range []*llm.ProviderError{
-		f.Status(res, key, told), f.Coded(llm.CategoryServer, true, key, told), f.Malformed(key, "is "+key, errors.New("byte of "+key)), f.Invalid(key), f.Broken(key, errors.New("dial "+key)), f.Unsent(errors.New(key)),
+		f.Status(res, told), f.Coded(res, llm.CategoryServer, told), f.Malformed(res, "is "+key, errors.New("byte of "+key)), f.Invalid(key), f.Broken(res, errors.New("dial "+key)), f.Unsent(errors.New(key)),
 	} {
 		raw, err := json.Marshal(e)
 		if err != nil {
@@ -148,7 +149,7 @@ func TestBodiesAreBounded(t *testing.T) {
 			t.Errorf("of %d bytes %d were read, and then %v", c.size, n, err)
 		}
 	}
-	if e := (wire.Faults{}).Broken("", wire.ErrTooLarge); e.Category != llm.CategoryMalformed || e.Retryable {
+	if e := (wire.Faults{}).Broken(nil, wire.ErrTooLarge); e.Category != llm.CategoryMalformed || e.Retryable {
 		t.Errorf("got %+v", e)
 	}
 }
