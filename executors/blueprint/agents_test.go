@@ -24,11 +24,7 @@ func TestAgentFaults(t *testing.T) {
 	withPrograms(t, "python")
 	t.Chdir("testdata")
 	set, faults := blueprint.Load("agent-faults")
-	var lines strings.Builder
-	for _, f := range faults {
-		lines.WriteString(f.String() + "\n")
-	}
-	golden.Compare(t, "agent-faults.txt", lines.String())
+	golden.CompareLines(t, "agent-faults.txt", faults)
 	if len(set.Files) != 1 || set.Files[0].Name != "t" {
 		t.Errorf("loaded: %v", set.Files)
 	}

@@ -26,11 +26,7 @@ func TestKindFaults(t *testing.T) {
 	withPrograms(t, "python")
 	t.Chdir("testdata")
 	set, faults := blueprint.Load("kind-faults")
-	var lines strings.Builder
-	for _, f := range faults {
-		lines.WriteString(f.String() + "\n")
-	}
-	golden.Compare(t, "kind-faults.txt", lines.String())
+	golden.CompareLines(t, "kind-faults.txt", faults)
 	if len(set.Files) != 0 {
 		t.Errorf("loaded: %v", set.Files)
 	}

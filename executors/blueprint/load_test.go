@@ -26,12 +26,7 @@ func TestFaults(t *testing.T) {
 	withPrograms(t, "python")
 	t.Chdir("testdata")
 	set, faults := blueprint.Load("faults")
-	var lines strings.Builder
-	for _, f := range faults {
-		lines.WriteString(f.String() + "\n")
-	}
-	golden.Compare(t, "faults.txt", lines.String())
-	if strings.Contains(lines.String(), "canary") {
+	if lines := golden.CompareLines(t, "faults.txt", faults); strings.Contains(lines, "canary") {
 		t.Error("a value is repeated")
 	}
 	if len(set.Files) != 1 || set.Files[0].Name != "taken" {

@@ -6,6 +6,7 @@ package golden
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -26,6 +27,17 @@ func Compare[T ~string | ~[]byte](t testing.TB, file string, got T) {
 	if diff := cmp.Diff(read(t, file), string(got)); diff != "" {
 		t.Errorf("%s (-update writes it): %s", file, diff)
 	}
+}
+
+// CompareLines compares the file with lines, and returns them as one text.
+func CompareLines[S fmt.Stringer](t testing.TB, file string, lines []S) string {
+	t.Helper()
+	var b strings.Builder
+	for _, line := range lines {
+		b.WriteString(line.String() + "\n")
+	}
+	Compare(t, file, b.String())
+	return b.String()
 }
 
 // CompareSection compares got with the part of the file between the lines begin and end.

@@ -2,56 +2,17 @@ package anthropic_test
 
 import (
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
-	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/parleyhub/parley/executors/llm"
-	"github.com/parleyhub/parley/executors/llm/anthropic"
 	"github.com/parleyhub/parley/executors/llm/internal/wiretest"
 )
 
-// TestOpaqueOfOthersStays: another provider may be made by this package too.
-func TestOpaqueOfOthersStays(t *testing.T) {
-	m := llm.Message{Role: llm.RoleAssistant, Text: "said", Opaque: &llm.Opaque{Provider: "proxy", Data: json.RawMessage(`[{"type":"thinking","thinking":"T","signature":"S-1"}]`)}}
-	_, body, _ := sent(t, &llm.Request{Model: "claude-x", Messages: []llm.Message{m}})
-	if strings.Contains(body, "S-1") || !strings.Contains(body, "said") {
-		t.Errorf("was sent %s", body)
-	}
-}
-
-// sent asks a server that takes down what it is sent.
-func sent(t *testing.T, req *llm.Request) (http.Header, string, error) {
-	t.Helper()
-	var header http.Header
-	var body string
-	p := provider(t, anthropic.Options{BaseURL: wiretest.Raw(t, func(w http.ResponseWriter, r *http.Request) {
-		raw, _ := io.ReadAll(r.Body)
-		header, body = r.Header, string(raw)
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusTeapot)
-	})})
-	_, err := p.Call(t.Context(), req, nil)
-	return header, body, err
-}
-
-func holdJSON(t *testing.T, got, want string) {
-	t.Helper()
-	var g, w any
-	if err := errors.Join(json.Unmarshal([]byte(got), &g), json.Unmarshal([]byte(want), &w)); err != nil {
-		t.Fatalf("%v: %s", err, got)
-	}
-	if !reflect.DeepEqual(g, w) {
-		t.Errorf("got\n%s\nexpected\n%s", got, want)
-	}
-}
-
 func TestRequest(t *testing.T) {
 	temperature, seed := 0.5, int64(7)
-	header, body, _ := sent(t, &llm.Request{
+	header, body, _ := vendor.Sent(t, "", &llm.Request{
 		Model: "claude-x", Instructions: "Be brief.", Temperature: &temperature, Seed: &seed,
 		Messages: []llm.Message{
 			{Role: llm.RoleUser, Text: "Look."},
@@ -64,7 +25,7 @@ func TestRequest(t *testing.T) {
 		Tools:  []llm.ToolSpec{{Name: "look", Description: "Looks.", Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer","maximum":9007199254740993}},"required":["a"],"$defs":{}}`)}, {Name: "wait"}},
 		Output: &llm.OutputSchema{Name: "door", Schema: json.RawMessage(`{"type": "object"}`)}, Metadata: map[string]string{"case": "7", "user_id": "u-1"}, IdempotencyKey: "key-1", TraceID: "trace-1",
 	})
-	holdJSON(t, body, `{"model":"claude-x","max_tokens":4096,"temperature":0.5,"metadata":{"user_id":"u-1"},
+	wiretest.SameJSON(t, body, `{"model":"claude-x","max_tokens":4096,"temperature":0.5,"metadata":{"user_id":"u-1"},
 		"system":[{"type":"text","text":"Be brief."},{"type":"text","text":"When you give your answer, it is one JSON value that matches this JSON Schema, with no other text around it:\n{\"type\":\"object\"}"}],
 		"messages":[{"role":"user","content":[{"type":"text","text":"Look."}]},
 			{"role":"assistant","content":[{"type":"text","text":"Looking."},{"type":"tool_use","id":"c1","name":"look","input":{"a":1}},{"type":"tool_use","id":"c2","name":"look","input":{}},{"type":"tool_use","id":"c3","name":"look","input":{"arguments":"{\"a\":"}}]},
@@ -82,60 +43,28 @@ func TestRequest(t *testing.T) {
 // TestOpaqueFits has calls go that were cut off, and falls back on what can be read where the two do not fit.
 func TestOpaqueFits(t *testing.T) {
 	blocks := `[{"type":"thinking","thinking":"T","signature":"S\u003cS"},{"type":"text","text":""},{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"f","input":{}}]`
-	for name, c := range map[string]struct {
-		data      string
-		calls     []llm.ToolCall
-		want, not []string
-	}{
-		"all":          {blocks, []llm.ToolCall{{ID: "a"}, {ID: "b"}}, []string{`"S\u003cS"`, `"id":"a"`, `"id":"b"`}, []string{`"text":""`}},
-		"one is gone":  {blocks, []llm.ToolCall{{ID: "a"}}, []string{`"S\u003cS"`, `"id":"a"`}, []string{`"id":"b"`}},
-		"one is other": {blocks, []llm.ToolCall{{ID: "z", Name: "f"}}, []string{`"id":"z"`, "said"}, []string{"S", `"id":"a"`}},
-		"no list":      {`"x"`, nil, []string{"said"}, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := llm.Message{Role: llm.RoleAssistant, Text: "said", ToolCalls: c.calls, Opaque: &llm.Opaque{Provider: "anthropic", Data: json.RawMessage(c.data)}}
-			_, body, _ := sent(t, &llm.Request{Model: "claude-x", Messages: []llm.Message{m}})
-			for _, w := range c.want {
-				if !strings.Contains(body, w) {
-					t.Errorf("expected %s in %s", w, body)
-				}
-			}
-			for _, n := range c.not {
-				if strings.Contains(body, n) {
-					t.Errorf("expected no %s in %s", n, body)
-				}
-			}
-		})
-	}
+	vendor.TestOpaque(t, "", map[string]wiretest.Opaque{
+		"all":          {"", blocks, []llm.ToolCall{{ID: "a"}, {ID: "b"}}, []string{`"S\u003cS"`, `"id":"a"`, `"id":"b"`}, []string{`"text":""`}},
+		"one is gone":  {"", blocks, []llm.ToolCall{{ID: "a"}}, []string{`"S\u003cS"`, `"id":"a"`}, []string{`"id":"b"`}},
+		"one is other": {"", blocks, []llm.ToolCall{{ID: "z", Name: "f"}}, []string{`"id":"z"`, "said"}, []string{"S", `"id":"a"`}},
+		"no list":      {"", `"x"`, nil, []string{"said"}, nil},
+		"of another":   {"proxy", `[{"type":"thinking","thinking":"T","signature":"S-1"}]`, nil, []string{"said"}, []string{"S-1"}}, // it may be of this package too
+	})
 }
 
-func TestRequestsThatCannotBeSent(t *testing.T) {
-	for name, req := range map[string]*llm.Request{
-		"idempotency key": {Model: "m", IdempotencyKey: "a\nb"},
-		"trace id":        {Model: "m", TraceID: "é"},
-		"parameter":       {Model: "m", MaxTokens: 1, MaxTokensParam: "a.b"},
-		"tool":            {Model: "m", Tools: []llm.ToolSpec{{Name: "t", Parameters: json.RawMessage(`[]`)}}},
-		"schema":          {Model: "m", Output: &llm.OutputSchema{Name: "o", Schema: json.RawMessage(`true`)}},
-	} {
-		header, _, err := sent(t, req)
-		var pe *llm.ProviderError
-		if !errors.As(err, &pe) || pe.Category != llm.CategoryInvalid || pe.Retryable || header != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
+func TestUnsendable(t *testing.T) { vendor.TestUnsendable(t) }
 
 // TestLongAnswersAreStreamed on the wire where nobody listens, for the vendor lets nobody wait so long.
 func TestLongAnswersAreStreamed(t *testing.T) {
 	var streamed any
-	p := provider(t, anthropic.Options{BaseURL: wiretest.Raw(t, func(w http.ResponseWriter, r *http.Request) {
+	p := vendor.Provider(t, wiretest.Raw(t, func(w http.ResponseWriter, r *http.Request) {
 		var body object
 		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 			t.Error(err)
 		}
 		streamed = body["stream"]
 		wiretest.Pieces(messagesStream)(w, r)
-	})})
+	}), "", nil)
 	r, err := p.Call(t.Context(), &llm.Request{Model: "claude-x", MaxTokens: 64_000}, nil)
 	if err != nil || streamed != true || r.Text != "Ça va 🙂" {
 		t.Errorf("%v, streamed %v: %+v", err, streamed, r)
@@ -144,14 +73,14 @@ func TestLongAnswersAreStreamed(t *testing.T) {
 
 // TestTextsOfNothing are left out: the vendor refuses them.
 func TestTextsOfNothing(t *testing.T) {
-	_, body, _ := sent(t, &llm.Request{Model: "claude-x", Instructions: " ", Messages: []llm.Message{
+	_, body, _ := vendor.Sent(t, "", &llm.Request{Model: "claude-x", Instructions: " ", Messages: []llm.Message{
 		{Role: llm.RoleUser, Text: "\t"},
 		{Role: llm.RoleUser, Text: "Look."},
 		{Role: llm.RoleAssistant, Text: "\n\n", ToolCalls: []llm.ToolCall{{ID: "c1", Name: "look"}}},
 		{Role: llm.RoleTool, Results: []llm.ToolResult{{CallID: "c1", Name: "look", Text: " "}}},
 		{Role: llm.RoleAssistant, Opaque: &llm.Opaque{Provider: "anthropic", Data: json.RawMessage(`[{"type":"text","text":" "},{"type":"text","text":"A door."}]`)}},
 	}})
-	holdJSON(t, body, `{"model":"claude-x","max_tokens":4096,"messages":[{"role":"user","content":[{"type":"text","text":"Look."}]},
+	wiretest.SameJSON(t, body, `{"model":"claude-x","max_tokens":4096,"messages":[{"role":"user","content":[{"type":"text","text":"Look."}]},
 		{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"look","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1"}]},
 		{"role":"assistant","content":[{"type":"text","text":"A door."}]}]}`)
 }

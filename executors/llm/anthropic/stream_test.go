@@ -1,19 +1,12 @@
 package anthropic_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-	"io"
-	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/parleyhub/parley/executors/llm"
-	"github.com/parleyhub/parley/executors/llm/anthropic"
 	"github.com/parleyhub/parley/executors/llm/internal/wiretest"
 )
 
@@ -74,64 +67,12 @@ data: {"type":"message_stop"}
 
 `
 
-func stream(t *testing.T, pieces ...string) (*llm.Response, []llm.Chunk, error) {
-	t.Helper()
-	p := provider(t, anthropic.Options{BaseURL: wiretest.Raw(t, wiretest.Pieces(pieces...))})
-	var all []llm.Chunk
-	r, err := p.Call(t.Context(), &llm.Request{Model: "claude-x", Messages: []llm.Message{{Role: llm.RoleUser, Text: "Ça va ?"}}}, wiretest.Collect(&all))
-	return r, all, err
-}
-
-func TestStreamsComeInAnyWay(t *testing.T) {
-	want := &llm.Response{
+func TestStreams(t *testing.T) {
+	vendor.TestStreams(t, llm.Response{
 		Text: "Ça va 🙂", ToolCalls: []llm.ToolCall{{ID: "toolu_1", Name: "look", Arguments: `{"a":1}`}}, Finish: llm.FinishToolCalls, Model: "claude-x",
 		Usage:    &llm.Usage{PromptTokens: 10, CompletionTokens: 5, TotalTokens: 15, CacheReadTokens: 3, CacheWriteTokens: 1, ReasoningTokens: 2},
 		Metadata: map[string]string{"response_id": "msg_9"},
-	}
-	blocks := `[{"type":"thinking","thinking":"Hm, <b> & so on","signature":"c2ln+/=="},{"type":"text","text":"Ça va 🙂"},{"type":"tool_use","id":"toolu_1","name":"look","input":{"a":1}}]`
-	chunks := []llm.Chunk{
-		{Text: "Ça "}, {Text: "va 🙂"},
-		{ToolCall: &llm.ToolCallChunk{ID: "toolu_1", Name: "look"}}, {ToolCall: &llm.ToolCallChunk{Arguments: `{"a":`}}, {ToolCall: &llm.ToolCallChunk{Arguments: `1}`}},
-	}
-	for way, pieces := range wiretest.Ways(messagesStream) {
-		t.Run(way, func(t *testing.T) {
-			r, all, err := stream(t, pieces...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if r.Opaque == nil || r.Opaque.Provider != "anthropic" {
-				t.Fatalf("opaque %+v", r.Opaque)
-			}
-			holdJSON(t, string(r.Opaque.Data), blocks)
-			r.Opaque = nil
-			if !reflect.DeepEqual(r, want) {
-				t.Errorf("got %+v: expected %+v", r, want)
-			}
-			if !reflect.DeepEqual(all, chunks) {
-				t.Errorf("got %+v: expected %+v", all, chunks)
-			}
-		})
-	}
-}
-
-// TestStreamsEndAtTheirEnd cuts a stream after each event: only the whole is an answer.
-func TestStreamsEndAtTheirEnd(t *testing.T) {
-	events := strings.SplitAfter(messagesStream, "\n\n")
-	for i := range len(events) - 2 {
-		_, _, err := stream(t, strings.Join(events[:i], ""))
-		var pe *llm.ProviderError
-		if !errors.As(err, &pe) || pe.Category != llm.CategoryNetwork || !pe.Retryable {
-			t.Errorf("%d events: got %v", i, err)
-		}
-	}
-}
-
-func TestHugeChunk(t *testing.T) {
-	huge := strings.Repeat("0123456789", 500_000)
-	r, all, err := stream(t, strings.ReplaceAll(messagesStream, "va 🙂", huge))
-	if err != nil || r.Text != "Ça "+huge || wiretest.Text(all) != r.Text {
-		t.Error(err)
-	}
+	}, `[{"type":"thinking","thinking":"Hm, <b> & so on","signature":"c2ln+/=="},{"type":"text","text":"Ça va 🙂"},{"type":"tool_use","id":"toolu_1","name":"look","input":{"a":1}}]`)
 }
 
 func TestStreamFaults(t *testing.T) {
@@ -139,78 +80,31 @@ func TestStreamFaults(t *testing.T) {
 	told := func(kind string) string {
 		return start + event("error", object{"type": "error", "error": object{"type": kind, "message": "no, " + key}, "request_id": "req_5"})
 	}
-	for name, c := range map[string]struct {
-		stream    string
-		category  llm.Category
-		retryable bool
-		code      string
-	}{
-		"overloaded":     {told("overloaded_error"), llm.CategoryServer, true, "overloaded_error"},
-		"api_error":      {told("api_error"), llm.CategoryServer, true, "api_error"},
-		"rate limit":     {told("rate_limit_error"), llm.CategoryRateLimit, true, "rate_limit_error"},
-		"timeout":        {told("timeout_error"), llm.CategoryTimeout, true, "timeout_error"},
-		"invalid":        {told("invalid_request_error"), llm.CategoryInvalid, false, "invalid_request_error"},
-		"authentication": {told("authentication_error"), llm.CategoryAuthentication, false, "authentication_error"},
-		"permission":     {told("permission_error"), llm.CategoryAuthentication, false, "permission_error"},
-		"not found":      {told("not_found_error"), llm.CategoryNotFound, false, "not_found_error"},
-		"new":            {told("sunspot_error"), llm.CategoryServer, true, "sunspot_error"},
-		"no JSON":        {start + event("content_block_delta", `{"type":"content_block_delta","delta":`), llm.CategoryMalformed, false, ""},
-		"no beginning":   {event("message_stop", object{"type": "message_stop"}), llm.CategoryMalformed, false, ""},
-		"two beginnings": {start + start, llm.CategoryMalformed, false, ""},
-		"a text of a call": {start + event("content_block_start", object{"type": "content_block_start", "index": 0, "content_block": object{"type": "tool_use", "id": "a", "name": "f", "input": object{}}}) +
+	vendor.TestStreamFaults(t, map[string]wiretest.StreamFault{
+		"overloaded":     {"", told("overloaded_error"), llm.CategoryServer, true, "overloaded_error"},
+		"api_error":      {"", told("api_error"), llm.CategoryServer, true, "api_error"},
+		"rate limit":     {"", told("rate_limit_error"), llm.CategoryRateLimit, true, "rate_limit_error"},
+		"timeout":        {"", told("timeout_error"), llm.CategoryTimeout, true, "timeout_error"},
+		"invalid":        {"", told("invalid_request_error"), llm.CategoryInvalid, false, "invalid_request_error"},
+		"authentication": {"", told("authentication_error"), llm.CategoryAuthentication, false, "authentication_error"},
+		"permission":     {"", told("permission_error"), llm.CategoryAuthentication, false, "permission_error"},
+		"not found":      {"", told("not_found_error"), llm.CategoryNotFound, false, "not_found_error"},
+		"new":            {"", told("sunspot_error"), llm.CategoryServer, true, "sunspot_error"},
+		"no JSON":        {"", start + event("content_block_delta", `{"type":"content_block_delta","delta":`), llm.CategoryMalformed, false, ""},
+		"no beginning":   {"", event("message_stop", object{"type": "message_stop"}), llm.CategoryMalformed, false, ""},
+		"two beginnings": {"", start + start, llm.CategoryMalformed, false, ""},
+		"a text of a call": {"", start + event("content_block_start", object{"type": "content_block_start", "index": 0, "content_block": object{"type": "tool_use", "id": "a", "name": "f", "input": object{}}}) +
 			event("content_block_delta", object{"type": "content_block_delta", "index": 0, "delta": object{"type": "text_delta", "text": "x"}}), llm.CategoryMalformed, false, ""},
-		"a begun message":    {strings.Replace(start, `"content":[]`, `"content":[{"type":"tool_use","id":"a","name":"f","input":{}}]`, 1), llm.CategoryMalformed, false, ""},
-		"a block of nothing": {start + event("content_block_delta", object{"type": "content_block_delta", "index": 4, "delta": object{"type": "text_delta", "text": "x"}}), llm.CategoryMalformed, false, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, _, err := stream(t, c.stream)
-			var pe *llm.ProviderError
-			if !errors.As(err, &pe) || pe.Category != c.category || pe.Retryable != c.retryable || pe.Code != c.code || strings.Contains(pe.Message, key) {
-				t.Errorf("got %#v", err)
-			}
-		})
-	}
-}
-
-// TestChunksAreNotHeldBack has the server wait for each chunk to be heard before it says the next.
-func TestChunksAreNotHeldBack(t *testing.T) {
-	heard := make(chan struct{})
-	p := provider(t, anthropic.Options{BaseURL: wiretest.Raw(t, func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", "text/event-stream")
-		for _, e := range strings.SplitAfter(messagesStream, "\n\n") {
-			io.WriteString(w, e)
-			http.NewResponseController(w).Flush()
-			if !strings.Contains(e, `"Ça `) {
-				continue
-			}
-			select {
-			case <-heard:
-			case <-r.Context().Done():
-				return
-			}
-		}
-	})})
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	told := false
-	_, err := p.Call(ctx, &llm.Request{Model: "claude-x"}, func(llm.Chunk) error {
-		if !told {
-			told = true
-			close(heard)
-		}
-		return nil
+		"a begun message":    {"", strings.Replace(start, `"content":[]`, `"content":[{"type":"tool_use","id":"a","name":"f","input":{}}]`, 1), llm.CategoryMalformed, false, ""},
+		"a block of nothing": {"", start + event("content_block_delta", object{"type": "content_block_delta", "index": 4, "delta": object{"type": "text_delta", "text": "x"}}), llm.CategoryMalformed, false, ""},
 	})
-	if err != nil {
-		t.Error(err)
-	}
 }
 
 // TestBlocksWithoutAnEnd are whole all the same, once the message has ended.
 func TestBlocksWithoutAnEnd(t *testing.T) {
 	events := strings.SplitAfter(messagesStream, "\n\n")
 	events = slices.DeleteFunc(events, func(e string) bool { return strings.HasPrefix(e, "event: content_block_stop") })
-	r, all, err := stream(t, strings.Join(events, ""))
+	r, all, err := vendor.Stream(t, "", strings.Join(events, ""))
 	if err != nil || r.Text != "Ça va 🙂" || wiretest.Text(all) != r.Text || len(r.ToolCalls) != 1 || r.ToolCalls[0].Arguments != `{"a":1}` || !strings.Contains(string(r.Opaque.Data), "c2ln") {
 		t.Errorf("%v: %+v", err, r)
 	}
@@ -219,7 +113,7 @@ func TestBlocksWithoutAnEnd(t *testing.T) {
 // TestArgumentsThatWereCutOff are as the model wrote them, and what goes back is JSON.
 func TestArgumentsThatWereCutOff(t *testing.T) {
 	cut := strings.Replace(strings.Replace(messagesStream, `"1}"`, `"\"x"`, 1), "tool_use\",\"stop_sequence", "max_tokens\",\"stop_sequence", 1)
-	r, _, err := stream(t, cut)
+	r, _, err := vendor.Stream(t, "", cut)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,23 +19,17 @@ type object = wiretest.Object
 
 var event = wiretest.Event
 
-func provider(t *testing.T, o anthropic.Options) *anthropic.Provider {
-	t.Helper()
-	if o.APIKey == "" {
-		o.APIKey = key
-	}
-	p, err := anthropic.New(&o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { p.Close() })
-	return p
+var vendor = wiretest.Vendor{
+	Name: "anthropic", Key: key, Model: "claude-x", Streams: map[llm.API]string{"": messagesStream},
+	New: func(base, key string, _ llm.API, c *http.Client) (llm.Provider, error) {
+		return anthropic.New(&anthropic.Options{BaseURL: base, APIKey: key, HTTPClient: c})
+	},
 }
 
 func TestMessagesConform(t *testing.T) {
 	llmtest.Conformance(t, func(t *testing.T) llmtest.Setup {
 		return llmtest.Setup{Model: "claude-sonnet-4-5", NoRefusalText: true, Provider: func(t *testing.T, s *llmtest.Script) llm.Provider {
-			return provider(t, anthropic.Options{BaseURL: wiretest.Serve(t, &dialect, s)})
+			return vendor.Provider(t, wiretest.Serve(t, &dialect, s), "", nil)
 		}}
 	})
 }
@@ -63,10 +57,10 @@ func check(r *http.Request, body object, e *llmtest.Exchange) error {
 	if n, ok := body["max_tokens"].(float64); !ok || e.Request.MaxTokens > 0 && int(n) != e.Request.MaxTokens {
 		return fmt.Errorf("max_tokens is %v", body["max_tokens"])
 	}
-	if system := list(body["system"]); e.Request.Instructions != "" && (len(system) != 1 || system[0]["text"] != e.Request.Instructions) {
+	if system := wiretest.Objects(body["system"]); e.Request.Instructions != "" && (len(system) != 1 || system[0]["text"] != e.Request.Instructions) {
 		return fmt.Errorf("system is %v", system)
 	}
-	for _, tool := range list(body["tools"]) {
+	for _, tool := range wiretest.Objects(body["tools"]) {
 		if tool["input_schema"].(object)["type"] != "object" {
 			return fmt.Errorf("the tool is %v", tool)
 		}
@@ -82,7 +76,7 @@ func check(r *http.Request, body object, e *llmtest.Exchange) error {
 			return fmt.Errorf("output_config is %v", body["output_config"])
 		}
 	}
-	return checkTurns(list(body["messages"]))
+	return checkTurns(wiretest.Objects(body["messages"]))
 }
 
 // checkTurns wants blocks that are not empty, and each call answered at once.
@@ -90,7 +84,7 @@ func checkTurns(messages []object) error {
 	open := map[any]bool{}
 	for _, m := range messages {
 		called := len(open) > 0
-		for _, b := range list(m["content"]) {
+		for _, b := range wiretest.Objects(m["content"]) {
 			switch b["type"] {
 			case "text":
 				if b["text"] == "" {
@@ -119,15 +113,6 @@ func checkTurns(messages []object) error {
 		}
 	}
 	return nil
-}
-
-func list(v any) []object {
-	var all []object
-	items, _ := v.([]any)
-	for _, item := range items {
-		all = append(all, item.(object))
-	}
-	return all
 }
 
 func message(e *llmtest.Exchange) object {

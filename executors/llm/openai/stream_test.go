@@ -1,18 +1,12 @@
 package openai_test
 
 import (
-	"context"
-	"errors"
-	"io"
-	"net/http"
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/parleyhub/parley/executors/llm"
 	"github.com/parleyhub/parley/executors/llm/internal/wiretest"
-	"github.com/parleyhub/parley/executors/llm/openai"
 )
 
 // Streams as the vendor writes them. They say the same.
@@ -69,82 +63,16 @@ data: [DONE]
 `
 )
 
-var streams = map[llm.API]string{llm.APIResponses: responsesStream, llm.APIChat: chatStream}
-
-// stream asks a server that answers with pieces.
-func stream(t *testing.T, api llm.API, pieces ...string) (*llm.Response, []llm.Chunk, error) {
-	t.Helper()
-	p := provider(t, openai.Options{BaseURL: wiretest.Raw(t, wiretest.Pieces(pieces...)), API: api})
-	var all []llm.Chunk
-	r, err := p.Call(t.Context(), &llm.Request{Model: "gpt-4.1", Messages: []llm.Message{{Role: llm.RoleUser, Text: "Ça va ?"}}}, wiretest.Collect(&all))
-	return r, all, err
-}
-
-func TestStreamsComeInAnyWay(t *testing.T) {
-	want := &llm.Response{
+func TestStreams(t *testing.T) {
+	vendor.TestStreams(t, llm.Response{
 		Text: "Ça va 🙂", ToolCalls: []llm.ToolCall{{ID: "call_1", Name: "look", Arguments: `{"a":1}`}}, Finish: llm.FinishToolCalls, Model: "gpt-4.1",
 		Usage: &llm.Usage{PromptTokens: 10, CompletionTokens: 5, TotalTokens: 15, CacheReadTokens: 4}, Metadata: map[string]string{"response_id": "resp_9"},
-	}
-	chunks := []llm.Chunk{
-		{Text: "Ça "}, {Text: "va 🙂"},
-		{ToolCall: &llm.ToolCallChunk{ID: "call_1", Name: "look"}}, {ToolCall: &llm.ToolCallChunk{Arguments: `{"a":`}}, {ToolCall: &llm.ToolCallChunk{Arguments: `1}`}},
-	}
-	for api, text := range streams {
-		for way, pieces := range wiretest.Ways(text) {
-			t.Run(string(api)+" "+way, func(t *testing.T) {
-				r, all, err := stream(t, api, pieces...)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if !reflect.DeepEqual(r, want) {
-					t.Errorf("got %+v: expected %+v", r, want)
-				}
-				if !reflect.DeepEqual(all, chunks) {
-					t.Errorf("got %+v: expected %+v", all, chunks)
-				}
-			})
-		}
-	}
-}
-
-// TestStreamsEndAtTheirEnd cuts a stream after each event: only the whole is an answer.
-func TestStreamsEndAtTheirEnd(t *testing.T) {
-	for api, text := range streams {
-		events := strings.SplitAfter(text, "\n\n")
-		for i := range len(events) - 2 {
-			_, _, err := stream(t, api, strings.Join(events[:i], ""))
-			var pe *llm.ProviderError
-			switch {
-			case api == llm.APIChat && i >= len(events)-3: // the reason to stop was told
-				if err != nil {
-					t.Errorf("%s, %d events: %v", api, i, err)
-				}
-			case !errors.As(err, &pe) || pe.Category != llm.CategoryNetwork || !pe.Retryable:
-				t.Errorf("%s, %d events: got %v", api, i, err)
-			}
-		}
-	}
-}
-
-func TestHugeChunk(t *testing.T) {
-	huge := strings.Repeat("0123456789", 500_000)
-	for api, text := range streams {
-		r, all, err := stream(t, api, strings.ReplaceAll(text, "va 🙂", huge))
-		if err != nil || r.Text != "Ça "+huge || wiretest.Text(all) != r.Text {
-			t.Errorf("%s: %v", api, err)
-		}
-	}
+	}, "")
 }
 
 func TestStreamFaults(t *testing.T) {
 	responses := func(data string) string { return "event: x\ndata: " + data + "\n\n" }
-	for name, c := range map[string]struct {
-		api       llm.API
-		event     string
-		category  llm.Category
-		retryable bool
-		code      string
-	}{
+	vendor.TestStreamFaults(t, map[string]wiretest.StreamFault{
 		"flat":               {llm.APIResponses, responses(`{"type":"error","code":"rate_limit_exceeded","message":"slow down","param":null,"sequence_number":3}`), llm.CategoryRateLimit, true, "rate_limit_exceeded"},
 		"within":             {llm.APIResponses, responses(`{"type":"error","error":{"type":"invalid_request_error","code":"context_length_exceeded","message":"too long"}}`), llm.CategoryInvalid, false, "context_length_exceeded"},
 		"failed":             {llm.APIResponses, responses(`{"type":"response.failed","response":{"id":"r","object":"response","status":"failed","output":[],"error":{"code":"server_error","message":"oops"}}}`), llm.CategoryServer, true, "server_error"},
@@ -161,53 +89,7 @@ func TestStreamFaults(t *testing.T) {
 		"chat, no JSON":      {llm.APIChat, "data: {\"choices\":\n\n", llm.CategoryMalformed, false, ""},
 		"chat, nothing":      {llm.APIChat, "data: [DONE]\n\n", llm.CategoryMalformed, false, ""},
 		"chat, without name": {llm.APIChat, `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c"}]},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n", llm.CategoryMalformed, false, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, _, err := stream(t, c.api, c.event)
-			var pe *llm.ProviderError
-			if !errors.As(err, &pe) || pe.Category != c.category || pe.Retryable != c.retryable || pe.Code != c.code {
-				t.Errorf("got %#v", err)
-			}
-		})
-	}
-}
-
-// TestChunksAreNotHeldBack has the server wait for each chunk to be heard before it says the next.
-func TestChunksAreNotHeldBack(t *testing.T) {
-	for api, text := range streams {
-		t.Run(string(api), func(t *testing.T) {
-			heard := make(chan struct{})
-			p := provider(t, openai.Options{API: api, BaseURL: wiretest.Raw(t, func(w http.ResponseWriter, r *http.Request) {
-				io.Copy(io.Discard, r.Body)
-				w.Header().Set("Content-Type", "text/event-stream")
-				for _, e := range strings.SplitAfter(text, "\n\n") {
-					io.WriteString(w, e)
-					http.NewResponseController(w).Flush()
-					if !strings.Contains(e, `delta":"Ça`) && !strings.Contains(e, `content":"Ça`) {
-						continue
-					}
-					select {
-					case <-heard:
-					case <-r.Context().Done():
-						return
-					}
-				}
-			})})
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-			defer cancel()
-			told := false
-			_, err := p.Call(ctx, &llm.Request{Model: "gpt-4.1"}, func(llm.Chunk) error {
-				if !told {
-					told = true
-					close(heard)
-				}
-				return nil
-			})
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	}
+	})
 }
 
 // TestOtherServers have their own ways with streams.
@@ -245,7 +127,7 @@ func TestOtherServers(t *testing.T) {
 			"hi\n\nthere", []llm.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}}, llm.FinishToolCalls},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, all, err := stream(t, c.api, c.stream)
+			r, all, err := vendor.Stream(t, c.api, c.stream)
 			if err != nil {
 				t.Fatal(err)
 			}

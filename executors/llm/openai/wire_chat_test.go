@@ -20,11 +20,11 @@ func checkChat(r *http.Request, body object, e *llmtest.Exchange) error {
 	if n, ok := body["max_tokens"].(float64); e.Request.MaxTokens > 0 && (!ok || int(n) != e.Request.MaxTokens) {
 		return fmt.Errorf("max_tokens is %v", body["max_tokens"])
 	}
-	messages := list(body["messages"])
+	messages := wiretest.Objects(body["messages"])
 	if e.Request.Instructions != "" && (messages[0]["role"] != "system" || messages[0]["content"] != e.Request.Instructions) {
 		return fmt.Errorf("the first message is %v", messages[0])
 	}
-	for _, tool := range list(body["tools"]) {
+	for _, tool := range wiretest.Objects(body["tools"]) {
 		if f, _ := tool["function"].(object); tool["type"] != "function" || f["parameters"].(object)["type"] != "object" {
 			return fmt.Errorf("the tool is %v", tool)
 		}
@@ -56,7 +56,7 @@ func checkMessages(messages []object) error {
 		if len(open) > 0 {
 			return fmt.Errorf("no results for %v", open)
 		}
-		for _, c := range list(m["tool_calls"]) {
+		for _, c := range wiretest.Objects(m["tool_calls"]) {
 			open[c["id"]] = true
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"testing"
 
 	"github.com/parleyhub/parley/executors/llm"
 	"github.com/parleyhub/parley/executors/llm/internal/wiretest"
@@ -18,17 +17,11 @@ type object = wiretest.Object
 
 var event = wiretest.Event
 
-func provider(t *testing.T, o openai.Options) *openai.Provider {
-	t.Helper()
-	if o.APIKey == "" {
-		o.APIKey = key
-	}
-	p, err := openai.New(&o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { p.Close() })
-	return p
+var vendor = wiretest.Vendor{
+	Name: "openai", Key: key, Model: "gpt-4.1", Streams: map[llm.API]string{llm.APIResponses: responsesStream, llm.APIChat: chatStream},
+	New: func(base, key string, api llm.API, c *http.Client) (llm.Provider, error) {
+		return openai.New(&openai.Options{BaseURL: base, APIKey: key, API: api, HTTPClient: c})
+	},
 }
 
 func fault(f *llmtest.Fault) string {
@@ -62,7 +55,7 @@ func checkResponses(r *http.Request, body object, e *llmtest.Exchange) error {
 	if n, ok := body["max_output_tokens"].(float64); e.Request.MaxTokens > 0 && (!ok || int(n) != e.Request.MaxTokens) {
 		return fmt.Errorf("max_output_tokens is %v", body["max_output_tokens"])
 	}
-	for _, tool := range list(body["tools"]) {
+	for _, tool := range wiretest.Objects(body["tools"]) {
 		if tool["type"] != "function" || tool["strict"] != false || tool["parameters"].(object)["type"] != "object" {
 			return fmt.Errorf("the tool is %v", tool)
 		}
@@ -76,7 +69,7 @@ func checkResponses(r *http.Request, body object, e *llmtest.Exchange) error {
 			return fmt.Errorf("text.format is %v", format)
 		}
 	}
-	return errors.Join(authorized(r), checkItems(list(body["input"])))
+	return errors.Join(authorized(r), checkItems(wiretest.Objects(body["input"])))
 }
 
 // checkItems wants each call answered, and each answer called for.
@@ -100,15 +93,6 @@ func checkItems(items []object) error {
 		return fmt.Errorf("no output for the calls %v", open)
 	}
 	return nil
-}
-
-func list(v any) []object {
-	var all []object
-	items, _ := v.([]any)
-	for _, item := range items {
-		all = append(all, item.(object))
-	}
-	return all
 }
 
 // output is what the model has said, as items.

@@ -24,11 +24,7 @@ func TestFaults(t *testing.T) {
 	if !errors.As(err, &all) {
 		t.Fatalf("%v: expected findings", err)
 	}
-	var lines strings.Builder
-	for _, f := range all {
-		lines.WriteString(f.String() + "\n")
-	}
-	golden.Compare(t, "testdata/faults.txt", lines.String())
+	golden.CompareLines(t, "testdata/faults.txt", all)
 }
 
 // TestLoad: scripts are the files of one directory, by their names.

@@ -32,12 +32,7 @@ func TestFaults(t *testing.T) {
 			if !ok {
 				t.Fatalf("%T %v, expected faults", err, err)
 			}
-			var lines strings.Builder
-			for _, f := range faults {
-				lines.WriteString(f.String() + "\n")
-			}
-			golden.Compare(t, strings.TrimSuffix(filepath.Base(name), ".yaml")+".txt", lines.String())
-			if strings.Contains(lines.String(), "canary") {
+			if lines := golden.CompareLines(t, strings.TrimSuffix(filepath.Base(name), ".yaml")+".txt", faults); strings.Contains(lines, "canary") {
 				t.Error("a value is repeated")
 			}
 		})

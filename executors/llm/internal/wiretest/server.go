@@ -163,6 +163,15 @@ func JSON(data any) string {
 // Object is a JSON object.
 type Object = map[string]any
 
+// Objects are those of a list; none of anything else.
+func Objects(v any) (all []Object) {
+	items, _ := v.([]any)
+	for _, item := range items {
+		all = append(all, item.(Object))
+	}
+	return all
+}
+
 // Raw answers one request as it likes, and gives the URL.
 func Raw(t *testing.T, answer http.HandlerFunc) string {
 	t.Helper()
