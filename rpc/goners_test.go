@@ -21,7 +21,7 @@ func (w *world) ended(request string) string {
 		w.t.Fatal(err)
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(30 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(patience))
 	fmt.Fprint(c, strings.ReplaceAll(request, "\n", "\r\n"))
 	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
 		w.t.Fatal(err)

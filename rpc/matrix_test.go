@@ -148,6 +148,9 @@ var matrixRefusals = map[string]map[string]string{
 
 // TestAuthorizationMatrix calls every method in every role on an own, a foreign and an absent conversation, at every door.
 func TestAuthorizationMatrix(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes one call after another: the race detector, which is slow, learns nothing from so many")
+	}
 	for _, role := range roles {
 		t.Run(role.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

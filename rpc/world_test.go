@@ -125,10 +125,13 @@ func (w *world) listen() net.Listener {
 	return l
 }
 
+// patience is how long a test waits for an event that must come. Only a program that hangs takes that long.
+const patience = 3 * time.Minute
+
 // stop ends everything but the journal.
 func (w *world) stop() {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := w.server.Shutdown(ctx); err != nil {
 		w.t.Errorf("shut down the server: %v", err)
@@ -249,7 +252,7 @@ func (p *peer) take() []string {
 // find waits for the first frame that matches and takes it out.
 func (p *peer) find(what string, match func(frame string) bool) string {
 	p.t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(patience)
 	for {
 		frame, ok, more := p.look(match)
 		if ok {

@@ -109,7 +109,7 @@ func (l listener) hears(t *testing.T, want string) {
 		if !ok || got != want {
 			t.Fatalf("heard %q, %v, expected %q", got, ok, want)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatalf("%q is not heard", want)
 	}
 }

@@ -139,7 +139,7 @@ func TestManyApprovalsOfOneClient(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if took := time.Since(begin); took > 15*time.Second {
+	if took := time.Since(begin); took >= parley.MaxWaitMs*time.Millisecond { // it waited for one of the waits
 		t.Errorf("the claim was renewed after %v", took)
 	}
 	ann := h.Dial(t, eager(h.NewToken(t, "ann", parley.ScopeRead, parley.ScopeApprove)))

@@ -70,7 +70,7 @@ func TestEventsOverABrokenConversation(t *testing.T) {
 		_, err := a.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: created.ConversationID, Payload: text("x"), Finality: f})
 		return err
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	next := int64(1)
 	for e, err := range b.Events(ctx, created.ConversationID, 0) {

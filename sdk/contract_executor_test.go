@@ -378,7 +378,7 @@ func TestContractTurnToken(t *testing.T) {
 			t.Error("it made a conversation")
 		}
 		s.must(s.say(program, parley.FinalityTurn, "", "done"))
-		for end := time.Now().Add(20 * time.Second); err == nil && time.Now().Before(end); {
+		for end := time.Now().Add(patience); err == nil && time.Now().Before(end); {
 			_, err = program.Tail(t.Context(), &parley.TailParams{ConversationID: s.id})
 		}
 		if !errors.Is(err, parley.ErrUnauthenticated) {

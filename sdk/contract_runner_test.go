@@ -44,7 +44,7 @@ func startRunner(t *testing.T, client parley.Client, run func(json.RawMessage) *
 	})
 	select {
 	case <-r.ready:
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the runner does not register")
 	}
 	return r
@@ -171,7 +171,7 @@ func (s *scene) start(c parley.Client, p parley.StartSessionParams) *parley.Sess
 // standing waits until a session has a status.
 func (s *scene) standing(c parley.Client, id string, want parley.SessionStatus) *parley.Session {
 	s.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		got, err := c.GetSession(s.Context(), &parley.GetSessionParams{SessionID: id})
 		switch {

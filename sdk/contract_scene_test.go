@@ -80,7 +80,7 @@ func (r *registration) next() parley.ExecutorNotification {
 		return n
 	case <-r.done:
 		r.t.Fatalf("the registration has ended: %v", r.err)
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		r.t.Fatal("nothing came")
 	}
 	panic("not reached")
@@ -94,7 +94,7 @@ func (r *registration) ended() error {
 		case <-r.told:
 		case <-r.done:
 			return r.err
-		case <-time.After(20 * time.Second):
+		case <-time.After(patience):
 			r.t.Fatal("the registration does not end")
 		}
 	}

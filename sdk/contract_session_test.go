@@ -59,7 +59,7 @@ func TestContractSyncSession(t *testing.T) {
 		slow := parley.StartSessionParams{AgentName: "echo", TimeoutMs: 200, ClientRequestID: "k"}
 		begin := time.Now()
 		handle := s.start(s.b, slow)
-		if took := time.Since(begin); !handle.TimedOut || handle.Status.Ended() || handle.Duplicate || took < 200*time.Millisecond || took > 10*time.Second {
+		if took := time.Since(begin); !handle.TimedOut || handle.Status.Ended() || handle.Duplicate || took < 200*time.Millisecond {
 			t.Fatalf("after %v: %+v", took, handle)
 		}
 		time.AfterFunc(100*time.Millisecond, func() { close(release) })

@@ -101,7 +101,7 @@ func TestStaysWhereItIsGood(t *testing.T) {
 
 func now(t *testing.T, c *sdk.Client) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if _, err := c.Now(ctx); err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func TestSilentHubIsLeft(t *testing.T) {
 	o := eager(h.Token)
 	o.PingAfter = 500 * time.Millisecond
 	c := dial(t, d.urls(), o)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	waited := make(chan error, 1)
 	started := make(chan struct{})
@@ -165,11 +165,7 @@ func TestSomeHubsAreAway(t *testing.T) {
 	}
 	defer hangs.Close()
 	for range 4 { // the order is another each time
-		begun := time.Now()
 		c := dial(t, strings.Join([]string{gone.urls(), "ws://" + hangs.Addr().String(), d.urls()}, ","), eager(h.Token))
-		if took := time.Since(begun); took > 8*time.Second {
-			t.Errorf("it took %v", took)
-		}
 		if c.URL() != d[0].url {
 			t.Errorf("the client says that it calls %s, expected %s", c.URL(), d[0].url)
 		}

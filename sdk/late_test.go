@@ -137,7 +137,7 @@ func TestReplacedByItsOwn(t *testing.T) {
 			}
 		case err := <-failed:
 			t.Fatalf("%s: %v", when, err)
-		case <-time.After(20 * time.Second):
+		case <-time.After(patience):
 			t.Fatalf("%s: nothing is told", when)
 		}
 	}

@@ -4,41 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub"
-	"github.com/parleyhub/parley/hub/journal/journaltest"
-	"github.com/parleyhub/parley/hub/journal/memory"
-	"github.com/parleyhub/parley/internal/memnet"
 	"github.com/parleyhub/parley/rpc"
-	"github.com/parleyhub/parley/sdk"
 )
 
 // TestRatesAreKept: a client that writes faster than its token may is slowed, and told of it only when it has no time to wait.
 func TestRatesAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j := memory.New()
-		h, err := hub.Open(j, &hub.Options{RootToken: "root"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		door := rpc.NewServer(h, &rpc.Options{Rates: &rpc.Rates{WritesPerSecond: 2, WriteBurst: 3}})
-		l := memnet.Listen()
-		server := &http.Server{Handler: door}
-		go server.Serve(l) // ends with Close
-		transport := &http.Transport{DialContext: l.DialContext}
-		c, err := sdk.Dial(t.Context(), "ws://127.0.0.1/rpc", &sdk.Options{
-			Token: "root", AgentID: "alice", HTTPClient: &http.Client{Transport: transport},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := newMemoryHub(t, &rpc.Options{Rates: &rpc.Rates{WritesPerSecond: 2, WriteBurst: 3}})
+		c := h.dial(t, "root", "alice")
 		begin := time.Now()
-		_, err = c.CreateConversation(t.Context(), &parley.CreateConversationParams{
+		_, err := c.CreateConversation(t.Context(), &parley.CreateConversationParams{
 			ConversationID: "case", Participants: []parley.Participant{{ID: "alice", Kind: parley.KindAgent}},
 		})
 		if err != nil {
@@ -60,15 +40,6 @@ func TestRatesAreKept(t *testing.T) {
 		}
 		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, parley.ErrRateLimited) || errors.Is(err, parley.ErrOutcomeUnknown) {
 			t.Errorf("a write that had no time to wait: %v", err)
-		}
-		c.Close()
-		if err := errors.Join(door.Shutdown(t.Context()), server.Close(), h.Close()); err != nil {
-			t.Error(err)
-		}
-		transport.CloseIdleConnections()
-		journaltest.CheckInvariants(t, j)
-		if err := j.Close(); err != nil {
-			t.Error(err)
 		}
 	})
 }

@@ -68,7 +68,7 @@ func TestStreamsShareASubscription(t *testing.T) {
 			told <- all
 		}()
 	}
-	late := time.After(20 * time.Second)
+	late := time.After(patience)
 	for n := range many { // each has read what there was by its own
 		select {
 		case <-client.ended:

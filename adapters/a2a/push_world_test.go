@@ -216,12 +216,15 @@ func (w *pushWorld) ended(who string, task a2a.TaskID, id string) string {
 	return why
 }
 
+// patience is how long a test waits for an event that must come. Only a program that hangs takes that long.
+const patience = 3 * time.Minute
+
 // until waits for what comes soon.
 func (w *pushWorld) until(what string, f func() bool) {
 	w.t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	late := time.After(20 * time.Second)
+	late := time.After(patience)
 	for !f() {
 		select {
 		case <-tick.C:

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
@@ -266,7 +265,7 @@ var opsRequirements = []opsRequirement{
 
 // opsManyStreams hears one task by several streams that begin at different times.
 func opsManyStreams(t *testing.T, w *opsWorld, c *caller) {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	sent := w.hear(w.s.stream(ctx, c, opsRequest("m1", "hold many")))
 	first := sent.one()

@@ -263,7 +263,7 @@ func (w *wireWorld) until(what string, f func() bool) {
 	w.t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for late := time.After(20 * time.Second); !f(); {
+	for late := time.After(patience); !f(); {
 		select {
 		case <-tick.C:
 		case <-late:

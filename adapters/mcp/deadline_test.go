@@ -73,7 +73,6 @@ func TestHubThatIsNeverReached(t *testing.T) {
 // awayFor calls what there is, of a hub that is not there.
 func awayFor(t *testing.T, alice *ide, id string) {
 	t.Helper()
-	start := time.Now()
 	var u updates
 	text := alice.must("wait_for_updates", map[string]any{"conversation_id": id, "since_seq": 1, "wait_seconds": 0.1, "until": "message"}, &u)
 	if !u.TimedOut || u.MaySpeak || u.SinceSeq != 1 || len(text) > 300 {
@@ -117,9 +116,6 @@ func awayFor(t *testing.T, alice *ide, id string) {
 		if err := do(); err == nil || !strings.Contains(err.Error(), "unavailable: the hub cannot be reached") {
 			t.Errorf("%s: %v", what, err)
 		}
-	}
-	if took := time.Since(start); took > 20*time.Second {
-		t.Errorf("it took %s", took)
 	}
 }
 

@@ -36,7 +36,7 @@ type site struct {
 func newSite(t *testing.T, h *sdktest.Hub) *site {
 	t.Helper()
 	p := &site{t: t, h: h, clients: map[string]parley.Client{}, lent: map[string]int{}}
-	s := mcp.NewServer(&mcp.Options{Connect: p.connect, Version: "test"})
+	s := mcp.NewServer(&mcp.Options{Connect: p.connect, Version: "test", MaxWait: longWait * time.Second})
 	server := httptest.NewServer(mcp.NewHandler(s, func(r *http.Request) string { return r.Header.Get("Authorization") }))
 	p.url = server.URL
 	t.Cleanup(func() {
@@ -68,10 +68,13 @@ func (p *site) connect(ctx context.Context, e *protocol.RequestExtra) (parley.Cl
 	}), nil
 }
 
+// longWait is a wait, in seconds, that lasts longer than the tests are patient.
+const longWait = 3600
+
 // idle waits until no client of a token is lent.
 func (p *site) idle(token string) {
 	p.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		p.mu.Lock()
 		n := p.lent[token]
 		p.mu.Unlock()
@@ -144,7 +147,7 @@ func TestSubscriptionsOverHTTP(t *testing.T) {
 						if uri != conversations+id {
 							t.Errorf("%s was told of %s", name, uri)
 						}
-					case <-time.After(20 * time.Second):
+					case <-time.After(patience):
 						t.Fatalf("%s was not told", name)
 					}
 				}

@@ -166,7 +166,7 @@ func TestProgressOfSessions(t *testing.T) {
 						if !strings.HasPrefix(p.Message, "clerk is ") { // how it stands
 							t.Errorf("told of %q, expected %q", p.Message, words)
 						}
-					case <-time.After(20 * time.Second):
+					case <-time.After(patience):
 						t.Fatalf("not told of %q", words)
 					}
 				}

@@ -50,7 +50,7 @@ func (l *lender) out() int {
 // back waits until so many clients are lent.
 func (l *lender) back(t *testing.T, want int) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); l.out() != want; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); l.out() != want; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d clients are lent, expected %d", l.out(), want)
 		}

@@ -133,7 +133,7 @@ func (w *wire) call(method string, params map[string]any) (json.RawMessage, *jso
 	select {
 	case r := <-answer:
 		return r.Result, fail(r)
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		w.t.Fatalf("%s: no answer", method)
 	}
 	return nil, nil
@@ -191,7 +191,7 @@ func (w *wire) listen(uris ...string) (end func(), failed *jsonrpc.Error) {
 		}
 	case r := <-answer:
 		return nil, fail(r)
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		w.t.Fatal("the listen is not answered")
 	}
 	return func() {
@@ -206,7 +206,7 @@ func (w *wire) updated() string {
 	select {
 	case n := <-w.notes:
 		return uriOf(w.t, n)
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		w.t.Fatal("no notification")
 	}
 	return ""

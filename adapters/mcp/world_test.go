@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	protocol "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -34,6 +35,9 @@ func newIDE(t *testing.T, h *sdktest.Hub, agentID string, change func(*mcp.Optio
 	}
 	return serveAs(t, mcp.NewServer(o), "test-ide", "", &protocol.ClientOptions{})
 }
+
+// patience is how long a test waits for an event that must come. Only a program that hangs takes that long.
+const patience = 3 * time.Minute
 
 // serveAs connects a client of a name, of an era; empty: the latest.
 func serveAs(t *testing.T, s *mcp.Server, name, era string, o *protocol.ClientOptions) *ide {

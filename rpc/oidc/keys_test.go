@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 
@@ -135,14 +134,13 @@ func TestSlowIssuer(t *testing.T) {
 	}
 	go func() { first <- verify() }()
 	<-asked
-	begin := time.Now()
 	for range 30 {
 		if err := verify(); err != nil {
 			t.Errorf("while the issuer takes its time: %v", err)
 		}
 	}
-	if took := time.Since(begin); took > 3*time.Second {
-		t.Errorf("the others waited %v", took)
+	if len(first) > 0 {
+		t.Error("the others waited until the issuer's time was over")
 	}
 	close(answer)
 	if err := <-first; err != nil {

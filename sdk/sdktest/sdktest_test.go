@@ -72,7 +72,7 @@ func TestRestartKeepsTheLog(t *testing.T) {
 	a := h.Client(t, "a")
 	sent := say(t, a, id, "before")
 	h.Restart(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	page, err := a.Tail(ctx, &parley.TailParams{ConversationID: id, SinceSeq: sent.Seq - 1})
 	if err != nil {
@@ -91,7 +91,7 @@ func TestEventsGoOnOverCuts(t *testing.T) {
 	var told bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&told, nil))
 	reader := h.Dial(t, &sdk.Options{Token: h.NewToken(t, "b"), Logger: logger, MinBackoff: time.Millisecond, MaxBackoff: 20 * time.Millisecond})
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	const cuts = 5
 	last := int64(0)
