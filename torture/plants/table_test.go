@@ -29,7 +29,7 @@ var rows = []row{
 	},
 	{
 		bug: "late-dedupe", pkg: "hub", run: "^TestRetryOfTheClose$",
-		says: `conversation_closed: the conversation is closed`, short: true,
+		says: `conversation_closed: the conversation is closed`,
 	},
 	{
 		bug: "key-stays", pkg: "hub", run: "^TestKeyOfAFailedAppend$",
@@ -50,7 +50,7 @@ var rows = []row{
 	{bug: "two-claims", pkg: "hub", run: "^TestReplicasShareOneTurn$", says: `error <nil>, want claim_lost`},
 	{
 		bug: "no-fence", pkg: "hub", run: "^TestStaleHolderIsRefused$",
-		says: `none of these can be next:\s+r1: final of turn 1`, short: true,
+		says: `none of these can be next:\s+r1: final of turn 1`,
 	},
 	{bug: "no-takeover", pkg: "hub", run: "^TestClaimExpires$", says: `want\s+\[.*claim_ended\(expired\)`},
 	{bug: "late-cursor", pkg: "hub", run: "^TestManySubscribers$", says: `got \d+ events, want \d+`},
@@ -81,7 +81,7 @@ var rows = []row{
 		bug: "no-checksum", pkg: "hub/journal/bolt", run: "^TestRecordWithFlippedBit$",
 		says: `with bit \d+ flipped, the record is read as`,
 	},
-	{bug: "no-chain", pkg: "hub/journal/bolt", run: "^TestBrokenChain$", says: `Read: <nil>, want damage`},
+	{bug: "no-chain", pkg: "hub/journal/bolt", run: "^TestBrokenChain$", says: `Read: <nil>, want damage`, short: true},
 	{
 		bug: "index-ahead", pkg: "hub/journal/bolt", run: "^TestErrorAfterMetaIsUnknown$",
 		says: `scan shows what is not known to be durable`,
@@ -166,7 +166,7 @@ var rows = []row{
 		bug: "local-check", pkg: "hub/journal/jetstream", run: "^TestLaggingNode$",
 		says: `answered while the node did not know`,
 	},
-	{bug: "open-tasks", pkg: "torture/a2a", run: "^TestStrangers$", says: `P20: `, short: true},
+	{bug: "open-tasks", pkg: "torture/a2a", run: "^TestStrangers$", says: `P20: `},
 
 	// The rules that make turns safe and live, on all states of a small world.
 	{bug: "rule-stale-ref", pkg: "hub/desk", run: "^TestExplore$/^hang$", says: `words under a claim`, short: true},
