@@ -1,4 +1,5 @@
-// Package schematest validates files in tests with a library for JSON Schema that shares no code with the loaders:
+// Package schematest validates files in tests with a library for JSON Schema that shares no code
+// with the loaders:
 //
 //	err := schematest.Validate(schematest.Compile(t, config.Schema()), text)
 package schematest

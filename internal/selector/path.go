@@ -29,7 +29,8 @@ func ParsePath(path string) (*Path, error) {
 // Singular reports whether the path finds one value at most, whatever the document.
 func (p *Path) Singular() bool { return p.query.singular }
 
-// NameAt returns the name that segment i selects. It reports false where the segment is missing or selects anything else.
+// NameAt returns the name that segment i selects. It reports false where the segment is missing or
+// selects anything else.
 func (p *Path) NameAt(i int) (string, bool) {
 	if i >= len(p.query.segments) {
 		return "", false
@@ -38,8 +39,8 @@ func (p *Path) NameAt(i int) (string, bool) {
 	return s.picks[0].name, !s.descendant && len(s.picks) == 1 && s.picks[0].kind == pickName
 }
 
-// Find returns the values that the path finds, as they are written and in the order of the document. It returns
-// ErrTooManySteps where that takes more than MaxSteps.
+// Find returns the values that the path finds, as they are written and in the order of the document.
+// It returns ErrTooManySteps where that takes more than MaxSteps.
 func (p *Path) Find(d *Document) (found []json.RawMessage, err error) {
 	if d.root == nil {
 		return nil, nil

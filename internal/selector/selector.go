@@ -1,6 +1,7 @@
-// Package selector is the one matcher of subscriptions: routing, fetching and dry-run ask it. Its paths are the one
-// JSONPath engine of the module: the inputs of workflow steps are looked up with a Path. The library that reads paths
-// evaluates them without a bound, rounds numbers and panics for some; so paths are evaluated here.
+// Package selector is the one matcher of subscriptions: routing, fetching and dry-run ask it. Its
+// paths are the one JSONPath engine of the module: the inputs of workflow steps are looked up with a
+// Path. The library that reads paths evaluates them without a bound, rounds numbers and panics for
+// some; so paths are evaluated here.
 //
 // All that is given of a selector has to hold, and what is of another type than what is asked for never does: nothing matches because it could not be understood. How long
 // a selector looks at an event is bounded by MaxSteps, and where that is not enough it does not match. A Set may be asked from several goroutines at once, an Event not.

@@ -1,5 +1,6 @@
-// Package sse writes text/event-stream as the HTML standard defines it (section 9.2, server-sent events). The reader of
-// package ssetest returns what Append wrote byte for byte, if the data has no carriage return.
+// Package sse writes text/event-stream as the HTML standard defines it (section 9.2, server-sent
+// events). The reader of package ssetest returns what Append wrote byte for byte, if the data has no
+// carriage return.
 //
 //	b = sse.Append(b, sse.Message{ID: "7", Data: event})
 package sse

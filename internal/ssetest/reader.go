@@ -1,5 +1,5 @@
-// Package ssetest reads text/event-stream in tests, as the HTML standard defines it (section 9.2, server-sent events).
-// The hub only writes streams, with package sse.
+// Package ssetest reads text/event-stream in tests, as the HTML standard defines it (section 9.2,
+// server-sent events). The hub only writes streams, with package sse.
 //
 //	r := ssetest.NewReader(response.Body, 1<<20)
 //	m, err := r.Next()
@@ -33,8 +33,8 @@ func NewReader(r io.Reader, most int) *Reader {
 	return &Reader{r: bufio.NewReader(r), most: most}
 }
 
-// Next returns the next message that has data. Its Data is valid until the next call. A message that is cut off is not
-// returned. The error is bufio.ErrTooLong, or the one of the underlying reader.
+// Next returns the next message that has data. Its Data is valid until the next call. It does not
+// return a message that is cut off. The error is bufio.ErrTooLong, or the one of the underlying reader.
 func (r *Reader) Next() (sse.Message, error) {
 	r.name, r.data, r.some = "", r.data[:0], false
 	for {
@@ -56,8 +56,8 @@ func (r *Reader) Next() (sse.Message, error) {
 	}
 }
 
-// LastID is the id as of the last message that was whole, with data or without: what Last-Event-ID is to be when one comes back. That of a message which was
-// cut off is not taken.
+// LastID returns the id of the last complete message, with data or without: the Last-Event-ID for the
+// next connection.
 func (r *Reader) LastID() string { return r.last }
 
 // field takes one line that is not empty.
@@ -85,7 +85,7 @@ func (r *Reader) field(line []byte) error {
 
 var byteOrderMark = []byte("\ufeff")
 
-// readLine gives a line without its end, which is CR, LF, or both. It is good until the next call.
+// readLine returns a line without its end, which is CR, LF, or both. It is valid until the next call.
 func (r *Reader) readLine() ([]byte, error) {
 	r.line = r.line[:0]
 	for {

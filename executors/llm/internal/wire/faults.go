@@ -101,9 +101,9 @@ func category(status int) (c llm.Category, retryable bool) {
 	return llm.CategoryMalformed, false
 }
 
-// Answered makes the error of a call whose answer is res, or nil where there is none. It closes the answer. told reads
-// what the vendor says in a body.
-func (f Faults) Answered(res *http.Response, err error, told func(body []byte) Told) *llm.ProviderError {
+// Answered makes the error of a call whose answer is res, or nil without an answer. It closes the
+// answer. The function read returns what the vendor says in a body.
+func (f Faults) Answered(res *http.Response, err error, read func(body []byte) Told) *llm.ProviderError {
 	if res == nil {
 		return f.Unsent(cmp.Or(err, io.ErrUnexpectedEOF))
 	}
@@ -112,26 +112,33 @@ func (f Faults) Answered(res *http.Response, err error, told func(body []byte) T
 	if err != nil && res.StatusCode < 300 { // a status of failure says enough
 		return f.Broken(res, err)
 	}
-	t := told(body)
+	t := read(body)
 	if res.StatusCode >= 300 && res.StatusCode < 400 {
-		t = Told{RequestID: t.RequestID, Message: "the server sends elsewhere, and redirects are not followed: is the base URL right?"}
+		t = Told{
+			RequestID: t.RequestID,
+			Message:   "the server sends elsewhere, and redirects are not followed: is the base URL right?",
+		}
 	}
 	return f.Status(res, t)
 }
 
-// Coded makes the error that a vendor reports in the middle of an answer, where the status was success. An empty
-// category is that of a code which is new: the server failed, and the call may succeed later.
+// Coded makes the error that a vendor reports in the middle of an answer, where the status was
+// success. An empty category is that of a code which is new: the server failed, and the call may
+// succeed later.
 func (f Faults) Coded(res *http.Response, c llm.Category, t Told) *llm.ProviderError {
 	c = cmp.Or(c, llm.CategoryServer)
 	retryable := c == llm.CategoryServer || c == llm.CategoryRateLimit || c == llm.CategoryTimeout
 	return f.clean(&llm.ProviderError{
-		Category: c, Code: t.Code, RequestID: cmp.Or(f.RequestID(res), t.RequestID), Message: t.Message, Retryable: retryable && !t.Final,
+		Category: c, Code: t.Code, RequestID: cmp.Or(f.RequestID(res), t.RequestID),
+		Message: t.Message, Retryable: retryable && !t.Final,
 	})
 }
 
 // Malformed makes the error of an answer that is none of the API.
 func (f Faults) Malformed(res *http.Response, message string, cause error) *llm.ProviderError {
-	return f.clean(&llm.ProviderError{Category: llm.CategoryMalformed, RequestID: f.RequestID(res), Message: message, Err: cause})
+	return f.clean(&llm.ProviderError{
+		Category: llm.CategoryMalformed, RequestID: f.RequestID(res), Message: message, Err: cause,
+	})
 }
 
 // Invalid makes the error of a request that the provider cannot send.

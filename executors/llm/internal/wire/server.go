@@ -15,9 +15,13 @@ type Options struct {
 	HTTPClient            *http.Client
 }
 
-// FromEnv reads the options of a vendor from PREFIX_API_KEY and PREFIX_BASE_URL. It returns nil where neither is set.
+// FromEnv reads the options of a vendor from PREFIX_API_KEY and PREFIX_BASE_URL. It returns nil where
+// neither is set.
 func FromEnv(getenv func(string) string, prefix string) *Options {
-	o := Options{APIKey: strings.TrimSpace(getenv(prefix + "_API_KEY")), BaseURL: strings.TrimSpace(getenv(prefix + "_BASE_URL"))}
+	o := Options{
+		APIKey:  strings.TrimSpace(getenv(prefix + "_API_KEY")),
+		BaseURL: strings.TrimSpace(getenv(prefix + "_BASE_URL")),
+	}
 	if o == (Options{}) {
 		return nil
 	}
@@ -58,7 +62,8 @@ func Headers[Option any](f Faults, req *llm.Request, with func(name, value strin
 	var all []Option
 	for name, value := range map[string]string{"Idempotency-Key": req.IdempotencyKey, "X-Client-Request-Id": req.TraceID} {
 		if !Printable(value) {
-			return nil, f.Invalid(fmt.Sprintf("what goes into the header %s has to be printable ASCII, 512 bytes at most", name))
+			return nil, f.Invalid(fmt.Sprintf(
+				"what goes into the header %s has to be printable ASCII, 512 bytes at most", name))
 		}
 		if value != "" {
 			all = append(all, with(name, value))

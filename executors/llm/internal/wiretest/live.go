@@ -44,7 +44,8 @@ func (v *Vendor) TestLive(t *testing.T, prefix, models, none string) {
 		}
 	}
 	t.Run("no such model", func(t *testing.T) {
-		_, err := p.Call(t.Context(), &llm.Request{Model: none, Messages: []llm.Message{{Role: llm.RoleUser, Text: "hi"}}}, nil)
+		hi := []llm.Message{{Role: llm.RoleUser, Text: "hi"}}
+		_, err := p.Call(t.Context(), &llm.Request{Model: none, Messages: hi}, nil)
 		t.Log(err)
 		if pe, ok := err.(*llm.ProviderError); !ok || pe.Retryable || pe.Status < 400 {
 			t.Errorf("got %#v", err)
@@ -55,10 +56,12 @@ func (v *Vendor) TestLive(t *testing.T, prefix, models, none string) {
 // liveTools has a tool called, streamed, and its result sent back with what only the vendor reads.
 func liveTools(ctx context.Context, t *testing.T, p llm.Provider, model string, api llm.API) {
 	req := &llm.Request{
-		Model: model, API: api, Instructions: "Answer in one short sentence.", UseInstructions: true, MaxTokens: 2000, ToolChoice: llm.ToolsRequired,
+		Model: model, API: api, Instructions: "Answer in one short sentence.", UseInstructions: true,
+		MaxTokens: 2000, ToolChoice: llm.ToolsRequired,
 		Messages: []llm.Message{{Role: llm.RoleUser, Text: "What is the secret word of the green door? Use the tool."}},
 		Tools: []llm.ToolSpec{{Name: "secret_word", Description: "Tells the secret word of a door.",
-			Parameters: json.RawMessage(`{"type":"object","properties":{"door":{"type":"string"}},"required":["door"],"additionalProperties":false}`)}},
+			Parameters: json.RawMessage(`{"type":"object","properties":{"door":{"type":"string"}},` +
+				`"required":["door"],"additionalProperties":false}`)}},
 	}
 	var all []llm.Chunk
 	r, err := p.Call(ctx, req, Collect(&all))
@@ -85,8 +88,13 @@ func liveTools(ctx context.Context, t *testing.T, p llm.Provider, model string, 
 
 func liveJSON(ctx context.Context, t *testing.T, p llm.Provider, model string, api llm.API, strict bool) {
 	req := &llm.Request{
-		Model: model, API: api, MaxTokens: 2000, Messages: []llm.Message{{Role: llm.RoleUser, Text: "How many legs has a spider?"}},
-		Output: &llm.OutputSchema{Name: "legs", Strict: strict, Schema: json.RawMessage(`{"type":"object","properties":{"legs":{"type":"integer"}},"required":["legs"],"additionalProperties":false}`)},
+		Model: model, API: api, MaxTokens: 2000,
+		Messages: []llm.Message{{Role: llm.RoleUser, Text: "How many legs has a spider?"}},
+		Output: &llm.OutputSchema{
+			Name: "legs", Strict: strict,
+			Schema: json.RawMessage(`{"type":"object","properties":{"legs":{"type":"integer"}},` +
+				`"required":["legs"],"additionalProperties":false}`),
+		},
 	}
 	r, err := p.Call(ctx, req, nil)
 	if err != nil {

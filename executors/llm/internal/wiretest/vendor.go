@@ -23,7 +23,8 @@ type Vendor struct {
 	Name, Key string
 	// Model is one that the vendor has.
 	Model string
-	// Streams are the APIs of the vendor, each with a stream that says "Ça " and "va 🙂" and calls look with {"a":1}.
+	// Streams are the APIs of the vendor, each with a stream of the texts "Ça " and "va 🙂" and of a
+	// call of look with {"a":1}.
 	Streams map[llm.API]string
 	New     func(base, key string, api llm.API, c *http.Client) (llm.Provider, error)
 }
@@ -62,7 +63,8 @@ func (v *Vendor) TestProvider(t *testing.T) {
 		defer other.Close()
 		for _, status := range []int{301, 302, 307, 308} {
 			v.each(t, http.RedirectHandler(other.URL, status).ServeHTTP, func(e *llm.ProviderError) bool {
-				return e.Category == llm.CategoryMalformed && !e.Retryable && e.Status == status && !strings.Contains(e.Message, other.URL)
+				return e.Category == llm.CategoryMalformed && !e.Retryable && e.Status == status &&
+					!strings.Contains(e.Message, other.URL)
 			})
 		}
 	})
@@ -89,7 +91,8 @@ func (v *Vendor) TestProvider(t *testing.T) {
 			io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
 		})
-		_, err := v.Provider(t, base, "", &http.Client{Timeout: 20 * time.Millisecond}).Call(t.Context(), &llm.Request{Model: "m"}, nil)
+		p := v.Provider(t, base, "", &http.Client{Timeout: 20 * time.Millisecond})
+		_, err := p.Call(t.Context(), &llm.Request{Model: "m"}, nil)
 		var pe *llm.ProviderError
 		if !errors.As(err, &pe) || pe.Category != llm.CategoryTimeout || !pe.Retryable {
 			t.Errorf("got %#v", err)
@@ -114,7 +117,7 @@ func (v *Vendor) TestProvider(t *testing.T) {
 			t.Errorf("got %#v", err)
 		}
 	})
-	// It keeps its status, and what its headers say.
+	// It keeps its status, and the values of its headers.
 	t.Run("an error that breaks off", func(t *testing.T) {
 		v.each(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "500")
@@ -122,17 +125,20 @@ func (v *Vendor) TestProvider(t *testing.T) {
 			w.WriteHeader(http.StatusTooManyRequests)
 			_, _ = io.WriteString(w, "{")
 		}, func(e *llm.ProviderError) bool {
-			return e.Category == llm.CategoryRateLimit && e.Status == http.StatusTooManyRequests && e.RetryAfter == time.Minute && e.Retryable
+			return e.Category == llm.CategoryRateLimit && e.Status == http.StatusTooManyRequests &&
+				e.RetryAfter == time.Minute && e.Retryable
 		})
 	})
 }
 
-// TestEnvironment tests FromEnv of a vendor, and that New reads no variable: foreign names some that the library of the
-// vendor knows.
+// TestEnvironment tests FromEnv of a vendor, and that New reads no variable: foreign names some that
+// the library of the vendor knows.
 func TestEnvironment[P interface {
 	comparable
 	llm.Provider
-}](t *testing.T, v *Vendor, prefix, keyHeader, keyPrefix string, fromEnv func(func(string) string) (P, error), foreign ...string) {
+}](t *testing.T, v *Vendor, prefix, keyHeader, keyPrefix string,
+	fromEnv func(func(string) string) (P, error), foreign ...string,
+) {
 	var none P
 	var header http.Header
 	base := Raw(t, func(w http.ResponseWriter, r *http.Request) { header = r.Header })
@@ -153,12 +159,12 @@ func TestEnvironment[P interface {
 	}
 	env[prefix+"_BASE_URL"] = "no url"
 	if p, err := fromEnv(getenv); p != none || err == nil || strings.Contains(err.Error(), v.Key) {
-		t.Errorf("with a base that is none: %v, %v", p, err)
+		t.Errorf("with a base that is not a URL: %v, %v", p, err)
 	}
 	t.Setenv(prefix+"_BASE_URL", "http://127.0.0.1:1")
-	t.Setenv(prefix+"_CUSTOM_HEADERS", "X-Custom: of-somebody-else")
+	t.Setenv(prefix+"_CUSTOM_HEADERS", "X-Custom: of-another-user")
 	for _, name := range append(foreign, prefix+"_API_KEY") {
-		t.Setenv(name, "of-somebody-else")
+		t.Setenv(name, "of-another-user")
 	}
 	for api := range v.Streams {
 		p, err := v.New(base, "", api, nil)
@@ -168,13 +174,14 @@ func TestEnvironment[P interface {
 		defer p.Close()
 		header = nil
 		p.Call(t.Context(), &llm.Request{Model: "m"}, nil)
-		if header == nil || header.Get("Authorization") != "" || header.Get(keyHeader) != "" || strings.Contains(JSON(header), "of-somebody-else") {
+		if header == nil || header.Get("Authorization") != "" || header.Get(keyHeader) != "" ||
+			strings.Contains(JSON(header), "of-another-user") {
 			t.Errorf("the headers are %v", header)
 		}
 	}
 }
 
-// TestMalformed answers with bodies that are none of the API, and those that are none of any.
+// TestMalformed answers with bodies that are not answers of the vendor's API, and of no other API.
 func (v *Vendor) TestMalformed(t *testing.T, bodies map[string]string) {
 	answer := func(name, kind, body string) {
 		t.Run(name, func(t *testing.T) {
@@ -185,7 +192,9 @@ func (v *Vendor) TestMalformed(t *testing.T, bodies map[string]string) {
 		})
 	}
 	answer("HTML", "text/html", "<html>Welcome to the hotel's network</html>")
-	for name, body := range map[string]string{"nothing": "", "null": "null", "another object": `{"status":"ok"}`, "a list": `[]`} {
+	for name, body := range map[string]string{
+		"nothing": "", "null": "null", "another object": `{"status":"ok"}`, "a list": `[]`,
+	} {
 		answer(name, "application/json", body)
 	}
 	for name, body := range bodies {
@@ -193,7 +202,7 @@ func (v *Vendor) TestMalformed(t *testing.T, bodies map[string]string) {
 	}
 }
 
-// Status is an answer that is an error, and what is expected of it, without its provider and status.
+// Status is an answer that is an error, and the error to expect, without its provider and status.
 type Status = struct {
 	Status int
 	Header map[string]string
@@ -243,8 +252,8 @@ func SameJSON(t *testing.T, got, want string) {
 	}
 }
 
-// Opaque is what an answer brought that only its provider reads, with the calls that are left of it, and texts that the
-// next request has, and has not.
+// Opaque is the part of an answer that only its provider reads, with the calls that are left of it,
+// and texts that the next request has, and has not.
 type Opaque = struct {
 	Provider  string // empty, the vendor's own
 	Data      string
@@ -252,7 +261,8 @@ type Opaque = struct {
 	Want, Not []string
 }
 
-// TestOpaque sends back what an answer brought: all that fits the calls, and what can be read where it does not fit.
+// TestOpaque sends back the opaque part of an answer: all that fits the calls, and the readable text
+// where it does not fit.
 func (v *Vendor) TestOpaque(t *testing.T, api llm.API, all map[string]Opaque) {
 	for name, c := range all {
 		t.Run(name, func(t *testing.T) {
@@ -260,7 +270,8 @@ func (v *Vendor) TestOpaque(t *testing.T, api llm.API, all map[string]Opaque) {
 			if c.Provider == "" {
 				opaque.Provider = v.Name
 			}
-			_, body, _ := v.Sent(t, api, &llm.Request{Model: v.Model, Messages: []llm.Message{{Role: llm.RoleAssistant, Text: "said", ToolCalls: c.Calls, Opaque: opaque}}})
+			m := llm.Message{Role: llm.RoleAssistant, Text: "said", ToolCalls: c.Calls, Opaque: opaque}
+			_, body, _ := v.Sent(t, api, &llm.Request{Model: v.Model, Messages: []llm.Message{m}})
 			for _, w := range c.Want {
 				if !strings.Contains(body, w) {
 					t.Errorf("expected %s in %s", w, body)
@@ -300,17 +311,19 @@ func (v *Vendor) Stream(t *testing.T, api llm.API, pieces ...string) (*llm.Respo
 	t.Helper()
 	var all []llm.Chunk
 	p := v.Provider(t, Raw(t, Pieces(pieces...)), api, nil)
-	r, err := p.Call(t.Context(), &llm.Request{Model: v.Model, Messages: []llm.Message{{Role: llm.RoleUser, Text: "Ça va ?"}}}, Collect(&all))
+	question := []llm.Message{{Role: llm.RoleUser, Text: "Ça va ?"}}
+	r, err := p.Call(t.Context(), &llm.Request{Model: v.Model, Messages: question}, Collect(&all))
 	return r, all, err
 }
 
-// TestStreams reads the streams of the vendor in all ways, cut, with a huge chunk, and one chunk at a time. It expects
-// the response want, and opaque in it, as JSON; empty, none.
+// TestStreams reads the streams of the vendor in all ways, cut, with a huge chunk, and one chunk at a
+// time. It expects the response want, with the opaque part, as JSON; empty for a response without.
 func (v *Vendor) TestStreams(t *testing.T, want llm.Response, opaque string) {
 	id := want.ToolCalls[0].ID
 	chunks := []llm.Chunk{
 		{Text: "Ça "}, {Text: "va 🙂"},
-		{ToolCall: &llm.ToolCallChunk{ID: id, Name: "look"}}, {ToolCall: &llm.ToolCallChunk{Arguments: `{"a":`}}, {ToolCall: &llm.ToolCallChunk{Arguments: `1}`}},
+		{ToolCall: &llm.ToolCallChunk{ID: id, Name: "look"}},
+		{ToolCall: &llm.ToolCallChunk{Arguments: `{"a":`}}, {ToolCall: &llm.ToolCallChunk{Arguments: `1}`}},
 	}
 	for api, text := range v.Streams {
 		for way, pieces := range Ways(text) {
@@ -337,7 +350,7 @@ func (v *Vendor) TestStreams(t *testing.T, want llm.Response, opaque string) {
 				_, _, err := v.Stream(t, api, strings.Join(events[:i], ""))
 				var pe *llm.ProviderError
 				switch {
-				case api == llm.APIChat && i >= len(events)-3: // the reason to stop was told
+				case api == llm.APIChat && i >= len(events)-3: // the stream has the reason to stop
 					if err != nil {
 						t.Errorf("%d events: %v", i, err)
 					}
@@ -379,10 +392,10 @@ func (v *Vendor) oneAtATime(t *testing.T, api llm.API, events []string) {
 	}), api, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	told := false
+	first := true
 	if _, err := p.Call(ctx, &llm.Request{Model: v.Model}, func(llm.Chunk) error {
-		if !told {
-			told = true
+		if first {
+			first = false
 			close(heard)
 		}
 		return nil
@@ -406,15 +419,16 @@ func (v *Vendor) TestStreamFaults(t *testing.T, all map[string]StreamFault) {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := v.Stream(t, c.API, c.Stream)
 			var pe *llm.ProviderError
-			if !errors.As(err, &pe) || pe.Category != c.Category || pe.Retryable != c.Retryable || pe.Code != c.Code || strings.Contains(pe.Message, v.Key) {
+			if !errors.As(err, &pe) || pe.Category != c.Category || pe.Retryable != c.Retryable || pe.Code != c.Code ||
+				strings.Contains(pe.Message, v.Key) {
 				t.Errorf("got %#v", err)
 			}
 		})
 	}
 }
 
-// Seeds are, of each constant of stream_test.go whose name ends with Stream, the text, and the text without each of its
-// events and with each of them twice.
+// Seeds returns, for each constant of stream_test.go whose name ends with Stream, the text, and the
+// text without each of its events and with each of them twice.
 func Seeds(f *testing.F) (all [][]string) {
 	source, err := os.ReadFile("stream_test.go")
 	if err != nil {
@@ -431,9 +445,15 @@ func Seeds(f *testing.F) (all [][]string) {
 	return all
 }
 
-// CheckStream reads a stream without a server. It expects an answer that is what its chunks say, or an error of ours.
-func CheckStream(t *testing.T, stream string, read func(*http.Response, func(llm.Chunk) error) (*llm.Response, error)) {
-	res := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(stream))}
+// CheckStream reads a stream without a server. It expects an answer that equals the sum of its chunks,
+// or an llm.ProviderError.
+func CheckStream(t *testing.T, stream string,
+	read func(*http.Response, func(llm.Chunk) error) (*llm.Response, error),
+) {
+	res := &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}},
+		Body: io.NopCloser(strings.NewReader(stream)),
+	}
 	var said, refused string
 	var calls []llm.ToolCall
 	r, err := read(res, func(c llm.Chunk) error {
