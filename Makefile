@@ -75,7 +75,7 @@ test: ## all tests, and a short form of the attacks on every promise
 define KILLS
 $(ATTACK) -timeout 60m . -duel.turns 3000 -duel.takeovers 60 -duel.reoffer 1s -sessions.kills 50 ; \
 $(ATTACK) -timeout 60m ./power -power.kills 50 -power.appends 500 -power.cuts 10 -power.controls 5 -power.replies 10 ; \
-$(ATTACK) -timeout 30m ./a2a -a2a.kills 50 -a2a.pushkills 10 -a2a.tasks 10000 ; \
+$(ATTACK) -timeout 30m ./a2a -a2a.kills 50 -a2a.pushkills 10 -a2a.streams 220 -a2a.tasks 10000 ; \
 $(ATTACK) -timeout 30m ./llm -llm.rounds 5 ; \
 $(ATTACK) -timeout 30m ./triggers -triggers.count 10000 -triggers.conversations 100 -triggers.every 1s -triggers.runnerkills 5 -triggers.kills 30
 endef

@@ -15,7 +15,7 @@ import (
 
 // How many kills of a hub 'make test' does; more are asked for by hand.
 var (
-	sessionKills = flag.Int("sessions.kills", 5, "kills of the hub while sessions run")
+	sessionKills = flag.Int("sessions.kills", 3, "kills of the hub while sessions run")
 	sessionSeed  = flag.Uint64("sessions.seed", 0, "of the moments of the kills; 0, a new one")
 )
 
