@@ -1,11 +1,16 @@
 # make help says what there is. CI runs .ci/run, which is check, test and conformance.
 .DEFAULT_GOAL := help
 
+SHELL := bash
+.SHELLFLAGS := -o pipefail -c
+
 GO    ?= go
 BIN   := bin/parley
 # Every target uses the versions of the go.mod of its module. go.work is for editors and for go
 # commands by hand.
 export GOWORK := off
+# Without the path of this directory in its results, the build cache serves every clone.
+export GOFLAGS := $(GOFLAGS) -trimpath
 # The modules besides that of the product.
 MODULES := bench conformance torture
 # -s -w leaves symbols and DWARF out, which only a debugger needs. make GO_LDFLAGS= keeps them.
@@ -36,12 +41,12 @@ ALONE := network disk power cluster failover
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# The first build compiles several hundred packages. The first command counts them; it prints nothing
-# when all are in the cache. The second prints the errors, and sets the exit code.
-BUILD = $(GO) build -trimpath -ldflags "$(GO_LDFLAGS) -X 'main.release=$(RELEASE)'"
+# The first build compiles several hundred packages. COMPILED counts the packages that -v prints, and
+# passes errors on. It prints nothing when all packages are in the cache.
+BUILD = $(GO) build -v -ldflags "$(GO_LDFLAGS) -X 'main.release=$(RELEASE)'"
 define COMPILED
 { n=0; while read -r line; do \
-  case $$line in '#'*|*' '*) continue;; esac; \
+  case $$line in 'go: downloading '*) continue;; '#'*|*' '*) echo "$$line"; continue;; esac; \
   n=$$((n + 1)); \
   [ $$n -ne 10 ] || echo "  the first build takes minutes: it compiles the $$($(GO) list -deps ./cmd/parley | wc -l) packages of the program"; \
   [ $$((n % 50)) -ne 0 ] || echo "  $$n packages compiled"; \
@@ -50,26 +55,43 @@ endef
 
 build: ## build bin/parley
 	@echo "building $(BIN)"
-	@$(BUILD) -v -o $(BIN) ./cmd/parley 2>&1 | $(COMPILED)
-	@$(BUILD) -o $(BIN) ./cmd/parley
+	@$(BUILD) -o $(BIN) ./cmd/parley 2>&1 | $(COMPILED)
 
 demo: build ## a payer inside a hub and a clinic in a process of its own settle a case
 	@$(BIN) demo
 
 dev-cluster: ## three hubs and three NATS servers on this machine, with one log, until Ctrl-C
 	@echo "building bin/parley-devcluster"
-	@$(BUILD) -tags devcluster -v -o bin/parley-devcluster ./cmd/parley 2>&1 | $(COMPILED)
-	@$(BUILD) -tags devcluster -o bin/parley-devcluster ./cmd/parley
+	@$(BUILD) -tags devcluster -o bin/parley-devcluster ./cmd/parley 2>&1 | $(COMPILED)
 	bin/parley-devcluster dev-cluster
 
+# Each part of the tests writes bin/test-PART.log. -k runs all parts, and fails at the end if one has failed.
 test: ## all tests, and a short form of the attacks on every promise
-	$(GO) test -timeout 10m -skip '^TestWaitRaces$$' ./...
-	@$(GO) build -o bin/parley-test ./cmd/parley
-	cd bench && PARLEY_TEST_PROGRAM=$(CURDIR)/bin/parley-test $(GO) test -timeout 10m $$($(GO) list ./... | grep -v /compare$$)
+	@mkdir -p bin; rm -f bin/test-*.log; code=0; \
+	$(MAKE) --no-print-directory -k test-product test-bench test-attacks || code=$$?; \
+	echo "seconds by package:"; $(TIMES) bin/test-*.log | sort -rn; exit $$code
+
+# Packages that took more than a second, from the output of go test.
+TIMES := awk '$$1 == "ok" || $$1 == "FAIL" { s = $$3; sub("s$$", "", s); if (s > 1) printf "%8.1f  %s\n", s, $$2 }' 
+# Hub processes of all tests run this program, so that it is linked once.
+PROGRAM := $(CURDIR)/bin/parley-test
+
+.PHONY: test-product test-bench test-attacks test-program
+test-program:
+	@$(GO) build -o $(PROGRAM) ./cmd/parley
+
+test-product: test-program
+	@PARLEY_TEST_PROGRAM=$(PROGRAM) $(GO) test -count=1 -timeout 30m -skip '^TestWaitRaces$$' ./... 2>&1 | tee bin/$@.log
+
+test-bench: test-program
+	@cd bench && PARLEY_TEST_PROGRAM=$(PROGRAM) $(GO) test -count=1 -timeout 30m $$($(GO) list ./... | grep -v /compare$$) 2>&1 | tee ../bin/$@.log
+
+test-attacks: test-program
 	@echo "the attacks of docs/guarantees.md, short:"
-	@export PARLEY_TEST_PROGRAM=$(CURDIR)/bin/parley-test; cd torture; \
-	{ $(ATTACK) -p 2 -timeout 10m $$($(GO) list ./... | grep -v -x $(addprefix -e github.com/parleyhub/parley/torture/,$(ALONE))) ; $(ATTACK) -timeout 10m $(addprefix ./,$(ALONE)) ; \
-	  cd .. && $(ATTACK) -timeout 5m -run '^TestWaitRaces$$' ./hub ; } 2>&1 | $(SUMMARY)
+	@export PARLEY_TEST_PROGRAM=$(PROGRAM); cd torture; \
+	{ $(ATTACK) -p 2 -timeout 30m $$($(GO) list ./... | grep -v -x $(addprefix -e github.com/parleyhub/parley/torture/,$(ALONE))) ; \
+	  $(ATTACK) -timeout 30m $(addprefix ./,$(ALONE)) ; \
+	  cd .. && $(ATTACK) -timeout 30m -run '^TestWaitRaces$$' ./hub ; } 2>&1 | tee ../bin/$@.log | $(SUMMARY)
 
 # The attacks in which hubs are killed, which do not care where the log is. They run in torture/.
 define KILLS
@@ -111,7 +133,7 @@ lint: ## the style gate: hard-to-read phrases and long lines, against the commit
 	$(GO) test -count=1 -run '^TestStyle' .
 
 bench: build ## what a hub carries on this machine, beside the bare limit of it in the same run
-	@$(GO) -C bench build -trimpath -o ../bin/parley-bench ./cmd/parley-bench
+	@$(GO) -C bench build -o ../bin/parley-bench ./cmd/parley-bench
 	bin/parley-bench append
 	bin/parley-bench fanout
 	bin/parley-bench replay
