@@ -60,7 +60,7 @@ func TestContextFindsTheLastOnes(t *testing.T) {
 	p, id := feeder(t, h, `{"schema_name":"odd.v1","role":"context","fetch":{"method":"recent","limit":100},"llm_hints":{"include":["i"]}},{"schema_name":"first.v1","role":"context"}`)
 	var want []string
 	manyNotes(t, h, id, 1, func(int) (string, string) { return "first.v1", `{"i":0}` })
-	seqs := manyNotes(t, h, id, 700, func(i int) (string, string) {
+	seqs := manyNotes(t, h, id, 400, func(i int) (string, string) {
 		size := 10
 		if i%50 < 5 {
 			size = 700_000 // some pages are of more bytes than are kept at once
