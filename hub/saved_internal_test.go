@@ -250,7 +250,7 @@ func TestKeptBytes(t *testing.T) {
 		t.Run(fmt.Sprint(c.metadata, " ", c.keys), func(t *testing.T) {
 			events := 3000
 			if testing.Short() {
-				events = 600
+				events = 200
 			}
 			j := countedStates{memory.New(), make(map[string]int)}
 			dropOften(t, j, events, c.metadata, c.keys, c.behind)
