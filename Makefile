@@ -111,7 +111,11 @@ torture: ## every promise attacked for about an hour, and every planted bug (as 
 	  $(ATTACK) -timeout 60m ./cluster -cluster.faults 39 -cluster.cuts 3 -cluster.controls 5 -cluster.lasts 8s -cluster.duelfaults 26 -cluster.duelcuts 2 ; \
 	  $(ATTACK) -timeout 30m ./failover -failover.newer -failover.rounds 6 -failover.crowd 12 -failover.within 5s -failover.ready 10s ; \
 	  $(ATTACK) -timeout 30m ./simulation -simulation.seeds 1000 ; \
-	  cd .. && $(ATTACK) -timeout 30m -run '^(TestWaitRaces|TestRefusalsTakeTheSameTime)$$' ./hub -simulation.races 1000000 -timing.pairs 50000 ; } 2>&1 | $(SUMMARY) -record ../docs/guarantees.md
+	  cd .. && $(ATTACK) -timeout 30m -run '^(TestWaitRaces|TestRefusalsTakeTheSameTime)$$' ./hub -simulation.races 1000000 -timing.pairs 50000 ; \
+	  $(ATTACK) -timeout 30m ./hub/journal/bolt -bolt.thorough -rapid.checks 100 ; \
+	  $(ATTACK) -timeout 30m ./hub/archive -archive.step 1 ; \
+	  $(ATTACK) -timeout 30m -run '^TestConformance$$' ./hub/journal/jetstream -rapid.checks 100 ; \
+	  $(ATTACK) -timeout 30m -run 'ComesToAnEnd$$' ./internal/selector ./internal/paramschema -stall.within 1s ; } 2>&1 | $(SUMMARY) -record ../docs/guarantees.md
 	$(MAKE) plants
 
 torture-nats: ## the same of hubs that keep their log on a NATS server, but for what is about the files of a log; prints the figures

@@ -121,6 +121,9 @@ func TestListApprovals(t *testing.T) {
 
 // TestListApprovalsIsBounded: a page ends before it passes MaxPageBytes.
 func TestListApprovalsIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out: one caller reads pages of megabytes")
+	}
 	atWork(t, nil, func(t *testing.T, h *hub.Hub, j journal.Journal, r *host, id, claim string) {
 		for i := range parley.MaxPendingApprovals {
 			q := may(id, fmt.Sprint(i))

@@ -293,6 +293,9 @@ func TestChangesBusy(t *testing.T) {
 
 // TestChangesReset: a cursor of another start, or from which more has changed than is kept, says so; then all that comes after is told again.
 func TestChangesReset(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out: it creates 10,000 conversations one after another")
+	}
 	j := newJournal(t)
 	before := startOn(t, j, nil)
 	id := named(t, before, "one", "a", "b")

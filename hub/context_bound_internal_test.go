@@ -76,7 +76,11 @@ func TestContextIsShrunkInOrder(t *testing.T) {
 // TestContextKeepsToItsBound: however large what is found is, and however many members there are, nothing is larger than the least bound.
 func TestContextKeepsToItsBound(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for range 300 {
+	rounds := 300
+	if testing.Short() {
+		rounds = 50
+	}
+	for range rounds {
 		o := &object{bound: parley.MinContextBytes + rng.IntN(4000)}
 		if rng.IntN(4) > 0 {
 			o.trigger = &parley.ContextTrigger{

@@ -18,7 +18,7 @@ import (
 // What everybody does comes from the seed, and time is not real; only the order of what happens at the same instant, and the jitter of backoff, do not.
 
 var (
-	duelSeeds = flag.Int("duel.seeds", 100, "how many duels TestDuel plays")
+	duelSeeds = flag.Int("duel.seeds", 40, "how many duels TestDuel plays")
 	duelSeed  = flag.Uint64("duel.seed", 0, "the one duel that TestDuel plays and shows; 0 is all of them")
 )
 
@@ -32,7 +32,7 @@ func TestDuel(t *testing.T) {
 	}
 	seeds := *duelSeeds
 	if testing.Short() {
-		seeds = min(seeds, 20)
+		seeds = min(seeds, 6)
 	}
 	began := time.Now()
 	total := playAll(t, seeds, "", func(t *testing.T, seed uint64, r result) { report(t, seed, r) })
@@ -44,7 +44,7 @@ func TestDuel(t *testing.T) {
 	if total.turns < int64(20*seeds) {
 		t.Errorf("%d turns are too few", total.turns)
 	}
-	if seeds < 100 {
+	if seeds < 40 {
 		return
 	}
 	if n := int64(seeds); total.takeovers < 2*n || total.crashes < 3*n || total.lapses < 4*n {

@@ -122,6 +122,10 @@ func TestEvictedStillCloses(t *testing.T) {
 
 // TestLittleRoom: with room for the frames of few conversations, and then for few conversations, nothing is missing from what is read, and every retry meets its first result.
 func TestLittleRoom(t *testing.T) {
+	messages := 150
+	if testing.Short() {
+		messages = 50
+	}
 	for _, room := range []int{96 << 10, 24 << 10} {
 		t.Run(fmt.Sprint(room>>10, " KiB"), func(t *testing.T) {
 			h := startOn(t, newJournal(t), &hub.Options{MaxLoadedBytes: room, IdleEvict: time.Hour})
@@ -134,7 +138,7 @@ func TestLittleRoom(t *testing.T) {
 			for w, id := range ids {
 				wg.Go(func() {
 					rng := rand.New(rand.NewPCG(uint64(w), 2))
-					for n := range 150 {
+					for n := range messages {
 						q := message(id, strings.Repeat("x", 300), parley.FinalityTurn, fmt.Sprint("k", n))
 						r := <-post(h, a, q)
 						before := rng.IntN(n + 1)

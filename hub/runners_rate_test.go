@@ -15,6 +15,9 @@ import (
 // TestBlueprintsThatChangeAlways: the log of runners does not grow without bound because one of them says something else all the time. What it has said
 // before costs nothing.
 func TestBlueprintsThatChangeAlways(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out: one caller registers megabytes of schemas")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		h := startOn(t, newJournal(t), nil)
 		c := h.Client(h.LocalPrincipal("host"))

@@ -51,7 +51,11 @@ func keptState(n int) (*saved, fold.Keys) {
 
 func TestSavedRoundTrip(t *testing.T) {
 	var wg sync.WaitGroup
-	for n := range 200 {
+	counts := 200
+	if testing.Short() {
+		counts = 70 // keys are merged from 56 on
+	}
+	for n := range counts {
 		wg.Go(func() {
 			want, keys := keptState(n)
 			got, err := decodeSaved(want.encode())
@@ -244,7 +248,10 @@ func TestKeptBytes(t *testing.T) {
 		behind   int64
 	}{{10, 1, leastSaved}, {64 << 10, 1, 80}, {10, 2, leastSaved}} {
 		t.Run(fmt.Sprint(c.metadata, " ", c.keys), func(t *testing.T) {
-			const events = 3000
+			events := 3000
+			if testing.Short() {
+				events = 200
+			}
 			j := countedStates{memory.New(), make(map[string]int)}
 			dropOften(t, j, events, c.metadata, c.keys, c.behind)
 			for name, n := range j.bytes {

@@ -168,6 +168,9 @@ func many(n int) map[string]string {
 // TestParametersOfCommands: what could not be given to a command as it is, is refused where the command takes flags or variables, with what is wrong of each; as JSON
 // on stdin everything goes.
 func TestParametersOfCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out: one caller sends megabytes of parameters")
+	}
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		var blueprints []parley.Blueprint
 		for _, via := range []parley.ParamsVia{"", parley.ParamsFlags, parley.ParamsEnv, parley.ParamsStdin} {

@@ -82,6 +82,9 @@ func TestManySubscribers(t *testing.T) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	readers := make([]*reader, 200)
+	if testing.Short() {
+		readers = readers[:60]
+	}
 	progress := make(chan struct{}, writes) // one for each write: lets readers join on the way
 	start := func(i int) {
 		rng := rand.New(rand.NewPCG(uint64(i), 7))

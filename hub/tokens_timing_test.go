@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley/hub"
 )
 
-var timingPairs = flag.Int("timing.pairs", 2000, "how often TestRefusalsTakeTheSameTime measures each refusal beside the other")
+var timingPairs = flag.Int("timing.pairs", 0, "how often TestRefusalsTakeTheSameTime measures each refusal beside the other; 0 compares only allocations")
 
 const (
 	// timedTokens are live while refusals are timed, timedCalls make one measurement: a call alone is shorter than what a clock costs.
@@ -27,6 +27,7 @@ const (
 
 // TestRefusalsTakeTheSameTime: who guesses does not learn from the time of a refusal whether there is a token of an id. A token that is known and one that is not are
 // refused in turns; the ratio of their times must be 1 within sameTime, with its interval of confidence, in one of timingTries measurements: one that is too small or too noisy to know does not count.
+// Only an idle machine can measure that, so that make torture sets -timing.pairs, and make test compares what refusals allocate.
 func TestRefusalsTakeTheSameTime(t *testing.T) {
 	if testing.Short() {
 		t.Skip("left out: beside the race detector times say nothing")
@@ -59,6 +60,9 @@ func TestRefusalsTakeTheSameTime(t *testing.T) {
 	for name, others := range map[string][]string{"unknown": unknown, "revoked": revoked} {
 		t.Run(name, func(t *testing.T) {
 			sameAllocs(t, h, known, others)
+			if *timingPairs == 0 {
+				return
+			}
 			for try := 1; ; try++ {
 				least, most := compareRefusals(t, h, known, others)
 				if least >= 1-sameTime && most <= 1+sameTime {

@@ -26,6 +26,10 @@ var waitRaces = flag.Int("simulation.races", 20_000, "how many waits TestWaitRac
 // clock than a wait that oversleeps, so each one shows.
 func TestWaitRaces(t *testing.T) {
 	const inOneBubble = 1000
+	races := *waitRaces
+	if testing.Short() {
+		races = min(races, 3*inOneBubble)
+	}
 	var next atomic.Int64
 	var mu sync.Mutex
 	var total raceCounts
@@ -33,7 +37,7 @@ func TestWaitRaces(t *testing.T) {
 		for i := range (runtime.GOMAXPROCS(0) + 1) / 2 { // so that those who race have a processor each
 			t.Run(fmt.Sprint(i), func(t *testing.T) {
 				t.Parallel()
-				for seed := next.Add(1); !t.Failed() && int(seed-1)*inOneBubble < *waitRaces; seed = next.Add(1) {
+				for seed := next.Add(1); !t.Failed() && int(seed-1)*inOneBubble < races; seed = next.Add(1) {
 					var g *raceGround
 					synctest.Test(t, func(t *testing.T) { g = raceIn(t, uint64(seed), inOneBubble) })
 					mu.Lock()

@@ -3,6 +3,7 @@ package archive_test
 import (
 	"bytes"
 	"crypto/sha256"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -39,6 +40,8 @@ func wrong(t testing.TB, file []byte, what string) {
 	}
 }
 
+var damageStep = flag.Int("archive.step", 17, "TestEveryByteCounts changes one byte in so many; 1 changes all of them")
+
 // TestEveryByteCounts: one changed byte anywhere is found.
 func TestEveryByteCounts(t *testing.T) {
 	for name, file := range samples(t) {
@@ -51,11 +54,7 @@ func TestEveryByteCounts(t *testing.T) {
 					r.Fatalf("byte %d is changed", at)
 				}
 			})
-			step := 1
-			if testing.Short() {
-				step = 17
-			}
-			for at := 0; at < len(file); at += step { // the likeliest: the neighbour of each
+			for at := 0; at < len(file); at += *damageStep { // the likeliest: the neighbour of each
 				bad := bytes.Clone(file)
 				bad[at] ^= 1
 				wrong(t, bad, fmt.Sprintf("byte %d", at))

@@ -105,6 +105,7 @@ var rows = []row{
 	{
 		bug: "early-refusal", pkg: "hub", run: "^TestRefusalsTakeTheSameTime$/^unknown$",
 		says: `a known token is refused in \d.* of the time of another, expected 1`,
+		args: []string{"-timing.pairs", "2000"},
 	},
 	{
 		bug: "one-rate", pkg: "torture/network", run: "^TestFlood$",

@@ -148,9 +148,9 @@ func checkDamage(t *testing.T, dir, want, what string) (refused bool) {
 }
 
 func TestBitFlips(t *testing.T) {
-	flips := 300
-	if testing.Short() {
-		flips = 60
+	flips := 80
+	if *bolt.Thorough {
+		flips = 300
 	}
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -168,7 +168,7 @@ func TestBitFlips(t *testing.T) {
 	files = append(files, rel)
 	refused := make(map[string]int)
 	for i := range flips {
-		name := files[random.IntN(len(files))]
+		name := files[i%len(files)]
 		work := filepath.Join(t.TempDir(), "work")
 		if err := os.CopyFS(work, os.DirFS(dir)); err != nil {
 			t.Fatal(err)

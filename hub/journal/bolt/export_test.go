@@ -2,10 +2,14 @@ package bolt
 
 import (
 	"errors"
+	"flag"
 	"path/filepath"
 
 	"go.etcd.io/bbolt"
 )
+
+// Thorough is the long form of the tests that damage files or kill processes.
+var Thorough = flag.Bool("bolt.thorough", false, "damage files at many more places, and kill processes more often")
 
 // LogDB is log.db, for tests that make its writes fail.
 func (j *Journal) LogDB() *bbolt.DB { return j.log }

@@ -200,9 +200,9 @@ func rewrite(tx *bbolt.Tx) error {
 
 // A flipped bit of index.db is noticed before it is opened, or changes no answer; states may be lost.
 func TestIndexFlips(t *testing.T) {
-	flips := 2000
-	if testing.Short() {
-		flips = 200
+	flips := 200
+	if *Thorough {
+		flips = 2000
 	}
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -231,7 +231,7 @@ func TestIndexStructureFlips(t *testing.T) {
 				t.Errorf("%d pages prove too little", len(ids))
 			}
 			for i, id := range ids {
-				if !testing.Short() || i%4 == 0 || kind == "branch" {
+				if *Thorough || i%4 == 0 || kind == "branch" {
 					r.structure(t, id, kind)
 				}
 			}

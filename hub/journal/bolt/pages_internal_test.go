@@ -59,7 +59,11 @@ func TestCheckPagesPassesAnyHistory(t *testing.T) {
 	defer db.Close()
 	db.NoSync = true
 	want := make(map[string]map[string]string)
-	for range 200 {
+	rounds := 50
+	if *Thorough {
+		rounds = 200
+	}
+	for range rounds {
 		err := db.Update(func(tx *bbolt.Tx) error {
 			name := fmt.Sprint("bucket ", random.IntN(3))
 			b, err := tx.CreateBucketIfNotExists([]byte(name))

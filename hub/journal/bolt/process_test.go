@@ -3,6 +3,7 @@ package bolt_test
 import (
 	"bufio"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -38,6 +39,7 @@ func TestMain(m *testing.M) {
 	case childCompact:
 		fail(compactAndDie(os.Getenv(childDirEnv), os.Getenv(childRound)))
 	default:
+		flag.Set("rapid.checks", "20") // a default: each check of the model opens journals and syncs
 		os.Exit(m.Run())
 	}
 }
@@ -158,9 +160,9 @@ func appendAtHead(j journal.Journal, id, event string) (journal.Head, error) {
 
 // A process is killed while it writes, again and again: what it had acked is there, in its place, once.
 func TestKill(t *testing.T) {
-	rounds := 8
-	if testing.Short() {
-		rounds = 3
+	rounds := 3
+	if *bolt.Thorough {
+		rounds = 8
 	}
 	dir := filepath.Join(t.TempDir(), "data")
 	acked := make(map[string]bool)

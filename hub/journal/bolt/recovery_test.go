@@ -34,14 +34,14 @@ func unindexed(t *testing.T, records int) string {
 
 // Killed while it reads the end of the log into index.db, at any write, the journal opens as if it had not been.
 func TestCrashWhileOpening(t *testing.T) {
-	dir := unindexed(t, 1500)
+	dir := unindexed(t, 750)
 	want, rec := mustOutcome(t, copyDir(t, dir))
-	if rec.Records != 1500 || rec.Rebuilt != nil {
+	if rec.Records != 750 || rec.Rebuilt != nil {
 		t.Fatalf("recovery %+v", rec)
 	}
 	work := copyDir(t, dir)
 	var states [][]byte // of index.db
-	err := bolt.OpenHooked(work, 150, func(db *bbolt.DB) {
+	err := bolt.OpenHooked(work, 75, func(db *bbolt.DB) {
 		hookWrites(t, db, func(b []byte, off int64, write writeAt) (int, error) {
 			n, err := write(b, off)
 			state, e := os.ReadFile(filepath.Join(work, "index.db"))

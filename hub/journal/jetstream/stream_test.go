@@ -164,9 +164,9 @@ func TestForeignMessage(t *testing.T) {
 
 // TestLargeBatch: batches larger than a message, among small ones.
 func TestLargeBatch(t *testing.T) {
-	c := cluster(t, nil)
+	c := cluster(t, &natscluster.Options{MaxPayload: 64 << 10})
 	js := nodes(t, c, 2, 0)
-	large := string(bytes.Repeat([]byte("large "), 250_000))
+	large := string(bytes.Repeat([]byte("large "), 16_000))
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() { appendAnyway(t, js[i%2], "c", large[i:]) })
