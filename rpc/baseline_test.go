@@ -2,6 +2,7 @@ package rpc_test
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -255,7 +257,11 @@ func (c *comparison) inRequest(line string) string {
 	})
 }
 
+// frames compares what came back after one line. The notifications of a socket must keep their order.
+// A reply may come before or after a notification or another reply.
 func (c *comparison) frames(recorded, played []string) error {
+	slices.SortStableFunc(recorded, byReply)
+	slices.SortStableFunc(played, byReply)
 	for i := range max(len(recorded), len(played)) {
 		want, got := "(nothing)", "(nothing)"
 		if i < len(recorded) {
@@ -269,6 +275,21 @@ func (c *comparison) frames(recorded, played []string) error {
 		}
 	}
 	return nil
+}
+
+var replyID = regexp.MustCompile(`^\{"jsonrpc":"2\.0","id":([^,]*),`)
+
+// byReply orders frames by socket: first the notifications and the close, then the replies by id.
+func byReply(a, b string) int {
+	aPeer, aFrame, _ := strings.Cut(a, " <-- ")
+	bPeer, bFrame, _ := strings.Cut(b, " <-- ")
+	id := func(frame string) string {
+		if m := replyID.FindStringSubmatch(frame); m != nil {
+			return m[1]
+		}
+		return ""
+	}
+	return cmp.Or(cmp.Compare(aPeer, bPeer), cmp.Compare(id(aFrame), id(bFrame)))
 }
 
 func (c *comparison) frame(want, got string) error {
