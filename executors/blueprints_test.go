@@ -128,7 +128,7 @@ func receive(t *testing.T, told <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-told:
-	case <-time.After(30 * time.Second):
+	case <-time.After(3 * time.Minute):
 		t.Fatal("nothing is told")
 	}
 }

@@ -256,12 +256,12 @@ func TestUnreachableSocket(t *testing.T) {
 	if err := <-why; !errors.Is(err, parley.ErrClaimLost) {
 		t.Errorf("the agent's ctx has ended with %v", err)
 	}
-	if took := time.Since(start); took < grace/2 || took > 30*time.Second {
-		t.Errorf("the agent was told after %v, expected about %v", took, grace)
+	if took := time.Since(start); took < grace/2 {
+		t.Errorf("the agent was told after %v, expected at least half of %v", took, grace)
 	}
 	g.set(false)
 	admin := h.Admin(t)
-	u, err := admin.GetUpdates(ctx, &parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilClosed, TimeoutMs: 30_000})
+	u, err := admin.GetUpdates(ctx, &parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilClosed, TimeoutMs: parley.MaxWaitMs})
 	if err != nil || u.Status != parley.StatusClosed {
 		t.Errorf("the conversation: %+v, %v", u, err)
 	}

@@ -65,8 +65,8 @@ func TestDoctorOfBrokenSetups(t *testing.T) {
 		"another protocol": {fakeHub(t, "2", 0), []string{
 			`^ok +token `, `^fail +version +the hub speaks version 2 of the protocol`,
 		}},
-		"a clock ahead":  {fakeHub(t, parley.ProtocolVersion, time.Hour), []string{`^warn +clock +the hub's clock is (1h0m0|59m59)\S* ahead of this machine's; let NTP`, `^warn +version +the hub is v9.9.9, this program `}},
-		"a clock behind": {fakeHub(t, parley.ProtocolVersion, -time.Minute), []string{`^warn +clock +the hub's clock is (1m0|59)\S* behind`}},
+		"a clock ahead":  {fakeHub(t, parley.ProtocolVersion, time.Hour), []string{`^warn +clock +the hub's clock is (1h0|59)m\S* ahead of this machine's; let NTP`, `^warn +version +the hub is v9.9.9, this program `}},
+		"a clock behind": {fakeHub(t, parley.ProtocolVersion, -time.Hour), []string{`^warn +clock +the hub's clock is (1h0|59)m\S* behind`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, code := consult(t, c.address)

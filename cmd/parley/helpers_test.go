@@ -14,6 +14,9 @@ import (
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
+// patience is how long a test waits for an event that must come. Only a program that hangs takes that long.
+const patience = 3 * time.Minute
+
 // startMemory gives a server on a log in memory that is closed at the end of the test.
 func startMemory(t *testing.T) *server {
 	t.Helper()
@@ -43,7 +46,7 @@ func startServe(t *testing.T, args ...string) (cmd *exec.Cmd, first listening, s
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	stuck := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+	stuck := time.AfterFunc(patience, func() { cmd.Process.Kill() })
 	defer stuck.Stop()
 	t.Cleanup(func() {
 		cmd.Process.Kill() // does nothing to a process that has ended

@@ -25,7 +25,7 @@ import (
 	"github.com/parleyhub/parley/sdk"
 )
 
-const backupWriters = 64
+const backupWriters = 16
 
 // parleyRun runs the program to its end and gives what it printed. env has NAME=VALUE.
 func parleyRun(t *testing.T, env []string, args ...string) string {
@@ -55,7 +55,7 @@ func serveData(t *testing.T, dir string) (env []string, first listening, stop fu
 	})
 }
 
-// TestBackupWhileOthersWrite: a backup that is taken while 64 write has all that was acknowledged before it began, and of every conversation
+// TestBackupWhileOthersWrite: a backup that is taken while 16 clients write has all that was acknowledged before it began, and of every conversation
 // a beginning. What is imported from it is served.
 func TestBackupWhileOthersWrite(t *testing.T) {
 	dir, copied, file := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "copy"), filepath.Join(t.TempDir(), "b.jsonl")
@@ -70,7 +70,7 @@ func TestBackupWhileOthersWrite(t *testing.T) {
 	for w := range backupWriters {
 		writers.Go(func() { writeOn(ctx, t, client, fmt.Sprint("c", w), &acked[w]) })
 	}
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		least := acked[0].Load()
 		for i := range acked {
 			least = min(least, acked[i].Load())
@@ -235,7 +235,7 @@ func beginningOf(t *testing.T, dir string, j journal.Journal) journal.Position {
 	return last
 }
 
-// manyEvents gives a log of 20,000 messages in 20 conversations.
+// manyEvents returns a log of 8,000 messages in 20 conversations.
 func manyEvents(t *testing.T) *memory.Journal {
 	t.Helper()
 	j := memory.New()
@@ -255,7 +255,7 @@ func manyEvents(t *testing.T) *memory.Journal {
 			t.Fatal(err)
 		}
 	}
-	for n := range 20_000 {
+	for n := range 8_000 {
 		_, err := client.SendMessage(t.Context(), &parley.SendMessageParams{
 			ConversationID: fmt.Sprint("c", n%20), Finality: parley.FinalityTurn,
 			Payload: json.RawMessage(fmt.Sprintf(`{"text":"%d %s"}`, n, strings.Repeat("x", 500))),

@@ -51,7 +51,7 @@ func TestMCPClientsAreShared(t *testing.T) {
 	if err != nil {
 		t.Fatalf("carol has no place, and nobody uses bob's client: %v", err)
 	}
-	for end := time.Now().Add(10 * time.Second); !errors.Is(ping(bob), parley.ErrUnavailable); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(patience); !errors.Is(ping(bob), parley.ErrUnavailable); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the client that made room is not ended")
 		}
@@ -83,7 +83,7 @@ func TestMCPClientThatFails(t *testing.T) {
 			t.Error("a wrong token has a client")
 		}
 	}
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		h.door.mu.Lock()
 		left := len(h.door.clients)
 		h.door.mu.Unlock()

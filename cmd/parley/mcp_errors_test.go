@@ -78,13 +78,13 @@ func checkMCPDoor(t *testing.T, admin parley.Client, url, addr string) {
 	}
 	for token, word := range map[string]string{"": "PARLEY_TOKEN is not set", "plt_wrong": "unauthenticated", made.Token: "unauthenticated"} {
 		status, body := postMCP(t, addr, token)
-		for end := time.Now().Add(10 * time.Second); token == made.Token && status != http.StatusUnauthorized && time.Now().Before(end); { // its second is not over
+		for end := time.Now().Add(patience); token == made.Token && status != http.StatusUnauthorized && time.Now().Before(end); { // its second is not over
 			status, body = postMCP(t, addr, token)
 		}
 		if status != http.StatusUnauthorized || !strings.Contains(body, "unauthenticated") {
 			t.Errorf("token %q over HTTP: %d %s", token, status, body)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		cmd := exec.CommandContext(ctx, "parley", "mcp")
 		cmd.Env = append(os.Environ(), envURL+"="+url, envToken+"="+token)
 		said, err := cmd.CombinedOutput()

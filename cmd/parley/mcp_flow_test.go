@@ -28,7 +28,7 @@ type mcpUser struct {
 // call calls a tool, again and again until it is answered without a word of a hub that is not there.
 func (u *mcpUser) call(name string, args map[string]any) (text string, content map[string]any) {
 	u.t.Helper()
-	ctx, cancel := context.WithTimeout(u.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(u.t.Context(), patience)
 	defer cancel()
 	last := "nothing"
 	for ; ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
@@ -125,9 +125,9 @@ func TestMCPUserAndInternalAssistant(t *testing.T) {
 	}
 }
 
-// playFlow starts a hub, an assistant and a user, each a process of its own, and kills the hub twice.
+// playFlow starts a hub, an assistant and a user, each a process of its own, and kills the hub once.
 func playFlow(t *testing.T, name string) {
-	const root, rounds = "plt_root_of_this_test", 6
+	const root, rounds = "plt_root_of_this_test", 3
 	environ, flags := []string{envDevToken + "=" + root}, []string{"--dev", "--mcp", "--data", t.TempDir()}
 	hub, first, _ := startServeWith(t, environ, flags...)
 	flags = append(flags, "--listen", first.Listening)
@@ -227,19 +227,21 @@ func TestMCPWaitGivenUp(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			args := map[string]any{"conversation_id": made.ConversationID, "wait_seconds": 50}
+			args := map[string]any{"conversation_id": made.ConversationID, "wait_seconds": longWait}
 			s := h.session(secret, version)
-			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-			defer cancel()
-			begin := time.Now()
-			if text, _, err := tool(ctx, s, "wait_for_updates", args); err == nil || time.Since(begin) > 10*time.Second {
-				t.Errorf("a wait that was given up: %q after %s", text, time.Since(begin))
+			ctx, giveUp := context.WithCancel(t.Context())
+			defer giveUp()
+			ended := make(chan error, 1)
+			go func() {
+				_, _, err := tool(ctx, s, "wait_for_updates", args)
+				ended <- err
+			}()
+			h.awaitCalls(1)
+			giveUp()
+			if err := <-ended; err == nil {
+				t.Error("a wait that was given up was answered")
 			}
-			for end := begin.Add(10 * time.Second); h.door.inUse() > 0; time.Sleep(time.Millisecond) {
-				if time.Now().After(end) {
-					t.Fatal("the hub goes on waiting for a client that has given up")
-				}
-			}
+			h.awaitNoCalls()
 			if _, err := bob.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: made.ConversationID, Payload: json.RawMessage(`{"text":"hello ann"}`), Finality: parley.FinalityTurn}); err != nil {
 				t.Fatal(err)
 			}
@@ -270,7 +272,7 @@ func listenIn(t *testing.T, url, token string) (arrived func(frames int64)) {
 	before := received()
 	return func(frames int64) {
 		t.Helper()
-		for end := time.Now().Add(10 * time.Second); received() < before+frames; {
+		for end := time.Now().Add(patience); received() < before+frames; {
 			if time.Now().After(end) {
 				t.Fatalf("the hub has not received %d frames", frames)
 			}
@@ -305,11 +307,7 @@ func TestMCPWaitsWhenTheHubStops(t *testing.T) {
 		}()
 	}
 	arrived(int64(len(users)))
-	begin := time.Now()
-	terminate(t, hub)
-	if took := time.Since(begin); took > 20*time.Second {
-		t.Errorf("the hub took %s to end", took)
-	}
+	terminate(t, hub) // a drain that waits for them has another exit code
 	await := func(name, want string) {
 		t.Helper()
 		select {
@@ -317,7 +315,7 @@ func TestMCPWaitsWhenTheHubStops(t *testing.T) {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: the wait ended with %q", name, text)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(patience):
 			t.Errorf("%s: the wait goes on", name)
 		}
 	}

@@ -34,7 +34,7 @@ func TestCommandCannotReadTheHub(t *testing.T) {
 	s := newSnoop(t, listening{Token: "plt_dev_of_the_hub"})
 	ready := filepath.Join(s.dir, "ready")
 	s.start(t, "serve", "--dev", "--listen", ":0", "--ready-file", ready, "--blueprints", s.dir)
-	for end := time.Now().Add(30 * time.Second); s.hub.URL == ""; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(patience); s.hub.URL == ""; time.Sleep(10 * time.Millisecond) {
 		line, _ := os.ReadFile(ready) // it is there when the hub is
 		s.hub.URL = strings.TrimSpace(strings.TrimPrefix(string(line), "listening on "))
 		if time.Now().After(end) {
@@ -108,7 +108,7 @@ func (s *snooping) check(t *testing.T) {
 	t.Helper()
 	var out []byte
 	var err error
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		if out, err = s.command("start", "snoop").CombinedOutput(); err == nil {
 			break
 		}

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors"
@@ -139,7 +138,7 @@ func endServe(t *testing.T, cmd *exec.Cmd) {
 // askOfAnimals has a function, which a note wakes, give its context.
 func askOfAnimals(t *testing.T, at listening, conversation, about string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	got := make(chan string, 3)
 	agent, err := function.Agent(parley.Blueprint{Name: "finder", Description: "finds", Subscriptions: json.RawMessage(onAnimals)}, func(_ context.Context, j *work.Job) (any, error) {

@@ -31,7 +31,7 @@ func startServeWith(t *testing.T, environ []string, args ...string) (cmd *exec.C
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	stuck := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+	stuck := time.AfterFunc(patience, func() { cmd.Process.Kill() })
 	defer stuck.Stop()
 	t.Cleanup(func() {
 		cmd.Process.Kill() // does nothing to a process that has ended
@@ -78,7 +78,7 @@ func TestServiceManagerIsTold(t *testing.T) {
 	defer manager.Close()
 	told := func() string {
 		b := make([]byte, 1024)
-		manager.SetReadDeadline(time.Now().Add(20 * time.Second))
+		manager.SetReadDeadline(time.Now().Add(patience))
 		n, err := manager.Read(b)
 		if err != nil {
 			t.Fatal(err)

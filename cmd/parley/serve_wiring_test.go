@@ -177,7 +177,7 @@ func TestServeBoundsSilentConnections(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		conn.SetDeadline(time.Now().Add(20 * time.Second))
+		conn.SetDeadline(time.Now().Add(patience))
 		fmt.Fprintf(conn, "GET /livez HTTP/1.1\r\nHost: %s\r\n\r\n", host)
 		if n, _ := conn.Read(make([]byte, 1)); n == 1 {
 			open++

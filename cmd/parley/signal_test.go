@@ -5,7 +5,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/parleyhub/parley/internal/wire"
 )
@@ -25,15 +24,11 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() && !strings.Contains(lines.Text(), "draining") {
 	}
-	again := time.Now()
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	cmd.Wait() // how it ended is looked at below
-	if code := cmd.ProcessState.ExitCode(); code != exitFailure {
-		t.Errorf("exit code %d, expected %d: it was no clean drain", code, exitFailure)
-	}
-	if took := time.Since(again); took > 10*time.Second {
-		t.Errorf("it took %s", took)
+	cmd.Wait()                                                    // how it ended is looked at below
+	if code := cmd.ProcessState.ExitCode(); code != exitFailure { // a drain that runs out of time has another code
+		t.Errorf("exit code %d, expected %d", code, exitFailure)
 	}
 }

@@ -45,7 +45,7 @@ func testAgentTrace(t *testing.T, name string, content bool) {
 		args = append(args, "--otlp-content")
 	}
 	cmd, first, _ := startServeWith(t, environ, args...)
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second) // before the hub is stopped that is stuck
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // before the hub is stopped that is stuck
 	defer cancel()
 	client, err := sdk.Dial(ctx, first.URL, &sdk.Options{Token: first.Token, AgentID: "admin"})
 	if err != nil {

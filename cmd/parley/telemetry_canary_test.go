@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/telemetry/telemetrytest"
@@ -59,7 +58,7 @@ func TestCanary(t *testing.T) {
 // sayCanaries says what is nobody's business in every other way that there is: titles, metadata, private texts, notes, traces, reasons, comments, keys and names that are not there.
 func (h *frontHub) sayCanaries() {
 	h.Helper()
-	ctx, cancel := context.WithTimeout(parley.WithTraceparent(h.Context(), clientTrace), 15*time.Second)
+	ctx, cancel := context.WithTimeout(parley.WithTraceparent(h.Context(), clientTrace), patience)
 	defer cancel()
 	client, err := sdk.Dial(ctx, h.first.URL, &sdk.Options{Token: frontToken, AgentID: "admin", ClientName: "canary-client"})
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	protocol "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -53,7 +52,7 @@ func newFrontHub(t *testing.T, environ []string, args ...string) *frontHub {
 	args = append([]string{"--dev", "--mcp", "--a2a", "--a2a-agent", "front", "--blueprints", dir}, args...)
 	h := &frontHub{T: t}
 	h.cmd, h.first, _ = startServeWith(t, append(environ, envDevToken+"="+frontToken), args...)
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	client, err := sdk.Dial(ctx, h.first.URL, &sdk.Options{Token: frontToken, AgentID: "admin"})
 	if err != nil {

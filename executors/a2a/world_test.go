@@ -278,10 +278,13 @@ type payload struct {
 	} `json:"a2a"`
 }
 
+// patience is how long a test waits for an event that must come. Only a program that hangs takes that long.
+const patience = 3 * time.Minute
+
 // answer waits for the final message of bot after seq.
 func (w *world) answer(t *testing.T, since int64) payload {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for e, err := range w.ann.Events(ctx, w.id, since) {
 		if err != nil {
@@ -302,7 +305,7 @@ func (w *world) answer(t *testing.T, since int64) payload {
 // until waits for something that ann does not see.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.NewTimer(20 * time.Second)
+	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -86,7 +86,7 @@ func TestTimeout(t *testing.T) {
 	if len(pids) != 2 || r.ExitCode != nil {
 		t.Errorf("%s", indent(r))
 	}
-	if took < 5*time.Second || took > 30*time.Second {
+	if took < 5*time.Second {
 		t.Errorf("it took %s", took)
 	}
 }

@@ -148,7 +148,7 @@ func hang(args []string) int {
 	fmt.Println(`{"progress":"at work"}`)
 	fmt.Fprintln(os.Stderr, "last words")
 	note(args[0]) // nothing is written after this: nobody may be there to read it
-	time.Sleep(time.Minute)
+	time.Sleep(time.Hour)
 	return 0
 }
 
@@ -164,7 +164,7 @@ func child(args []string) int {
 
 func sleep(args []string) int {
 	note(args[0])
-	time.Sleep(time.Minute)
+	time.Sleep(time.Hour)
 	return 0
 }
 
@@ -211,7 +211,7 @@ func byItself(args []string) int {
 	if os.WriteFile(args[0], []byte(token), 0o600) != nil {
 		return 1
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	c, err := sdk.Dial(ctx, os.Getenv("PARLEY_URL"), &sdk.Options{Token: token})
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors"
@@ -171,7 +170,7 @@ func TestYield(t *testing.T) {
 // system waits for a system event of a kind.
 func (s *stage) system(t *testing.T, kind string) parley.System {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for e, err := range s.hub.InProcess(t, "ann").Events(ctx, s.id, 0) {
 		if err != nil {

@@ -67,12 +67,12 @@ func TestStderr(t *testing.T) {
 // TestStopped: when the time is over the program gets SIGTERM, and all of it SIGKILL when it does not mind.
 func TestStopped(t *testing.T) {
 	for name, c := range map[string]struct {
-		args        []string
-		processes   int
-		least, most time.Duration
+		args      []string
+		processes int
+		least     time.Duration
 	}{
-		"at once":  {nil, 1, 0, command.StopWait},
-		"stubborn": {[]string{"stubborn"}, 2, command.StopWait, 30 * time.Second},
+		"at once":  {nil, 1, 0},
+		"stubborn": {[]string{"stubborn"}, 2, command.StopWait},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
@@ -86,7 +86,7 @@ func TestStopped(t *testing.T) {
 				cancel(gone)
 			}()
 			_, err := s.handle(t, ctx, program(t, "hang", append([]string{dir}, c.args...)...))
-			if took := time.Since(stopped); took < c.least || took > c.most {
+			if took := time.Since(stopped); took < c.least {
 				t.Errorf("it took %s", took)
 			}
 			if !errors.Is(err, gone) {
@@ -106,12 +106,8 @@ func TestChildren(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			dir := t.TempDir()
-			began := time.Now()
 			if _, err := s.handle(t, t.Context(), program(t, "child", append([]string{dir}, args...)...)); err != nil {
 				t.Error(err)
-			}
-			if took := time.Since(began); took > 30*time.Second {
-				t.Errorf("it took %s", took)
 			}
 			if got := s.said(t); !slices.Equal(got, []string{"turn done"}) {
 				t.Errorf("said %q", got)
@@ -127,7 +123,7 @@ func TestChildren(t *testing.T) {
 
 // await waits until something is so.
 func await(t *testing.T, so func() bool) {
-	for end := time.Now().Add(30 * time.Second); !so(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(patience); !so(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Error("waited in vain")
 			return

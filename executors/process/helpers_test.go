@@ -250,7 +250,7 @@ func (h *heard) line(t testing.TB) string {
 	select {
 	case l := <-h.lines:
 		return l
-	case <-time.After(30 * time.Second):
+	case <-time.After(inTime):
 		t.Fatal("the program says nothing")
 		return ""
 	}

@@ -50,17 +50,22 @@ func sweep() (left int, cpu time.Duration) {
 // kill stops and kills all descendants, and gives how many of those have resisted that were killed before.
 func kill(killed map[int]time.Time) (resisted int) {
 	for _, pid := range freeze() {
-		patience := dyingTime
-		if syscall.Kill(pid, syscall.SIGKILL) == syscall.EPERM {
-			patience = resistTime
-		}
+		err := syscall.Kill(pid, syscall.SIGKILL)
 		if when, again := killed[pid]; !again {
 			killed[pid] = time.Now()
-		} else if time.Since(when) > patience {
+		} else if overdue(err, time.Since(when)) {
 			resisted++
 		}
 	}
 	return resisted
+}
+
+// overdue reports whether a process resists that lived on after SIGKILL, which was sent with the result err.
+func overdue(err error, lived time.Duration) bool {
+	if err == syscall.EPERM {
+		return lived > resistTime
+	}
+	return lived > dyingTime
 }
 
 // reap takes the children back that have ended. It is false when there is no child any more.

@@ -18,8 +18,8 @@ import (
 	"github.com/parleyhub/parley/executors/process"
 )
 
-// inTime is when nothing is left any more. It takes some milliseconds, but a thousand processes on a machine that is busy with other tests need seconds.
-const inTime = time.Minute
+// inTime bounds what ends in milliseconds, or in seconds where there are a thousand processes. The programs of the tests run longer.
+const inTime = 3 * time.Minute
 
 // Programs that do not want to end. Each says "ready" when it is what it is to be.
 var wild = map[string]string{
@@ -203,12 +203,8 @@ func TestLeft(t *testing.T) {
 	if got != "root" {
 		t.Error(got)
 	}
-	began := time.Now()
 	if got = said.line(t); !strings.Contains(got, process.ErrLeft.Error()+": 1 are left") {
 		t.Error(got)
-	}
-	if took := time.Since(began); took > 14*time.Second { // 3 s, and not the 15 that those have which only need time
-		t.Errorf("it took %s", took)
 	}
 	if got = said.line(t); got != "the next: <nil>" {
 		t.Error(got)

@@ -20,7 +20,7 @@ import (
 )
 
 // patience is how long a test waits for what must come.
-const patience = 20 * time.Second
+const patience = 3 * time.Minute
 
 // vendor is a provider of which a test says what it answers. It is in no other way different from a real one.
 type vendor struct {

@@ -24,7 +24,7 @@ import (
 )
 
 // patience is how long a test waits for what must come.
-const patience = 30 * time.Second
+const patience = 3 * time.Minute
 
 // world is a server and a connection to it.
 type world struct {

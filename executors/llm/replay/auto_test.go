@@ -31,7 +31,7 @@ func TestAutoForgetsFailures(t *testing.T) {
 			return &llm.Response{Text: "ok", Finish: llm.FinishStop}, nil
 		})
 		for i := range 3 {
-			ctx, stop := context.WithTimeout(t.Context(), 5*time.Second)
+			ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)
 			if i == 0 && name == "ended" {
 				ctx = canceled
 			}

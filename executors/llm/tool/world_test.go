@@ -18,7 +18,7 @@ import (
 )
 
 // patience is how long a test waits for what must come.
-const patience = 30 * time.Second
+const patience = 3 * time.Minute
 
 // world is a real hub with a conversation in which the agent bot has the floor, and ann is a person who may answer approvals.
 type world struct {

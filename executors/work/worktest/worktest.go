@@ -14,8 +14,8 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// Patience is how long a test waits for what must come.
-const Patience = 30 * time.Second
+// Patience is how long a test waits for an event that must come. Only a program that hangs takes that long.
+const Patience = 3 * time.Minute
 
 // World is a real hub, a runner of agents on a socket, and a person named ann.
 type World struct {
