@@ -65,14 +65,15 @@ type callsKey struct{}
 
 // callProcess is the process that serves the calls of a script. It starts with the first of them.
 type callProcess struct {
+	dir     string        // of the script
 	names   []string      // of the variables of the environment
 	calls   *json.Encoder // nil: it has not started
 	results *json.Decoder
 	died    func() string // ends it, and returns its stderr
 }
 
-func newCallProcess(env *testscript.Env) *callProcess {
-	p := &callProcess{}
+func newCallProcess(env *testscript.Env, dir string) *callProcess {
+	p := &callProcess{dir: dir}
 	for _, v := range env.Vars {
 		name, _, _ := strings.Cut(v, "=")
 		p.names = append(p.names, name)
@@ -84,7 +85,7 @@ var assignment = regexp.MustCompile(`\b([A-Z_0-9]+)=`)
 
 // start starts the process, and looks for the variables that the script sets.
 func (p *callProcess) start(ts *testscript.TestScript) {
-	script, err := os.ReadFile(filepath.Join(scriptDir, ts.Name()+".txtar"))
+	script, err := os.ReadFile(filepath.Join(p.dir, ts.Name()+".txtar"))
 	ts.Check(err)
 	p.names = append(p.names, envURL, envToken)
 	for line := range strings.Lines(string(script)) {

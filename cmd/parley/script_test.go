@@ -22,9 +22,6 @@ import (
 	"github.com/parleyhub/parley/internal/hubproc"
 )
 
-// scriptDir has the scripts.
-var scriptDir = filepath.Join("testdata", "script")
-
 func TestMain(m *testing.M) {
 	process.Supervise()
 	testscript.Main(m, map[string]func(){"parley": func() {
@@ -72,8 +69,9 @@ func TestDevCluster(t *testing.T) {
 
 // runScripts runs the scripts of a directory of testdata with more variables.
 func runScripts(t *testing.T, dir string, variables map[string]string) {
+	dir = filepath.Join("testdata", dir)
 	testscript.Run(t, testscript.Params{
-		Dir: filepath.Join("testdata", dir),
+		Dir: dir,
 		Setup: func(env *testscript.Env) error {
 			for name, value := range variables {
 				env.Setenv(name, value)
@@ -81,7 +79,7 @@ func runScripts(t *testing.T, dir string, variables map[string]string) {
 			env.Values[processesKey{}] = map[string]*running{}
 			env.Values[askersKey{}] = map[string]*asker{}
 			env.Setenv("HOME", env.WorkDir)
-			env.Values[callsKey{}] = newCallProcess(env)
+			env.Values[callsKey{}] = newCallProcess(env, dir)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
