@@ -105,6 +105,9 @@ var beyondSchemas = []string{
 // TestSchemasRefuseWhatTheHubRefuses puts many values in the place of each member of good params. What the schema refuses the hub
 // refuses for its form, and what the schema takes the hub does not, but for what no schema can know.
 func TestSchemasRefuseWhatTheHubRefuses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes one call after another: the race detector, which is slow, learns nothing from so many")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		b := &bounder{t: t, world: newWorld(t, nil), schemas: published{t: t}, results: published{t: t, change: closed}}
 		b.world.helper()

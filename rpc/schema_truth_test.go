@@ -30,6 +30,9 @@ type schemaWitness struct {
 
 // TestSchemasAreTrue holds every frame of the transcripts, and every problem of the examples, against the schemas.
 func TestSchemasAreTrue(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes one call after another: the race detector, which is slow, learns nothing from so many")
+	}
 	doc, err := os.ReadFile(protocolFile)
 	if err != nil {
 		t.Fatal(err)
