@@ -40,6 +40,9 @@ const reopenedIDs = 1000
 // TestBaseline reads what earlier versions wrote, and repeats what their clients sent.
 // See testdata/baseline/README.md.
 func TestBaseline(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: make test runs it, without the race detector")
+	}
 	if *baselineVersion != "" {
 		writeBaseline(t, filepath.Join(baselineDir, *baselineVersion))
 	}

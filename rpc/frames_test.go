@@ -180,6 +180,9 @@ func TestFragments(t *testing.T) {
 
 // TestPingFlood: 40,000 pings are answered, or their sender is cut if it reads nothing; neither costs the others time, nor the hub memory.
 func TestPingFlood(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: make test runs it, without the race detector")
+	}
 	const pings = 40_000
 	var flood []byte
 	for range pings {

@@ -353,6 +353,9 @@ func TestCommandToken(t *testing.T) {
 
 // TestLargeResultsWaitForRoom: who asks again and again for a large result and reads nothing makes the hub hold one.
 func TestLargeResultsWaitForRoom(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: make test runs it, without the race detector")
+	}
 	for name, request := range map[string]string{
 		"get":   `"method":"getSession","params":{"sessionId":"SESSION","timeoutMs":60000}`,
 		"start": `"method":"startSession","params":{"agentName":"count","clientRequestId":"k","timeoutMs":60000}`,

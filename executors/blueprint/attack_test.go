@@ -30,6 +30,9 @@ var attacks = []string{
 
 // TestAttacks: a command gets each value exactly as it was given, in every way, through a hub and a process.
 func TestAttacks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: make test runs it, without the race detector")
+	}
 	properties, values := []string{`"l":{}`}, map[string]any{"l": attacks}
 	for i, value := range attacks {
 		properties = append(properties, fmt.Sprintf(`"v%d":{}`, i))
@@ -91,6 +94,9 @@ func (w *world) reportedWhole(s *parley.Session) seen {
 
 // TestValues: values that are no strings keep their text, and the largest string arrives whole where it may.
 func TestValues(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: make test runs it, without the race detector")
+	}
 	dir := t.TempDir()
 	file(t, dir, "flags", declared, "report")
 	file(t, dir, "stdin", `"params_via":"stdin",`+declared, "report")
@@ -120,6 +126,9 @@ func TestValues(t *testing.T) {
 
 // TestLongest: the largest argument that is given is one that the system takes, and so is the largest number of them.
 func TestLongest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: make test runs it, without the race detector")
+	}
 	dir := t.TempDir()
 	file(t, dir, "flags", declared, "report")
 	set, faults := blueprint.Load(dir)

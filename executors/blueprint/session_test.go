@@ -24,6 +24,9 @@ const anyOf = `"parameters_schema":{"type":"object","properties":{"first":{"type
 
 // TestResults: how a command ends is how its session does, in the words of the seed.
 func TestResults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: make test runs it, without the race detector")
+	}
 	dir := t.TempDir()
 	file(t, dir, "say", anyOf, "say")
 	file(t, dir, "suicide", "", "suicide")
@@ -93,6 +96,9 @@ func TestTimeout(t *testing.T) {
 
 // TestLarge: what is too long for a message becomes a file, whole, and its beginning stands in the result.
 func TestLarge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: make test runs it, without the race detector")
+	}
 	dir := t.TempDir()
 	file(t, dir, "repeat", anyOf+`,"max_output_bytes":16777216`, "repeat")
 	file(t, dir, "raw", anyOf, "raw")
@@ -160,6 +166,9 @@ func (w *world) attachment(id, hash string) (all []byte) {
 
 // TestOutputSchema: a result that does not match has failed, and says where; what the command has said stays.
 func TestOutputSchema(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: make test runs it, without the race detector")
+	}
 	dir := t.TempDir()
 	file(t, dir, "say", anyOf+`,"output_schema":{"type":"object","required":["rows"],"properties":{"rows":{"type":"integer"}}}`, "say")
 	w := newWorld(t, dir)

@@ -54,6 +54,9 @@ func forksAll(t *testing.T, j journal.Journal) {
 
 // TestForksOfAnythingAreArchived: whatever stands in a log, a fork of it is one that an import takes.
 func TestForksOfAnythingAreArchived(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: make test runs it, without the race detector")
+	}
 	for name, fill := range map[string]func(t *testing.T, j journal.Journal){
 		"approvals": approve,
 		"sessions":  func(t *testing.T, j journal.Journal) { withHub(t, j, func(h *hub.Hub) { begins(t, h) }) },

@@ -44,6 +44,9 @@ var damageStep = flag.Int("archive.step", 17, "TestEveryByteCounts changes one b
 
 // TestEveryByteCounts: one changed byte anywhere is found.
 func TestEveryByteCounts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: make test runs it, without the race detector")
+	}
 	for name, file := range samples(t) {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {

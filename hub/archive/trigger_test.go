@@ -156,6 +156,9 @@ func wakes(t testing.TB, h *hub.Hub) (bot, watch parley.RequestTurn) {
 // TestTriggersBackUp: a log with workspaces and all that events wake is backed up and put back, and a hub goes on with the copy: the turn and the session that run come to their end, and
 // the matches that wait are worked at, each once.
 func TestTriggersBackUp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: make test runs it, without the race detector")
+	}
 	from, dir := newBolt(t), filepath.Join(t.TempDir(), "copy")
 	var bot, watch parley.RequestTurn
 	var file, export []byte
@@ -201,6 +204,9 @@ func TestTriggersBackUp(t *testing.T) {
 
 // TestTriggersExport: without their runner the matches that wait end, each with an answer.
 func TestTriggersExport(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: make test runs it, without the race detector")
+	}
 	from, to := newBolt(t), newBolt(t)
 	withHub(t, from, func(h *hub.Hub) { wakes(t, h) })
 	importInto(t, to, exportOf(t, from))
@@ -220,6 +226,9 @@ func logOf(t testing.TB, j *bolt.Journal, id string) []string {
 
 // TestTriggersForged: of logs of what events wake as no hub has written them each is refused, and says why.
 func TestTriggersForged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: make test runs it, without the race detector")
+	}
 	j := newBolt(t)
 	withHub(t, j, func(h *hub.Hub) { wakes(t, h) })
 	lab, runners, tokens := logOf(t, j, "lab1"), logOf(t, j, "~runners"), logOf(t, j, "~tokens")

@@ -66,6 +66,9 @@ func TestConformance(t *testing.T) {
 
 // With checkpoints all the time, records are found in index.db, in overlays and across both.
 func TestConformanceManyCheckpoints(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: make test runs it, without the race detector")
+	}
 	journaltest.Run(t, factory(&bolt.Options{CheckpointRecords: 3, CheckpointInterval: time.Millisecond}))
 }
 

@@ -94,6 +94,9 @@ func TestCompact(t *testing.T) {
 
 // TestCompactKilled: kill -9 before each step, and after the last, leaves a log with everything in it.
 func TestCompactKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: make test runs it, without the race detector")
+	}
 	for _, step := range compactSteps {
 		t.Run(step, func(t *testing.T) {
 			dir := t.TempDir()

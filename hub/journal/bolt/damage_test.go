@@ -148,6 +148,9 @@ func checkDamage(t *testing.T, dir, want, what string) (refused bool) {
 }
 
 func TestBitFlips(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: make test runs it, without the race detector")
+	}
 	flips := 80
 	if *bolt.Thorough {
 		flips = 300
@@ -215,6 +218,9 @@ func flip(random *rand.Rand, b []byte) int {
 }
 
 func TestTruncatedOrZeroed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: make test runs it, without the race detector")
+	}
 	dir := sample(t, 60)
 	want, _ := mustOutcome(t, copyDir(t, dir))
 	for _, name := range []string{"log.db", "index.db"} {

@@ -200,6 +200,9 @@ func rewrite(tx *bbolt.Tx) error {
 
 // A flipped bit of index.db is noticed before it is opened, or changes no answer; states may be lost.
 func TestIndexFlips(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: make test runs it, without the race detector")
+	}
 	flips := 200
 	if *Thorough {
 		flips = 2000
@@ -223,6 +226,9 @@ func TestIndexFlips(t *testing.T) {
 
 // What stands beside the entries, over which there is no checksum, is noticed where it would lead bbolt astray.
 func TestIndexStructureFlips(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: make test runs it, without the race detector")
+	}
 	r := newIndexTrial(t)
 	for kind, atLeast := range map[string]int{"branch": 3, "leaf": 20, "freelist": 1} {
 		t.Run(kind, func(t *testing.T) {

@@ -13,6 +13,9 @@ import (
 
 // Whatever happens to index.db, the journal says the same.
 func TestIndexIsDerived(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: make test runs it, without the race detector")
+	}
 	dir := sample(t, 60)
 	want, rec := mustOutcome(t, copyDir(t, dir))
 	if rec.Records != 0 || rec.Rebuilt != nil {

@@ -49,6 +49,9 @@ func TestBitmap(t *testing.T) {
 
 // What bbolt has written passes, and is given whole, whatever was put, deleted and split before.
 func TestCheckPagesPassesAnyHistory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: make test runs it, without the race detector")
+	}
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
 	path := filepath.Join(t.TempDir(), "file")

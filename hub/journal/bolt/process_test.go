@@ -160,6 +160,9 @@ func appendAtHead(j journal.Journal, id, event string) (journal.Head, error) {
 
 // A process is killed while it writes, again and again: what it had acked is there, in its place, once.
 func TestKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: make test runs it, without the race detector")
+	}
 	rounds := 3
 	if *bolt.Thorough {
 		rounds = 8

@@ -34,6 +34,9 @@ func unindexed(t *testing.T, records int) string {
 
 // Killed while it reads the end of the log into index.db, at any write, the journal opens as if it had not been.
 func TestCrashWhileOpening(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: make test runs it, without the race detector")
+	}
 	dir := unindexed(t, 750)
 	want, rec := mustOutcome(t, copyDir(t, dir))
 	if rec.Records != 750 || rec.Rebuilt != nil {

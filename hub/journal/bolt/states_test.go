@@ -54,6 +54,9 @@ func TestStatesWaitForRoom(t *testing.T) {
 
 // TestLargeState: what belongs to a state that is larger than all the room is taken behind it, and so is all of it again; and two that are so large are the most.
 func TestLargeState(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: make test runs it, without the race detector")
+	}
 	dir := t.TempDir()
 	j := open(t, dir, nil)
 	hold, err := j.IndexDB().Begin(true)

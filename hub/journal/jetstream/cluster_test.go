@@ -14,6 +14,9 @@ import (
 // TestServersComeAndGo: writers at three nodes go on while each of three servers stops and starts again, and then all at once. What was answered is there once, and the
 // nodes agree on all of it.
 func TestServersComeAndGo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: make test runs it, without the race detector")
+	}
 	c := cluster(t, &natscluster.Options{Servers: 3})
 	js := nodes(t, c, 3, 3)
 	var stop atomic.Bool
