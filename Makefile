@@ -24,11 +24,11 @@ RELEASE = $(VERSION)$(shell commit=$$(git rev-parse --short=7 HEAD 2>/dev/null) 
   if [ -n "$$changed" ] || ! git tag --points-at HEAD | grep -qx 'v$(VERSION)'; then printf '%s' "-dev+$$commit$${changed:+.dirty}"; fi; \
   git log -1 --format=' %H %cI')
 TOOL  := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
-# What 'make check' runs under the race detector: packages with goroutines. Pure packages, such as
-# hub/fold and hub/desk, have none.
-RACE := . ./hub ./hub/archive ./hub/policy ./hub/journal/... ./rpc/... ./sdk/... ./executors/... \
+# What 'make check' runs under the race detector: packages with goroutines, which pure packages such
+# as hub/desk do not have.
+RACE := . ./hub ./hub/archive ./hub/policy ./hub/vector ./hub/journal/... ./rpc/... ./sdk/... ./executors/... \
   ./adapters/a2a/... ./adapters/mcp/... ./adapters/timetable \
-  $(addprefix ./internal/,egress memnet natscluster quota registration telemetry wire)
+  $(addprefix ./internal/,egress memnet natscluster paramschema quota registration selector telemetry wire)
 # How long 'make fuzz' spends on each target.
 FUZZTIME ?= 10s
 
@@ -71,11 +71,11 @@ dev-cluster: ## three hubs and three NATS servers on this machine, with one log,
 # Each part of the tests writes bin/test-PART.log. -k runs all parts, and fails at the end if one has failed.
 test: ## all tests, and a short form of the attacks on every promise
 	@mkdir -p bin; rm -f bin/test-*.log; code=0; \
-	$(MAKE) --no-print-directory -k test-product test-bench test-attacks || code=$$?; \
+	$(MAKE) --no-print-directory -k -j1 test-product test-bench test-attacks || code=$$?; \
 	echo "seconds by package:"; $(TIMES) bin/test-*.log | sort -rn; exit $$code
 
 # Packages that took more than a second, from the output of go test.
-TIMES := awk '$$1 == "ok" || $$1 == "FAIL" { s = $$3; sub("s$$", "", s); if (s > 1) printf "%8.1f  %s\n", s, $$2 }' 
+TIMES := awk '$$1 == "ok" || $$1 == "FAIL" { s = $$3; sub("s$$", "", s); if (s + 0 > 1) printf "%8.1f  %s\n", s, $$2 }' 
 # Hub processes of all tests run this program, so that it is linked once.
 PROGRAM := $(CURDIR)/bin/parley-test
 
@@ -132,12 +132,13 @@ plants: ## plant every bug of torture/plants/bugs, and see its test fail
 check: ## formatting, vet, staticcheck, import directions, race detector
 	@echo "gofmt";       out=$$(gofmt -l .); test -z "$$out" || { echo "not formatted:"; echo "$$out"; exit 1; }
 	@for m in . $(MODULES); do echo "go vet: $$m";      (cd $$m && $(GO) vet ./...) || exit 1; done
+	@echo "go vet: dev-cluster"; $(GO) vet -tags devcluster ./cmd/parley
 	@for m in . $(MODULES); do echo "staticcheck: $$m"; (cd $$m && $(TOOL) staticcheck ./...) || exit 1; done
 	@echo "imports point one way"; $(GO) test -count=1 -run Imports .
-	@echo "race";        $(GO) test -race -short -timeout 10m $(RACE)
+	@echo "race";        $(GO) test -race -short -timeout 30m $(RACE)
 
 lint: ## the style gate: hard-to-read phrases and long lines, against the committed ceilings
-	$(GO) test -count=1 -run '^TestStyle' .
+	$(GO) test -count=1 -v -run '^TestStyle' .
 
 bench: build ## what a hub carries on this machine, beside the bare limit of it in the same run
 	@$(GO) -C bench build -o ../bin/parley-bench ./cmd/parley-bench
@@ -174,12 +175,12 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 	done
 
 conformance: ## strangers speak the protocol: clients that share no code with Parley (needs node, npm and its registry, python3, curl, chromium, nginx, openssl, systemd); and the peers of bench/compare (redis, postgresql)
-	cd conformance && $(GO) test -count=1 -v -timeout 40m .
-	cd bench && $(GO) test -count=1 ./compare
+	@code=0; (cd conformance && $(GO) test -count=1 -v -timeout 40m .) || code=1; \
+	(cd bench && $(GO) test -count=1 -timeout 30m ./compare) || code=1; exit $$code
 
 vuln: ## known vulnerabilities in the code that the programs call (needs https://vuln.go.dev)
 	@$(GO) build -modfile=tools/go.mod -o bin/govulncheck golang.org/x/vuln/cmd/govulncheck
-	@bin/govulncheck -version | grep -q '^DB updated' || \
+	@bin/govulncheck -version | grep '^DB updated' >/dev/null || \
 	  { echo "vulnerability database https://vuln.go.dev is not reachable; nothing was checked" >&2; exit 2; }
 	@failed=0; for m in . $(MODULES); do echo "govulncheck $$m"; (cd $$m && $(CURDIR)/bin/govulncheck ./...) || failed=$$?; done; exit $$failed
 

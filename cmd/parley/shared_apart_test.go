@@ -14,7 +14,7 @@ import (
 )
 
 // heardWithin is how long a listener may take to hear what is said elsewhere while its hub is cut off: 3 s until the hub says so, and the way to another.
-const heardWithin = 30 * time.Second
+const heardWithin = patience
 
 // said is what a client logs; it does not wait for who reads them.
 type said chan string
@@ -143,7 +143,7 @@ func TestListenersLeave(t *testing.T) {
 	t.Cleanup(servers.Close)
 	w := newNATSWay(t, servers.Address(0))
 	cut, whole, third := startShared(t, servers, w.address), startShared(t, servers, servers.Address(0)), startShared(t, servers, servers.Address(0))
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	h := newHall(t, ctx, whole)
 	c, waiter := dialAt(t, ctx, cut.url, whole.url+","+third.url), dialAt(t, ctx, cut.url, whole.url+","+third.url)
@@ -155,7 +155,7 @@ func TestListenersLeave(t *testing.T) {
 	defer alone.Close()
 	heard, changed, late := h.listen(c), h.waits(waiter), h.listen(alone)
 	for _, seqs := range []<-chan int64{heard, changed, late} {
-		hears(t, seqs, 1, 20*time.Second)
+		hears(t, seqs, 1, heardWithin)
 	}
 
 	w.cut()
@@ -174,7 +174,7 @@ func TestListenersLeave(t *testing.T) {
 		t.Error("who is at the hub that is cut off has heard it too: this test shows nothing")
 	}
 	w.mend(t)
-	hears(t, late, 2, 20*time.Second)
+	hears(t, late, 2, heardWithin)
 	if told.has("connection to the hub lost") {
 		t.Error("who knows one hub only has lost its connection to it")
 	}
@@ -189,7 +189,7 @@ func TestListenersStay(t *testing.T) {
 	t.Cleanup(servers.Close)
 	ways := []*natsWay{newNATSWay(t, servers.Address(0)), newNATSWay(t, servers.Address(0))}
 	one, other := startShared(t, servers, ways[0].address), startShared(t, servers, ways[1].address)
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	h := newHall(t, ctx, one)
 	told := make(said, 1000)
@@ -199,13 +199,13 @@ func TestListenersStay(t *testing.T) {
 	}
 	defer c.Close()
 	heard := h.listen(c)
-	hears(t, heard, 1, 20*time.Second)
+	hears(t, heard, 1, heardWithin)
 
 	for _, w := range ways {
 		w.cut()
 	}
 	told.until(t, ctx, "no other hub takes this client yet")
-	brief, end := context.WithTimeout(ctx, 10*time.Second)
+	brief, end := context.WithTimeout(ctx, patience)
 	defer end()
 	if s, err := c.GetConversation(brief, &parley.GetConversationParams{ConversationID: "hall"}); err != nil || s.LatestSeq != 1 {
 		t.Errorf("what the hub has cannot be read: %+v, %v", s, err)
@@ -227,7 +227,7 @@ func TestExecutorAtTwoSharedHubs(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(servers.Close)
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var ends []<-chan error
 	for range 2 {

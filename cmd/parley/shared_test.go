@@ -200,17 +200,16 @@ func TestHubWithoutItsServers(t *testing.T) {
 	if _, text := cut.ask(t, "/metrics"); !strings.Contains(text, "parley_journal_connected 0") {
 		t.Error("/metrics does not say that the hub is cut off")
 	}
-	begun := time.Now()
 	if err := say("meanwhile"); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(begun); c.URL() != whole.url || took > 20*time.Second {
-		t.Errorf("the client has written by %s after %v", c.URL(), took)
+	if c.URL() != whole.url {
+		t.Errorf("the client wrote through %s, want %s", c.URL(), whole.url)
 	}
 
 	w.mend(t)
 	cut.until(t, http.StatusOK)
-	waited, err := apart.WaitForChange(ctx, &parley.WaitForChangeParams{ConversationID: "c1", SinceSeq: 2, TimeoutMs: 20_000})
+	waited, err := apart.WaitForChange(ctx, &parley.WaitForChangeParams{ConversationID: "c1", SinceSeq: 2, TimeoutMs: parley.MaxWaitMs})
 	if err != nil || waited.LatestSeq != 3 {
 		t.Errorf("after the cut the hub has %+v, %v", waited, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -79,8 +80,10 @@ func (r *run) scope() (*selector.Document, error) {
 	var context map[string]json.RawMessage
 	_ = json.Unmarshal(r.job.Context, &context) // a context that is missing or no object has no trigger
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	raw, err := encode(map[string]any{"parameters": r.job.Parameters, "context": r.job.Context, "trigger": context["trigger"], "steps": r.steps})
+	steps := maps.Clone(r.steps) // its values do not change
+	r.mu.Unlock()
+	raw, err := encode(map[string]any{"parameters": r.job.Parameters, "context": r.job.Context,
+		"trigger": context["trigger"], "steps": steps})
 	if err != nil {
 		return nil, fmt.Errorf("read the parameters and the context: %w", err)
 	}

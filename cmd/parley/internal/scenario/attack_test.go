@@ -3,7 +3,6 @@ package scenario_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/parleyhub/parley/cmd/parley/internal/scenario"
 )
@@ -26,10 +25,8 @@ func TestBombs(t *testing.T) {
 		"name":      fill("", "x", ": 1"),
 		"parens":    "participants: [{id: a, kind: human}]\nlimits: {stopWhen: '" + strings.Repeat("(", 1000) + "true" + strings.Repeat(")", 1000) + "'}",
 	} {
-		start := time.Now()
-		_, err := scenario.Parse("s.yaml", []byte(text))
-		if took := time.Since(start); err == nil || took > 20*time.Second {
-			t.Errorf("%s: %s, %.100v", name, took, err)
+		if _, err := scenario.Parse("s.yaml", []byte(text)); err == nil { // without a bound, it would never return
+			t.Errorf("%s: no error", name)
 		}
 	}
 }

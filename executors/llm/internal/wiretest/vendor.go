@@ -390,7 +390,7 @@ func (v *Vendor) oneAtATime(t *testing.T, api llm.API, events []string) {
 			}
 		}
 	}), api, nil)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	first := true
 	if _, err := p.Call(ctx, &llm.Request{Model: v.Model}, func(llm.Chunk) error {
