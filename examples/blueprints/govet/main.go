@@ -73,7 +73,8 @@ func run(dir string, patterns []string, out io.Writer) error {
 		return fmt.Errorf("no packages match %s", strings.Join(patterns, " "))
 	}
 	fmt.Fprintf(os.Stderr, "vetting %d packages\n", r.Packages) // a line of progress
-	found, err := goTool(dir, append([]string{"vet", "-json"}, patterns...))
+	// With -trimpath in GOFLAGS, a cached result has the paths of the directory that was vetted first.
+	found, err := goTool(dir, append([]string{"vet", "-trimpath=false", "-json"}, patterns...))
 	if err != nil {
 		return err
 	}
