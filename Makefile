@@ -19,8 +19,8 @@ GO_LDFLAGS = -s -w
 VERSION := 0.1.0
 # What 'parley version' reports: the version, and the commit and its date where there is a
 # repository. A commit without the tag of the version, or with changed files, is a development
-# version: 0.1.0-dev+8526c70, or 0.1.0-dev+8526c70.dirty.
-RELEASE = $(VERSION)$(shell commit=$$(git rev-parse --short=7 HEAD 2>/dev/null) || exit 0; changed=$$(git status --porcelain); \
+# version: 0.1.0-dev+8526c70, or 0.1.0-dev+8526c70.dirty. It is 0.1.0-dev where git fails.
+RELEASE = $(VERSION)$(shell commit=$$(git rev-parse --short=7 HEAD 2>/dev/null) || { [ ! -e .git ] || printf '%s' -dev; exit 0; }; changed=$$(git status --porcelain); \
   if [ -n "$$changed" ] || ! git tag --points-at HEAD | grep -qx 'v$(VERSION)'; then printf '%s' "-dev+$$commit$${changed:+.dirty}"; fi; \
   git log -1 --format=' %H %cI')
 TOOL  := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
@@ -106,7 +106,7 @@ $(ATTACK) -timeout 30m ./triggers -triggers.count 10000 -triggers.conversations 
 endef
 
 torture: ## every promise attacked for about an hour, and every planted bug (as root for all of it); writes the figures into docs/guarantees.md
-	@cd torture; { $(ATTACK) -parallel 1 -timeout 60m ./network -cut.subscribers 200 -cut.seconds 60 -cut.catchup 55s -slow.fast 1000 -slow.stopped 50 -slow.trickle 50 -slow.pairs 5 -slow.window 10s -slow.within 20 -slow.dropped 20s \
+	@code=0; cd torture; { $(ATTACK) -parallel 1 -timeout 60m ./network -cut.subscribers 200 -cut.seconds 60 -cut.catchup 55s -slow.fast 1000 -slow.stopped 50 -slow.trickle 50 -slow.pairs 5 -slow.window 10s -slow.within 20 -slow.dropped 20s \
 	    -halfopen.clients 100 -halfopen.within 30s -storm.clients 5000 -storm.within 20s \
 	    -crawl.sockets 2000 -crawl.pairs 5 -crawl.window 10s -crawl.within 50 -flood.conns 16 -flood.pairs 5 -flood.window 10s -flood.within 900 ; \
 	  $(KILLS) ; \
@@ -118,8 +118,8 @@ torture: ## every promise attacked for about an hour, and every planted bug (as 
 	  $(ATTACK) -timeout 30m ./hub/journal/bolt -bolt.thorough -rapid.checks 100 ; \
 	  $(ATTACK) -timeout 30m ./hub/archive -archive.step 1 ; \
 	  $(ATTACK) -timeout 30m -run '^TestConformance$$' ./hub/journal/jetstream -rapid.checks 100 ; \
-	  $(ATTACK) -timeout 30m -run 'ComesToAnEnd$$' ./internal/selector ./internal/paramschema -stall.within 1s ; } 2>&1 | $(SUMMARY) -record ../docs/guarantees.md
-	$(MAKE) plants
+	  $(ATTACK) -timeout 30m -run 'ComesToAnEnd$$' ./internal/selector ./internal/paramschema -stall.within 1s ; } 2>&1 | $(SUMMARY) -record ../docs/guarantees.md || code=1; \
+	cd $(CURDIR) && $(MAKE) plants || code=1; exit $$code
 
 torture-nats: ## the same of hubs that keep their log on a NATS server, but for what is about the files of a log; prints the figures
 	@cd torture; { $(GO) run ./engine $(ATTACK) -parallel 1 -timeout 30m ./network -cut.catchup 55s -slow.dropped 24s ; \

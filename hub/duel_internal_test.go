@@ -19,6 +19,7 @@ import (
 
 var (
 	duelSeeds = flag.Int("duel.seeds", 40, "how many duels TestDuel plays")
+	duelFirst = flag.Bool("duel.first", false, "end TestDuel with the first duel that has a problem")
 	duelSeed  = flag.Uint64("duel.seed", 0, "the one duel that TestDuel plays and shows; 0 is all of them")
 )
 
@@ -77,6 +78,9 @@ func playAll(t *testing.T, seeds int, plant string, each func(*testing.T, uint64
 					mu.Lock()
 					total.add(r)
 					mu.Unlock()
+					if *duelFirst && len(r.problems) > 0 {
+						last.Store(uint64(seeds))
+					}
 				}
 			})
 		}

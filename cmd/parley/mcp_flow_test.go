@@ -125,7 +125,7 @@ func TestMCPUserAndInternalAssistant(t *testing.T) {
 	}
 }
 
-// playFlow starts a hub, an assistant and a user, each a process of its own, and kills the hub once.
+// playFlow starts a hub, an assistant and a user as processes, and kills the hub once.
 func playFlow(t *testing.T, name string) {
 	const root, rounds = "plt_root_of_this_test", 3
 	environ, flags := []string{envDevToken + "=" + root}, []string{"--dev", "--mcp", "--data", t.TempDir()}

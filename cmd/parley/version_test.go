@@ -44,7 +44,7 @@ func TestBuildOf(t *testing.T) {
 			}
 			if c.info == nil || len(c.info.Settings) == 0 {
 				if b.Commit != "" || !b.Date.IsZero() {
-					t.Errorf("commit %q of %v, and there is none", b.Commit, b.Date)
+					t.Errorf("unexpected commit %q of %v", b.Commit, b.Date)
 				}
 				return
 			}

@@ -15,6 +15,9 @@ type row struct {
 	linux bool
 }
 
+// untilFound plays up to 1,000 duels. Which of them meets a bug depends on the scheduler too.
+var untilFound = []string{"-duel.seeds", "1000", "-duel.first"}
+
 // rows has at least one row for each bug.
 var rows = []row{
 	{
@@ -141,7 +144,7 @@ var rows = []row{
 		bug: "second-answer", pkg: "torture/llm", run: "^TestTurnsUnderKills$",
 		says: `a second answer: .*, expected already_resolved`,
 	},
-	{bug: "ungated-tools", pkg: "executors/llm/tool", run: "^TestFailsClosed$", says: `.`},
+	{bug: "ungated-tools", pkg: "executors/llm/tool", run: "^TestFailsClosed$", says: `it ran with \[`},
 	{
 		bug: "unsubscribed", pkg: "torture/triggers", run: "^TestTriggersUnderKills$",
 		says: `matches wait, and nothing is done any more`,
@@ -187,13 +190,16 @@ var rows = []row{
 	{bug: "rule-renew-log", pkg: "hub/desk", run: "^TestExplore$/^renew$", says: `not in the log`},
 
 	// The same rules, and others, in duels of replicas on three hubs.
-	{bug: "rule-stale-ref", pkg: "hub", run: "^TestDuel$", says: `seed \d+: .*the model: `},
-	{bug: "rule-fresh-refuse", pkg: "hub", run: "^TestDuel$", says: `seed \d+: .*refuse`},
-	{bug: "rule-watch-time", pkg: "hub", run: "^TestDuel$", says: `seed \d+: .*ends a claim of`},
-	{bug: "rule-renew-log", pkg: "hub", run: "^TestDuel$", says: `seed \d+: .*was granted`},
-	{bug: "rule-grace-short", pkg: "hub", run: "^TestDuel$", says: `seed \d+: .*though nobody has left it`},
-	{bug: "rule-renew-cap", pkg: "hub", run: "^TestDuel$", says: `seed \d+: .*does not go on`},
-	{bug: "rule-close-clears", pkg: "hub", run: "^TestDuel$", says: `seed \d+: .*which has ended`},
+	{bug: "rule-stale-ref", pkg: "hub", run: "^TestDuel$", says: `seed \d+: .*the model: `, args: untilFound},
+	{bug: "rule-fresh-refuse", pkg: "hub", run: "^TestDuel$", says: `seed \d+: .*refuse`, args: untilFound},
+	{bug: "rule-watch-time", pkg: "hub", run: "^TestDuel$", says: `seed \d+: .*ends a claim of`, args: untilFound},
+	{bug: "rule-renew-log", pkg: "hub", run: "^TestDuel$", says: `seed \d+: .*was granted`, args: untilFound},
+	{
+		bug: "rule-grace-short", pkg: "hub", run: "^TestDuel$",
+		says: `seed \d+: .*though nobody has left it`, args: untilFound,
+	},
+	{bug: "rule-renew-cap", pkg: "hub", run: "^TestDuel$", says: `seed \d+: .*does not go on`, args: untilFound},
+	{bug: "rule-close-clears", pkg: "hub", run: "^TestDuel$", says: `seed \d+: .*which has ended`, args: untilFound},
 	{
 		bug: "rule-stale-ref", pkg: "hub", run: "^TestStaleHolderIsRefused$",
 		says: `none of these can be next:\s+r1: final of turn 1`,
