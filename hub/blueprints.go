@@ -22,9 +22,12 @@ const (
 	runnerOffline = "offline"
 )
 
-// RegisterBlueprints says which agents the executor of p's connection runs. They replace what it has said before. None: it leaves.
-func (h *Hub) RegisterBlueprints(p *Principal, q *parley.RegisterBlueprintsParams, done func(parley.RegisterBlueprintsResult, error)) {
-	x, err := h.runnerOf(p)
+// RegisterBlueprints replaces the agents that the executor of p's connection runs. With none the
+// executor leaves. The calls of a connection take effect in their order.
+func (h *Hub) RegisterBlueprints(
+	p *Principal, q *parley.RegisterBlueprintsParams, done func(parley.RegisterBlueprintsResult, error),
+) {
+	_, err := h.runnerOf(p)
 	if err == nil {
 		err = h.begin()
 	}
@@ -32,9 +35,21 @@ func (h *Hub) RegisterBlueprints(p *Principal, q *parley.RegisterBlueprintsParam
 		done(parley.RegisterBlueprintsResult{}, err)
 		return
 	}
+	answered := make(chan struct{})
+	before := p.conn.sayNext(answered)
 	h.wg.Go(func() { // to compile schemas takes time
 		defer h.end()
-		h.registerBlueprints(p, x, q, done)
+		<-before
+		answer := func(r parley.RegisterBlueprintsResult, err error) {
+			close(answered)
+			done(r, err)
+		}
+		x, err := h.runnerOf(p)
+		if err != nil { // the connection ended in the meantime
+			answer(parley.RegisterBlueprintsResult{}, err)
+			return
+		}
+		h.registerBlueprints(p, x, q, answer)
 	})
 }
 

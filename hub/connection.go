@@ -24,6 +24,7 @@ type Connection struct {
 
 	mu    sync.Mutex // guards the fields below
 	holds map[string]hold
+	said  chan struct{} // closed by the answer to the last registerBlueprints call; nil before the first
 }
 
 // hold is the claim that a connection has taken last in a conversation.
@@ -53,6 +54,20 @@ func (h *Hub) connectInside(notify func(parley.ExecutorNotification), replaced f
 	c := h.Connect(notify, replaced)
 	c.internal = true
 	return c
+}
+
+// sayNext queues a registerBlueprints call, which closes answered at its end. It returns the channel
+// that the call before it closes.
+func (c *Connection) sayNext(answered chan struct{}) (before <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before, c.said = c.said, answered
+	if before == nil {
+		none := make(chan struct{})
+		close(none)
+		return none
+	}
+	return before
 }
 
 // Close ends the connection and its registration. Its claims stand for their grace.

@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -128,6 +129,25 @@ func TestRunnerLeaves(t *testing.T) {
 		}
 		if names := x.says(counter("count")); names[0] != "count" {
 			t.Errorf("it is back as %q", names)
+		}
+	})
+}
+
+// TestRunnerLeavesAtOnce: calls that do not wait for each other take effect in the order of their
+// connection, so a runner that stops while it registers is not listed any more.
+func TestRunnerLeavesAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *hub.Hub, _ journal.Journal) {
+		x := hosts(t, h)
+		many := []parley.Blueprint{counter("a"), counter("b"), counter("c"), counter("d")}
+		for range 20 {
+			answers := make(chan error, 2)
+			answer := func(_ parley.RegisterBlueprintsResult, err error) { answers <- err }
+			h.RegisterBlueprints(x.p, &parley.RegisterBlueprintsParams{Blueprints: many}, answer)
+			h.RegisterBlueprints(x.p, &parley.RegisterBlueprintsParams{}, answer)
+			if err := errors.Join(<-answers, <-answers); err != nil {
+				t.Fatal(err)
+			}
+			agentsAre(t, h)
 		}
 	})
 }
