@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/parleyhub/parley/internal/hubproc"
@@ -23,6 +24,7 @@ const spoken = "canary-spoken-7d1f"
 // TestCanaries gives a hub secrets of every kind, at every door and in every wrong place, and then looks for them in all that it wrote and
 // answered.
 func TestCanaries(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	data, auditLog := filepath.Join(dir, "data"), filepath.Join(dir, "audit.log")
 	admin := strings.TrimSpace(program.Run(t, "token", "create", "--admin", "--data", data))
@@ -43,9 +45,11 @@ func TestCanaries(t *testing.T) {
 	c.request(http.MethodGet, "/stats", "", http.Header{"Authorization": {"Bearer " + token}}) // has not the scope
 	c.secret("a wrong token", "plt_nobody_canary-wrong-51c0")
 	c.secret("a JWT", "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJjYW5hcnkifQ.canary-signature-9a")
-	for _, s := range c.secrets {
-		c.misplace(s, id)
+	var misplaced sync.WaitGroup
+	for _, s := range c.secrets { // in parallel, because the hub delays answers to guesses
+		misplaced.Go(func() { c.misplace(s, id) })
 	}
+	misplaced.Wait()
 	c.get("/conversations/" + id + "/events?until=closed&ticket=" + ticket + "x") // not the ticket: refused
 	for _, path := range []string{"/metrics", "/stats", "/openrpc.json", "/asyncapi.json", "/tokens", "/backup", "/conversations", "/agents"} {
 		c.get(path)
@@ -83,8 +87,18 @@ type canaries struct {
 	hub     *hubproc.Hub
 	admin   string
 	secrets []secret
+
+	mu      sync.Mutex // guards the fields below
 	answers map[string][]byte
 	n       int
+}
+
+// keep stores an answer; format gets its number and arg.
+func (c *canaries) keep(format, arg string, answer []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n++
+	c.answers[fmt.Sprintf(format, c.n, arg)] = answer
 }
 
 type secret struct {
@@ -194,8 +208,7 @@ func (c *canaries) get(path string) {
 // request keeps an answer under a name of its own.
 func (c *canaries) request(method, path, body string, header http.Header) {
 	c.t.Helper()
-	c.n++
-	c.answers[fmt.Sprintf("answer %d (%s)", c.n, method)] = c.do(method, path, body, header)
+	c.keep("answer %d (%s)", method, c.do(method, path, body, header))
 }
 
 // do gives the status line, header and body of an answer.
@@ -203,7 +216,8 @@ func (c *canaries) do(method, path, body string, header http.Header) []byte {
 	c.t.Helper()
 	req, err := http.NewRequestWithContext(c.t.Context(), method, c.hub.HTTP()+path, strings.NewReader(body))
 	if err != nil {
-		c.t.Fatal(err)
+		c.t.Error(err)
+		return nil
 	}
 	if header != nil {
 		req.Header = header.Clone()
@@ -213,12 +227,14 @@ func (c *canaries) do(method, path, body string, header http.Header) []byte {
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		c.t.Fatal(err)
+		c.t.Error(err)
+		return nil
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, 8<<20))
 	if err != nil {
-		c.t.Fatal(err)
+		c.t.Error(err)
+		return nil
 	}
 	if resp.StatusCode < 300 && strings.HasPrefix(path, "/rpc") {
 		return answer
@@ -233,7 +249,6 @@ func (c *canaries) cli(args ...string) { c.t.Helper(); c.cliWith(c.admin, args..
 // cliWith runs the program with a token and keeps what it prints, whether or not it succeeds.
 func (c *canaries) cliWith(token string, args ...string) {
 	c.t.Helper()
-	c.n++
 	cmd := exec.Command(string(program), args...)
 	cmd.Env = append(os.Environ(), "PARLEY_URL="+c.hub.URL, "PARLEY_TOKEN="+token)
 	var printed bytes.Buffer
@@ -243,5 +258,5 @@ func (c *canaries) cliWith(token string, args ...string) {
 	if len(out) == 0 {
 		c.t.Errorf("parley %s printed nothing", strings.Join(args, " "))
 	}
-	c.answers[fmt.Sprintf("output %d of parley %s", c.n, strings.Join(args, " "))] = out
+	c.keep("output %d of parley %s", strings.Join(args, " "), out)
 }

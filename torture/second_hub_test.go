@@ -18,6 +18,7 @@ const secondHubs = 8
 
 // TestSecondHub: while a hub has a directory, no other gets it, and each is told so soon; the first goes on.
 func TestSecondHub(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	h := program.Start(t, dir)
 	_, ws := createSeats(t, h)

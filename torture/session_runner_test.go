@@ -22,6 +22,7 @@ func TestRunnerKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: the kills of runners left out")
 	}
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		grace string // empty: 3 min, far longer than the test

@@ -28,12 +28,16 @@ const (
 
 // TestPush kills hubs, adapters apart and webhooks while updates are told: every update of each task is delivered at least once, and in order.
 func TestPush(t *testing.T) {
+	t.Parallel()
 	for _, apart := range []bool{false, true} {
 		name := "in the hub"
 		if apart {
 			name = "apart"
 		}
-		t.Run(name, func(t *testing.T) { testPush(t, newWorld(t, apart, true)) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testPush(t, newWorld(t, apart, true))
+		})
 	}
 }
 

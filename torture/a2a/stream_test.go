@@ -37,12 +37,16 @@ func planCut() int64 {
 // TestStreams kills the hub, and in the second part the adapter apart too, while tasks are streamed and begun in every dialect, some through a proxy that cuts connections at any byte. Who comes back with
 // its cursor is given what a client without any cut is given: all of the log, once and in order. Each message that was sent again is said once.
 func TestStreams(t *testing.T) {
+	t.Parallel()
 	for _, apart := range []bool{false, true} {
 		name := "in the hub"
 		if apart {
 			name = "apart"
 		}
-		t.Run(name, func(t *testing.T) { testStreams(t, newWorld(t, apart, false)) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testStreams(t, newWorld(t, apart, false))
+		})
 	}
 }
 
