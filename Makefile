@@ -26,9 +26,11 @@ RELEASE = $(VERSION)$(shell commit=$$(git rev-parse --short=7 HEAD 2>/dev/null) 
 TOOL  := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 # What 'make check' runs under the race detector: packages with goroutines, which pure packages such
 # as hub/desk do not have.
-RACE := . ./hub ./hub/archive ./hub/policy ./hub/vector ./hub/journal/... ./rpc/... ./sdk/... ./executors/... \
+RACE := ./hub ./hub/archive ./hub/vector ./hub/journal/... ./rpc/... ./sdk/... ./executors/... \
   ./adapters/a2a/... ./adapters/mcp/... ./adapters/timetable \
-  $(addprefix ./internal/,egress memnet natscluster paramschema quota registration selector telemetry wire)
+  $(addprefix ./internal/,egress memnet natscluster quota registration telemetry wire)
+# Tests of a package that run at once. Most of them wait more than they work.
+PARALLEL := -parallel 4
 # How long 'make fuzz' spends on each target.
 FUZZTIME ?= 10s
 
@@ -36,10 +38,11 @@ FUZZTIME ?= 10s
 SUMMARY := $(GO) -C $(CURDIR)/torture run ./summary
 # Attacks are run one package after another: each wants the machine for itself.
 ATTACK := $(GO) test -count=1 -p 1 -v
+SHORT_ATTACK := $(ATTACK) $(PARALLEL) -timeout 30m
 # The short forms of others wait more than they work, and are run two at a time.
 ALONE := network disk power cluster failover
 
-.PHONY: help build demo dev-cluster test check lint torture torture-nats plants bench bench-compare duel sessions simulation fuzz conformance vuln clean
+.PHONY: help build demo dev-cluster test check lint torture torture-nats race plants bench bench-compare duel sessions simulation fuzz conformance vuln clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -84,7 +87,7 @@ test-program:
 	@$(GO) build -o $(PROGRAM) ./cmd/parley
 
 test-product: test-program
-	@PARLEY_TEST_PROGRAM=$(PROGRAM) $(GO) test -count=1 -timeout 30m -skip '^TestWaitRaces$$' ./... 2>&1 | tee bin/$@.log
+	@PARLEY_TEST_PROGRAM=$(PROGRAM) $(GO) test -count=1 $(PARALLEL) -timeout 30m -skip '^TestWaitRaces$$' ./... 2>&1 | tee bin/$@.log
 
 test-bench: test-program
 	@cd bench && PARLEY_TEST_PROGRAM=$(PROGRAM) $(GO) test -count=1 -timeout 30m $$($(GO) list ./... | grep -v /compare$$) 2>&1 | tee ../bin/$@.log
@@ -92,20 +95,20 @@ test-bench: test-program
 test-attacks: test-program
 	@echo "the attacks of docs/guarantees.md, short:"
 	@export PARLEY_TEST_PROGRAM=$(PROGRAM); cd torture; \
-	{ $(ATTACK) -p 2 -timeout 30m $$($(GO) list ./... | grep -v -x $(addprefix -e github.com/parleyhub/parley/torture/,$(ALONE))) ; \
-	  $(ATTACK) -timeout 30m $(addprefix ./,$(ALONE)) ; \
-	  cd .. && $(ATTACK) -timeout 30m -run '^TestWaitRaces$$' ./hub ; } 2>&1 | tee ../bin/$@.log | $(SUMMARY)
+	{ $(SHORT_ATTACK) -p 2 $$($(GO) list ./... | grep -v -x $(addprefix -e github.com/parleyhub/parley/torture/,$(ALONE))) ; \
+	  $(SHORT_ATTACK) $(addprefix ./,$(ALONE)) ; \
+	  cd .. && $(SHORT_ATTACK) -run '^TestWaitRaces$$' ./hub ; } 2>&1 | tee ../bin/$@.log | $(SUMMARY)
 
 # The attacks in which hubs are killed, which do not care where the log is. They run in torture/.
 define KILLS
-$(ATTACK) -timeout 60m . -duel.turns 3000 -duel.takeovers 60 -duel.reoffer 1s -sessions.kills 50 ; \
+$(ATTACK) -parallel 1 -timeout 60m . -duel.turns 3000 -duel.takeovers 60 -duel.reoffer 1s -sessions.kills 50 ; \
 $(ATTACK) -timeout 60m ./power -power.kills 50 -power.appends 500 -power.cuts 10 -power.controls 5 -power.replies 10 ; \
 $(ATTACK) -timeout 30m ./a2a -a2a.kills 50 -a2a.pushkills 10 -a2a.streams 220 -a2a.tasks 10000 ; \
 $(ATTACK) -timeout 30m ./llm -llm.rounds 5 ; \
 $(ATTACK) -timeout 30m ./triggers -triggers.count 10000 -triggers.conversations 100 -triggers.every 1s -triggers.runnerkills 5 -triggers.kills 30
 endef
 
-torture: ## every promise attacked for about an hour, and every planted bug (as root for all of it); writes the figures into docs/guarantees.md
+torture: ## every promise attacked for about an hour, all races, and every planted bug (as root for all of it); writes the figures into docs/guarantees.md
 	@code=0; cd torture; { $(ATTACK) -parallel 1 -timeout 60m ./network -cut.subscribers 200 -cut.seconds 60 -cut.catchup 55s -slow.fast 1000 -slow.stopped 50 -slow.trickle 50 -slow.pairs 5 -slow.window 10s -slow.within 20 -slow.dropped 20s \
 	    -halfopen.clients 100 -halfopen.within 30s -storm.clients 5000 -storm.within 20s \
 	    -crawl.sockets 2000 -crawl.pairs 5 -crawl.window 10s -crawl.within 50 -flood.conns 16 -flood.pairs 5 -flood.window 10s -flood.within 900 ; \
@@ -119,7 +122,7 @@ torture: ## every promise attacked for about an hour, and every planted bug (as 
 	  $(ATTACK) -timeout 30m ./hub/archive -archive.step 1 ; \
 	  $(ATTACK) -timeout 30m -run '^TestConformance$$' ./hub/journal/jetstream -rapid.checks 100 ; \
 	  $(ATTACK) -timeout 30m -run 'ComesToAnEnd$$' ./internal/selector ./internal/paramschema -stall.within 1s ; } 2>&1 | $(SUMMARY) -record ../docs/guarantees.md || code=1; \
-	cd $(CURDIR) && $(MAKE) plants || code=1; exit $$code
+	cd $(CURDIR) && $(MAKE) -k race plants || code=1; exit $$code
 
 torture-nats: ## the same of hubs that keep their log on a NATS server, but for what is about the files of a log; prints the figures
 	@cd torture; { $(GO) run ./engine $(ATTACK) -parallel 1 -timeout 30m ./network -cut.catchup 55s -slow.dropped 24s ; \
@@ -135,7 +138,10 @@ check: ## formatting, vet, staticcheck, import directions, race detector
 	@echo "go vet: dev-cluster"; $(GO) vet -tags devcluster ./cmd/parley
 	@for m in . $(MODULES); do echo "staticcheck: $$m"; (cd $$m && $(TOOL) staticcheck ./...) || exit 1; done
 	@echo "imports point one way"; $(GO) test -count=1 -run Imports .
-	@echo "race";        $(GO) test -race -short -timeout 30m $(RACE)
+	@echo "race";        $(GO) test -race -short $(PARALLEL) -timeout 30m $(RACE)
+
+race: ## the race detector on every test of packages with goroutines; 'make check' leaves the slowest out
+	$(GO) test -race -count=1 $(PARALLEL) -timeout 60m $(RACE)
 
 lint: ## the style gate: hard-to-read phrases and long lines, against the committed ceilings
 	$(GO) test -count=1 -v -run '^TestStyle' .

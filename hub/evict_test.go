@@ -17,6 +17,9 @@ import (
 
 // TestFewLoaded: 100 conversations in use in random order with room for 8 of them.
 func TestFewLoaded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	j := newJournal(t)
 	h := startOn(t, j, &hub.Options{MaxLoaded: 8, IdleEvict: time.Hour})
 	ids := make([]string, 100)

@@ -26,6 +26,9 @@ func wide(runner string) []parley.Blueprint {
 
 // TestRoomForAgents: runners that register at the same moment are not let in together where only one fits, and what was refused takes no room.
 func TestRoomForAgents(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	inBubble(t, func(t *testing.T, h *hub.Hub, _ journal.Journal) {
 		var all []*host
 		for i := range 4 {

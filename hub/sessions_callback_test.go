@@ -273,6 +273,9 @@ func TestSeveralStarters(t *testing.T) {
 
 // TestLargeCallbacks: a large result is left out, to be read with getSession; results that are too much for one message come in several.
 func TestLargeCallbacks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	inBubble(t, func(t *testing.T, h *hub.Hub, j journal.Journal) {
 		x := arrive(t, h, "ops", parley.RegisterExecutorParams{ExecutorID: "box", Capacity: 10})
 		x.says(counter("count"))

@@ -190,6 +190,9 @@ func pump(ctx context.Context, h *hub.Hub, p *hub.Principal, r *reader, max int,
 
 // TestSlowSubscriber falls off what is kept in memory, twice, and goes on from the journal.
 func TestSlowSubscriber(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
 		h := startOn(t, j, &hub.Options{IdleEvict: time.Second})

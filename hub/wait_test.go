@@ -194,6 +194,9 @@ func TestSparsePages(t *testing.T) {
 
 // TestPageBytes: a page ends before it passes its bytes, but holds one event at least.
 func TestPageBytes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	h := startOn(t, newJournal(t), nil)
 	a := h.LocalPrincipal("a")
 	id := create(t, h, a, open2("a"))

@@ -175,6 +175,9 @@ func TestFileRanges(t *testing.T) {
 
 // TestFileRefusals: what is refused is refused before the file is read, where that can be.
 func TestFileRefusals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	w := newLoopbackWorld(t, nil)
 	admin := w.as("alice")
 	admin.create(twoAgents)

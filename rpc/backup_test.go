@@ -46,6 +46,9 @@ func (w *world) talkMuch() {
 }
 
 func TestBackup(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	w := newLoopbackWorld(t, nil)
 	w.talkMuch()
 	resp := w.backup(devToken)
@@ -112,6 +115,9 @@ func cutOff(t *testing.T, resp *http.Response) {
 
 // TestBackupThatIsNotTaken is cut off, and holds nobody up: one at a time, until the peer has taken nothing for as long as it may.
 func TestBackupThatIsNotTaken(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, &rpc.Options{WriteTimeout: 10 * time.Second})
 		w.talkMuch()
@@ -142,6 +148,9 @@ func TestBackupThatIsNotTaken(t *testing.T) {
 
 // TestBackupEndsWithTheHub: a hub that stops waits for no reader of a backup.
 func TestBackupEndsWithTheHub(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		w.talkMuch()
@@ -160,6 +169,9 @@ func TestBackupEndsWithTheHub(t *testing.T) {
 
 // TestBackupEndsWithItsToken: what began with a token that is revoked does not go on.
 func TestBackupEndsWithItsToken(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		w.talkMuch()

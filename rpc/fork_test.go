@@ -63,6 +63,9 @@ func TestForkCostsWhatItCopies(t *testing.T) {
 
 // TestUnreadChangesAreBounded: a peer that watches and reads nothing makes the hub hold one answer, as with every other page.
 func TestUnreadChangesAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		alice, deaf := w.fill(t)

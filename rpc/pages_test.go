@@ -50,6 +50,9 @@ func sendAll(t *testing.T, s *wire.Stream, n int, request string) {
 
 // TestUnreadPagesAreBounded: a peer that asks for page after page and reads none makes the hub hold one, however it asks.
 func TestUnreadPagesAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	for name, request := range map[string]string{
 		"tail":      `"method":"tail","params":{"conversationId":"case","sinceSeq":0}`,
 		"updates":   `"method":"getUpdates","params":{"conversationId":"case","until":"closed","timeoutMs":60000}`,

@@ -164,6 +164,9 @@ func TestStreamIsReadInItsOwnTime(t *testing.T) {
 
 // TestStreamsThatAreNotReadAreBounded: each costs a page at most, however much there is for it.
 func TestStreamsThatAreNotReadAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		alice := w.as("alice")

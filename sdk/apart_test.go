@@ -51,6 +51,7 @@ func lostHub(t *testing.T, token string, lost *atomic.Bool) (h *hub.Hub, url str
 
 // TestHubThatStays: who listens at a hub that has lost its log, and says so, goes on at another one from its cursor; who knows no other stays, and hears what comes once it is found again.
 func TestHubThatStays(t *testing.T) {
+	t.Parallel()
 	var lost atomic.Bool
 	good := sdktest.NewHub(t)
 	bad, url := lostHub(t, good.Token, &lost)

@@ -123,6 +123,7 @@ func TestSharedExecutorKeepsItsApprovals(t *testing.T) {
 
 // TestManyApprovalsOfOneClient: more waits than its first socket has room for, of what was asked under a claim that is held there. Other calls are not held up.
 func TestManyApprovalsOfOneClient(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	c, conversation, claim := shared(t, h)
 	asked, err := c.RequestApproval(t.Context(), &parley.RequestApprovalParams{ConversationID: conversation, ClaimID: claim, Key: "k", Title: "May I?"})
@@ -155,6 +156,7 @@ func TestManyApprovalsOfOneClient(t *testing.T) {
 
 // TestApprove: a turn asks and waits in one call, and its next attempt has the answer at once.
 func TestApprove(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	c, conversation, claim := shared(t, h)
 	turn := &parley.Turn{ConversationID: conversation, AgentID: "helper", Number: 1, ClaimID: claim, Client: c}

@@ -33,6 +33,7 @@ func (j *badDisk) Read(conversation string, after int64, limit, maxBytes int) ([
 // TestEventsOverABrokenConversation: a hub that loses its state of a conversation ends the subscriptions to it, and the loop goes on from
 // its cursor.
 func TestEventsOverABrokenConversation(t *testing.T) {
+	t.Parallel()
 	j := memory.New()
 	disk := &badDisk{Journal: j}
 	h, err := hub.Open(disk, &hub.Options{RootToken: "dev"})

@@ -51,6 +51,7 @@ func scripted(t *testing.T, answer func(conn *wire.Conn, method string, params j
 
 // TestClaimUnderWayIsHeld: a claim whose answer was lost with the connection is named by the registration that is made again; else the hub would end it.
 func TestClaimUnderWayIsHeld(t *testing.T) {
+	t.Parallel()
 	held := make(chan []string, 8)
 	var again atomic.Bool
 	url := scripted(t, func(conn *wire.Conn, method string, params json.RawMessage) string {

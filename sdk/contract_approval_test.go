@@ -28,6 +28,7 @@ func (s *scene) person() parley.Client {
 
 // TestContractApproval: from the question to the answer, and what is told on the way.
 func TestContractApproval(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		claim, person := s.claim(s.a, 1), s.person()
 		p := &parley.RequestApprovalParams{
@@ -81,6 +82,7 @@ func TestContractApproval(t *testing.T) {
 
 // TestContractBadApprovals are refused by name.
 func TestContractBadApprovals(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		person := s.person()
 		ask := func(c parley.Client, change func(*parley.RequestApprovalParams)) error {

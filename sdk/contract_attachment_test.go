@@ -21,6 +21,7 @@ func sumOf(data []byte) string {
 
 // TestContractAttachments: a file of any size goes in and comes out the same at each door, and so do the refusals.
 func TestContractAttachments(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		put := func(c parley.Client, data []byte, name, mediaType string) (*parley.PutAttachmentResult, error) {
 			return c.PutAttachment(t.Context(), &parley.PutAttachmentParams{ConversationID: s.id, Data: data, Name: name, MediaType: mediaType})
@@ -90,6 +91,7 @@ func TestContractAttachments(t *testing.T) {
 
 // TestLargeUploadOverRestarts: an upload whose answer is lost is sent again, and added once.
 func TestLargeUploadOverRestarts(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, doors[1])
 	data := fileOf(3 << 20)
 	for i := range 5 {

@@ -18,6 +18,7 @@ func asX() *parley.RegisterExecutorParams {
 
 // TestContractOffers: a registration is told of the turns to take and of claims that others have ended, in order, and of no end that is its own doing.
 func TestContractOffers(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		told := s.register(s.a, asX(), nil)
 		if r := told.next().Registered; r == nil || !r.OK || r.Holding == nil || r.Ended != 0 {
@@ -59,6 +60,7 @@ func TestContractOffers(t *testing.T) {
 
 // TestContractRegistrationEnds: how it may, what it then says, and that no turns are offered any more while claims stand.
 func TestContractRegistrationEnds(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		told := s.register(s.a, asX(), nil)
 		told.next()
@@ -120,6 +122,7 @@ func (s *scene) stats() *parley.Stats {
 
 // TestContractReplaced: the executor on another client of the same name takes the place of the first, whose loop says so and does not come back; its client goes on.
 func TestContractReplaced(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		first := s.register(s.a, asX(), nil)
 		first.next()
@@ -161,6 +164,7 @@ func TestContractReplaced(t *testing.T) {
 
 // TestContractBadRegistrations are refused with a name, and once: the loop ends.
 func TestContractBadRegistrations(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*parley.RegisterExecutorParams)
 		want   error
@@ -202,6 +206,7 @@ func TestContractBadRegistrations(t *testing.T) {
 
 // TestContractClaims: who may speak under a claim, and who has to name it.
 func TestContractClaims(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		other := s.door.client(t, s.hub, "a")
 		named := func(c parley.Client, claim string, f parley.Finality) error {
@@ -255,6 +260,7 @@ func TestContractClaims(t *testing.T) {
 
 // TestContractRefusedClaims: each refusal has its name, and nothing is written.
 func TestContractRefusedClaims(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		take := func(c parley.Client, p parley.ClaimTurnParams) error {
 			_, err := c.ClaimTurn(t.Context(), &p)
@@ -322,6 +328,7 @@ func TestContractRefusedClaims(t *testing.T) {
 
 // TestContractOfferOfAnother: what one executor is offered, another of the same agent does not take with it.
 func TestContractOfferOfAnother(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		told := s.register(s.a, asX(), nil)
 		told.next()
@@ -342,6 +349,7 @@ func TestContractOfferOfAnother(t *testing.T) {
 
 // TestContractTurnHint: the hint is in the event, and names the next.
 func TestContractTurnHint(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		p := peers()
 		p.Policy = &parley.Policy{Kind: parley.PolicyAddressed}
@@ -364,6 +372,7 @@ func TestContractTurnHint(t *testing.T) {
 
 // TestContractTurnToken: a token for one turn speaks under the claim without naming it, and ends with it.
 func TestContractTurnToken(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		claim := s.claim(s.a, 1)
 		made, err := s.a.CreateToken(t.Context(), &parley.CreateTokenParams{AgentID: "a", Claim: &parley.ClaimRef{ConversationID: s.id, ClaimID: claim.ClaimID}})

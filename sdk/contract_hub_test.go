@@ -11,6 +11,7 @@ import (
 
 // TestContractListAgents: whoever may read sees what the hub offers, the same at each door.
 func TestContractListAgents(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		none, err := s.a.ListAgents(t.Context(), &parley.ListAgentsParams{})
 		if err != nil || none.Agents == nil || len(none.Agents) != 0 {
@@ -39,6 +40,7 @@ func TestContractListAgents(t *testing.T) {
 
 // TestContractStats: an admin sees what the hub has counted; nobody else does.
 func TestContractStats(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		admin := s.door.client(t, s.hub, "admin", parley.ScopeAdmin)
 		before, err := admin.Stats(t.Context(), nil)

@@ -362,6 +362,7 @@ var methodCases = map[string]func(s *scene){
 
 // TestContractMethods calls every method of the protocol that a client has, at each door. That a case calls its method is counted.
 func TestContractMethods(t *testing.T) {
+	t.Parallel()
 	for _, m := range parley.Methods {
 		do, here := methodCases[m.Name]
 		if _, not := notOfClients[m.Name]; here == not {
@@ -388,6 +389,7 @@ func TestContractMethods(t *testing.T) {
 
 // TestContractNow: a client knows who it is, and what time it is at the hub.
 func TestContractNow(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		if s.a.AgentID() != "a" {
 			t.Errorf("AgentID is %q", s.a.AgentID())

@@ -8,6 +8,7 @@ import (
 
 // TestContractNilParams are params without any: they are refused or answered, and nobody panics.
 func TestContractNilParams(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		ctx, admin := t.Context(), s.door.client(t, s.hub, "admin", parley.ScopeAdmin)
 		refused := func(method string, err error) {

@@ -13,6 +13,7 @@ import (
 
 // TestContractEvents: events come in order, live ones too, until the one that closes; behind the end there is nothing to wait for.
 func TestContractEvents(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		speakers := []parley.Client{s.a, s.b}
 		var seqs []int64
@@ -63,6 +64,7 @@ func TestContractEvents(t *testing.T) {
 
 // TestContractSubscribe: replay, caught_up once, guidance, deltas, and types as asked for.
 func TestContractSubscribe(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		s.must(s.say(s.a, parley.FinalityTurn, "", "one"))
 		var got []string
@@ -100,6 +102,7 @@ func TestContractSubscribe(t *testing.T) {
 
 // TestContractContext: a wait ends with its ctx, and everything with the client.
 func TestContractContext(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		waits := map[string]func(ctx context.Context) error{
 			"WaitForChange": func(ctx context.Context) error {

@@ -16,6 +16,7 @@ import (
 
 // TestContractSession: from the call to the result, and what is told on the way.
 func TestContractSession(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		release := make(chan struct{})
 		s.runner(when(t, release, echoed))
@@ -53,6 +54,7 @@ func TestContractSession(t *testing.T) {
 
 // TestContractSyncSession: the answer is the end, or a handle when the time is over.
 func TestContractSyncSession(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		release := make(chan struct{})
 		r := s.runner(when(t, release, echoed))
@@ -93,6 +95,7 @@ func TestContractSyncSession(t *testing.T) {
 
 // TestContractParameters: what is wrong comes with all that is needed to mend it, the same at each door.
 func TestContractParameters(t *testing.T) {
+	t.Parallel()
 	want := &parley.ValidationFailure{
 		AgentName: "echo", ParametersSchema: echo.ParametersSchema,
 		ValidationErrors: []parley.ValidationError{{Path: "$.n", Message: "'seven' is not of type 'integer'", SchemaPath: "properties.n.type"}},
@@ -116,6 +119,7 @@ func TestContractParameters(t *testing.T) {
 
 // TestContractBadSessions are refused by name, and nothing is made.
 func TestContractBadSessions(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		s.runner(echoed)
 		s.hub.RegisterAgent(t, parley.AgentInfo{Name: "idle", Type: parley.AgentTypeAgent})
@@ -188,6 +192,7 @@ func TestContractBadSessions(t *testing.T) {
 
 // TestContractProgress: a wait ends with what is new since a seq.
 func TestContractProgress(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		s.hub.RegisterAgent(t, parley.AgentInfo{Name: "a", Type: parley.AgentTypeAgent})
 		id := s.start(s.b, parley.StartSessionParams{AgentName: "a", Prompt: "count", Mode: parley.ModeAsyncPoll}).SessionID
@@ -215,6 +220,7 @@ func TestContractProgress(t *testing.T) {
 
 // TestContractResume: an agent that is no command may ask back.
 func TestContractResume(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		s.hub.RegisterAgent(t, parley.AgentInfo{Name: "a", Type: parley.AgentTypeAgent})
 		id := s.start(s.b, parley.StartSessionParams{AgentName: "a", Prompt: "book a table", Mode: parley.ModeAsyncPoll}).SessionID
@@ -242,6 +248,7 @@ func TestContractResume(t *testing.T) {
 
 // TestContractWaiting: while an agent waits for a session of its own, its registration is told that the claim takes no capacity, and when it does again.
 func TestContractWaiting(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		release := make(chan struct{})
 		s.runner(when(t, release, echoed))
@@ -280,6 +287,7 @@ func TestContractWaiting(t *testing.T) {
 
 // TestContractCallback: who has started a session in mode async_callback is told of its end in the parent, and has the floor.
 func TestContractCallback(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		s.runner(echoed)
 		s.begin(peers())
@@ -317,6 +325,7 @@ func TestContractCallback(t *testing.T) {
 
 // TestContractBlueprints: who registers is told by which names its agents are found, lists them, and takes them away; what ran for it ends.
 func TestContractBlueprints(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		list := func() []parley.AgentInfo {
 			t.Helper()

@@ -107,6 +107,7 @@ func (s *scene) must(r *parley.SendResult, err error) *parley.SendResult {
 
 // TestContractErrors provokes every error that a client can meet, and looks whether errors.Is finds it.
 func TestContractErrors(t *testing.T) {
+	t.Parallel()
 	send := func(s *scene, c parley.Client, change func(*parley.SendMessageParams)) error {
 		p := &parley.SendMessageParams{ConversationID: s.id, Payload: text("x"), Finality: parley.FinalityTurn}
 		change(p)
@@ -254,6 +255,7 @@ func TestContractErrors(t *testing.T) {
 
 // TestContractRefusalHelps: what mends an error comes over the wire too.
 func TestContractRefusalHelps(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		_, err := s.say(s.b, parley.FinalityTurn, "", "me first")
 		var e *parley.Error
@@ -265,6 +267,7 @@ func TestContractRefusalHelps(t *testing.T) {
 
 // TestContractEmptyLists: an empty list is not an absent one. A token that should reach nothing must not reach everything.
 func TestContractEmptyLists(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		for name, p := range map[string]*parley.CreateTokenParams{
 			"scopes":        {AgentID: "a", Scopes: []parley.Scope{}},
@@ -293,6 +296,7 @@ func TestContractEmptyLists(t *testing.T) {
 
 // TestContractIdempotency: a key gives the first result again, also behind the end, and for conversations too.
 func TestContractIdempotency(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		first := s.must(s.say(s.a, parley.FinalityTurn, "k1", "<b>&"))
 		again := s.must(s.say(s.a, parley.FinalityTurn, "k1", "<b>&"))
@@ -323,6 +327,7 @@ func TestContractIdempotency(t *testing.T) {
 
 // TestContractBytes: a payload is kept as its author wrote it, and an event is read as it is stored, at every door.
 func TestContractBytes(t *testing.T) {
+	t.Parallel()
 	payloads := []string{
 		`{"text":"<b> & </b>","z":1,"a":{"y":1.0,"x":1e2}}`,
 		"{\"text\":\"line\u2028separator\"}",
@@ -373,6 +378,7 @@ func TestContractBytes(t *testing.T) {
 
 // TestContractVisibility: traces and private texts are for whom they are for, in replay and live alike.
 func TestContractVisibility(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		p := peers()
 		p.Participants[1].Private = "for b alone"

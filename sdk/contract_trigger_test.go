@@ -37,6 +37,7 @@ func (s *scene) granted(agent string, workspaces ...string) parley.Client {
 
 // TestContractWorkspaces: a token grants workspaces, and with them that conversations are created in these, listed and read.
 func TestContractWorkspaces(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		a, reader, stranger := s.granted("a", "w", "v", "w"), s.granted("zed", "w"), s.granted("zed", "v")
 		list, err := a.ListTokens(t.Context(), nil)
@@ -88,6 +89,7 @@ func TestContractWorkspaces(t *testing.T) {
 
 // TestContractGetContext: who may not sit on a seat is not given its context, and an agent without subscriptions has none.
 func TestContractGetContext(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		none, err := s.a.GetContext(t.Context(), &parley.GetContextParams{ConversationID: s.id})
 		if err != nil || none.Context != nil || len(none.Triggers) != 0 || none.Sources == nil || len(none.Sources) != 0 || none.Bytes != 0 || none.LatestSeq != 1 {
@@ -118,6 +120,7 @@ func TestContractGetContext(t *testing.T) {
 
 // TestContractTriggers: a note wakes an agent by a session, the answer is a note that names it, and both say so.
 func TestContractTriggers(t *testing.T) {
+	t.Parallel()
 	eachDoor(t, func(t *testing.T, s *scene) {
 		agent := echo
 		agent.Name, agent.Subscriptions = "a", json.RawMessage(`{"selectors":[{"schema_name":"ask.v1"}],"answer_schema":"told.v1"}`)

@@ -10,6 +10,7 @@ import (
 
 // TestEncodeRefusesWhatIsNotUTF8: it would be sent as something else.
 func TestEncodeRefusesWhatIsNotUTF8(t *testing.T) {
+	t.Parallel()
 	const bad = "caf\xe9"
 	for name, params := range map[string]any{
 		"a member":   &parley.CreateConversationParams{Title: bad},

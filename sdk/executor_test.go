@@ -22,6 +22,7 @@ func onSocket(t *testing.T) *scene {
 
 // TestRegistrationOverReconnects: a lost connection and a hub that was started again are a Registered each, and the claims that are held go on.
 func TestRegistrationOverReconnects(t *testing.T) {
+	t.Parallel()
 	s := onSocket(t)
 	var taken atomic.Pointer[string]
 	told := s.register(s.a, asX(), func() []string {
@@ -70,6 +71,7 @@ func TestRegistrationOverReconnects(t *testing.T) {
 
 // TestRegistrationIsMadeAgainInTime: the hub is drained and comes back; the loop has no end in between.
 func TestRegistrationIsMadeAgainInTime(t *testing.T) {
+	t.Parallel()
 	s := onSocket(t)
 	told := s.register(s.a, asX(), nil)
 	told.next()
@@ -88,6 +90,7 @@ func TestRegistrationIsMadeAgainInTime(t *testing.T) {
 
 // TestRegistrationWithARefusedToken ends for good.
 func TestRegistrationWithARefusedToken(t *testing.T) {
+	t.Parallel()
 	s := onSocket(t)
 	made, err := s.a.CreateToken(t.Context(), &parley.CreateTokenParams{AgentID: "a"})
 	if err != nil {
@@ -105,6 +108,7 @@ func TestRegistrationWithARefusedToken(t *testing.T) {
 
 // TestLostAnswersOfTurns: the connection breaks after a call was sent. What the hub recognizes is found out, what it does not says so.
 func TestLostAnswersOfTurns(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		call func(ctx context.Context, c *sdk.Client, ref parley.ClaimRef) error
 		want error

@@ -46,6 +46,7 @@ func (d entrances) at(c *sdk.Client) *proxy {
 
 // TestFailover: whatever entrance is killed, at any time, writers and readers go on at another, and nothing is missing or doubled.
 func TestFailover(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	d := newEntrances(t, h, 3)
 	kills := 0
@@ -63,6 +64,7 @@ func TestFailover(t *testing.T) {
 
 // TestFailoverInTheMiddle: connections through several doors break after any number of bytes, so that requests arrive whose answers do not.
 func TestFailoverInTheMiddle(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	d := newEntrances(t, h, 3)
 	for i, p := range d {
@@ -80,6 +82,7 @@ func TestFailoverInTheMiddle(t *testing.T) {
 
 // TestStaysWhereItIsGood: when a door comes back its clients stay with the one that took them, also over a cut connection.
 func TestStaysWhereItIsGood(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	d := newEntrances(t, h, 2)
 	c := dial(t, d.urls(), eager(h.Token))
@@ -110,6 +113,7 @@ func now(t *testing.T, c *sdk.Client) {
 
 // TestSilentHubIsLeft: one that takes connections and says nothing any more is left for another, by calls, waits and loops.
 func TestSilentHubIsLeft(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	d := newEntrances(t, h, 2)
 	id := openConversation(t, h, "a")
@@ -155,6 +159,7 @@ func TestSilentHubIsLeft(t *testing.T) {
 
 // TestSomeHubsAreAway: the first connection is made where there is a hub, though one is gone and one does not answer.
 func TestSomeHubsAreAway(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	d := newEntrances(t, h, 1)
 	gone := newEntrances(t, h, 1)
@@ -200,6 +205,7 @@ func (o observed) RegisterExecutor(
 
 // TestFailoverOfAnExecutor: a turn goes on at another door, under the claim that it had.
 func TestFailoverOfAnExecutor(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	d := newEntrances(t, h, 2)
 	id := h.Create(t, "bob", "ann")
@@ -289,6 +295,7 @@ func (d *dials) take() []string {
 
 // TestClientsSpread: each begins anywhere, tries every hub once, and then has had enough.
 func TestClientsSpread(t *testing.T) {
+	t.Parallel()
 	first := map[string]int{}
 	d := &dials{}
 	for range 300 {
@@ -339,6 +346,7 @@ func TestNobodyIsHammered(t *testing.T) {
 
 // TestURLs: what PARLEY_URL may be, and what is wrong with it otherwise.
 func TestURLs(t *testing.T) {
+	t.Parallel()
 	all, err := sdk.URLs(" ws://a , ws://b:1/ ,ws://b:2/x/rpc")
 	if want := []string{"ws://a/rpc", "ws://b:1/rpc", "ws://b:2/x/rpc"}; err != nil || !slices.Equal(all, want) {
 		t.Errorf("URLs gives %v, %v, expected %v", all, err, want)
@@ -369,6 +377,7 @@ func TestURLs(t *testing.T) {
 
 // TestRefusedByOneHub: who is refused by one hub, such as for the name that it was called by, is taken by another; who is refused by all that answer hears why.
 func TestRefusedByOneHub(t *testing.T) {
+	t.Parallel()
 	h, other := sdktest.NewHub(t), sdktest.NewHub(t) // of another log: it does not know the tokens of h
 	token := h.NewToken(t, "a")
 	for range 8 {

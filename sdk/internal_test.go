@@ -24,6 +24,10 @@ func event(t *testing.T, seq int64, size int) parley.Notification {
 
 // TestFeedIsBounded: it ends when it is full, and what it holds up to then is whole.
 func TestFeedIsBounded(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	for _, c := range []struct{ max, size, want int }{
 		{max: 8, size: 10, want: 8},
 		{max: 1000, size: maxFeedBytes / 4, want: 3},
@@ -49,6 +53,7 @@ func TestFeedIsBounded(t *testing.T) {
 
 // TestFeedRefusesWhatIsOff: an event that was there already, or that is another conversation's, ends the feed.
 func TestFeedRefusesWhatIsOff(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		conversation string
 		seq          int64
@@ -63,6 +68,7 @@ func TestFeedRefusesWhatIsOff(t *testing.T) {
 
 // TestCursorAdmitsOnce: over subscriptions made again, nothing is told twice.
 func TestCursorAdmitsOnce(t *testing.T) {
+	t.Parallel()
 	k := cursor{seq: 3}
 	guidance := func(kind parley.GuidanceKind) parley.Notification {
 		return parley.Notification{Guidance: &parley.GuidanceNotification{Guidance: parley.Guidance{Kind: kind}}}

@@ -106,6 +106,7 @@ func (w *lateWire) hold() {
 // TestReplacedByItsOwn: a registration comes to the hub when its client has given up the connection and has registered on another one. It is the client's own that has taken its place, so it
 // registers once more.
 func TestReplacedByItsOwn(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	w := newLateWire(t, h.URL)
 	o := eager(h.NewToken(t, "a"))

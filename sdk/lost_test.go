@@ -15,6 +15,7 @@ import (
 
 // TestUnknownOutcomeIsFoundOut: the commit's outcome is unknown, the hub restarts, and the message is there once.
 func TestUnknownOutcomeIsFoundOut(t *testing.T) {
+	t.Parallel()
 	for _, written := range []bool{true, false} {
 		t.Run(fmt.Sprint("written ", written), func(t *testing.T) {
 			h := sdktest.NewHub(t)
@@ -50,6 +51,7 @@ func TestUnknownOutcomeIsFoundOut(t *testing.T) {
 
 // TestLostAnswers: the connection breaks after a call was sent. What cannot be repeated says so.
 func TestLostAnswers(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		call func(ctx context.Context, c *sdk.Client, id string) error
 		want error
@@ -99,6 +101,7 @@ func TestLostAnswers(t *testing.T) {
 
 // TestWriteWhoseTimeIsUp: it says both that its time is up and that it may have been done.
 func TestWriteWhoseTimeIsUp(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	id := openConversation(t, h, "a")
 	c := h.Dial(t, eager(h.NewToken(t, "a")))

@@ -11,6 +11,7 @@ import (
 
 // TestNumbersBeyondDouble: a number that is JSON but no double comes through as it was written, in a log, in a result and in an error.
 func TestNumbersBeyondDouble(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	ann := h.Client(t, "ann")
 	const data = `{"huge":1e400,"long":123456789012345678901234567890.1}`

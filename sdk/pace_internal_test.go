@@ -10,6 +10,7 @@ import (
 // TestPace: the way to another hub is short, and once all were tried the pauses grow, whether there is no connection or each ends at once. A connection that stood
 // begins anew.
 func TestPace(t *testing.T) {
+	t.Parallel()
 	c := &Client{hubs: newHubs([]string{"ws://a", "ws://b", "ws://c"}), o: (*Options)(nil).withDefaults(3)}
 	lose := func(p *pace, stood time.Duration) time.Duration {
 		return p.afterLink(&link{url: c.hubs.current()}, stood)
@@ -38,6 +39,7 @@ func TestPace(t *testing.T) {
 
 // TestWhoIsLeft: a hub is left that sends its clients away, does not answer, or does not keep a connection; one that has lost one is tried first.
 func TestWhoIsLeft(t *testing.T) {
+	t.Parallel()
 	for name, way := range map[string]struct {
 		lost   func(*link)
 		stood  time.Duration

@@ -127,6 +127,7 @@ func dialUntil(t *testing.T, url string, o *sdk.Options) *sdk.Client {
 
 // TestEventsOverRestarts: the hub is killed and started again while writers write and a reader reads.
 func TestEventsOverRestarts(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	restarts := 0
 	exercise(t, h, h.URL, 6, 100, 75, func() {
@@ -141,6 +142,7 @@ func TestEventsOverRestarts(t *testing.T) {
 
 // TestEventsOverCutConnections: connections are cut after any number of bytes, in the middle of frames.
 func TestEventsOverCutConnections(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	p := newProxy(t, h.URL)
 	p.set(func() { p.after = between(7, 600, 12_000) })
@@ -155,6 +157,7 @@ func TestEventsOverCutConnections(t *testing.T) {
 
 // TestSlowLoop: a loop that stands still holds up no call on its client, and misses nothing when it goes on.
 func TestSlowLoop(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	id := openConversation(t, h, "a")
 	o := eager(h.NewToken(t, "a"))
@@ -186,6 +189,7 @@ func TestSlowLoop(t *testing.T) {
 
 // TestTwoHundredSubscribers: so many loops, and so many waits, on one client, over a restart.
 func TestTwoHundredSubscribers(t *testing.T) {
+	t.Parallel()
 	const subscribers = 200
 	h := sdktest.NewHub(t)
 	id := openConversation(t, h, "a")
@@ -304,6 +308,7 @@ func stacks(name string) (n int) {
 
 // TestRefusedToken: a bad token fails at once.
 func TestRefusedToken(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	if _, err := sdk.Dial(t.Context(), h.URL, &sdk.Options{Token: "plt_no_such"}); !errors.Is(err, parley.ErrUnauthenticated) {
 		t.Errorf("a bad token gives %v", err)
@@ -343,6 +348,7 @@ func TestTokenExpires(t *testing.T) {
 
 // TestNoHub: Dial says so, and says which addresses it takes.
 func TestNoHub(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -363,6 +369,7 @@ func TestNoHub(t *testing.T) {
 
 // TestDeadHubIsNoticed: a connection on which nothing comes any more is given up, and what was under way is done on the next.
 func TestDeadHubIsNoticed(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	p := newProxy(t, h.URL)
 	o := eager(h.Token)
@@ -378,6 +385,7 @@ func TestDeadHubIsNoticed(t *testing.T) {
 
 // TestDrainIsWaitedOut: while the hub drains and is away, calls and loops wait, and go on when it is back.
 func TestDrainIsWaitedOut(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	id := openConversation(t, h, "a")
 	c := h.Dial(t, eager(h.NewToken(t, "a")))

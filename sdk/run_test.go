@@ -16,6 +16,7 @@ import (
 
 // TestReadmeIsCompiled: each block of Go in the README stands in the example, which the compiler reads, but for white space.
 func TestReadmeIsCompiled(t *testing.T) {
+	t.Parallel()
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)

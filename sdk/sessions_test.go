@@ -169,6 +169,7 @@ func TestSharedExecutorKeepsItsSessions(t *testing.T) {
 
 // TestManySessionsOfOneClient: more waits than its first socket has room for, of sessions that are there on that socket alone.
 func TestManySessionsOfOneClient(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	release := make(chan struct{})
 	r := startRunner(t, h.Dial(t, eager(h.NewToken(t, "host"))), when(t, release, echoed), echo)
@@ -226,6 +227,7 @@ func TestSessionInTheLoop(t *testing.T) {
 
 // TestBlueprintsGoWithTheirRegistration: what says them on a lost connection is told so, and not made again on another, which may not be registered yet.
 func TestBlueprintsGoWithTheirRegistration(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	c := dial(t, h.URL, eager(h.NewToken(t, "host")))
 	p := &parley.RegisterBlueprintsParams{Blueprints: []parley.Blueprint{echo}}

@@ -9,6 +9,7 @@ import (
 
 // TestContractTraceparent: what a client says it says in the span of its context, unless the params name another, and a retry in another span meets it. Who takes the turn goes on below.
 func TestContractTraceparent(t *testing.T) {
+	t.Parallel()
 	const one, two = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	eachDoor(t, func(t *testing.T, s *scene) {
 		ctx := parley.WithTraceparent(t.Context(), one)

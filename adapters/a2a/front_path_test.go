@@ -17,6 +17,9 @@ import (
 
 // TestPath goes the whole way in each version and binding: the library's client, HTTP, the methods, a hub, and an agent that answers.
 func TestPath(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	hub := sdktest.NewHub(t)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

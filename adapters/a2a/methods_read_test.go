@@ -214,6 +214,9 @@ func TestCacheKnowsNobody(t *testing.T) {
 
 // TestFloorOfThePast holds what is concluded from a log about who had the floor against what the hub says of it.
 func TestFloorOfThePast(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	open := &Scenario{Seat: "user", Params: parley.CreateConversationParams{
 		Participants: []parley.Participant{{ID: "user", Kind: parley.KindPeer}, {ID: "bot", Kind: parley.KindAgent}}, Policy: &parley.Policy{Kind: parley.PolicyOpen},
 	}}

@@ -246,6 +246,9 @@ func state(task object) string {
 
 // TestWireRequirements holds the adapter against the specification over the wire, in each binding.
 func TestWireRequirements(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	seen := map[string]bool{}
 	for _, r := range wireRequirements {
 		if seen[r.id] {

@@ -32,6 +32,10 @@ func largeSchema(t *testing.T, bytes int) json.RawMessage {
 
 // TestAgentsAreBounded: a page of agents is bounded in both forms, all of them are found page by page, and each schema can be read.
 func TestAgentsAreBounded(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	h := sdktest.NewHub(t)
 	alice := newIDE(t, h, "alice", nil)
 	want := []string{}

@@ -85,6 +85,7 @@ func newPersonIDE(t *testing.T, h *sdktest.Hub, change func(*mcp.Options)) *ide 
 
 // TestApproval: an IDE hears that somebody waits, reads what it is about, and answers once; what it is told says what to do next.
 func TestApproval(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	bot, alice := newAskingBot(t, h), newPersonIDE(t, h, nil)
 	if text := alice.must("list_approvals", map[string]any{}, nil); text != "Nothing waits for your answer." {
@@ -129,6 +130,7 @@ func TestApproval(t *testing.T) {
 
 // TestApprovalAnswersAreKept: an answer of any kind reaches the agent as it was written, and the key that all read tells nothing of it.
 func TestApprovalAnswersAreKept(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	bot, alice := newAskingBot(t, h), newPersonIDE(t, h, nil)
 	var seq int64
@@ -162,6 +164,7 @@ func TestApprovalAnswersAreKept(t *testing.T) {
 
 // TestApprovalRefusals: each names the reason, what was wrong and what to do next; nobody answers without the scope, and no agent does.
 func TestApprovalRefusals(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	bot, alice := newAskingBot(t, h), newPersonIDE(t, h, nil)
 	id := bot.asks("k", "May I?", nil, nil).ApprovalID
@@ -202,6 +205,10 @@ func TestApprovalRefusals(t *testing.T) {
 
 // TestApprovalsFit: pages with much to tell stay short, and what is left out is read with the calls that they name.
 func TestApprovalsFit(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	h := sdktest.NewHub(t)
 	bot, alice := newAskingBot(t, h), newPersonIDE(t, h, nil)
 	details := raw(t, map[string]string{"letter": strings.Repeat("ü", 30_000)})
@@ -259,6 +266,7 @@ func TestApprovalsFit(t *testing.T) {
 
 // TestApprovalTools: a client is told what answers and what reads, and that there is no decision by default; with other toolsets, or read-only, a wait tells of nothing that cannot be answered here.
 func TestApprovalTools(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	bot := newAskingBot(t, h)
 	bot.asks("k", "May I?", nil, nil)

@@ -53,6 +53,7 @@ func (i *ide) readFile(id, sha256 string) (file []byte, texts, blobs int) {
 
 // TestReadAttachment: a file of any kind is read to its end, byte for byte, with the calls that the message and each piece name; text is text.
 func TestReadAttachment(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	alice, bob := newIDE(t, h, "alice", nil), h.Client(t, "bob")
 	id := h.Create(t, "bob", "alice")
@@ -93,6 +94,7 @@ func TestReadAttachment(t *testing.T) {
 
 // TestNoAttachment: a file that is not there, and one of a conversation that the caller does not see, are refused in the same words.
 func TestNoAttachment(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	alice, bob := newIDE(t, h, "alice", nil), h.Client(t, "bob")
 	id, foreign := h.Create(t, "bob", "alice"), h.Create(t, "bob")

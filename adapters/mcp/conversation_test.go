@@ -17,6 +17,7 @@ import (
 
 // TestConversation: an IDE and another participant take turns to the end, over restarts of the hub.
 func TestConversation(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	alice := newIDE(t, h, "alice", nil)
 	bob := h.Client(t, "bob")
@@ -66,6 +67,7 @@ var hubName = regexp.MustCompile(`\b(since|after)Seq\b|\b(conversation|session|r
 
 // TestRefusals: each names the reason, what was wrong and what to do next.
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	alice := newIDE(t, h, "alice", nil)
 	id := h.Create(t, "bob", "alice")
@@ -105,6 +107,7 @@ func TestRefusals(t *testing.T) {
 
 // TestBounds: a page is short enough for a model, and says how to read the rest.
 func TestBounds(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	alice := newIDE(t, h, "alice", nil)
 	id := h.Create(t, "bob", "alice")
@@ -159,6 +162,7 @@ func TestBounds(t *testing.T) {
 
 // TestReadOnly: what writes is not there, nor what is in no toolset.
 func TestReadOnly(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	for _, c := range []struct {
 		change func(*mcp.Options)
@@ -187,6 +191,7 @@ func TestReadOnly(t *testing.T) {
 
 // TestPolicies: a client is told of every policy, the usual one first.
 func TestPolicies(t *testing.T) {
+	t.Parallel()
 	alice := newIDE(t, sdktest.NewHub(t), "alice", nil)
 	r, err := alice.session.ListTools(t.Context(), nil)
 	if err != nil {
@@ -206,6 +211,7 @@ func TestPolicies(t *testing.T) {
 
 // TestAgentSeat: one that works under claims says its turn in one message; and a conversation that is met again is read from its beginning.
 func TestAgentSeat(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	alice := newIDE(t, h, "alice", nil)
 	bob := h.Client(t, "bob")

@@ -20,6 +20,7 @@ func soon(o *mcp.Options) { o.CallTimeout = 200 * time.Millisecond }
 
 // TestHubAway: while the hub is down each call ends in time. A wait has timed out, everything else has failed, and what to call next is said.
 func TestHubAway(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	alice := newIDE(t, h, "alice", soon)
 	id := h.Create(t, "bob", "alice")
@@ -32,6 +33,7 @@ func TestHubAway(t *testing.T) {
 
 // TestHubAwayOverHTTP is TestHubAway at an adapter over HTTP, in both eras.
 func TestHubAwayOverHTTP(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	id := h.Create(t, "bob", "alice")
 	o := &mcp.Options{Connect: mcp.Client(h.Client(t, "alice"))}
@@ -59,6 +61,7 @@ func TestHubAwayOverHTTP(t *testing.T) {
 
 // TestHubThatIsNeverReached is TestHubAway where no connection is made at all.
 func TestHubThatIsNeverReached(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	alice := newIDE(t, h, "alice", func(o *mcp.Options) {
 		soon(o)
@@ -121,6 +124,7 @@ func awayFor(t *testing.T, alice *ide, id string) {
 
 // TestHubThatDoesNotAnswer: what may have been done is unknown, and the same call again finds it.
 func TestHubThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	alice := newIDE(t, h, "alice", func(o *mcp.Options) { o.CallTimeout = 3 * time.Second })
 	var made posted
@@ -137,6 +141,7 @@ func TestHubThatDoesNotAnswer(t *testing.T) {
 
 // TestWaitGoesOn: a wait is bounded by what it asks for, not by the bound of other calls.
 func TestWaitGoesOn(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	alice := newIDE(t, h, "alice", func(o *mcp.Options) { o.CallTimeout = 3 * time.Second })
 	id := h.Create(t, "alice", "bob")

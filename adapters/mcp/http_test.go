@@ -226,6 +226,7 @@ func TestStreamAway(t *testing.T) {
 
 // TestTaskHeader: a request for a task names it in its header as in its body.
 func TestTaskHeader(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	p := newSite(t, h)
 	h.RegisterAgent(t, parley.AgentInfo{Name: "clerk", Type: parley.AgentTypeAgent})

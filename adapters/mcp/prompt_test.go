@@ -10,6 +10,7 @@ import (
 
 // TestPrompt: the prompt has the loop, who one is, and how the conversation stands.
 func TestPrompt(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	id, foreign := h.Create(t, "bob", "alice"), h.Create(t, "bob")
 	s := serverOf(t, h, "alice")

@@ -83,6 +83,7 @@ func failing(t *testing.T, c parley.Client, id string, words ...string) (first i
 // TestWithdrawnWords: what a failed attempt has said is neither read nor in the resource, whoever has read some of it is told to forget it, and who asks for traces
 // sees it marked.
 func TestWithdrawnWords(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	alice, bob := newIDE(t, h, "alice", nil), h.Client(t, "bob")
 	id := h.Create(t, "bob", "alice")
@@ -121,6 +122,7 @@ func TestWithdrawnWords(t *testing.T) {
 
 // TestWithdrawnBehindThePage: words are left out also where the attempt failed behind the page that has them.
 func TestWithdrawnBehindThePage(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	alice, bob := newIDE(t, h, "alice", nil), h.Client(t, "bob")
 	id := h.Create(t, "bob", "alice")
@@ -149,6 +151,10 @@ func TestWithdrawnBehindThePage(t *testing.T) {
 
 // TestDataIsBounded: data and attachments count, and what was left out of data is read piece by piece.
 func TestDataIsBounded(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	h := sdktest.NewHub(t)
 	alice, bob := newIDE(t, h, "alice", nil), h.Client(t, "bob")
 	id := h.Create(t, "bob", "alice")
@@ -208,6 +214,7 @@ func TestDataIsBounded(t *testing.T) {
 
 // TestNotesAreRead: a note is read among the messages, as what it is; the hub's own events are not.
 func TestNotesAreRead(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	alice, bob := newIDE(t, h, "alice", nil), h.Client(t, "bob")
 	id := h.Create(t, "bob", "alice")
@@ -243,6 +250,7 @@ func TestNotesAreRead(t *testing.T) {
 
 // TestReadGoesOnAlike: the call that reads on has the arguments of the one before.
 func TestReadGoesOnAlike(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	alice, bob := newIDE(t, h, "alice", nil), h.Client(t, "bob")
 	id := h.Create(t, "bob", "alice")
@@ -286,6 +294,7 @@ func TestReadGoesOnAlike(t *testing.T) {
 
 // TestWithdrawnFarBehindThePage: that holds also where the attempt was longer than what the hub examines for one page.
 func TestWithdrawnFarBehindThePage(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("20,000 messages")
 	}

@@ -24,6 +24,7 @@ func newTalk(t *testing.T, alice *ide) (id string, since int64) {
 
 // TestTheSameTwice: the same words at the same place are posted once, which the answer says, and how to post them twice; that is so.
 func TestTheSameTwice(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	alice := newIDE(t, h, "alice", nil)
 	id, since := newTalk(t, alice)
@@ -63,6 +64,7 @@ func TestTheSameTwice(t *testing.T) {
 
 // TestOutcomeUnknown: an error that leaves open whether a thing was done says how to find out without doing it twice, for each tool as that one works.
 func TestOutcomeUnknown(t *testing.T) {
+	t.Parallel()
 	seats := []any{map[string]any{"id": "alice", "kind": "human"}}
 	for _, c := range []struct {
 		tool        string
@@ -101,6 +103,7 @@ func TestOutcomeUnknown(t *testing.T) {
 
 // TestWhereToLook: what was created or started without a key is the last of list_conversations, and a call with a key that is made again says that it was done before.
 func TestWhereToLook(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	alice := newIDE(t, o.h, "alice", nil)
 	newTalk(t, alice)

@@ -14,6 +14,7 @@ import (
 
 // TestRequestsAreAnswered: also those that the library refuses before any handler sees them, those whose handler panics, and those whose arguments are null.
 func TestRequestsAreAnswered(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	calls := 0
 	client := h.Client(t, "alice")

@@ -41,6 +41,7 @@ func (w *wire) readResource(uri string, into any) {
 
 // TestResources: a conversation can be read as it stands, and what was said in it, and how to read on.
 func TestResources(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	id := h.Create(t, "bob", "alice")
 	bob := h.Client(t, "bob")
@@ -79,6 +80,10 @@ func TestResources(t *testing.T) {
 
 // TestResourceList: the list has the caller's newest active conversations, the newest first, and no more than some; nobody else's.
 func TestResourceList(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	h := sdktest.NewHub(t)
 	alice, bob := h.Client(t, "alice"), h.Client(t, "bob")
 	var mine []string
@@ -113,6 +118,7 @@ func TestResourceList(t *testing.T) {
 
 // TestNoResource: what is foreign, what is not there and what is no resource are refused in the same words, with the code of the revision.
 func TestNoResource(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	foreign := h.Create(t, "bob")
 	s := serverOf(t, h, "alice")
@@ -141,6 +147,7 @@ func TestNoResource(t *testing.T) {
 
 // TestToolsetsOfResources: resources and the prompt are of the toolset of conversations.
 func TestToolsetsOfResources(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	s := mcp.NewServer(&mcp.Options{Connect: mcp.Client(h.Client(t, "alice")), Toolsets: []mcp.Toolset{mcp.Agents}})
 	var r struct {

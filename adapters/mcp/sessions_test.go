@@ -52,6 +52,7 @@ func (o *office) begins(i *ide, args map[string]any) string {
 
 // TestResultIsReadWhole: a result that is too large for one answer is bounded in both forms, and read piece by piece with the calls that each piece names.
 func TestResultIsReadWhole(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	alice := newIDE(t, o.h, "alice", nil)
 	text, data := strings.Repeat("wörd ", 12_000), raw(t, map[string]string{"table": strings.Repeat("ü", 50_000)})
@@ -91,6 +92,7 @@ func TestResultIsReadWhole(t *testing.T) {
 // TestResultInAttachment: a result that is an attachment is read with the call that is named, by who has started the session and in the callback to its parent; and so
 // is what is wrong with a result.
 func TestResultInAttachment(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	alice := newIDE(t, o.h, "alice", nil)
 	parent := o.h.Create(t, "alice", "bob")
@@ -138,6 +140,7 @@ func TestResultInAttachment(t *testing.T) {
 
 // TestManyFaults: of parameters with many faults some are told, and how to learn of the others.
 func TestManyFaults(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	alice := newIDE(t, h, "alice", nil)
 	properties, wrong := map[string]any{}, map[string]any{}
@@ -155,6 +158,7 @@ func TestManyFaults(t *testing.T) {
 
 // TestSessionWaitsAlike: the call that looks again waits as long as the one before.
 func TestSessionWaitsAlike(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	alice := newIDE(t, o.h, "alice", nil)
 	id := o.begins(alice, map[string]any{})

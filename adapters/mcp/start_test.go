@@ -19,6 +19,7 @@ const tableSchema = `{"type":"object","properties":{"guests":{"type":"integer","
 
 // TestStartRefusals: what is wrong with a start is said with each fault and the schema, and nothing is started.
 func TestStartRefusals(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	o.h.RegisterAgent(t, parley.AgentInfo{Name: "strict", Type: parley.AgentTypeAgent, ParametersSchema: json.RawMessage(tableSchema)})
 	alice := newIDE(t, o.h, "alice", nil)
@@ -47,6 +48,7 @@ func TestStartRefusals(t *testing.T) {
 
 // TestStartModes: a start waits for the result, or gives an id when that takes too long, or at once, or has the result said in a conversation; parameters and a prompt get to the agent.
 func TestStartModes(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	alice := newIDE(t, o.h, "alice", nil)
 	parent := o.h.Create(t, "alice", "bob")
@@ -144,6 +146,7 @@ func (o *office) tells(id, kind, words string) {
 
 // TestProgressOfSessions: who waits for a session and asks for progress is told what the agent tells of it, each once and in order, and of none of its other traces.
 func TestProgressOfSessions(t *testing.T) {
+	t.Parallel()
 	for _, era := range eras {
 		t.Run(era, func(t *testing.T) {
 			o := newOffice(t)
@@ -201,6 +204,7 @@ func (o *office) first() string {
 
 // TestStartGivenUp: a client that cancels a start ends the waiting and not the work: the session goes on, and its result is there for who looks.
 func TestStartGivenUp(t *testing.T) {
+	t.Parallel()
 	for _, era := range eras {
 		t.Run(era, func(t *testing.T) {
 			o := newOffice(t)

@@ -102,6 +102,7 @@ func TestSubscriptions(t *testing.T) {
 
 // TestForeignSubscription: nobody subscribes to what it may not read.
 func TestForeignSubscription(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	id, foreign := h.Create(t, "bob", "alice"), h.Create(t, "bob")
 	l := &lender{client: h.Client(t, "alice")}
@@ -119,6 +120,7 @@ func TestForeignSubscription(t *testing.T) {
 
 // TestSessionEnd: what a session or a listen has subscribed to ends with it.
 func TestSessionEnd(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	id := h.Create(t, "bob", "alice")
 	l := &lender{client: h.Client(t, "alice")}
@@ -148,6 +150,9 @@ func TestSessionEnd(t *testing.T) {
 // TestTooManySubscriptions: a session has only so many, and a caller over all its sessions.
 func TestTooManySubscriptions(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	const ofSession, ofCaller = 64, 256
 	h := sdktest.NewHub(t)
 	alice := h.Client(t, "alice")
@@ -190,6 +195,7 @@ func TestTooManySubscriptions(t *testing.T) {
 
 // TestManyListens: listens of one connection to the same resource do not disturb each other; each notification names its own.
 func TestManyListens(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	id := h.Create(t, "bob", "alice")
 	w := newWire(t, serverOf(t, h, "alice"), modern, map[string]any{})
@@ -320,6 +326,7 @@ func newLabWith(t *testing.T, o *mcp.Options) *lab {
 
 // TestNotificationsAreFew: between two notifications there is half a second, the last change is told, and nothing when nothing has changed.
 func TestNotificationsAreFew(t *testing.T) {
+	t.Parallel()
 	for _, era := range eras {
 		t.Run(era, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { fewNotifications(t, era) })

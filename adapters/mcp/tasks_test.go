@@ -104,6 +104,7 @@ func (w *wire) task(id string) task {
 
 // TestTasks: for a client that knows tasks a session is one, from its start to each of its ends, also over a restart of the hub.
 func TestTasks(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	w := newWire(t, o.s, modern, knowsTasks)
 	for _, c := range []struct {
@@ -141,6 +142,7 @@ func TestTasks(t *testing.T) {
 
 // TestTasksAreAsked: who does not know tasks is told nothing of them, gets none, and may not ask for any. A call that asks for a session at once gets that.
 func TestTasksAreAsked(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	asks := newWire(t, o.s, modern, knowsTasks)
 	id := o.start(asks).TaskID
@@ -188,6 +190,7 @@ func TestTasksAreAsked(t *testing.T) {
 
 // TestNoTask: a task of somebody else is not there, and neither is a conversation that is no session.
 func TestNoTask(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	id := o.start(newWire(t, o.s, modern, knowsTasks)).TaskID
 	carol := newWire(t, serverOf(t, o.h, "carol"), modern, knowsTasks)
@@ -205,6 +208,7 @@ func TestNoTask(t *testing.T) {
 
 // TestTaskAsks: what an agent wants to know is asked of the user, and each answer is said once, to the question that it is for.
 func TestTaskAsks(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	w := newWire(t, o.s, modern, knowsForms)
 	id := o.start(w).TaskID

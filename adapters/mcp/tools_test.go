@@ -82,6 +82,7 @@ func schemaOf(t *testing.T, from any) *schema {
 
 // TestToolsAreDescribed: each tool has a title, words, and all four annotations; each of its arguments is described and bounded, and nothing else is taken.
 func TestToolsAreDescribed(t *testing.T) {
+	t.Parallel()
 	tools := toolsOf(t, newIDE(t, sdktest.NewHub(t), "alice", nil))
 	if got, want := slices.Sorted(maps.Keys(tools)), slices.Sorted(maps.Keys(effects)); !slices.Equal(got, want) {
 		t.Errorf("tools %v, expected %v", got, want)
@@ -169,6 +170,7 @@ func (s *schema) described(t *testing.T, path string) {
 
 // TestResultsAreDescribed: each tool has an output schema that strict clients take: an object in which each type is one, and no list of types.
 func TestResultsAreDescribed(t *testing.T) {
+	t.Parallel()
 	for name, tool := range toolsOf(t, newIDE(t, sdktest.NewHub(t), "alice", nil)) {
 		s := schemaOf(t, tool.OutputSchema)
 		if s.Type != "object" || len(s.Properties) == 0 {
@@ -193,6 +195,7 @@ func (s *schema) strict(t *testing.T, path string) {
 
 // TestInstructions: the loop comes first, in the order in which it is gone through, and clients that cut the rest have it.
 func TestInstructions(t *testing.T) {
+	t.Parallel()
 	text := newIDE(t, sdktest.NewHub(t), "alice", nil).session.InitializeResult().Instructions
 	if n := utf8.RuneCountInString(text); n >= 2000 {
 		t.Errorf("%d characters", n)

@@ -54,6 +54,7 @@ func lastSpan(t *testing.T, h *sdktest.Hub, id string) string {
 
 // TestMetaTraceparent: a call of a tool goes on in the span of its _meta: what it says stands there. What is no traceparent is as none, and the same call in another span says nothing twice.
 func TestMetaTraceparent(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	id := people(t, h)
 	i := newIDE(t, h, "alice", nil)
@@ -74,6 +75,7 @@ func TestMetaTraceparent(t *testing.T) {
 
 // TestToolSpans: with a tracer a call of a tool is a span of the server below the client's, and what it says stands in that; other requests are none.
 func TestToolSpans(t *testing.T) {
+	t.Parallel()
 	told := &spantest.Recorder{}
 	h := sdktest.NewHub(t)
 	id := people(t, h)
@@ -127,6 +129,7 @@ func (s *spanned) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // TestTraceparentOverHTTP: over HTTP, in both eras, a call goes on in the span of its own request's header, and that of _meta wins. The tracer is that of the request.
 func TestTraceparentOverHTTP(t *testing.T) {
+	t.Parallel()
 	for _, era := range eras {
 		t.Run(era, func(t *testing.T) {
 			told := &spantest.Recorder{}

@@ -10,6 +10,7 @@ import (
 
 // TestWaitHearsNotes: a wait gives the notes among the messages, each once, and none of what was withdrawn.
 func TestWaitHearsNotes(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	alice, bob := newIDE(t, h, "alice", nil), h.Client(t, "bob")
 	id := h.Create(t, "bob", "alice")

@@ -67,6 +67,7 @@ func (w *waitingIDE) waits(args map[string]any) (u waited, text string, took tim
 // TestWaitIsBounded: a wait takes 20 s unless it is told otherwise and at most 50 s, more for a client that is known to wait longer and is told of progress; who asks for it has a sign of
 // life every 10 s. Its end is a short success, which says what to call next, and what it was cut to.
 func TestWaitIsBounded(t *testing.T) {
+	t.Parallel()
 	for _, era := range eras {
 		for _, c := range []struct {
 			client string
@@ -132,6 +133,7 @@ func (w *waitingIDE) checkSigns(took time.Duration) {
 
 // TestWaitUntil: a wait ends with what it is for and nothing less; by default with one's turn. Whatever it is for, it ends when the conversation is closed.
 func TestWaitUntil(t *testing.T) {
+	t.Parallel()
 	const trace, word, turn, end = 1 * time.Second, 2 * time.Second, 3 * time.Second, 4 * time.Second
 	for _, era := range eras {
 		for until, want := range map[string]time.Duration{"": turn, "my_turn": turn, "message": word, "any": trace, "closed": end} {

@@ -10,6 +10,7 @@ import (
 
 // TestWrongArguments: arguments that do not match are refused with the reason, which one is wrong, what it was, what it may be, and the next call; in a few words, however long it was.
 func TestWrongArguments(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	alice := newIDE(t, h, "alice", nil)
 	id := h.Create(t, "alice", "bob")

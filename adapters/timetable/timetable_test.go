@@ -132,6 +132,9 @@ func TestMissed(t *testing.T) {
 
 // TestClockOfAPlace: an entry goes by the clock of its time zone, in summer too. In the hour that there is twice it is due once, unless it is due in every hour.
 func TestClockOfAPlace(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	inWorld(t, func(w *world) {
 		e := w.entry()
 		e.Cron, e.Timezone = "0 9 26,27 3 *", "Europe/Berlin" // summer time begins on March 26th, 2000

@@ -12,6 +12,7 @@ import (
 
 // TestAgentTable: where an agent stands is told in a word, and what others say of theirs is one harmless line.
 func TestAgentTable(t *testing.T) {
+	t.Parallel()
 	agents := []parley.AgentInfo{
 		{Name: "a", Type: parley.AgentTypeDeterministic, RunnerID: "r1", Runner: "host", Online: true, Description: "\nDoes a.\nAnd more."},
 		{Name: "b", Type: parley.AgentTypeDeterministic, RunnerID: "r1", Runner: "host"},
@@ -38,6 +39,7 @@ e     agent          offline
 
 // TestShowExecutors: an executor is a line, with what it holds of what it may.
 func TestShowExecutors(t *testing.T) {
+	t.Parallel()
 	const want = `EXECUTOR      OF       MODE  CLAIMS   AGENTS  LABELS
 local-runner  the hub  push  0 of 16          
 r1\x1b[31m    host     pull  2 of 3   a b     room=4
@@ -58,6 +60,7 @@ r1\x1b[31m    host     pull  2 of 3   a b     room=4
 
 // TestShowAgent: a schema is told a line for each parameter, in the order in which they are written; one that has no properties is shown as it is.
 func TestShowAgent(t *testing.T) {
+	t.Parallel()
 	const parameters = `{"required":["z","both"],"properties":{
 		"z":{"type":"string","format":"uri","description":"where\nto begin"},"a":{"type":["integer","null"],"default":2,"minimum":1},
 		"list":{"type":"array","items":{"$ref":"#/definitions/item"},"default":[]},"kind":{"enum":["x",1]},"both":{"anyOf":[{"type":"string","pattern":"^a"},{"const":true}]},"any":true,"one":{},"other":{"type":"string"}

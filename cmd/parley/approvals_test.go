@@ -92,6 +92,7 @@ func (c *listingClient) GetApproval(_ context.Context, p *parley.GetApprovalPara
 
 // TestWatchTellsEachOnce: an approval is told when it comes and when it has ended, once each, over a hub that is away; what it says is harmless.
 func TestWatchTellsEachOnce(t *testing.T) {
+	t.Parallel()
 	approval := func(id, title string, status parley.ApprovalStatus, by string) parley.Approval {
 		return parley.Approval{ApprovalID: id, AgentID: "bot", Title: title, Status: status, By: by, MayAnswer: status == parley.ApprovalPending && id != "c.9"}
 	}
@@ -118,6 +119,7 @@ func TestWatchTellsEachOnce(t *testing.T) {
 
 // TestApprovalEvents: the events of approvals are lines that people read, whatever others wrote into them.
 func TestApprovalEvents(t *testing.T) {
+	t.Parallel()
 	for payload, want := range map[string]string{
 		`{"kind":"approval_requested","turn":1,"agentId":"bot","approval":{"approvalId":"c.3","key":"k","title":"pay \u001b[2J","expiresAt":"2026-11-20T09:00:00.000Z"}}`: `bot asks: pay \x1b[2J (c.3, until 2026-11-20T09:00:00.000Z)`,
 		`{"kind":"approval_details","turn":1,"agentId":"bot","approval":{"approvalId":"c.3","details":{"eur":1},"answerSchema":{}}}`:                                      `c.3 is about {"eur":1}, and takes an answer`,

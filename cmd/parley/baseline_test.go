@@ -13,6 +13,7 @@ import (
 // TestBaseline reads with 'parley log' what earlier versions wrote.
 // See rpc/testdata/baseline/README.md.
 func TestBaseline(t *testing.T) {
+	t.Parallel()
 	versions, err := filepath.Glob("../../rpc/testdata/baseline/v*")
 	if err != nil || len(versions) == 0 {
 		t.Fatalf("baselines %v: %v", versions, err)

@@ -60,6 +60,7 @@ func (h *mcpTestHub) call(ctx context.Context, token, session, name, args string
 
 // TestMCPCallsThatWereHungUp: a call of a session ends with the request by which it has come.
 func TestMCPCallsThatWereHungUp(t *testing.T) {
+	t.Parallel()
 	h := newMCPTestHub(t)
 	secret, _ := h.token("alice", nil)
 	session := h.session(secret, "2025-11-25").ID()
@@ -84,6 +85,7 @@ func TestMCPCallsThatWereHungUp(t *testing.T) {
 
 // TestCallsOfOneAreBounded: those with one token as one participant, wherever they come from; others go on.
 func TestCallsOfOneAreBounded(t *testing.T) {
+	t.Parallel()
 	h := newMCPTestHub(t)
 	const root = "plt_root_of_this_test"
 	ctxFrom := func(n byte) context.Context {
@@ -122,6 +124,7 @@ func TestCallsOfOneAreBounded(t *testing.T) {
 
 // TestCallersOfAHubElsewhere: callers reach a hub by its address too, each with its own token.
 func TestCallersOfAHubElsewhere(t *testing.T) {
+	t.Parallel()
 	h := newMCPTestHub(t)
 	secret, _ := h.token("alice", nil)
 	c := newCallers(&callersOptions{ClientName: "test", URL: h.s.url})
@@ -175,6 +178,7 @@ next:
 
 // TestMCPCallersInTheAudit: the audit log says where a caller over MCP is, for each request of a session.
 func TestMCPCallersInTheAudit(t *testing.T) {
+	t.Parallel()
 	var audit lines
 	h := newMCPTestHubWith(t, func(o *serverOptions) {
 		o.door.Audit = slog.New(slog.NewTextHandler(&audit, nil))
@@ -211,6 +215,7 @@ func (j *toldJournal) Submit(b journal.Batch) {
 
 // TestMCPWritesWhenTheHubStops: a write that has reached the hub when it stops is answered; a wait beside it ends.
 func TestMCPWritesWhenTheHubStops(t *testing.T) {
+	t.Parallel()
 	for _, version := range []string{"2026-07-28", "2025-11-25"} {
 		t.Run(version, func(t *testing.T) {
 			j := &toldJournal{memory.New(), make(chan struct{}, 1)}

@@ -8,6 +8,7 @@ import (
 
 // A line that was not answered and is typed again in its turn keeps its key, so that it is said once; any other gets a new one.
 func TestAttemptKeepsItsKey(t *testing.T) {
+	t.Parallel()
 	p := func(text string, turn int64) *parley.SendMessageParams {
 		return &parley.SendMessageParams{Payload: []byte(text), Turn: turn, Finality: parley.FinalityTurn}
 	}

@@ -9,6 +9,7 @@ import (
 
 // TestChatTakesTheTurnAnew: who begins to speak from the seat of an agent and does not finish in time loses what was said, and no more than that.
 func TestChatTakesTheTurnAnew(t *testing.T) {
+	t.Parallel()
 	s := startMemory(t)
 	bob := s.hub.Client(s.hub.LocalPrincipal("bob"))
 	_, err := bob.CreateConversation(t.Context(), &parley.CreateConversationParams{

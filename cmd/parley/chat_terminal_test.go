@@ -12,6 +12,7 @@ import (
 // TestChatPrompts: on a terminal there is a prompt when it is one's turn, and another when it is not; a line that comes too late is not
 // said.
 func TestChatPrompts(t *testing.T) {
+	t.Parallel()
 	s := startMemory(t)
 	ann := s.hub.Client(s.hub.LocalPrincipal("ann"))
 	_, err := ann.CreateConversation(t.Context(), &parley.CreateConversationParams{

@@ -51,6 +51,7 @@ func startChat(t *testing.T, client parley.Client) (out *screen, typed io.WriteC
 
 // TestChatShowsDeltas: what another is saying is shown before it is said, made harmless; what is one's own is not.
 func TestChatShowsDeltas(t *testing.T) {
+	t.Parallel()
 	s := startMemory(t)
 	bob, ann := s.hub.Client(s.hub.LocalPrincipal("bob")), s.hub.Client(s.hub.LocalPrincipal("ann"))
 	_, err := bob.CreateConversation(t.Context(), &parley.CreateConversationParams{
@@ -84,6 +85,7 @@ func TestChatShowsDeltas(t *testing.T) {
 
 // TestChatTellsOnce: a claim that is renewed is no news.
 func TestChatTellsOnce(t *testing.T) {
+	t.Parallel()
 	s, out := startMemory(t), newScreen()
 	a := &app{in: strings.NewReader(""), out: newStream(out), err: newStream(io.Discard)}
 	c := newChat(a, s.hub.Client(s.hub.LocalPrincipal("ann")), a.pipeDesk(), "c1")
@@ -99,6 +101,7 @@ func TestChatTellsOnce(t *testing.T) {
 
 // TestChatShowsAttempts: who waits sees that somebody is at work, and that words of a failed attempt are withdrawn.
 func TestChatShowsAttempts(t *testing.T) {
+	t.Parallel()
 	s := startMemory(t)
 	bob, ann := s.hub.Client(s.hub.LocalPrincipal("bob")), s.hub.Client(s.hub.LocalPrincipal("ann"))
 	_, err := bob.CreateConversation(t.Context(), &parley.CreateConversationParams{

@@ -11,6 +11,7 @@ import (
 
 // TestDemoOffersThePayer while it runs, and no longer.
 func TestDemoOffersThePayer(t *testing.T) {
+	t.Parallel()
 	s := &stage{}
 	var err error
 	log := zerolog.New(io.Discard)

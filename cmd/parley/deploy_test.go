@@ -13,6 +13,7 @@ import (
 
 // TestDeployedJournals: the addresses of shared logs that are there to be copied are good ones.
 func TestDeployedJournals(t *testing.T) {
+	t.Parallel()
 	for name, least := range map[string]int{"deploy/compose.yaml": 2, "deploy/kubernetes.yaml": 2, "scale.md": 4} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "docs", filepath.FromSlash(name)))
 		if err != nil {
@@ -32,6 +33,7 @@ func TestDeployedJournals(t *testing.T) {
 
 // TestDeployedConfiguration: the configuration that is there to be copied is a good one, and nothing about it is doubtful.
 func TestDeployedConfiguration(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join("..", "..", "docs", "deploy", "parley.yaml")
 	var out, errs bytes.Buffer
 	if code := run(t.Context(), []string{"config", "check", file}, strings.NewReader(""), &out, &errs); code != exitOK {

@@ -22,6 +22,7 @@ var (
 
 // TestDocsQuoteRealCommands holds every command line of the documents and of the hints to the flags and arguments that there are.
 func TestDocsQuoteRealCommands(t *testing.T) {
+	t.Parallel()
 	var lines []string
 	for file, least := range map[string]int{
 		"README.md": 8, "docs/operations.md": 15, "docs/scale.md": 6, "docs/configuration.md": 3, "docs/clients.md": 5, "docs/commands.md": 1, "examples/agents/README.md": 4, "docs/metrics.md": 2, "docs/telemetry.md": 3, "docs/executors.md": 4, "docs/scenarios.md": 4, "docs/blueprints.md": 12, "docs/llm.md": 8, "docs/mcp.md": 8, "docs/triggers.md": 3, "docs/workflows.md": 1,

@@ -181,6 +181,7 @@ func answerFalsely(conn *wire.Conn, protocol string, off time.Duration) {
 
 // TestSizeText: bytes for people.
 func TestSizeText(t *testing.T) {
+	t.Parallel()
 	for n, want := range map[uint64]string{0: "0 B", 1023: "1023 B", 1 << 10: "1.0 KiB", 1536 << 20: "1.5 GiB", 5 << 40: "5.0 TiB", 9000 << 40: "9000.0 TiB"} {
 		if got := sizeText(n); got != want {
 			t.Errorf("%d is %s, expected %s", n, got, want)

@@ -17,6 +17,7 @@ import (
 
 // TestStalledBodyDoesNotKeepServe: a drain does not wait for the body of a POST.
 func TestStalledBodyDoesNotKeepServe(t *testing.T) {
+	t.Parallel()
 	s, err := startServer(serverOptions{journal: memory.New(), addr: "127.0.0.1:0", rootToken: "dev", log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
@@ -41,6 +42,7 @@ func TestStalledBodyDoesNotKeepServe(t *testing.T) {
 
 // TestLongDrainSaysSo: what is printed when a drain takes too long is about the drain.
 func TestLongDrainSaysSo(t *testing.T) {
+	t.Parallel()
 	s, err := startServer(serverOptions{journal: memory.New(), addr: "127.0.0.1:0", rootToken: "dev", log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 // TestListenEndsDeadConnections: each connection that is taken ends when its peer is gone. That it does so in time is seen by the torture test of half-open peers.
 func TestListenEndsDeadConnections(t *testing.T) {
+	t.Parallel()
 	l, err := listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

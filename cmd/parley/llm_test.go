@@ -27,6 +27,7 @@ func document(t *testing.T, path ...string) string {
 
 // TestDocsOfLLMMetrics: docs/metrics.md has a row for each metric of LLM agents.
 func TestDocsOfLLMMetrics(t *testing.T) {
+	t.Parallel()
 	var rows strings.Builder
 	for _, m := range (&llm.Meter{}).Snapshot() {
 		kind, labels := "counter", "-"
@@ -47,6 +48,7 @@ var backquoted = regexp.MustCompile("`([a-z_.]+)`")
 
 // TestDocsOfLLM: the table of docs/llm.md has all fields that there are, and names tests that there are; its example is a file that can be read.
 func TestDocsOfLLM(t *testing.T) {
+	t.Parallel()
 	text := document(t, "docs", "llm.md")
 	_, table, _ := strings.Cut(text, "| field | default | what it does, and what enforces it | test |\n|---|---|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")

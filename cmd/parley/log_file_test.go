@@ -10,6 +10,7 @@ import (
 
 // TestWholeFileCounts: every byte that is written is counted, however it is written.
 func TestWholeFileCounts(t *testing.T) {
+	t.Parallel()
 	name := filepath.Join(t.TempDir(), "f")
 	f, err := createWhole(name)
 	if err != nil {
@@ -32,6 +33,7 @@ func TestWholeFileCounts(t *testing.T) {
 
 // TestReadyFileIsWhole: who opened the ready file of before reads no half of the new one, and nothing else is left beside it.
 func TestReadyFileIsWhole(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	name := filepath.Join(dir, "ready")
 	if err := writeReady(name, "old\n"); err != nil {

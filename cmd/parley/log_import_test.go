@@ -53,6 +53,7 @@ func backupSaying(t *testing.T, text string) []byte {
 
 // TestImportOvertaken: of two imports into a directory that is not there yet, the second is held against what the first has made.
 func TestImportOvertaken(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	first := func() {
 		if _, err := importFile(t.Context(), bytes.NewReader(backupSaying(t, "one")), "one", dir, nil); err != nil {

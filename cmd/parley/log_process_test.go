@@ -58,6 +58,7 @@ func serveData(t *testing.T, dir string) (env []string, first listening, stop fu
 // TestBackupWhileOthersWrite: a backup that is taken while 16 clients write has all that was acknowledged before it began, and of every conversation
 // a beginning. What is imported from it is served.
 func TestBackupWhileOthersWrite(t *testing.T) {
+	t.Parallel()
 	dir, copied, file := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "copy"), filepath.Join(t.TempDir(), "b.jsonl")
 	env, first, stop := serveData(t, dir)
 	client, err := sdk.Dial(t.Context(), first.URL, &sdk.Options{Token: first.Token, AgentID: "ann"})
@@ -155,6 +156,7 @@ func openTestLog(t *testing.T, dir string) *bolt.Journal {
 
 // TestImportKilled: an import that is killed again and again comes to the same log in the end.
 func TestImportKilled(t *testing.T) {
+	t.Parallel()
 	file, dir := filepath.Join(t.TempDir(), "b.jsonl"), filepath.Join(t.TempDir(), "data")
 	j := manyEvents(t)
 	var b bytes.Buffer

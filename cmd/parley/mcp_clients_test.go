@@ -22,6 +22,7 @@ func from(token, agent string) *protocol.RequestExtra {
 
 // TestMCPClientsAreShared: calls with one token as one participant share a client, others do not, and one that nobody uses makes room for who comes.
 func TestMCPClientsAreShared(t *testing.T) {
+	t.Parallel()
 	h := newMCPTestHub(t)
 	d := h.door
 	const root = "plt_root_of_this_test"
@@ -70,6 +71,7 @@ func ping(c parley.Client) error {
 
 // TestMCPClientThatFails is not kept: the next call dials again.
 func TestMCPClientThatFails(t *testing.T) {
+	t.Parallel()
 	h := newMCPTestHub(t)
 	for _, ctx := range []func() context.Context{
 		t.Context,

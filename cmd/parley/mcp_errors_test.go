@@ -17,6 +17,7 @@ import (
 
 // TestMCPNamedErrors: what is wrong with a call is said by its name, with the call to make next, over stdio and HTTP and in both eras.
 func TestMCPNamedErrors(t *testing.T) {
+	t.Parallel()
 	h := newMCPTestHub(t)
 	bob := h.client("plt_root_of_this_test", "bob")
 	foreign, err := bob.CreateConversation(t.Context(), &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "bob", Kind: parley.KindPeer}}})

@@ -117,6 +117,7 @@ func startAssistant(t *testing.T, addr, token string) {
 // TestMCPUserAndInternalAssistant is flow 1 of seed 001: a user over MCP and an assistant take turns to the end, while the hub is killed and started again: nothing
 // is lost, and nothing is there twice.
 func TestMCPUserAndInternalAssistant(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it starts many processes")
 	}
@@ -218,6 +219,7 @@ func checkFlow(t *testing.T, c parley.Client, id string, rounds int) {
 
 // TestMCPWaitGivenUp: a wait that its client cancels ends, reads nothing away, and the session goes on.
 func TestMCPWaitGivenUp(t *testing.T) {
+	t.Parallel()
 	h := newMCPTestHub(t)
 	secret, _ := h.token("ann", nil)
 	bob := h.client("plt_root_of_this_test", "bob")
@@ -283,6 +285,7 @@ func listenIn(t *testing.T, url, token string) (arrived func(frames int64)) {
 // TestMCPWaitsWhenTheHubStops: SIGTERM while waits are under way ends the hub in time. A wait over HTTP ends with it; one over stdio goes on when it is started again;
 // and the next calls work.
 func TestMCPWaitsWhenTheHubStops(t *testing.T) {
+	t.Parallel()
 	const root = "plt_root_of_this_test"
 	environ, flags := []string{envDevToken + "=" + root}, []string{"--dev", "--mcp", "--data", t.TempDir()}
 	hub, first, _ := startServeWith(t, environ, flags...)

@@ -146,6 +146,7 @@ func tool(ctx context.Context, s *protocol.ClientSession, name string, args map[
 
 // TestMCPOverHTTP: clients of both eras take part at one URL, each with what its token allows.
 func TestMCPOverHTTP(t *testing.T) {
+	t.Parallel()
 	for _, version := range []string{"2026-07-28", "2025-11-25", "2025-06-18"} {
 		t.Run(version, func(t *testing.T) {
 			h := newMCPTestHub(t)
@@ -272,6 +273,7 @@ func TestMCPTokens(t *testing.T) {
 
 // TestMCPSessionsAreOwned: a session of the earlier era is of who has begun it.
 func TestMCPSessionsAreOwned(t *testing.T) {
+	t.Parallel()
 	h := newMCPTestHub(t)
 	alices, _ := h.token("alice", nil)
 	bobs, _ := h.token("bob", nil)
@@ -296,6 +298,7 @@ func TestMCPSessionsAreOwned(t *testing.T) {
 
 // TestMCPBodies: of the earlier era a body is one request, and a small one where it begins a session.
 func TestMCPBodies(t *testing.T) {
+	t.Parallel()
 	h := newMCPTestHub(t)
 	secret, _ := h.token("alice", nil)
 	for body, want := range map[string]int{
@@ -332,6 +335,7 @@ func (h *mcpTestHub) send(verb, token, session, body string) int {
 
 // TestMCPStopsBesideADelete: a session that is being ended waits for its calls, and the hub does not wait for that.
 func TestMCPStopsBesideADelete(t *testing.T) {
+	t.Parallel()
 	h := newMCPTestHub(t)
 	h.s.drain = patience
 	secret, _ := h.token("alice", nil)

@@ -10,6 +10,7 @@ import (
 
 // TestMCPInstallBesideAnother: a file that another program has changed, made or removed since it was read is left as it is, and nothing is left beside it.
 func TestMCPInstallBesideAnother(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ before, after string }{{`{"a":1}`, `{"a":2}`}, {"", `{"a":2}`}, {`{"a":1}`, ""}} {
 		file := filepath.Join(t.TempDir(), "mcp.json")
 		put := func(text string) {
@@ -40,6 +41,7 @@ func TestMCPInstallBesideAnother(t *testing.T) {
 
 // TestMCPInstallKeepsTheOwner: what root writes for a user is the user's, with the directories that are made, and nobody else may read it.
 func TestMCPInstallKeepsTheOwner(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" || os.Geteuid() != 0 {
 		t.Skip("it takes root")
 	}

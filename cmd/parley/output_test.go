@@ -14,6 +14,7 @@ import (
 )
 
 func TestClean(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		"plain ünïcode 🙂":           "plain ünïcode 🙂",
 		"red \x1b[31m":              `red \x1b[31m`,
@@ -52,6 +53,7 @@ func FuzzClean(f *testing.F) {
 }
 
 func TestWrap(t *testing.T) {
+	t.Parallel()
 	got := cleanLines("one two three four five six seven eight nine ten eleven", "| ", 30)
 	if want := "one two three four five six\n| seven eight nine ten eleven"; got != want {
 		t.Errorf("%q, expected %q", got, want)
@@ -64,6 +66,7 @@ func TestWrap(t *testing.T) {
 
 // TestNoColourWithoutTerminal holds colours back from everything that is no terminal.
 func TestNoColourWithoutTerminal(t *testing.T) {
+	t.Parallel()
 	var b bytes.Buffer
 	s := newStream(&b)
 	s.line(s.paint(styleError, "x"))
@@ -78,6 +81,7 @@ func TestNoColourWithoutTerminal(t *testing.T) {
 
 // TestExitCodes holds every error of the protocol to its exit code and to something to do next where that can be said.
 func TestExitCodes(t *testing.T) {
+	t.Parallel()
 	want := map[string]int{
 		"parameter_validation_failed": exitUsage,
 		"not_found":                   exitNotFound, "unauthenticated": exitAuth, "forbidden": exitAuth,
@@ -119,6 +123,7 @@ func TestExitCodes(t *testing.T) {
 
 // TestErrorIsOneLine: whatever a peer puts into an error.
 func TestErrorIsOneLine(t *testing.T) {
+	t.Parallel()
 	var b bytes.Buffer
 	a := &app{err: newStream(&b)}
 	a.report(context.Background(), parley.Refuse(parley.ErrForbidden, "no\nparley: ok\x1b[2J", ""))

@@ -16,6 +16,7 @@ const nobody = 65534
 
 // TestProgramCannotReadTheToken: the environment of "parley run", where its token is, is shown to nobody of the same user.
 func TestProgramCannotReadTheToken(t *testing.T) {
+	t.Parallel()
 	hub, first, _ := startServe(t)
 	defer func() {
 		hub.Process.Kill()

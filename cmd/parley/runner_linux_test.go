@@ -19,6 +19,7 @@ parameters_schema: {type: object}
 
 // TestCommandCannotReadTheRunner: the environment of a runner, where its token is, is not shown to commands.
 func TestCommandCannotReadTheRunner(t *testing.T) {
+	t.Parallel()
 	hub, first, _ := startServe(t)
 	t.Cleanup(func() { // after the runner, which leaves it
 		hub.Process.Kill()
@@ -31,6 +32,7 @@ func TestCommandCannotReadTheRunner(t *testing.T) {
 
 // TestCommandCannotReadTheHub: the same for a hub that runs commands itself.
 func TestCommandCannotReadTheHub(t *testing.T) {
+	t.Parallel()
 	s := newSnoop(t, listening{Token: "plt_dev_of_the_hub"})
 	ready := filepath.Join(s.dir, "ready")
 	s.start(t, "serve", "--dev", "--listen", ":0", "--ready-file", ready, "--blueprints", s.dir)

@@ -20,6 +20,7 @@ import (
 
 // TestCommandsURL: commands reach a hub that listens everywhere on this machine, and one with TLS by a name that its certificate may have.
 func TestCommandsURL(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		address, cert string
 		hosts         []string
@@ -40,6 +41,7 @@ func TestCommandsURL(t *testing.T) {
 
 // TestNamesTold: names are told at first, and again when they have changed, and not at each connection.
 func TestNamesTold(t *testing.T) {
+	t.Parallel()
 	var told []string
 	n := &namesTold{tell: func(text string) { told = append(told, text) }}
 	ours := &parley.RegisterBlueprintsResult{Agents: []parley.RegisteredBlueprint{{Name: "a", AgentName: "a"}, {Name: "b", AgentName: "b@r"}}}
@@ -61,6 +63,7 @@ func (sinkClient) SendMessage(context.Context, *parley.SendMessageParams) (*parl
 
 // TestSessionTold: the end of a session is told as it was posted, and one that was lost as lost.
 func TestSessionTold(t *testing.T) {
+	t.Parallel()
 	code := 3
 	for _, row := range []struct {
 		result *parley.SessionResult
@@ -97,6 +100,7 @@ func TestSessionTold(t *testing.T) {
 
 // TestDocsOfBlueprints: the table of docs/blueprints.md has the keys that there are, and its example is a blueprint.
 func TestDocsOfBlueprints(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "blueprints.md"))
 	if err != nil {
 		t.Fatal(err)

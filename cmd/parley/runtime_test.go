@@ -7,6 +7,7 @@ import (
 
 // TestGarbageIsBounded: a small heap is collected seldom, a large one leaves no more than as much again.
 func TestGarbageIsBounded(t *testing.T) {
+	t.Parallel()
 	const mib = 1 << 20
 	for _, c := range []struct {
 		live uint64

@@ -64,6 +64,7 @@ func TestScripts(t *testing.T) { runScripts(t, "script", nil) }
 // TestDevCluster runs the script of dev-cluster, whose program needs a build tag: DEVCLUSTER is that
 // program.
 func TestDevCluster(t *testing.T) {
+	t.Parallel()
 	runScripts(t, "devcluster", map[string]string{"DEVCLUSTER": string(hubproc.BuildTagged(t, "devcluster"))})
 }
 

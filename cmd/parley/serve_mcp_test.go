@@ -14,6 +14,7 @@ import (
 
 // TestServeMCPSettings: the settings of the door arrive at it.
 func TestServeMCPSettings(t *testing.T) {
+	t.Parallel()
 	_, first, _ := startServeWith(t, nil, "--dev", "--mcp", "--mcp-read-only", "--mcp-toolset", "conversations", "--mcp-max-wait", "1s", "--public-url", "https://hub.example.com/parley")
 	c, err := sdk.Dial(t.Context(), first.URL, &sdk.Options{Token: first.Token, AgentID: "ann"})
 	if err != nil {

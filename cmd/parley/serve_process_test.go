@@ -70,6 +70,7 @@ func terminate(t *testing.T, cmd *exec.Cmd) {
 
 // TestServiceManagerIsTold: a unit of Type=notify hears that the hub takes calls, renews its parts and stops.
 func TestServiceManagerIsTold(t *testing.T) {
+	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "notify")
 	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
 	if err != nil {
@@ -110,6 +111,7 @@ func TestServiceManagerIsTold(t *testing.T) {
 
 // TestManagerThatIsGone: a hub runs also where nobody hears it.
 func TestManagerThatIsGone(t *testing.T) {
+	t.Parallel()
 	cmd, _, lines := startServeWith(t, []string{"NOTIFY_SOCKET=" + filepath.Join(t.TempDir(), "nobody")}, "--dev")
 	await(t, lines, "the service manager cannot be told")
 	terminate(t, cmd)
@@ -117,6 +119,7 @@ func TestManagerThatIsGone(t *testing.T) {
 
 // TestHangupOpensTheAuditLogAnew: a log that was moved away is left as it is; one that cannot be opened keeps the one from before.
 func TestHangupOpensTheAuditLogAnew(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	name := filepath.Join(dir, "audit.log")
 	cmd, first, lines := startServeWith(t, nil, "--dev", "--audit-log", name)
@@ -184,6 +187,7 @@ func TestHangupOpensTheAuditLogAnew(t *testing.T) {
 
 // TestMetricsHaveADoorOfTheirOwn: it serves /metrics without a token, and nothing else.
 func TestMetricsHaveADoorOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	cmd, first, _ := startServeWith(t, nil, "--dev", "--metrics-listen", ":0")
 	status := func(url string) int {
 		r, err := http.Get(url)

@@ -64,6 +64,7 @@ func adminToken(t *testing.T, dir string) string {
 
 // TestServeLimitsTokens: limits hold for a hub, and not for a dev hub.
 func TestServeLimitsTokens(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	token := adminToken(t, dir)
 	_, first, _ := startServeWith(t, nil, "--data", dir, "--limits-write-burst", "2", "--limits-writes-per-second", "0.01")
@@ -83,6 +84,7 @@ func TestServeLimitsTokens(t *testing.T) {
 
 // TestServeTakesTokensOfTheIssuer: a token of the issuer that is set speaks as the claim that is set.
 func TestServeTakesTokensOfTheIssuer(t *testing.T) {
+	t.Parallel()
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -128,6 +130,7 @@ func TestServeTakesTokensOfTheIssuer(t *testing.T) {
 
 // TestServeBelievesTrustedProxies: what a proxy says of where a call is from counts where the proxy is trusted, and nowhere else.
 func TestServeBelievesTrustedProxies(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		flags []string
 		want  bool
@@ -151,6 +154,7 @@ func TestServeBelievesTrustedProxies(t *testing.T) {
 // TestServeBoundsSilentConnections: one address may have no more than maxPendingOfOne connections that show no token, and one that has
 // shown a token is not among them.
 func TestServeBoundsSilentConnections(t *testing.T) {
+	t.Parallel()
 	host := ownAddress(t)
 	dir := t.TempDir()
 	token := adminToken(t, dir)
@@ -190,6 +194,7 @@ func TestServeBoundsSilentConnections(t *testing.T) {
 
 // TestServeBoundsSocketsWithoutToken: maxPending holds on loopback too.
 func TestServeBoundsSocketsWithoutToken(t *testing.T) {
+	t.Parallel()
 	_, first, _ := startServeWith(t, nil, "--dev", "--max-pending", "1")
 	silent, err := wire.DialStream(t.Context(), first.URL, nil)
 	if err != nil {
@@ -204,6 +209,7 @@ func TestServeBoundsSocketsWithoutToken(t *testing.T) {
 
 // TestServeKnowsItsNames: Host and Origin are held against allowHosts and allowOrigins.
 func TestServeKnowsItsNames(t *testing.T) {
+	t.Parallel()
 	_, first, _ := startServeWith(t, []string{"PARLEY_ALLOW_HOSTS=hub.example.com,[2001:db8::1]"}, "--dev", "--allow-origin", "https://chat.example.com")
 	for _, c := range []struct {
 		host, origin string
@@ -237,6 +243,7 @@ func TestServeKnowsItsNames(t *testing.T) {
 
 // TestDoorOptions: every limit arrives under its own name.
 func TestDoorOptions(t *testing.T) {
+	t.Parallel()
 	c := &config.Loaded{Config: config.Config{
 		Limits:     config.Limits{WritesPerSecond: 1, WriteBurst: 2, BytesPerSecond: 3, ByteBurst: 4, Streams: 5},
 		MaxPending: 6, MaxPendingOfOne: 7, AllowHosts: []string{"h"}, AllowOrigins: []string{"o"}, TrustedProxies: []string{"10.0.0.0/8"},
@@ -257,6 +264,7 @@ func TestDoorOptions(t *testing.T) {
 
 // TestHTTPServerIsBounded: what a peer may send before a handler sees it has an end.
 func TestHTTPServerIsBounded(t *testing.T) {
+	t.Parallel()
 	s := startMemory(t)
 	resp, err := http.Get("http://" + s.addr + "/livez")
 	if err != nil || resp.StatusCode != http.StatusOK {

@@ -16,6 +16,7 @@ import (
 
 // TestServerEndsWhenItCannotWrite: a hub whose log takes no more writes is no hub; its process ends, and says why.
 func TestServerEndsWhenItCannotWrite(t *testing.T) {
+	t.Parallel()
 	j := memory.New()
 	s, err := startServer(serverOptions{journal: j, addr: "127.0.0.1:0", log: zerolog.Nop()})
 	if err != nil {

@@ -43,6 +43,7 @@ func sessionAt(status parley.SessionStatus, seq int64, text string) *parley.Sess
 
 // TestProgressLine: on a terminal one line tells how a session gets on; it is rewritten, harmless, no wider than the screen, and gone at the end.
 func TestProgressLine(t *testing.T) {
+	t.Parallel()
 	screen, tty, err := pty.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -87,6 +88,7 @@ func TestProgressLine(t *testing.T) {
 
 // TestFollowedProgress: elsewhere each progress is a line of its own, once; that nobody has taken a session is told once.
 func TestFollowedProgress(t *testing.T) {
+	t.Parallel()
 	said, err := os.CreateTemp(t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -111,6 +113,7 @@ func TestFollowedProgress(t *testing.T) {
 
 // TestAwaitedInVain: an error ends the wait and says that the session does not end with it.
 func TestAwaitedInVain(t *testing.T) {
+	t.Parallel()
 	client := &storyClient{story: make(chan *parley.Session)}
 	close(client.story)
 	a := &app{out: newStream(io.Discard), err: newStream(io.Discard), timeout: defaultTimeout}
@@ -122,6 +125,7 @@ func TestAwaitedInVain(t *testing.T) {
 
 // TestSessionEnds: each end has an exit code and one line.
 func TestSessionEnds(t *testing.T) {
+	t.Parallel()
 	text := "what there is"
 	for _, row := range []struct {
 		status       parley.SessionStatus

@@ -239,6 +239,7 @@ func dialAt(t *testing.T, ctx context.Context, first, other string) *sdk.Client 
 
 // TestDocsOfSharedMetrics: docs/metrics.md has a row for each metric of a shared log.
 func TestDocsOfSharedMetrics(t *testing.T) {
+	t.Parallel()
 	var rows strings.Builder
 	for _, m := range sharedMetrics {
 		kind := "counter"

@@ -11,6 +11,7 @@ import (
 
 // TestSecondSignalEndsAtOnce: a client that does not answer makes a drain long; a second signal does not wait for it.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
+	t.Parallel()
 	cmd, first, stderr := startServe(t)
 	silent, err := wire.DialStream(t.Context(), first.URL, nil) // nobody reads from it
 	if err != nil {

@@ -26,6 +26,7 @@ const typedSchema = `{
 
 // TestParamTypes: the text of a --param becomes what the schema says it is; a text that is none of that stays a text, for the hub to refuse.
 func TestParamTypes(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct{ params, want string }{
 		{`text=5`, `{"text":"5"}`}, {`text=true`, `{"text":"true"}`}, {`text=`, `{"text":""}`}, {`text=a=b`, `{"text":"a=b"}`}, {`text= x `, `{"text":" x "}`},
 		{`text=<&>`, `{"text":"<&>"}`}, {`text="quoted"`, `{"text":"\"quoted\""}`},
@@ -50,6 +51,7 @@ func TestParamTypes(t *testing.T) {
 
 // TestParamsWithoutSchema: an agent that has none, or something that is none, takes texts.
 func TestParamsWithoutSchema(t *testing.T) {
+	t.Parallel()
 	for _, schema := range []string{"", "null", "true", "[]", `{"properties": []}`, `{"type": 5, "properties": {"n": {"type": 5}}}`, "{"} {
 		if got, err := assembled(t, "", schema, "n=5"); err != nil || got != `{"n":"5"}` {
 			t.Errorf("%q: %s, %v", schema, got, err)
@@ -59,6 +61,7 @@ func TestParamsWithoutSchema(t *testing.T) {
 
 // TestParamsOverFile: what --param says is stronger, and what it does not say stays as it is.
 func TestParamsOverFile(t *testing.T) {
+	t.Parallel()
 	const file = `{"n": 1.0, "text": "<a>", "big": 12345678901234567890}`
 	got, err := assembled(t, file, typedSchema, "n=2")
 	if err != nil || got != `{"big":12345678901234567890,"n":2,"text":"<a>"}` {
@@ -71,6 +74,7 @@ func TestParamsOverFile(t *testing.T) {
 
 // TestParamsRefused: what cannot be meant is told before anything is asked of a hub.
 func TestParamsRefused(t *testing.T) {
+	t.Parallel()
 	latin := filepath.Join(t.TempDir(), "latin.txt")
 	if err := os.WriteFile(latin, []byte("caf\xe9"), 0o600); err != nil {
 		t.Fatal(err)
@@ -95,6 +99,7 @@ func TestParamsRefused(t *testing.T) {
 
 // TestParamOfFile: a file is a text where a text is wanted, and JSON where that is; stdin is a file too.
 func TestParamOfFile(t *testing.T) {
+	t.Parallel()
 	name := filepath.Join(t.TempDir(), "v.json")
 	if err := os.WriteFile(name, []byte("{\"a\":1}\n"), 0o600); err != nil {
 		t.Fatal(err)

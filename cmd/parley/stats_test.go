@@ -7,6 +7,7 @@ import (
 )
 
 func TestDurationsText(t *testing.T) {
+	t.Parallel()
 	bounds := []float64{0.5, 10}
 	for _, c := range []struct {
 		d    parley.Durations
@@ -25,6 +26,7 @@ func TestDurationsText(t *testing.T) {
 }
 
 func TestBytesText(t *testing.T) {
+	t.Parallel()
 	for n, want := range map[int64]string{0: "0 bytes", 1: "1 byte", 1023: "1023 bytes", 1024: "1.0 KiB", 1536 << 10: "1.5 MiB", 3 << 40: "3.0 TiB", 4096 << 40: "4096.0 TiB"} {
 		if got := bytesText(n); got != want {
 			t.Errorf("%d: %q, expected %q", n, got, want)
@@ -33,6 +35,7 @@ func TestBytesText(t *testing.T) {
 }
 
 func TestCountsText(t *testing.T) {
+	t.Parallel()
 	got := countsText(map[string]int64{"never": 0, "not_found": 2, "internal": 2, "for\nged": 1, "forbidden": 12})
 	if want := `12 forbidden, 2 internal, 2 not_found, 1 for\nged`; got != want {
 		t.Errorf("%q, expected %q", got, want)

@@ -25,6 +25,7 @@ parameters_schema: {type: object, required: [order], properties: {order: {type: 
 // TestAgentTrace: a client, an LLM agent, its model, an approval, its tool, the session that the tool is, and the process of that session are one tree. What was said is in none of its spans,
 // unless content is asked for.
 func TestAgentTrace(t *testing.T) {
+	t.Parallel()
 	for name, content := range map[string]bool{"agent.txt": false, "agent_content.txt": true} {
 		t.Run(name, func(t *testing.T) { testAgentTrace(t, name, content) })
 	}

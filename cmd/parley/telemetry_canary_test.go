@@ -19,6 +19,7 @@ var contentKeys = []string{
 
 // TestCanary: nothing that people, agents, tools or callers have said, and no secret, is told; where content is asked for it is in the attributes that are for it, and tokens are not even there.
 func TestCanary(t *testing.T) {
+	t.Parallel()
 	for _, content := range []bool{false, true} {
 		t.Run(fmt.Sprint("content ", content), func(t *testing.T) {
 			c := telemetrytest.New(t)

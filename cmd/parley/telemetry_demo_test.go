@@ -20,6 +20,7 @@ const clientTrace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 // TestDemoTrace: the prior authorization of the demo is one tree below the span that the demo was started in: the hub, the payer in it, the clinic in a process of its own and the
 // session of the payer's deterministic agent. Names and attributes are those of testdata/traces/demo.txt; go test ./cmd/parley -run DemoTrace -update writes it.
 func TestDemoTrace(t *testing.T) {
+	t.Parallel()
 	c := telemetrytest.New(t)
 	cmd := exec.CommandContext(t.Context(), "parley", "demo", "--fast", "--case", "lumbar-mri")
 	cmd.Env = append(os.Environ(), envTraceparent+"="+clientTrace, envOTLPEndpoint+"="+c.URL)

@@ -155,6 +155,7 @@ func noCanary(t *testing.T, c *telemetrytest.Collector) {
 
 // TestDoorTraces: what a client of MCP or A2A asks for in a span is one tree below it, through turn, attempt, tool and session, and nothing of what was said is in it.
 func TestDoorTraces(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		ask  func(h *frontHub)
 		want string
@@ -195,6 +196,7 @@ func TestDoorTraces(t *testing.T) {
 
 // TestStdioTrace: parley mcp in a process of its own tells its spans too, between those of the client and those of the hub.
 func TestStdioTrace(t *testing.T) {
+	t.Parallel()
 	collector := telemetrytest.New(t)
 	h := newFrontHub(t, nil, "--otlp-endpoint", collector.URL)
 	cmd := exec.Command("parley", "mcp", "--otlp-endpoint", collector.URL)
@@ -243,6 +245,7 @@ func usualCollector(t *testing.T) *atomic.Int64 {
 
 // TestNoTelemetry: a hub without an endpoint dials nobody, and what callers say who have named no span stands in none.
 func TestNoTelemetry(t *testing.T) {
+	t.Parallel()
 	dialed := usualCollector(t)
 	h := newFrontHub(t, []string{envTraceparent + "=" + clientTrace})
 	h.start((&mcpTestHub{t: t, http: h.origin()}).session(frontToken, "2026-07-28"), "")

@@ -14,6 +14,7 @@ import (
 
 // TestMetricsTold: what /metrics has goes to the collector under the same names, each as what it is there.
 func TestMetricsTold(t *testing.T) {
+	t.Parallel()
 	c := telemetrytest.New(t)
 	h := newFrontHub(t, nil, "--otlp-endpoint", c.URL)
 	h.send("", "")

@@ -17,6 +17,7 @@ import (
 
 // TestClientCertificates: a hub with a client CA takes nobody without a certificate of it that is valid.
 func TestClientCertificates(t *testing.T) {
+	t.Parallel()
 	ca, clients, strangers := newAuthority(t), newAuthority(t), newAuthority(t)
 	dir := t.TempDir()
 	files := ca.write(dir, aMonth)

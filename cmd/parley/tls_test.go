@@ -24,6 +24,7 @@ const aMonth = 30 * 24 * time.Hour
 
 // TestTLSVersions: TLS 1.3 is taken and nothing older, and HTTP/2 is not spoken: a WebSocket needs HTTP/1.1.
 func TestTLSVersions(t *testing.T) {
+	t.Parallel()
 	ca := newAuthority(t)
 	addr := serveTLS(t, openTLS(t, ca.write(t.TempDir(), aMonth), io.Discard))
 	state, err := get(addr, &tls.Config{RootCAs: ca.pool(), NextProtos: []string{"h2", "http/1.1"}})
@@ -46,6 +47,7 @@ func TestTLSVersions(t *testing.T) {
 
 // TestTLSPlaintext: who forgets TLS is told so.
 func TestTLSPlaintext(t *testing.T) {
+	t.Parallel()
 	addr := serveTLS(t, openTLS(t, newAuthority(t).write(t.TempDir(), aMonth), io.Discard))
 	resp, err := http.Get("http://" + addr + "/livez")
 	if err != nil {
@@ -64,6 +66,7 @@ func TestTLSPlaintext(t *testing.T) {
 
 // TestTLSOfPlaintextHub: who calls a hub without TLS by wss:// is told so.
 func TestTLSOfPlaintextHub(t *testing.T) {
+	t.Parallel()
 	hub := startMemory(t)
 	_, err := sdk.Dial(t.Context(), "wss://"+hub.addr+"/rpc", nil)
 	if !strings.Contains(tlsHint(err), "ws://") {
@@ -73,6 +76,7 @@ func TestTLSOfPlaintextHub(t *testing.T) {
 
 // TestTLSReload: new files hold for new connections, at once, while those that are open go on; broken ones change nothing.
 func TestTLSReload(t *testing.T) {
+	t.Parallel()
 	first, second := newAuthority(t), newAuthority(t)
 	dir := t.TempDir()
 	files := first.write(dir, aMonth)
@@ -144,6 +148,7 @@ func askLivez(t *testing.T, conn *tls.Conn) {
 
 // TestTLSReloadUnderTraffic: while clients come and go no connection fails for a reload.
 func TestTLSReloadUnderTraffic(t *testing.T) {
+	t.Parallel()
 	ca := newAuthority(t)
 	dir := t.TempDir()
 	files := ca.write(dir, aMonth)
@@ -233,6 +238,7 @@ func TestTLSRemindsOfTheEnd(t *testing.T) {
 
 // TestTLSFilesThatAreRefused: what makes no whole is refused by name, before anything listens.
 func TestTLSFilesThatAreRefused(t *testing.T) {
+	t.Parallel()
 	ca := newAuthority(t)
 	for name, c := range map[string]struct {
 		change func(t *testing.T, f *tlsFiles)
@@ -282,6 +288,7 @@ func TestTLSFilesThatAreRefused(t *testing.T) {
 
 // TestKeyOfRootForAGroup: a key that root lets a group read is taken, one that somebody else does is not.
 func TestKeyOfRootForAGroup(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		leaveOut(t, "root, who makes files of others,")
 	}

@@ -7,6 +7,7 @@ import (
 
 // TestExpiryIsRoundedUp: a token lasts at least as long as was asked for.
 func TestExpiryIsRoundedUp(t *testing.T) {
+	t.Parallel()
 	for given, want := range map[time.Duration]int64{
 		0: 0, time.Second: 1000, time.Second + time.Nanosecond: 1001, 24 * time.Hour: 86_400_000,
 	} {

@@ -7,6 +7,7 @@ import (
 )
 
 func TestBuildOf(t *testing.T) {
+	t.Parallel()
 	const commit = "8526c70123456789012345678901234567890123"
 	vcs := func(module, modified string) *debug.BuildInfo {
 		return &debug.BuildInfo{Main: debug.Module{Version: module}, Settings: []debug.BuildSetting{
@@ -57,6 +58,7 @@ func TestBuildOf(t *testing.T) {
 
 // The linker names the commit where Go does not record it, such as in a git worktree.
 func TestBuildOfReleaseWithCommit(t *testing.T) {
+	t.Parallel()
 	b := buildOf("0.1.0-dev+8526c70 8526c7012345 2026-11-27T19:19:20+01:00", nil)
 	want := time.Date(2026, 11, 27, 18, 19, 20, 0, time.UTC)
 	if b.Version != "0.1.0-dev+8526c70" || b.Commit != "8526c7012345" || !b.Date.Equal(want) {
@@ -66,6 +68,7 @@ func TestBuildOfReleaseWithCommit(t *testing.T) {
 
 // The examples of semver.org, and what Go writes.
 func TestSemver(t *testing.T) {
+	t.Parallel()
 	for _, s := range []string{
 		"0.1.0", "1.0.0-alpha.1", "1.0.0-0.3.7", "1.0.0-x-y-z.--", "1.0.0+20130313144700",
 		"1.0.0-beta+exp.sha.5114f85", "0.1.0-dev+8526c70.dirty",

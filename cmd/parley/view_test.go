@@ -12,6 +12,7 @@ import (
 
 // TestViewOfTurns: what becomes of a turn is told in a line, and what others put into it cannot pose as another.
 func TestViewOfTurns(t *testing.T) {
+	t.Parallel()
 	events := []struct {
 		seq int64
 		s   parley.System
@@ -62,6 +63,7 @@ func TestViewOfTurns(t *testing.T) {
 
 // TestGuidanceText: a claim that stands is told of to those who wait for it.
 func TestGuidanceText(t *testing.T) {
+	t.Parallel()
 	claim := &parley.ClaimState{AgentID: "clinic", ExecutorID: "e1", Attempt: 2}
 	for want, g := range map[string]parley.Guidance{
 		"waiting for clinic, at work as e1, attempt 2: because": {Kind: parley.Wait, Speaker: "clinic", Claim: claim, Reason: "because"},

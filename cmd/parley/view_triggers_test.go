@@ -8,6 +8,7 @@ import (
 
 // TestTriggersInALine: whom an event has woken, what a limit has stopped, and what has ended, each in a line that others cannot break.
 func TestTriggersInALine(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		s    parley.System
 		want string
@@ -35,6 +36,7 @@ func TestTriggersInALine(t *testing.T) {
 
 // TestSelectorsInALine: what a selector is for and what it matches.
 func TestSelectorsInALine(t *testing.T) {
+	t.Parallel()
 	for raw, want := range map[string]string{
 		`[{"schema_name":"a.v1","all_tags":["x","y"]}]`:                                                            "wakes on a.v1, with all of the tags x y",
 		`[{"any_tags":[]}]`:                                                                                        "wakes on anything, with any of the tags (none: nothing has one)",

@@ -171,6 +171,9 @@ func TestTraceparent(t *testing.T) {
 
 // TestReconnect: a connection that breaks while a command runs, and a hub that is started again, disturb nothing.
 func TestReconnect(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	dir := t.TempDir()
 	file(t, dir, "tell", anyOf, "tell")
 	w := newWorld(t, dir)

@@ -20,6 +20,9 @@ import (
 // TestConfigThroughTheHub: a config goes through a file, a registration over the wire, the hub's log and a restart, and comes back as the bytes that stood in the file, but for white space, and so
 // with the same meaning. Who has no business with it gets none.
 func TestConfigThroughTheHub(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	rng := rand.New(rand.NewPCG(4, 2))
 	hub := sdktest.NewHub(t)
 	for round := range 12 {

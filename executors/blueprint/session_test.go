@@ -71,6 +71,9 @@ func TestResults(t *testing.T) {
 
 // TestTimeout: a command that does not end is killed, with all that it has started, soon after its time; its session says so.
 func TestTimeout(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	dir := t.TempDir()
 	file(t, dir, "slow", `"timeout":"5s"`, "stubborn")
 	w := newWorld(t, dir)
@@ -191,6 +194,9 @@ func TestOutputSchema(t *testing.T) {
 
 // TestProgress: what comes on stderr is told while the command runs, whole lines, and the rest at its end; the error is what came last.
 func TestProgress(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	dir := t.TempDir()
 	file(t, dir, "tell", anyOf, "tell")
 	w := newWorld(t, dir)
@@ -265,6 +271,9 @@ func startProgram([]string) {
 
 // TestCalls: a command may call an agent, also one of its own runner.
 func TestCalls(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	dir := t.TempDir()
 	file(t, dir, "say", anyOf, "say")
 	file(t, dir, "caller", "", "start")

@@ -42,6 +42,9 @@ func (w *world) given(p parley.StartSessionParams) string {
 
 // TestTraceparentOfACommand: a command is told the span that it runs in: its own, else that of who has asked, else what the conversation says; and never the one that the runner was started in.
 func TestTraceparentOfACommand(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	t.Setenv("TRACEPARENT", inherited)
 	dir := t.TempDir()
 	file(t, dir, "report", `"parameters_schema":{}`, "report")

@@ -17,6 +17,7 @@ import (
 
 // TestDocument: the program reads what the schema in docs says.
 func TestDocument(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	file := filepath.Join(t.TempDir(), "stdin")
 	if outcome, err := s.handle(t, t.Context(), program(t, "keep", file)); err != nil || outcome != parley.TurnPosted {
@@ -52,6 +53,10 @@ func TestDocument(t *testing.T) {
 
 // TestMessagesSinceTheLastTurn: the newest are given, whole pages of them, and older ones are left out above the bound.
 func TestMessagesSinceTheLastTurn(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	s := newStage(t)
 	bob := s.hub.InProcess(t, "bob")
 	if _, err := s.client.SendMessage(t.Context(), &parley.SendMessageParams{
@@ -183,6 +188,7 @@ func TestBadLines(t *testing.T) {
 
 // TestExitCode: what a program said last counts only when it has ended well.
 func TestExitCode(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	_, err := s.handle(t, t.Context(), program(t, "lines", "7", `{\"progress\":\"a\"}\n{\"text\":\"b\"}\n{\"te`))
 	if err == nil || err.Error() != "the program has failed: exit status 7" {
@@ -195,6 +201,7 @@ func TestExitCode(t *testing.T) {
 
 // TestNoShell: arguments arrive as they are.
 func TestNoShell(t *testing.T) {
+	t.Parallel()
 	args := []string{"; rm -rf /", "$(id)", "a\nb", "*", "", "--flag", `"quoted"`, "`id`", "é"}
 	if got := given(t, program(t, "look", args...)); !slices.Equal(got.Args, args) {
 		t.Errorf("arguments %q, expected %q", got.Args, args)
@@ -259,6 +266,7 @@ func TestEnvironment(t *testing.T) {
 
 // TestCheck refuses what cannot be run, before a turn.
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	plain := filepath.Join(dir, "plain")
 	if err := os.WriteFile(plain, []byte("x"), 0o600); err != nil {
@@ -291,6 +299,7 @@ func TestCheck(t *testing.T) {
 
 // TestFiles: files that come with a message are added to the conversation, also those that the program takes away when it ends.
 func TestFiles(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	a := program(t, "lines", "0", `{\"text\":\"see\",\"files\":[{\"path\":\"note.txt\",\"mediaType\":\"text/plain\"},{\"base64\":\"AP8=\",\"name\":\"raw\"}]}\n`)
 	a.Dir = t.TempDir()

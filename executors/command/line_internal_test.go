@@ -83,6 +83,7 @@ var corpus = map[string]bool{
 
 // TestLineIsThatOfTheSchema: the program that checks its lines with the schema and this package agree.
 func TestLineIsThatOfTheSchema(t *testing.T) {
+	t.Parallel()
 	s := outputSchema(t)
 	for text, want := range corpus {
 		if _, err := parseLine([]byte(text)); (err == nil) != want {

@@ -100,6 +100,7 @@ func (s *stage) answered(t *testing.T) []string {
 
 // TestAttempts: what a program had said before it failed is withdrawn, and the next attempt is given it as such.
 func TestAttempts(t *testing.T) {
+	t.Parallel()
 	s := seats(t)
 	dir := t.TempDir()
 	s.serveBot(t, program(t, "retry", dir))
@@ -147,6 +148,7 @@ func texts(t *testing.T, events []parley.Event) (all []string) {
 
 // TestSilent: a program that says nothing, and one that says only a part, have made a silent attempt.
 func TestSilent(t *testing.T) {
+	t.Parallel()
 	s := seats(t)
 	s.serveBot(t, program(t, "lines", "0"))
 	ended := s.system(t, parley.KindClaimEnded)
@@ -157,6 +159,7 @@ func TestSilent(t *testing.T) {
 
 // TestYield: the turn is passed on, and that is no attempt.
 func TestYield(t *testing.T) {
+	t.Parallel()
 	s := seats(t)
 	s.serveBot(t, program(t, "lines", "0", `{\"progress\":\"one moment\"}\n{\"yield\":true}\n`))
 	if ended := s.system(t, parley.KindTurnEnded); ended.Reason != string(parley.TurnYielded) {
@@ -189,6 +192,7 @@ func (s *stage) system(t *testing.T, kind string) parley.System {
 
 // TestTokenOfTheTurn: the program may do without stdout. Its token reaches its own conversation, in its own turn.
 func TestTokenOfTheTurn(t *testing.T) {
+	t.Parallel()
 	s := seats(t)
 	s.create(t) // the first conversation is one that the token does not see
 	file := filepath.Join(t.TempDir(), "token")
@@ -218,6 +222,7 @@ func TestTokenOfTheTurn(t *testing.T) {
 
 // TestTurnCanceled: who has lost the turn is stopped.
 func TestTurnCanceled(t *testing.T) {
+	t.Parallel()
 	s := seats(t)
 	dir := t.TempDir()
 	s.serveBot(t, program(t, "hang", dir, "stubborn"))
@@ -230,6 +235,7 @@ func TestTurnCanceled(t *testing.T) {
 
 // TestTwoAgents: one executor runs both agents of a conversation. Each is given what is its own.
 func TestTwoAgents(t *testing.T) {
+	t.Parallel()
 	h := sdktest.NewHub(t)
 	c, err := h.Admin(t).CreateConversation(t.Context(), &parley.CreateConversationParams{
 		Participants: []parley.Participant{
@@ -255,6 +261,7 @@ func TestTwoAgents(t *testing.T) {
 
 // TestHubStartedAgain: a hub that is killed while a program works changes nothing for it.
 func TestHubStartedAgain(t *testing.T) {
+	t.Parallel()
 	s := seats(t)
 	file := filepath.Join(t.TempDir(), "go-on")
 	s.serveBot(t, program(t, "patient", file))
@@ -271,6 +278,7 @@ func TestHubStartedAgain(t *testing.T) {
 
 // TestKilledRunner: nothing is left when the process that runs programs is killed by SIGKILL.
 func TestKilledRunner(t *testing.T) {
+	t.Parallel()
 	s := seats(t)
 	dir := t.TempDir()
 	self, err := os.Executable()

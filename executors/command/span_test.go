@@ -46,6 +46,7 @@ func TestTraceparent(t *testing.T) {
 
 // TestSpanOfAProgramThatFails: the span of a program says how it has ended.
 func TestSpanOfAProgramThatFails(t *testing.T) {
+	t.Parallel()
 	for argv, want := range map[string]string{"exit 3": "exit_code", "kill -9 $$": "signal"} {
 		r, s := &spantest.Recorder{}, newStage(t)
 		if _, err := s.handle(t, parley.WithTracer(t.Context(), r), &command.Agent{Argv: []string{"sh", "-c", argv}}); err == nil {

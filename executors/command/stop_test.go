@@ -20,6 +20,10 @@ import (
 
 // TestOutputLimits: a program that writes too much is stopped, with the name of the limit.
 func TestOutputLimits(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	for name, c := range map[string]struct {
 		args []string
 		told string
@@ -44,6 +48,7 @@ func TestOutputLimits(t *testing.T) {
 
 // TestStderr: it becomes few traces with the newest of it, also when the program fails.
 func TestStderr(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{{"3"}, {"10000"}, {"10000", "fail"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			s := newStage(t)
@@ -66,6 +71,10 @@ func TestStderr(t *testing.T) {
 
 // TestStopped: when the time is over the program gets SIGTERM, and all of it SIGKILL when it does not mind.
 func TestStopped(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	for name, c := range map[string]struct {
 		args      []string
 		processes int
@@ -102,6 +111,7 @@ func TestStopped(t *testing.T) {
 
 // TestChildren: what a program leaves behind is killed at once, in whatever group it is, and holds up nothing.
 func TestChildren(t *testing.T) {
+	t.Parallel()
 	for name, args := range map[string][]string{"in the group": nil, "escaped": {"escape"}} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)

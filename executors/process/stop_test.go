@@ -136,6 +136,9 @@ func TestWriterFails(t *testing.T) {
 
 // TestWriterBlocks: who does not take what the program writes does not hold up its end.
 func TestWriterBlocks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	both(t, func(t *testing.T) {
 		p := newPool(t)
 		r, w := io.Pipe() // of which only the first bytes are read

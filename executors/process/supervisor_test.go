@@ -191,6 +191,9 @@ func TestSupervisorStopped(t *testing.T) {
 
 // TestIdleSupervisorKilled: one that has died while it had nothing to do costs no program.
 func TestIdleSupervisorKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	p := newPool(t)
 	for range 10 {
 		one := supervisorOf(t, p)

@@ -40,6 +40,9 @@ var wild = map[string]string{
 
 // TestNothingIsLeft: whatever a program starts is gone when it has ended, in time.
 func TestNothingIsLeft(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	const wait = 100 * time.Millisecond
 	for name, text := range wild {
 		t.Run(name, func(t *testing.T) {
@@ -125,6 +128,9 @@ func TestOrphansAreReaped(t *testing.T) {
 
 // TestMany: programs at once do not get in each other's way.
 func TestMany(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	p := newPool(t)
 	mark := newMark()
 	var all sync.WaitGroup

@@ -54,6 +54,7 @@ func forksAll(t *testing.T, j journal.Journal) {
 
 // TestForksOfAnythingAreArchived: whatever stands in a log, a fork of it is one that an import takes.
 func TestForksOfAnythingAreArchived(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
 	}

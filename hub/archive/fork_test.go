@@ -38,6 +38,7 @@ func forkedLog(t testing.TB) journal.Journal {
 
 // TestForksAreArchived: a backup and an export of forks check and import, and the hub on the result lists and forks as before.
 func TestForksAreArchived(t *testing.T) {
+	t.Parallel()
 	j := forkedLog(t)
 	if n, err := archive.CheckForks(t.Context(), j); n != 5 || err != nil { // f3 has two
 		t.Fatalf("%d forks, %v", n, err)
@@ -86,6 +87,7 @@ func relinked(t testing.TB, id string, events [][]byte) []byte {
 // TestForkLinks: a fork whose hash is not that of its events in the other is refused, by line and conversation; so is one that is cut off before it says so, and one with approvals of
 // a third conversation.
 func TestForkLinks(t *testing.T) {
+	t.Parallel()
 	j := forkedLog(t)
 	records, err := j.Read("f1", 0, 100, 1<<20)
 	if err != nil {
@@ -137,6 +139,7 @@ func TestForkLinks(t *testing.T) {
 
 // TestForksApart: where the events that a fork shares do not stand together in a file, the file says how many were not held against them, and the log finds out.
 func TestForksApart(t *testing.T) {
+	t.Parallel()
 	j := forkedLog(t)
 	split := newBolt(t)
 	add := func(id string, from, to int64) {

@@ -19,6 +19,7 @@ import (
 
 // TestBackupAndBack: what is imported from a backup is the log that it was taken of: its records, lists, files and tokens.
 func TestBackupAndBack(t *testing.T) {
+	t.Parallel()
 	from, to := newBolt(t), newBolt(t)
 	token := ""
 	withHub(t, from, func(h *hub.Hub) { token = talk(t, h) })
@@ -71,6 +72,7 @@ func sameLists(t *testing.T, from, to journal.Journal) {
 
 // TestBackupHasNoSecrets: hashes of tokens, no tokens.
 func TestBackupHasNoSecrets(t *testing.T) {
+	t.Parallel()
 	j := newBolt(t)
 	withHub(t, j, func(h *hub.Hub) { talk(t, h) })
 	file := backupOf(t, j)
@@ -84,6 +86,7 @@ func TestBackupHasNoSecrets(t *testing.T) {
 
 // TestImportExport: an export has what was said and nothing of the hub's own, and its order of creation.
 func TestImportExport(t *testing.T) {
+	t.Parallel()
 	from, to := newBolt(t), newBolt(t)
 	withHub(t, from, func(h *hub.Hub) { talk(t, h) })
 	file := exportOf(t, from)
@@ -99,6 +102,7 @@ func TestImportExport(t *testing.T) {
 
 // TestImportIsRepeatable: the same again changes nothing; more goes on from what is there; less is a part of it.
 func TestImportIsRepeatable(t *testing.T) {
+	t.Parallel()
 	from, to := newBolt(t), newBolt(t)
 	withHub(t, from, func(h *hub.Hub) { talk(t, h) })
 	early := backupOf(t, from)
@@ -127,6 +131,7 @@ func TestImportIsRepeatable(t *testing.T) {
 
 // TestImportOfNothing: an export of a log without conversations is empty, and fine.
 func TestImportOfNothing(t *testing.T) {
+	t.Parallel()
 	j := newBolt(t)
 	if done := importInto(t, j, nil); done != (archive.Imported{}) {
 		t.Errorf("%+v", done)
@@ -140,6 +145,7 @@ func TestImportOfNothing(t *testing.T) {
 
 // TestImportRefusesForks: what the log has is never contradicted.
 func TestImportRefusesForks(t *testing.T) {
+	t.Parallel()
 	other := strings.Replace(created, `"ann","kind":"human"`, `"ann","kind":"agent"`, 1)
 	for name, c := range map[string]struct{ there, file []byte }{
 		"another beginning":      {forge(t, "c", created), forge(t, "c", other)},
@@ -163,6 +169,7 @@ func TestImportRefusesForks(t *testing.T) {
 
 // TestImportOfTokens: only from backups, and only as a continuation.
 func TestImportOfTokens(t *testing.T) {
+	t.Parallel()
 	one, two := newBolt(t), newBolt(t)
 	withHub(t, one, func(h *hub.Hub) { talk(t, h) })
 	withHub(t, two, func(h *hub.Hub) { talk(t, h) })
@@ -188,6 +195,7 @@ func TestImportOfTokens(t *testing.T) {
 
 // TestImportGoesOn: an import that found no room is made again, and then all is there.
 func TestImportGoesOn(t *testing.T) {
+	t.Parallel()
 	from := newBolt(t)
 	withHub(t, from, func(h *hub.Hub) { talk(t, h) })
 	file := backupOf(t, from)
@@ -216,6 +224,7 @@ func TestImportGoesOn(t *testing.T) {
 
 // TestImportWithoutAttachments: files may be left out when that is said, and come later.
 func TestImportWithoutAttachments(t *testing.T) {
+	t.Parallel()
 	from, to := newBolt(t), newBolt(t)
 	withHub(t, from, func(h *hub.Hub) { talk(t, h) })
 	whole := exportOf(t, from)

@@ -12,6 +12,7 @@ import (
 
 // TestKeptConversations: what an adapter keeps goes into a backup and comes out of it; an export of it is not taken, nor words in it.
 func TestKeptConversations(t *testing.T) {
+	t.Parallel()
 	const id = "~a2a.1"
 	note := `{"seq":2,"type":"system","from":"ann","at":"2026-11-20T09:00:01.000Z","payload":{"kind":"note","schema":"a.v1","data":{}}}`
 	with := func(event string) journal.Journal {

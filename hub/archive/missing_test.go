@@ -47,6 +47,7 @@ func talkAndLose(t *testing.T, j *bolt.Journal) (whole []byte) {
 
 // TestBackupWithoutItsFiles: a file that is gone or damaged is named in the hub's log and missing in the backup, which is whole but for it.
 func TestBackupWithoutItsFiles(t *testing.T) {
+	t.Parallel()
 	j := newBolt(t)
 	talkAndLose(t, j)
 	var log, file bytes.Buffer
@@ -73,6 +74,7 @@ func TestBackupWithoutItsFiles(t *testing.T) {
 // TestImportOfMissingFiles: the events are taken, the files are counted, and an archive that has them brings them back. Where they are,
 // an archive without them takes nothing away.
 func TestImportOfMissingFiles(t *testing.T) {
+	t.Parallel()
 	from, to := newBolt(t), newBolt(t)
 	whole := talkAndLose(t, from)
 	events := int64(from.Last())
@@ -125,6 +127,7 @@ func (l *losing) GetBlob(h journal.Hash) ([]byte, error) {
 
 // TestBackupFailsWithTheDisk: an error that says nothing about the file is none of it missing.
 func TestBackupFailsWithTheDisk(t *testing.T) {
+	t.Parallel()
 	j := memory.New()
 	defer j.Close()
 	withHub(t, j, func(h *hub.Hub) { talk(t, h) })
@@ -138,6 +141,7 @@ func TestBackupFailsWithTheDisk(t *testing.T) {
 
 // TestMissingIsSaidOnce: a file is in an archive or missing there, and that stands before the event that first names it.
 func TestMissingIsSaidOnce(t *testing.T) {
+	t.Parallel()
 	j := memory.New()
 	defer j.Close()
 	withHub(t, j, func(h *hub.Hub) { talk(t, h) })

@@ -44,6 +44,7 @@ var damageStep = flag.Int("archive.step", 17, "TestEveryByteCounts changes one b
 
 // TestEveryByteCounts: one changed byte anywhere is found.
 func TestEveryByteCounts(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
 	}
@@ -68,6 +69,7 @@ func TestEveryByteCounts(t *testing.T) {
 
 // TestEveryLineCounts: lines cut off, taken out, twice or in another place are found; of an export, where that can be known.
 func TestEveryLineCounts(t *testing.T) {
+	t.Parallel()
 	for name, file := range samples(t) {
 		all := lines(file)
 		for i := range all {
@@ -120,6 +122,7 @@ func lastOfItsConversation(all [][]byte, i int) bool {
 
 // TestForeignChain: lines of one conversation under the id of another.
 func TestForeignChain(t *testing.T) {
+	t.Parallel()
 	file := bytes.ReplaceAll(forge(t, "one", created, said(`{"text":"a"}`)), []byte(`"one"`), []byte(`"two"`))
 	wrong(t, file, "foreign chain")
 	var late bytes.Buffer
@@ -144,6 +147,7 @@ func claimed(runner string) string {
 
 // TestImportRefusesEvents: the chain is right, but no hub has written these.
 func TestImportRefusesEvents(t *testing.T) {
+	t.Parallel()
 	starts := strings.Replace(created, `"limits"`, `"startsWith":"bob","limits"`, 1)
 	deep := strings.Repeat("[", parley.MaxDepth) + strings.Repeat("]", parley.MaxDepth)
 	for name, c := range map[string]struct {
@@ -207,6 +211,7 @@ func TestImportRefusesEvents(t *testing.T) {
 
 // TestImportTakesLogs: what hubs have written of all kinds is taken.
 func TestImportTakesLogs(t *testing.T) {
+	t.Parallel()
 	names, err := filepath.Glob(filepath.Join("..", "fold", "testdata", "*.jsonl"))
 	if err != nil || len(names) == 0 {
 		t.Fatal("no logs", err)
@@ -226,6 +231,7 @@ func TestImportTakesLogs(t *testing.T) {
 
 // TestTokensHoldTokens: nothing is said in the conversation where the hub keeps its tokens.
 func TestTokensHoldTokens(t *testing.T) {
+	t.Parallel()
 	j := memory.New()
 	defer j.Close()
 	at := func(seq int64) string {
@@ -249,6 +255,7 @@ func TestTokensHoldTokens(t *testing.T) {
 
 // TestImportRefusesIDs: ids that no hub would make.
 func TestImportRefusesIDs(t *testing.T) {
+	t.Parallel()
 	for _, id := range []string{"../up", "a/b", "~", strings.Repeat("a", 65), "a.b"} {
 		err := archive.CheckImport(t.Context(), bytes.NewReader(forge(t, id, created)), nil, nil)
 		if err == nil || !strings.Contains(err.Error(), "line 1: ") {
@@ -259,6 +266,7 @@ func TestImportRefusesIDs(t *testing.T) {
 
 // TestLinesAreBounded: a line without end costs no more memory than the longest that may be.
 func TestLinesAreBounded(t *testing.T) {
+	t.Parallel()
 	for begin, bound := range map[string]int64{`{"conversationId":"`: parley.MaxEventBytes, "x": parley.MaxEventBytes, `{"attachment":"`: parley.MaxAttachmentBytes * 4 / 3} {
 		r := &endless{begin: strings.NewReader(begin)}
 		_, err := archive.Check(r, nil)
@@ -285,6 +293,7 @@ func (e *endless) Read(b []byte) (int, error) {
 
 // TestOfALaterVersion is refused by name.
 func TestOfALaterVersion(t *testing.T) {
+	t.Parallel()
 	file := []byte(`{"parleyBackup":2,"hubVersion":"9","at":"2026-01-01T00:00:00.000Z","position":0,"new":true}` + "\n")
 	_, err := archive.Check(bytes.NewReader(file), nil)
 	if err == nil || !strings.Contains(err.Error(), "version 2, and this program reads version 1") {

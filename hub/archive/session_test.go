@@ -242,6 +242,7 @@ func logs(t *testing.T) map[string][]string {
 
 // TestSessionsForged: of logs of sessions as no hub has written them each is refused, and says why.
 func TestSessionsForged(t *testing.T) {
+	t.Parallel()
 	all := logs(t)
 	parent, child := all["parent"], all["ended"]
 	at := func(log []string, words string) int {
@@ -349,6 +350,7 @@ func TestSessionsForged(t *testing.T) {
 
 // TestRunnersForged: the log of runners comes with backups only, and has nothing but what runners say.
 func TestRunnersForged(t *testing.T) {
+	t.Parallel()
 	log := logs(t)["~runners"][1:]
 	if err := archive.CheckImport(t.Context(), bytes.NewReader(forge(t, "~runners", log...)), nil, nil); err == nil || !strings.Contains(err.Error(), "from a backup only") {
 		t.Errorf("of an export: %v", err)

@@ -10,6 +10,7 @@ import (
 
 // TestTraceparentInArchives: the span in which an event was said is imported with it, and what is none is refused, by line.
 func TestTraceparentInArchives(t *testing.T) {
+	t.Parallel()
 	const good = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	in := func(event, traceparent string) string {
 		return strings.TrimSuffix(event, "}") + `,"traceparent":"` + traceparent + `"}`

@@ -156,6 +156,7 @@ func wakes(t testing.TB, h *hub.Hub) (bot, watch parley.RequestTurn) {
 // TestTriggersBackUp: a log with workspaces and all that events wake is backed up and put back, and a hub goes on with the copy: the turn and the session that run come to their end, and
 // the matches that wait are worked at, each once.
 func TestTriggersBackUp(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
 	}
@@ -204,6 +205,7 @@ func TestTriggersBackUp(t *testing.T) {
 
 // TestTriggersExport: without their runner the matches that wait end, each with an answer.
 func TestTriggersExport(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
 	}
@@ -226,6 +228,7 @@ func logOf(t testing.TB, j *bolt.Journal, id string) []string {
 
 // TestTriggersForged: of logs of what events wake as no hub has written them each is refused, and says why.
 func TestTriggersForged(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
 	}

@@ -102,6 +102,9 @@ var filledWith = map[string][]float32{"a": {1, 2}, "b": {3, 4}, "c": {5, 6}}
 
 // TestStoreNeverGivesAWrongVector flips every bit of a file, and cuts it everywhere: what is given then is what was put, or nothing, and more can be put.
 func TestStoreNeverGivesAWrongVector(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	dir := t.TempDir()
 	whole := filled(t, filepath.Join(dir, "whole"))
 	try := func(name string, damaged []byte) {

@@ -13,6 +13,7 @@ import (
 // The tests here go on with those of fields_test.go: what bounds a turn.
 
 func TestBudgetTokens(t *testing.T) {
+	t.Parallel()
 	big := func(text string, tokens int64) *llm.Response {
 		r := says(text)
 		r.Usage = &llm.Usage{PromptTokens: tokens, TotalTokens: tokens}
@@ -48,6 +49,7 @@ func TestBudgetTokens(t *testing.T) {
 }
 
 func TestBudgetMs(t *testing.T) {
+	t.Parallel()
 	slow := func(ctx context.Context, _ *llm.Request) (*llm.Response, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -75,6 +77,7 @@ func TestBudgetMs(t *testing.T) {
 
 // TestTimeout: timeout_ms of the blueprint bounds a turn.
 func TestTimeout(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(ctx context.Context, _ *llm.Request) (*llm.Response, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()

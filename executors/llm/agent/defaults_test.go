@@ -14,6 +14,7 @@ import (
 
 // TestDefaultSteps: a model that always wants a tool is asked as often as the default says.
 func TestDefaultSteps(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(context.Context, *llm.Request) (*llm.Response, error) { return wants("add", `{"n":1}`), nil })
 	w.options.Functions = []tool.Tool{&adder{name: "add"}}
 	w.run(blueprint(`"tools":["add"]`))
@@ -25,6 +26,7 @@ func TestDefaultSteps(t *testing.T) {
 
 // TestDefaultRetries: a vendor that fails is asked as often as the default says, in each attempt.
 func TestDefaultRetries(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(context.Context, *llm.Request) (*llm.Response, error) {
 		return nil, &llm.ProviderError{Provider: "fake", Category: llm.CategoryServer, Status: 500, Retryable: true, RetryAfter: time.Millisecond}
 	})
@@ -40,6 +42,7 @@ func TestDefaultRetries(t *testing.T) {
 
 // TestPlannersToolCalls: those of the planner count in max_tool_calls.
 func TestPlannersToolCalls(t *testing.T) {
+	t.Parallel()
 	add := &adder{name: "add"}
 	w := newWorld(t, func(_ context.Context, req *llm.Request) (*llm.Response, error) {
 		answered := 0

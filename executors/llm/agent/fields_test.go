@@ -33,6 +33,7 @@ func one(t *testing.T, fields string, models llm.Models) (*world, llm.Request) {
 }
 
 func TestModel(t *testing.T) {
+	t.Parallel()
 	_, req := one(t, "", nil)
 	if req.Model != "m" {
 		t.Errorf("the model is %s", req.Model)
@@ -52,6 +53,7 @@ func TestModel(t *testing.T) {
 }
 
 func TestInstructions(t *testing.T) {
+	t.Parallel()
 	_, req := one(t, `"instructions":"Be a pirate."`, nil)
 	if !strings.HasPrefix(req.Instructions, "Be a pirate.\n") || !strings.Contains(req.Instructions, agent.MarksText) {
 		t.Errorf("the instructions are %s", req.Instructions)
@@ -59,6 +61,7 @@ func TestInstructions(t *testing.T) {
 }
 
 func TestSampling(t *testing.T) {
+	t.Parallel()
 	_, req := one(t, `"temperature":0.5,"top_p":0.25,"max_tokens":77`, nil)
 	if req.Temperature == nil || *req.Temperature != 0.5 || req.TopP == nil || *req.TopP != 0.25 || req.MaxTokens != 77 {
 		t.Errorf("asked with %v, %v, %d", req.Temperature, req.TopP, req.MaxTokens)
@@ -66,6 +69,7 @@ func TestSampling(t *testing.T) {
 }
 
 func TestRunOptions(t *testing.T) {
+	t.Parallel()
 	fields := `"run_options":{"deterministic":true,"seed":7,"responses_use_instructions":true,"metadata":{"team":"a"}},"temperature":1.5`
 	w, req := one(t, fields, nil)
 	if req.Temperature == nil || *req.Temperature != 0 || req.TopP == nil || *req.TopP != 1 || req.Seed == nil || *req.Seed != 7 {
@@ -85,6 +89,7 @@ func TestRunOptions(t *testing.T) {
 
 // TestStrict: the model is held to the schema unless strict is false; the answer is checked in any case.
 func TestStrict(t *testing.T) {
+	t.Parallel()
 	for fields, strict := range map[string]bool{"": true, `"run_options":{"strict":true}`: true, `"run_options":{"strict":false}`: false} {
 		w := newWorld(t, always(`{"a":1}`))
 		b := blueprint(fields)
@@ -100,6 +105,7 @@ func TestStrict(t *testing.T) {
 }
 
 func TestUserTemplate(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, always("hi"))
 	b := blueprint(`"run_options":{"user_template":"{{Say}} {what} to {whom}."}`)
 	w.run(b)
@@ -121,6 +127,7 @@ func TestUserTemplate(t *testing.T) {
 }
 
 func TestMaxSteps(t *testing.T) {
+	t.Parallel()
 	add := &adder{name: "add"}
 	w := newWorld(t, func(_ context.Context, req *llm.Request) (*llm.Response, error) {
 		if phase(req) == record.PhasePlan {
@@ -141,6 +148,7 @@ func TestMaxSteps(t *testing.T) {
 }
 
 func TestMaxToolCalls(t *testing.T) {
+	t.Parallel()
 	add := &adder{name: "add"}
 	w := newWorld(t, inTurn(wants("add", `{"n":1}`), wants("add", `{"n":2}`, "add", `{"n":3}`), says("done")))
 	w.options.Functions = []tool.Tool{add}
@@ -155,6 +163,7 @@ func TestMaxToolCalls(t *testing.T) {
 }
 
 func TestMaxRetries(t *testing.T) {
+	t.Parallel()
 	for fields, calls := range map[string]int{`"run_options":{"max_retries":0}`: 1, `"run_options":{"max_retries":1}`: 2} {
 		w := newWorld(t, func(context.Context, *llm.Request) (*llm.Response, error) {
 			return nil, &llm.ProviderError{Provider: "fake", Category: llm.CategoryServer, Status: 500, Retryable: true, RetryAfter: time.Millisecond}
@@ -174,6 +183,7 @@ func TestMaxRetries(t *testing.T) {
 }
 
 func TestStream(t *testing.T) {
+	t.Parallel()
 	for fields, streamed := range map[string]bool{"": true, `"run_options":{"stream":true}`: true, `"run_options":{"stream":false}`: false} {
 		w := newWorld(t, always("one two three"))
 		w.vendor.pieces = func(s string) []string { return strings.SplitAfter(s, " ") }
@@ -253,6 +263,7 @@ func (w *world) answered(id string, since int64) *parley.Event {
 }
 
 func TestPlanningEnabled(t *testing.T) {
+	t.Parallel()
 	look := &adder{name: "look"}
 	answer := func(_ context.Context, req *llm.Request) (*llm.Response, error) {
 		if phase(req) != record.PhasePlan {
@@ -292,6 +303,7 @@ func TestPlanningEnabled(t *testing.T) {
 }
 
 func TestBudgetAwarenessPerMessage(t *testing.T) {
+	t.Parallel()
 	for fields, line := range map[string]string{
 		`"budget_awareness":"per-message","context_window":5000`: "[context: 15 of 5000 tokens used]", `"budget_awareness":"per-message"`: "[context: 15 tokens used]", `"budget_awareness":null`: "",
 	} {
@@ -319,6 +331,7 @@ func TestBudgetAwarenessPerMessage(t *testing.T) {
 }
 
 func TestBudgetAwarenessLimit(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("word ", 600)
 	answer := func(_ context.Context, req *llm.Request) (*llm.Response, error) {
 		switch {
@@ -387,6 +400,7 @@ func TestBudgetAwarenessLimit(t *testing.T) {
 
 // TestContextWindow: without the field it is what is known of the model.
 func TestContextWindow(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, always("hi"))
 	w.models = llm.Models{{Capabilities: llm.Capabilities{ContextWindow: 256}}}
 	stop := w.run(blueprint(`"budget_awareness":"limit:1"`))
@@ -398,6 +412,7 @@ func TestContextWindow(t *testing.T) {
 
 // TestEveryFieldIsNamed: a field that is new has to be enforced, and to be added here.
 func TestEveryFieldIsNamed(t *testing.T) {
+	t.Parallel()
 	tests := map[string]string{
 		"model": "TestModel", "instructions": "TestInstructions", "max_steps": "TestMaxSteps", "temperature": "TestSampling", "top_p": "TestSampling", "max_tokens": "TestSampling",
 		"context_window": "TestContextWindow", "planning_enabled": "TestPlanningEnabled", "planning_model": "TestPlanningEnabled", "planning_instructions": "TestPlanningEnabled",

@@ -11,6 +11,7 @@ import (
 
 // TestReplayedTools: what a tool gave is recorded with what the model said, and played back without the tool.
 func TestReplayedTools(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	for _, mode := range []replay.Mode{replay.Record, replay.Play} {
 		c, err := replay.Open(path, &replay.Options{Mode: mode})
@@ -35,6 +36,7 @@ func TestReplayedTools(t *testing.T) {
 
 // TestCutOffCall: a call whose arguments may have been cut off is not run, and the model is told.
 func TestCutOffCall(t *testing.T) {
+	t.Parallel()
 	add := &adder{name: "add"}
 	long := wants("add", `{"n":1}`, "add", `{}`)
 	long.Finish = llm.FinishLength

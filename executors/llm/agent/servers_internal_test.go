@@ -12,6 +12,7 @@ import (
 
 // TestConnectClosed: who waits to connect to a server while all are closed makes no connection, which nobody would close.
 func TestConnectClosed(t *testing.T) {
+	t.Parallel()
 	for range 20 {
 		all := newServers(func(context.Context, string, parley.MCPServer) (tool.Server, error) {
 			return nil, errors.New("it is connected to")

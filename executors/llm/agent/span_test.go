@@ -17,6 +17,7 @@ import (
 
 // TestSpans: a turn with a plan, a tool and a child is one tree: the child's session is below the tool that has started it. Nothing of it tells what anybody has said.
 func TestSpans(t *testing.T) {
+	t.Parallel()
 	const asker, secret = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "a secret"
 	w, r := newWorld(t, func(_ context.Context, req *llm.Request) (*llm.Response, error) {
 		switch {
@@ -94,6 +95,7 @@ func (w *world) hashes() map[string]string {
 
 // TestConfigHash: each answer of a model says in the record with which config it was asked for, by the hash of what listAgents gives.
 func TestConfigHash(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(_ context.Context, req *llm.Request) (*llm.Response, error) {
 		switch {
 		case isChild(req):

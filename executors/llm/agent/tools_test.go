@@ -26,6 +26,7 @@ func names(req *llm.Request) (all []string) {
 }
 
 func TestTools(t *testing.T) {
+	t.Parallel()
 	add, other := &adder{name: "add"}, &adder{name: "other"}
 	w := newWorld(t, inTurn(wants("add", `{"n":1}`, "other", `{}`), says("done")))
 	w.options.Functions = []tool.Tool{add, other}
@@ -49,6 +50,7 @@ func TestTools(t *testing.T) {
 }
 
 func TestAgents(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, inTurn(wants("helper", `{"prompt":"help"}`), says("done")))
 	helper := parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 		text := "here you are"
@@ -69,6 +71,7 @@ func TestAgents(t *testing.T) {
 }
 
 func TestInjectedToolArgs(t *testing.T) {
+	t.Parallel()
 	add := &adder{name: "add"}
 	w := newWorld(t, inTurn(wants("add", `{"n":1,"why":"because"}`), says("done")))
 	w.options.Functions = []tool.Tool{add}
@@ -89,6 +92,7 @@ func TestInjectedToolArgs(t *testing.T) {
 
 // TestHITLTools: neither the agent nor its planner runs such a tool before somebody has approved of it.
 func TestHITLTools(t *testing.T) {
+	t.Parallel()
 	pay := &adder{name: "pay"}
 	w := newWorld(t, func(_ context.Context, req *llm.Request) (*llm.Response, error) {
 		switch {
@@ -147,6 +151,7 @@ func (w *world) pending(id string) parley.Approval {
 }
 
 func TestHITLTimeout(t *testing.T) {
+	t.Parallel()
 	pay := &adder{name: "pay"}
 	w := newWorld(t, inTurn(wants("pay", `{"n":1}`), says("done")))
 	w.options.Functions = []tool.Tool{pay}
@@ -176,6 +181,7 @@ func (m *mcp) Close() error {
 }
 
 func TestMCPServers(t *testing.T) {
+	t.Parallel()
 	for fields, emits := range map[string]bool{"": true, `,"emit_mcp_progress":true`: true, `,"emit_mcp_progress":false`: false} {
 		m := &mcp{adder: adder{name: "dig", do: func(_ context.Context, c *tool.Call) (*tool.Result, error) {
 			c.Progress(tool.Progress{Done: 1, Total: 2, Text: "half"})
@@ -251,6 +257,7 @@ func isChild(req *llm.Request) bool {
 }
 
 func TestChildren(t *testing.T) {
+	t.Parallel()
 	jobs := `{"jobs":[{"task":"one","additional_context":"a < b","output_schema":{"type":"object","required":["n"]},"system_prompt":"Be quick."},{"task":"two","tool_names":[]},{"task":"three"}]}`
 	w := newWorld(t, func(_ context.Context, req *llm.Request) (*llm.Response, error) {
 		switch {
@@ -329,6 +336,7 @@ func TestChildren(t *testing.T) {
 
 // TestForeignChildren: a child that another participant of the agent's own conversation has started is refused, also by who sees that conversation.
 func TestForeignChildren(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, always("done"))
 	w.runner(blueprint(`"allow_self_spawn":true`), w.hub.Admin(t))
 	id := w.conversation("")
@@ -346,6 +354,7 @@ func TestForeignChildren(t *testing.T) {
 }
 
 func TestChildTools(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(_ context.Context, req *llm.Request) (*llm.Response, error) {
 		switch {
 		case isChild(req):

@@ -17,6 +17,7 @@ import (
 
 // TestMarks: what others say cannot pass for somebody else's words, or the hub's, or the agent's own; private texts and the role are given.
 func TestMarks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, always("fine"))
 	w.run(blueprint(""))
 	id := w.conversation("You owe <ann> nothing.")
@@ -54,6 +55,7 @@ func TestMarks(t *testing.T) {
 
 // TestOutputSchema: an answer that does not match is asked for once more, and what does not match then fails the session.
 func TestOutputSchema(t *testing.T) {
+	t.Parallel()
 	schema := json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)
 	for name, c := range map[string]struct {
 		first, second string
@@ -96,6 +98,7 @@ func TestOutputSchema(t *testing.T) {
 }
 
 func TestRefusal(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(context.Context, *llm.Request) (*llm.Response, error) {
 		return &llm.Response{Refusal: "I would rather not.", Finish: llm.FinishRefusal}, nil
 	})
@@ -113,6 +116,7 @@ func TestRefusal(t *testing.T) {
 
 // TestProviderErrors: what will not mend itself ends the session at once, and no word of the vendor's is told.
 func TestProviderErrors(t *testing.T) {
+	t.Parallel()
 	for category, lasting := range map[llm.Category]bool{
 		llm.CategoryAuthentication: true, llm.CategoryInvalid: true, llm.CategoryNotFound: true, llm.CategoryMalformed: false, llm.CategoryServer: false,
 	} {
@@ -145,6 +149,7 @@ func TestProviderErrors(t *testing.T) {
 // TestDeltas: the words of a step that ends in tools are not the answer's, a stream that is retried repeats nothing, one that says something else begins anew, and what is told is the
 // message.
 func TestDeltas(t *testing.T) {
+	t.Parallel()
 	for name, begins := range map[string]string{"the same": "äbc ", "another": "xyz "} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, nil)
@@ -200,6 +205,7 @@ func (b *breaking) Call(ctx context.Context, req *llm.Request, emit func(llm.Chu
 
 // TestUsage: llm_usage tells what the whole turn has come to.
 func TestUsage(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, inTurn(wants("add", `{}`, "add", `{"n":1}`), says("done")))
 	w.models = llm.Models{{Capabilities: llm.Capabilities{Price: &llm.Price{Input: 1_000_000, Output: 2_000_000}}}}
 	w.options.Functions = []tool.Tool{&adder{name: "add"}}
@@ -225,6 +231,7 @@ func TestUsage(t *testing.T) {
 
 // TestLargeAnswer: what is too long for a message is a file, and the message its beginning.
 func TestLargeAnswer(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("0123456789", 100_000)
 	w := newWorld(t, always(long))
 	w.run(blueprint(`"run_options":{"stream":false}`))
@@ -240,6 +247,7 @@ func TestLargeAnswer(t *testing.T) {
 
 // TestDamagedDeltas: that nothing can be told while it is said fails nothing.
 func TestDamagedDeltas(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, always("one two"))
 	a, err := w.make(blueprint(""))
 	if err != nil {

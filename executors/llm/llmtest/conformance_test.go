@@ -9,6 +9,7 @@ import (
 )
 
 func TestVendorConforms(t *testing.T) {
+	t.Parallel()
 	llmtest.Conformance(t, func(t *testing.T) llmtest.Setup {
 		return llmtest.Setup{Model: "model-1", Provider: func(t *testing.T, s *llmtest.Script) llm.Provider {
 			if fault, ok := faults[os.Getenv(faultVariable)]; ok {

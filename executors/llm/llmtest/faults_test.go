@@ -164,6 +164,9 @@ func withoutCache(r llm.Response) llm.Response {
 
 // TestConformanceFindsFaults tests each faulty provider in a process of its own, which must fail.
 func TestConformanceFindsFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	for name := range faults {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -23,6 +23,7 @@ import (
 
 // TestTools: all pages are listed, and again when the server says that there are others.
 func TestTools(t *testing.T) {
+	t.Parallel()
 	everyWay(t, func(w *world) {
 		all, err := w.Tools(w.Context())
 		if err != nil || len(all) != 15 {
@@ -45,6 +46,10 @@ func TestTools(t *testing.T) {
 
 // TestResults: texts are given as they are, what is structured as JSON, files by their names; all of it bounded.
 func TestResults(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	everyWay(t, func(w *world) {
 		for name, wanted := range map[string]string{
 			"echo": `{"x":"1"}`, "structured": "seen\n{\"n\":1}", "both": `{ "n": 1 }`,
@@ -66,6 +71,7 @@ func TestResults(t *testing.T) {
 
 // TestRefused: what the server refuses is told, and the connection goes on.
 func TestRefused(t *testing.T) {
+	t.Parallel()
 	everyWay(t, func(w *world) {
 		gone := w.named("echo")
 		w.must("echo", "{}")
@@ -79,6 +85,7 @@ func TestRefused(t *testing.T) {
 
 // TestProgress: it is told of the call that it is of.
 func TestProgress(t *testing.T) {
+	t.Parallel()
 	everyWay(t, func(w *world) {
 		got := make(chan tool.Progress, 10)
 		r, err := w.named("progress").Run(w.Context(), &tool.Call{Arguments: []byte("{}"), Progress: func(p tool.Progress) {
@@ -97,6 +104,7 @@ func TestProgress(t *testing.T) {
 
 // TestCanceled: a call ends with its ctx, here and at the server, and the connection goes on.
 func TestCanceled(t *testing.T) {
+	t.Parallel()
 	everyWay(t, func(w *world) {
 		ctx, cancel := ending(w)
 		one := w.named("wait")
@@ -114,6 +122,7 @@ func TestCanceled(t *testing.T) {
 
 // TestLost: a call whose connection ends is not made again, and the next one is made over another connection.
 func TestLost(t *testing.T) {
+	t.Parallel()
 	w := stdio(t, "serve")
 	_, err := w.call("exit", "{}")
 	if !errors.Is(err, llm.ErrTool) {
@@ -131,6 +140,7 @@ func TestLost(t *testing.T) {
 
 // TestForgotten: a server that knows the session no longer has not looked at the call, which is made again.
 func TestForgotten(t *testing.T) {
+	t.Parallel()
 	var forgets atomic.Bool
 	var refused atomic.Int32
 	w := over(t, false, func(rw http.ResponseWriter, r *http.Request) bool {
@@ -155,6 +165,7 @@ func TestForgotten(t *testing.T) {
 
 // TestBrokenAnswer: over HTTP too a call of which nobody has answered is not made again.
 func TestBrokenAnswer(t *testing.T) {
+	t.Parallel()
 	var breaks atomic.Bool
 	var calls atomic.Int32
 	w := over(t, false, func(rw http.ResponseWriter, r *http.Request) bool {
@@ -177,6 +188,7 @@ func TestBrokenAnswer(t *testing.T) {
 
 // TestBrokenStream: an answer whose stream ends in the middle is not waited for.
 func TestBrokenStream(t *testing.T) {
+	t.Parallel()
 	var breaks atomic.Bool
 	w := over(t, false, func(rw http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodPost || !breaks.Load() {
@@ -200,6 +212,7 @@ func TestBrokenStream(t *testing.T) {
 
 // TestClose: nothing of a command is left, whatever it has started, and however deaf it is.
 func TestClose(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"serve", "deaf"} {
 		t.Run(name, func(t *testing.T) {
 			w := stdio(t, name)
@@ -222,6 +235,10 @@ func TestClose(t *testing.T) {
 
 // TestCloseEndsCalls: a call under way ends with the connection.
 func TestCloseEndsCalls(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	everyWay(t, func(w *world) {
 		one := w.named("wait")
 		ended := make(chan error, 1)
@@ -246,6 +263,10 @@ func TestCloseEndsCalls(t *testing.T) {
 
 // TestNoServer: what does not speak the protocol is told by name, in time, and nothing of it is left.
 func TestNoServer(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	for name, words := range map[string]string{"silent": "no connection within", "babble": "mcp server s: connect", "fail": "mcp server s: connect"} {
 		t.Run(name, func(t *testing.T) {
 			notes := filepath.Join(t.TempDir(), "notes")
@@ -342,6 +363,7 @@ func TestVariables(t *testing.T) {
 
 // TestNoRedirect: headers go to nobody else.
 func TestNoRedirect(t *testing.T) {
+	t.Parallel()
 	var reached atomic.Bool
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Store(true) }))
 	defer other.Close()
@@ -354,6 +376,7 @@ func TestNoRedirect(t *testing.T) {
 
 // TestServersOwnErrors: what a server answers with an error of its own is told as that, also with a code that the SDK has for connections that end.
 func TestServersOwnErrors(t *testing.T) {
+	t.Parallel()
 	everyWay(t, func(w *world) {
 		for _, code := range []int{-32000, -32003, -32004, -32005, -32602, 7} {
 			_, err := w.call("limited", fmt.Sprintf(`{"code":%d}`, code))

@@ -64,6 +64,9 @@ data: [DONE]
 )
 
 func TestStreams(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	vendor.TestStreams(t, llm.Response{
 		Text: "Ça va 🙂", ToolCalls: []llm.ToolCall{{ID: "call_1", Name: "look", Arguments: `{"a":1}`}}, Finish: llm.FinishToolCalls, Model: "gpt-4.1",
 		Usage: &llm.Usage{PromptTokens: 10, CompletionTokens: 5, TotalTokens: 15, CacheReadTokens: 4}, Metadata: map[string]string{"response_id": "resp_9"},

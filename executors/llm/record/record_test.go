@@ -173,6 +173,9 @@ func TestOtherQuestion(t *testing.T) {
 
 // TestBounds: what is too large, or what no event takes as it is, is kept all the same, and the writer goes on with what a reader will have.
 func TestBounds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	deep := strings.Repeat("[", 100) + strings.Repeat("]", 100)
 	large := strings.Repeat("<é\x00", 1<<17)
 	wrote := map[string]*record.Step{}

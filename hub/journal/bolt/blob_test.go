@@ -13,6 +13,7 @@ import (
 
 // TestPutBlobAgain: the same bytes are kept once, and mend a file that was damaged; a file that belongs to no event is no damage.
 func TestPutBlobAgain(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	j, err := bolt.Open(dir, nil)
 	if err != nil {

@@ -61,11 +61,16 @@ func factory(o *bolt.Options) func(*testing.T) journaltest.Factory {
 }
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	journaltest.Run(t, factory(nil))
 }
 
 // With checkpoints all the time, records are found in index.db, in overlays and across both.
 func TestConformanceManyCheckpoints(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
 	}
@@ -73,6 +78,7 @@ func TestConformanceManyCheckpoints(t *testing.T) {
 }
 
 func TestInUse(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	j := open(t, dir, nil)
 	_, err := bolt.Open(dir, nil)
@@ -88,6 +94,7 @@ func TestInUse(t *testing.T) {
 }
 
 func TestPermissions(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a", "data")
 	j := open(t, dir, nil)
 	journaltest.Append(t, j, "c", 0, "x")
@@ -117,6 +124,7 @@ func TestPermissions(t *testing.T) {
 }
 
 func TestFormat(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	j := open(t, dir, nil)
 	journaltest.Append(t, j, "c", 0, "x")
@@ -142,6 +150,7 @@ func TestFormat(t *testing.T) {
 
 // A crash before the directory was complete must not keep it from being opened.
 func TestCrashWhileMaking(t *testing.T) {
+	t.Parallel()
 	whole := t.TempDir()
 	closeJournal(t, open(t, whole, nil))
 	for _, removed := range [][]string{

@@ -57,6 +57,10 @@ func recordsOf(t testing.TB, j journal.Journal) string {
 }
 
 func TestCompact(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	dir := t.TempDir()
 	kept, dropped := fillLoose(t, dir)
 	j := open(t, dir, nil)
@@ -94,6 +98,7 @@ func TestCompact(t *testing.T) {
 
 // TestCompactKilled: kill -9 before each step, and after the last, leaves a log with everything in it.
 func TestCompactKilled(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
 	}
@@ -151,6 +156,10 @@ func checkNoTemps(t testing.TB, dir string) {
 
 // TestCompactFails: what fails before the new files take their place leaves the old ones.
 func TestCompactFails(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	for _, step := range []string{"copy", "verify", "log"} {
 		for _, fault := range []error{syscall.ENOSPC, errors.New("some fault")} {
 			dir := t.TempDir()
@@ -184,6 +193,10 @@ func TestCompactFails(t *testing.T) {
 
 // TestCompactRefusesDamage: a damaged log is not copied.
 func TestCompactRefusesDamage(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	dir := t.TempDir()
 	fillLoose(t, dir)
 	path := filepath.Join(dir, "log.db")

@@ -148,6 +148,7 @@ func checkDamage(t *testing.T, dir, want, what string) (refused bool) {
 }
 
 func TestBitFlips(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
 	}
@@ -218,6 +219,7 @@ func flip(random *rand.Rand, b []byte) int {
 }
 
 func TestTruncatedOrZeroed(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
 	}
@@ -257,6 +259,10 @@ func TestTruncatedOrZeroed(t *testing.T) {
 
 // Damage that bbolt would follow in circles or write over what is in use.
 func TestDamagedTree(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	whole := sample(t, 60)
 	for name, change := range map[string]func(b []byte){
 		"branch points to itself": func(b []byte) {
@@ -327,6 +333,7 @@ func TestDamagedTree(t *testing.T) {
 
 // The file is cut under an open journal: what can no longer be read is an error of the call, and Close comes to an end.
 func TestTruncatedWhileOpen(t *testing.T) {
+	t.Parallel()
 	dir := sample(t, 60)
 	j, err := bolt.Open(dir, nil)
 	if err != nil {
@@ -379,6 +386,7 @@ func tamper(t testing.TB, dir string, p uint64, change func(record []byte)) {
 }
 
 func TestBrokenChain(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(record []byte){
 		"data": func(r []byte) { r[len(r)-1]++ },
 		"hash": func(r []byte) { r[12]++ },
@@ -431,6 +439,7 @@ func TestBrokenChain(t *testing.T) {
 
 // The log is put back to an older state than index.db knows: its end is lost, and that shows.
 func TestLostEnd(t *testing.T) {
+	t.Parallel()
 	dir := sample(t, 10)
 	older := copyDir(t, dir)
 	j := open(t, dir, nil)

@@ -17,6 +17,7 @@ import (
 
 // The kernel fails the sync of the meta page: the file's descriptor is a pipe's by then.
 func TestFailedSyncOfMeta(t *testing.T) {
+	t.Parallel()
 	j := open(t, t.TempDir(), nil)
 	journaltest.Append(t, j, "c", 0, "first")
 	fd := descriptor(j.LogDB())
@@ -57,6 +58,7 @@ func descriptor(db *bbolt.DB) int {
 
 // A file system that is full.
 func TestStorageFullOnTmpfs(t *testing.T) {
+	t.Parallel()
 	mount := t.TempDir()
 	if err := syscall.Mount("tmpfs", mount, "tmpfs", 0, "size=4m"); err != nil {
 		leaveOut(t, fmt.Sprintf("a really full disk (mount of a tmpfs: %v; needs root)", err))

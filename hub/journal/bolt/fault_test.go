@@ -52,6 +52,7 @@ func batchOfPages(after int64) journal.Batch {
 // Every write of a commit in turn finds no room: nothing of the batch is in the log, reads go on, and the same batch
 // is taken when there is room.
 func TestStorageFullAtEveryWrite(t *testing.T) {
+	t.Parallel()
 	for _, short := range []int{0, 100} { // bytes that are written before the error, of data pages
 		t.Run(fmt.Sprint(short), func(t *testing.T) {
 			dir := t.TempDir()
@@ -107,6 +108,7 @@ func TestStorageFullAtEveryWrite(t *testing.T) {
 // An error of the meta page's write may leave the transaction in the file: nobody can say. bbolt's own readers see it by then;
 // the journal's must not.
 func TestErrorAfterMetaIsUnknown(t *testing.T) {
+	t.Parallel()
 	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EIO} {
 		t.Run(errno.Error(), func(t *testing.T) {
 			j := open(t, t.TempDir(), nil)
@@ -158,6 +160,7 @@ func checkUnknown(t *testing.T, j *bolt.Journal, err error) {
 
 // A failing disk ends the writing, even where nothing was written.
 func TestErrorOfDataPage(t *testing.T) {
+	t.Parallel()
 	j := open(t, t.TempDir(), nil)
 	journaltest.Append(t, j, "c", 0, "first")
 	unhook := hookWrites(t, j.LogDB(), func([]byte, int64, writeAt) (int, error) { return 0, syscall.EIO })
@@ -170,6 +173,7 @@ func TestErrorOfDataPage(t *testing.T) {
 
 // index.db is derived: a full disk must not hurt what is in the log, now or later.
 func TestStorageFullForIndex(t *testing.T) {
+	t.Parallel()
 	o := &bolt.Options{CheckpointRecords: 10}
 	j := open(t, t.TempDir(), o)
 	unhook := hookWrites(t, j.IndexDB(), func([]byte, int64, writeAt) (int, error) { return 0, syscall.ENOSPC })

@@ -200,6 +200,7 @@ func rewrite(tx *bbolt.Tx) error {
 
 // A flipped bit of index.db is noticed before it is opened, or changes no answer; states may be lost.
 func TestIndexFlips(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
 	}
@@ -226,6 +227,7 @@ func TestIndexFlips(t *testing.T) {
 
 // What stands beside the entries, over which there is no checksum, is noticed where it would lead bbolt astray.
 func TestIndexStructureFlips(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
 	}

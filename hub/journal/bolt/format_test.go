@@ -12,6 +12,7 @@ import (
 
 // A directory with somebody else's files does not become a journal, and nothing is left in it.
 func TestForeignDirectory(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "passwd"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -30,6 +31,7 @@ func TestForeignDirectory(t *testing.T) {
 
 // A directory of another version is left as it is: nothing is made in it, not even to lock it.
 func TestNewerDirectory(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "FORMAT"), []byte("parley journal 99\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -44,6 +46,7 @@ func TestNewerDirectory(t *testing.T) {
 
 // The version is looked at again under the lock: a directory that got a newer one while the lock was waited for is left as it is too.
 func TestNewerUnderTheLock(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	err := bolt.OpenUnderLock(dir, func() {
 		if err := os.WriteFile(filepath.Join(dir, "FORMAT"), []byte("parley journal 99\n"), 0o600); err != nil {

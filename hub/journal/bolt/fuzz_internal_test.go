@@ -43,6 +43,7 @@ func FuzzRecord(f *testing.F) {
 
 // TestRecordWithFlippedBit flips each bit of a record in turn. None of the results is a record.
 func TestRecordWithFlippedBit(t *testing.T) {
+	t.Parallel()
 	record := journal.Record{Position: 7, Conversation: "case", Seq: 3, Final: true, Labels: []string{"a"}, Data: []byte(`{"seq":3}`)}
 	stored := appendRecord(nil, &record, true)
 	for bit := range 8 * len(stored) {

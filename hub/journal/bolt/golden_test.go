@@ -21,6 +21,7 @@ const golden = "testdata/v1"
 
 // A data directory that version 1 of the format once wrote is read as it was.
 func TestGolden(t *testing.T) {
+	t.Parallel()
 	if *update {
 		writeGolden(t)
 	}

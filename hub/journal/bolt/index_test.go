@@ -13,6 +13,7 @@ import (
 
 // Whatever happens to index.db, the journal says the same.
 func TestIndexIsDerived(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
 	}
@@ -90,6 +91,10 @@ func grow(t *testing.T, dir string) {
 
 // More conversations than fit any cache: heads are found in index.db.
 func TestHeadsBeyondMemory(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	o := &bolt.Options{CheckpointRecords: 50}
 	j := open(t, t.TempDir(), o)
 	bolt.LimitHeads(j, 20)

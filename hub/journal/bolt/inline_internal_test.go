@@ -11,6 +11,7 @@ import (
 
 // TestInlineBucketFlips: the number of a page in a bucket that lies in the root's page is none, and another is noticed: bbolt would free that page when the bucket grows.
 func TestInlineBucketFlips(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	j, err := Open(dir, nil)
 	if err != nil {

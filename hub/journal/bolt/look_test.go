@@ -13,6 +13,7 @@ import (
 
 // TestLook: what is in a directory is told without a change to it.
 func TestLook(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	look := func(exists, inUse bool, want error) {
 		t.Helper()

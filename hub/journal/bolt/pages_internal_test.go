@@ -18,6 +18,7 @@ import (
 )
 
 func TestBitmap(t *testing.T) {
+	t.Parallel()
 	const n = 1000
 	random := rand.New(rand.NewPCG(1, 2))
 	b := newBitmap(n)
@@ -49,6 +50,7 @@ func TestBitmap(t *testing.T) {
 
 // What bbolt has written passes, and is given whole, whatever was put, deleted and split before.
 func TestCheckPagesPassesAnyHistory(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
 	}
@@ -136,6 +138,7 @@ func collect(got map[string]map[string]string, but string) entries {
 
 // A page that belongs to a leaf which is not read is not free.
 func TestFreePageOfUnreadLeaf(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), logFile)
 	db, err := openDB(path, 1024, 0, false)
 	if err != nil {

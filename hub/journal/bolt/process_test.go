@@ -79,6 +79,7 @@ func holdOpen(dir string) error {
 }
 
 func TestInUseByAnotherProcess(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"="+childHold, childDirEnv+"="+dir)
@@ -160,6 +161,7 @@ func appendAtHead(j journal.Journal, id, event string) (journal.Head, error) {
 
 // A process is killed while it writes, again and again: what it had acked is there, in its place, once.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
 	}

@@ -13,6 +13,7 @@ import (
 
 // Of several records that do not follow the one before, the first is named.
 func TestFollowsNamesTheFirst(t *testing.T) {
+	t.Parallel()
 	const n = 1000
 	for _, c := range []struct {
 		chain, order []int // records whose hash and whose seq are wrong

@@ -34,6 +34,7 @@ func unindexed(t *testing.T, records int) string {
 
 // Killed while it reads the end of the log into index.db, at any write, the journal opens as if it had not been.
 func TestCrashWhileOpening(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
 	}
@@ -77,6 +78,10 @@ func TestCrashWhileOpening(t *testing.T) {
 
 // A saved state is checked when it is asked for: one that is damaged is lost, and nothing else is.
 func TestDamagedState(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	dir := sample(t, 60)
 	j := open(t, dir, nil)
 	lost, whole := bytes.Repeat([]byte("lost "), 10_000), bytes.Repeat([]byte("whole"), 10_000)
@@ -123,6 +128,7 @@ func TestDamagedState(t *testing.T) {
 
 // A broken chain is named by each Open that comes to it, the first of several: nothing behind it gets into index.db.
 func TestBrokenChainIsNotIndexed(t *testing.T) {
+	t.Parallel()
 	dir := sample(t, 10)
 	tamper(t, dir, 41, func(r []byte) { r[len(r)-1]++ })
 	twice := copyDir(t, dir)

@@ -13,6 +13,10 @@ import (
 // TestStatesWaitForRoom: while index.db cannot be written, states are taken until there is no room, and refused then; those that were taken are not lost, and there is
 // room again as soon as they are written.
 func TestStatesWaitForRoom(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	dir := t.TempDir()
 	j := open(t, dir, nil)
 	hold, err := j.IndexDB().Begin(true)
@@ -54,6 +58,7 @@ func TestStatesWaitForRoom(t *testing.T) {
 
 // TestLargeState: what belongs to a state that is larger than all the room is taken behind it, and so is all of it again; and two that are so large are the most.
 func TestLargeState(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
 	}

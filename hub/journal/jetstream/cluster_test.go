@@ -14,6 +14,7 @@ import (
 // TestServersComeAndGo: writers at three nodes go on while each of three servers stops and starts again, and then all at once. What was answered is there once, and the
 // nodes agree on all of it.
 func TestServersComeAndGo(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
 	}

@@ -114,6 +114,7 @@ func operated(t testing.TB) (url, monitor string, account nkeys.KeyPair) {
 
 // TestCredentials: a node whose user is in a file with a signed JWT writes and reads; one of another account, without the file, or whose right has ended is refused.
 func TestCredentials(t *testing.T) {
+	t.Parallel()
 	url, monitor, account := operated(t)
 	dir := t.TempDir()
 	other, bare := filepath.Join(dir, "other"), filepath.Join(dir, "bare")

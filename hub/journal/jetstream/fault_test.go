@@ -42,6 +42,7 @@ func wired(t testing.TB, c *natscluster.Cluster) (*wire, *jetstream.Journal, *je
 
 // TestLostAcknowledgement: a message is in the stream, and the node that has published it does not hear of it. It publishes it again, which comes to nothing.
 func TestLostAcknowledgement(t *testing.T) {
+	t.Parallel()
 	c := cluster(t, nil)
 	w, j, other := wired(t, c)
 	w.toClient.shut.Store(true)
@@ -90,6 +91,7 @@ func (r *refusals) Handle(_ context.Context, record slog.Record) error {
 
 // TestRefusedForAWhile: servers that do not take the node for a while, as between two changes of a password, are tried on until they do.
 func TestRefusedForAWhile(t *testing.T) {
+	t.Parallel()
 	c := cluster(t, nil)
 	said := &refusals{Handler: slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelDebug}), seen: make(chan struct{})}
 	j := open(t, c.URL(), filepath.Join(t.TempDir(), "replica"), jetstream.Options{System: c.SystemURL(), Patience: calm, Logger: slog.New(said)})
@@ -128,6 +130,7 @@ func TestRefusedForAWhile(t *testing.T) {
 
 // TestLostQuestion: what Open asks about the stream never comes to the server. It asks again, however long its caller would wait.
 func TestLostQuestion(t *testing.T) {
+	t.Parallel()
 	c := cluster(t, nil)
 	w := newWire(t, c.Address(0))
 	question := ".STREAM.INFO."
@@ -156,6 +159,7 @@ func TestLostQuestion(t *testing.T) {
 
 // TestLostMessage: a message never comes to the server. It is published again, or, if the conversation has moved meanwhile, refused.
 func TestLostMessage(t *testing.T) {
+	t.Parallel()
 	for name, moved := range map[string]bool{"and the head stays": false, "and the head moves": true} {
 		t.Run(name, func(t *testing.T) {
 			c := cluster(t, nil)
@@ -180,6 +184,7 @@ func TestLostMessage(t *testing.T) {
 
 // TestUnansweredCheck: a check that nobody answers is refused, and is not held against the node later.
 func TestUnansweredCheck(t *testing.T) {
+	t.Parallel()
 	c := cluster(t, nil)
 	w, j, other := wired(t, c)
 	head := journaltest.Append(t, other, "c", 0, "x")
@@ -233,6 +238,7 @@ func awaitReady(t testing.TB, j *jetstream.Journal) {
 
 // TestServersAway: while there is no server the node says so and refuses batches by name; it reads what it has; and it catches up by itself.
 func TestServersAway(t *testing.T) {
+	t.Parallel()
 	c := cluster(t, nil)
 	w, j, other := wired(t, c)
 	journaltest.Append(t, j, "c", 0, "before")
@@ -260,6 +266,7 @@ func TestServersAway(t *testing.T) {
 
 // TestServerRestarts: what was acknowledged before a server stops is there when it is back, and what was under way is answered then.
 func TestServerRestarts(t *testing.T) {
+	t.Parallel()
 	c := cluster(t, nil)
 	var js []*jetstream.Journal
 	for range 2 {
@@ -285,6 +292,10 @@ func TestServerRestarts(t *testing.T) {
 
 // TestCloseWhileAway: a batch whose outcome is not known when the journal is closed is said to be unknown, and one that was not published is refused.
 func TestCloseWhileAway(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	c := cluster(t, nil)
 	w, j, other := wired(t, c)
 	w.toClient.shut.Store(true)
@@ -305,6 +316,7 @@ func TestCloseWhileAway(t *testing.T) {
 
 // TestOrderWhileAway: batches of one conversation are answered in the order in which they were submitted, also where those of others are refused meanwhile.
 func TestOrderWhileAway(t *testing.T) {
+	t.Parallel()
 	c := cluster(t, nil)
 	w, j, other := wired(t, c)
 	w.toClient.shut.Store(true)

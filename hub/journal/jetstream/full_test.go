@@ -31,6 +31,7 @@ func resize(t testing.TB, js natsjs.JetStream, bytes int64) {
 
 // TestFullStream: what has no room in the stream is refused by name, at every node; reads and checks go on; and so do writes when there is room again.
 func TestFullStream(t *testing.T) {
+	t.Parallel()
 	for _, servers := range []int{1, 3} {
 		t.Run(fmt.Sprintf("%d servers", servers), func(t *testing.T) {
 			c := cluster(t, &natscluster.Options{Servers: servers})
@@ -66,6 +67,7 @@ func TestFullStream(t *testing.T) {
 // TestNothingIsLostWhileFull: of more small batches than a message carries, taken at once, each is answered, in order, also when the stream has no room for the first
 // message: the rest waits then for the next, while others are in the queue already.
 func TestNothingIsLostWhileFull(t *testing.T) {
+	t.Parallel()
 	c := cluster(t, &natscluster.Options{MaxPayload: 64 << 10})
 	js := nodes(t, c, 2, 0)
 	j, other := js[0], js[1]

@@ -58,6 +58,10 @@ func tryOpen(t testing.TB, url, dir string, o jetstream.Options) (*jetstream.Jou
 
 // TestConformance is what every journal must pass, on one server that syncs always.
 func TestConformance(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	c := cluster(t, nil)
 	var names atomic.Int64
 	type where struct{ name, dir string }

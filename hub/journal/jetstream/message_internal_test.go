@@ -28,6 +28,7 @@ const golden = "0100" + "01020300000000000000000000000000" + "0000000000000007" 
 	"000163" + "00" + "010374776f" + "CRC"
 
 func TestGoldenMessage(t *testing.T) {
+	t.Parallel()
 	b := encodeMessage(&goldenMessage, encodeParts(goldenMessage.parts))
 	if got, want := hex.EncodeToString(b[:len(b)-4]), strings.TrimSuffix(golden, "CRC"); got != want {
 		t.Errorf("stored as\n%s, expected\n%s", got, want)
@@ -48,6 +49,7 @@ func TestGoldenMessage(t *testing.T) {
 
 // TestChangedMessage: a message that has lost its end, or has one bit changed, is refused.
 func TestChangedMessage(t *testing.T) {
+	t.Parallel()
 	b := encodeMessage(&goldenMessage, encodeParts(goldenMessage.parts))
 	for i := range b {
 		if _, err := decodeMessage(b[:i]); err == nil {

@@ -48,6 +48,10 @@ func fill(t testing.TB, j journal.Journal) {
 
 // TestReplicaIsDerived: whatever becomes of a replica while it is closed, it is as those of the other nodes again when it is open.
 func TestReplicaIsDerived(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	c := cluster(t, nil)
 	other := nodes(t, c, 1, 0)[0]
 	fill(t, other)
@@ -119,6 +123,7 @@ func TestReplicaIsDerived(t *testing.T) {
 // TestOtherRecords: a replica whose records are whole, but not those of the stream, is found out by the first message that rests on the right ones, and made again when it is opened the
 // next time: so a server may give other messages for a while, and no node stays behind for ever.
 func TestOtherRecords(t *testing.T) {
+	t.Parallel()
 	c := cluster(t, nil)
 	dir := filepath.Join(t.TempDir(), "replica")
 	o := jetstream.Options{System: c.SystemURL()}
@@ -160,6 +165,7 @@ func TestOtherRecords(t *testing.T) {
 
 // TestDamagedRecord: a record that is not what was written is named by the call that meets it, and is whole when the replica is opened again.
 func TestDamagedRecord(t *testing.T) {
+	t.Parallel()
 	c := cluster(t, nil)
 	dir := filepath.Join(t.TempDir(), "replica")
 	o := jetstream.Options{System: c.SystemURL()}
@@ -198,6 +204,7 @@ func TestDamagedRecord(t *testing.T) {
 
 // TestOtherStream: a replica of another stream, or of this one when it had more, is refused and left as it is.
 func TestOtherStream(t *testing.T) {
+	t.Parallel()
 	c := cluster(t, nil)
 	dir := filepath.Join(t.TempDir(), "replica")
 	o := jetstream.Options{System: c.SystemURL()}
@@ -235,6 +242,7 @@ func TestOtherStream(t *testing.T) {
 
 // TestReplicaDirectory: one replica is open in one process, and none is made beside other files.
 func TestReplicaDirectory(t *testing.T) {
+	t.Parallel()
 	c := cluster(t, nil)
 	o := jetstream.Options{System: c.SystemURL()}
 	dir := filepath.Join(t.TempDir(), "replica")

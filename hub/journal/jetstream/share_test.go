@@ -73,6 +73,7 @@ func checkSame(t testing.TB, js []*jetstream.Journal) {
 
 // TestOneWins: of batches that follow one head, submitted at three nodes at once, one is written, and the others are told so.
 func TestOneWins(t *testing.T) {
+	t.Parallel()
 	c := cluster(t, nil)
 	js := nodes(t, c, 3, 0)
 	const rounds, each = 40, 4
@@ -108,6 +109,7 @@ func TestOneWins(t *testing.T) {
 
 // TestManyWriters: writers at three nodes append to the same conversations on whatever head there is; nothing is lost and nothing is there twice.
 func TestManyWriters(t *testing.T) {
+	t.Parallel()
 	c := cluster(t, &natscluster.Options{Servers: 3})
 	js := nodes(t, c, 3, 3)
 	const writers, each, conversations = 12, 20, 5
@@ -166,6 +168,7 @@ func checkOnce(t testing.TB, j journal.Journal, want int) {
 // TestLaggingNode: a node that is behind refuses what rests on a head that has moved, with the head as it is; what has not moved goes on silently; and the head that it
 // shows is not taken for the head when it is asked whether it is.
 func TestLaggingNode(t *testing.T) {
+	t.Parallel()
 	c := cluster(t, nil)
 	js := nodes(t, c, 2, 0)
 	ahead, behind := js[0], js[1]
@@ -223,6 +226,7 @@ func TestLaggingNode(t *testing.T) {
 
 // TestRefusedHeadIsTrue: a batch on a seq beyond the head is refused, and stays so: it is not written later, when the conversation is there.
 func TestRefusedHeadIsTrue(t *testing.T) {
+	t.Parallel()
 	c := cluster(t, nil)
 	js := nodes(t, c, 2, 0)
 	for i := range int64(20) {

@@ -21,6 +21,7 @@ import (
 
 // TestNotDurable: a stream is refused whose servers may lose what they have acknowledged, or do not tell.
 func TestNotDurable(t *testing.T) {
+	t.Parallel()
 	synced, unsynced := cluster(t, nil), cluster(t, &natscluster.Options{Unsynced: true})
 	for name, tt := range map[string]struct {
 		c    *natscluster.Cluster
@@ -50,6 +51,7 @@ func TestNotDurable(t *testing.T) {
 
 // TestToldTooLate: who has not told in time whether it syncs may do so yet; one that has told that it does not is refused, whoever else is silent.
 func TestToldTooLate(t *testing.T) {
+	t.Parallel()
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer silent.Close()
 	synced, unsynced := cluster(t, nil), cluster(t, &natscluster.Options{Unsynced: true})
@@ -67,6 +69,7 @@ func TestToldTooLate(t *testing.T) {
 
 // TestStreamOfAnotherKind: a stream that could lose or change what it has is refused by the name of what is wrong, and so is one of another version.
 func TestStreamOfAnotherKind(t *testing.T) {
+	t.Parallel()
 	c := cluster(t, nil)
 	js := client(t, c)
 	o := jetstream.Options{System: c.SystemURL()}
@@ -120,6 +123,7 @@ func TestStreamOfAnotherKind(t *testing.T) {
 
 // TestForeignMessage: a message that nobody of this version has written ends the journal by name, on every node at the same place.
 func TestForeignMessage(t *testing.T) {
+	t.Parallel()
 	newer := jetstream.Written("c", journal.Head{}, []byte("x"))
 	jetstream.SetVersion(newer, 2)
 	damaged := jetstream.Written("c", journal.Head{}, []byte("x"))
@@ -164,6 +168,10 @@ func TestForeignMessage(t *testing.T) {
 
 // TestLargeBatch: batches larger than a message, among small ones.
 func TestLargeBatch(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: left out under the race detector")
+	}
 	c := cluster(t, &natscluster.Options{MaxPayload: 64 << 10})
 	js := nodes(t, c, 2, 0)
 	large := string(bytes.Repeat([]byte("large "), 16_000))
@@ -187,6 +195,7 @@ func TestLargeBatch(t *testing.T) {
 
 // TestFullMessages: more small batches than a message carries are written in order.
 func TestFullMessages(t *testing.T) {
+	t.Parallel()
 	c := cluster(t, &natscluster.Options{MaxPayload: 64 << 10})
 	js := nodes(t, c, 2, 0)
 	var answers []<-chan answer
@@ -208,6 +217,7 @@ func TestFullMessages(t *testing.T) {
 
 // TestBlobsOfOthers: what one node has put another gets, checked against its hash.
 func TestBlobsOfOthers(t *testing.T) {
+	t.Parallel()
 	c := cluster(t, nil)
 	js := nodes(t, c, 2, 0)
 	data := bytes.Repeat([]byte("blob "), 200_000)
@@ -254,6 +264,7 @@ func TestBlobsOfOthers(t *testing.T) {
 
 // TestPeers: bytes come to the other nodes, in order, and not back.
 func TestPeers(t *testing.T) {
+	t.Parallel()
 	c := cluster(t, nil)
 	js := nodes(t, c, 2, 0)
 	got := make(chan string, 10)
