@@ -250,22 +250,18 @@ func (c *conversation) committed(o *op, head journal.Head, err error) {
 		for _, f := range o.frames {
 			c.pushLocked(f)
 		}
-		c.hub.turns.saw(c.id, &c.durable, false) // with the lock held, so that no newer state is seen before it, and before who waits for it is answered
-		c.hub.approvals.saw(&c.durable)
+		c.notifyLocked(committedHere) // before the replies
 		finished = c.restedLocked()
 		c.wakeLocked()
-		c.tellChangeLocked()
 	} else {
 		if o.decision.Claimed {
 			c.hub.turns.drop(c.id, o) // before it is decided again, and perhaps takes the claim again
 		}
 		answered = c.lostLocked(o, err)
 	}
-	due := c.durable.Wakes()
 	c.mu.Unlock()
 
 	if err == nil {
-		c.hub.clock.set(c.id, due)
 		c.hub.tellTurn(&o.decision.State, o.decision.Events[0].Event.Seq)
 		if o.decision.Claimed && o.decision.State.Claim == nil { // a limit has closed the conversation with the same append
 			c.hub.turns.drop(c.id, o)
@@ -388,14 +384,10 @@ func (c *conversation) reload() {
 		}
 	}
 	c.wakeLocked()
-	due := c.durable.Wakes()
-	if now := c.durable; err == nil {
-		c.hub.turns.saw(c.id, &now, c.hub.shared) // with the lock held, so that no newer state is seen before it
+	if err == nil {
+		c.notifyLocked(reloadedAfterLoss)
 	}
 	c.mu.Unlock()
-	if due > parley.TimestampOf(c.hub.Now()) { // what is overdue already is the clock's to try again
-		c.hub.clock.set(c.id, due)
-	}
 	if err != nil {
 		c.hub.log.Error("cannot read a conversation after a failed append", "conversation", c.id, "error", err)
 	}

@@ -23,8 +23,9 @@ type approvals struct {
 
 func newApprovals() *approvals { return &approvals{open: make(map[string]*fold.State)} }
 
-// saw is told of every committed state, in order: with the conversation locked.
-func (a *approvals) saw(s *fold.State) {
+// committed updates the pending approvals of the conversation.
+func (a *approvals) committed(c commit) {
+	s := c.state
 	if len(s.Approvals) == 0 {
 		return // and never had one
 	}

@@ -30,8 +30,16 @@ func newChanges(newID func(prefix string) string) *changes {
 	return &changes{epoch: sync.OnceValue(func() string { return newID("e") }), entries: make(map[string]*changed)}
 }
 
-// saw is told of every commit, once it is seen by who looks: who is woken finds it.
-func (c *changes) saw(id string) {
+// committed makes the conversation the one that changed last. A hub with peers reads its own commits
+// again, which is no change.
+func (c *changes) committed(now commit) {
+	if now.source != loadedOnUse && now.source != foundAtStart && now.state.Seq > now.notified {
+		c.note(now.id)
+	}
+}
+
+// note makes a conversation the one that changed last, and wakes who waits for a change.
+func (c *changes) note(id string) {
 	if reserved(id) {
 		return
 	}

@@ -19,11 +19,11 @@ func BenchmarkChanges(b *testing.B) {
 			}
 			c := newChanges(randomID)
 			for i := range 2 * maxChanged {
-				c.saw(names[i%ids])
+				c.note(names[i%ids])
 			}
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				c.saw(names[i%ids])
+				c.note(names[i%ids])
 			}
 		})
 	}
@@ -33,13 +33,13 @@ func BenchmarkChanges(b *testing.B) {
 func TestChangesCost(t *testing.T) {
 	c := newChanges(randomID)
 	for i := range maxChanged {
-		c.saw(fmt.Sprint(i))
+		c.note(fmt.Sprint(i))
 	}
-	if n := testing.AllocsPerRun(1000, func() { c.saw("7"); c.saw("8") }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { c.note("7"); c.note("8") }); n != 0 {
 		t.Errorf("%v allocations for one that is kept", n)
 	}
 	for i := range 3 * maxChanged {
-		c.saw(fmt.Sprint("other", i))
+		c.note(fmt.Sprint("other", i))
 	}
 	if len(c.entries) != maxChanged {
 		t.Errorf("%d are kept", len(c.entries))

@@ -54,9 +54,10 @@ type conversation struct {
 	deltaCount int64 // deltas ever passed; deltas holds the last of them
 	deltaBytes int   // of the text of deltas
 	audience   []*Subscription
-	toldSeq    int64   // of the state of which hub.changes was told last
-	savedSeq   int64   // of the state that was kept last
-	settled    settled // of the keys, as they were kept
+
+	notifiedSeq int64   // the last state that observers were notified of, except on loads
+	savedSeq    int64   // of the state that was kept last
+	settled     settled // of the keys, as they were kept
 }
 
 // pin finds or loads a conversation and keeps it in memory until unpin. It fails when the hub drains.
@@ -136,7 +137,9 @@ func (c *conversation) fill() {
 	if err != nil {
 		c.loadErr = err
 		c.hub.log.Error("cannot load a conversation", "conversation", c.id, "error", err)
+		return
 	}
+	c.notifyLocked(loadedOnUse)
 }
 
 // catchUpLocked reads what the journal has beyond durable and makes head the same. Nothing may be pending.
@@ -160,7 +163,6 @@ func (c *conversation) catchUpLocked() error {
 		return fmt.Errorf("head of %s is %d after reading %d", c.id, head.Seq, c.durable.Seq)
 	}
 	c.hash, c.head = head.Hash, c.durable
-	c.hub.approvals.saw(&c.durable)
 	c.committedSeq.Store(c.durable.Seq)
 	return nil
 }

@@ -70,5 +70,6 @@
 // Hub.mu guards the map of conversations; conversation.mu guards one conversation. Hub.mu is never taken while a
 // conversation.mu is held. Neither is held over a wait or over I/O, but for the load of a conversation, which only those
 // who need this conversation wait for. What is counted is atomic, so that who looks at the numbers ([Hub.Counted]) waits for no
-// conversation. A conversation.mu is held while turns, sessions, triggers and the clocks are shown its state: it comes before their mutexes and those of tokens and connections, never after one. Whom an event wakes is found out before it is decided, without a lock of its conversation; triggers.mu is only ever taken after that of the runners, presence.mu after all others. tokens.folding and runners.folding are held while the log is read, and none of the others is held then. Hub.backup is only ever tried: a second backup is refused and does not wait.
+// conversation. A conversation.mu is held while the observers are notified of its state ([Hub.newObservers] has their order): it comes before
+// their mutexes and those of tokens and connections, never after one. Whom an event wakes is found out before it is decided, without a lock of its conversation; triggers.mu is only ever taken after that of the runners, presence.mu after all others. tokens.folding and runners.folding are held while the log is read, and none of the others is held then. Hub.backup is only ever tried: a second backup is refused and does not wait.
 package hub

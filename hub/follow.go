@@ -151,7 +151,7 @@ func (f *follower) reach(ctx context.Context, h *Hub, want journal.Position) err
 
 // refresh reads a conversation that is behind a seq. Those of the hub's own are read where somebody uses them.
 func (h *Hub) refresh(id string, seq int64) {
-	if h.isTold(id, seq) {
+	if h.isNotified(id, seq) {
 		return
 	}
 	c, err := h.pin(id)
@@ -165,9 +165,9 @@ func (h *Hub) refresh(id string, seq int64) {
 	c.follow(seq)
 }
 
-// isTold reports whether a conversation need not be read: its state at a seq was shown to whoever is told of states, as that of each commit of this hub's own is; or it is one
-// of the hub's own that nobody reads.
-func (h *Hub) isTold(id string, seq int64) bool {
+// isNotified reports whether a conversation need not be read: observers were notified of its state at
+// a seq, as they are of each commit of this hub; or it is an unused one of the hub's own.
+func (h *Hub) isNotified(id string, seq int64) bool {
 	h.mu.Lock()
 	c := h.loaded[id]
 	h.mu.Unlock()
@@ -176,7 +176,7 @@ func (h *Hub) isTold(id string, seq int64) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.toldSeq >= seq
+	return c.notifiedSeq >= seq
 }
 
 // follow waits until a conversation was read up to a seq that the journal has, and shows its state.
@@ -185,7 +185,9 @@ func (c *conversation) follow(seq int64) {
 		c.mu.Lock()
 		c.freshenLocked()
 		if c.durable.Seq >= seq || c.broken {
-			c.seenLocked()
+			if !c.broken && c.notifiedSeq < c.durable.Seq { // it was read by a load
+				c.notifyLocked(committedByPeer)
+			}
 			c.mu.Unlock()
 			return
 		}
@@ -234,27 +236,10 @@ func (c *conversation) freshenLocked() {
 	if err := c.catchUpLocked(); err != nil {
 		c.broken = true
 		c.hub.log.Error("cannot read a conversation that another hub has written to", "conversation", c.id, "error", err)
+	} else {
+		c.notifyLocked(committedByPeer)
 	}
 	c.wakeLocked()
-	c.seenLocked()
-}
-
-// seenLocked shows a state that another hub has written to who watches time, hands out turns and tells of changes.
-func (c *conversation) seenLocked() {
-	if c.broken {
-		return
-	}
-	c.hub.clock.set(c.id, c.durable.Wakes())
-	c.hub.turns.saw(c.id, &c.durable, true)
-	c.tellChangeLocked()
-}
-
-// tellChangeLocked shows watchers that there is a newer state, once: a hub that shares its journal meets its own commits again.
-func (c *conversation) tellChangeLocked() {
-	if c.durable.Seq > c.toldSeq {
-		c.toldSeq = c.durable.Seq
-		c.hub.changes.saw(c.id)
-	}
 }
 
 // isBehindLocked reports whether another hub has written since.

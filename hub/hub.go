@@ -136,6 +136,7 @@ type Hub struct {
 	contexts    *contexts
 	approvals   *approvals
 	changes     *changes
+	observers   []observer // notified of each commit in this order
 	backup      sync.Mutex // held by the one backup that is under way
 	uploads     *uploads
 	files       *files
@@ -169,6 +170,7 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 	h.turns = newTurns(h)
 	h.runners, h.sessions, h.approvals = newRunners(h), newSessions(h), newApprovals()
 	h.triggers, h.contexts = newTriggers(h), newContexts(h)
+	h.observers = h.newObservers()
 	if h.shared {
 		h.presence = newPresence(h)
 		h.agents.presence = h.presence

@@ -35,11 +35,9 @@ func (t *turns) recoverOne(id string) {
 	defer t.hub.unpin(c)
 	c.mu.Lock()
 	s := c.durable
-	orphan := s.Claim != nil && s.Claim.Internal && !t.taken(s.Claim.Hash) // else it was taken in this process
-	t.saw(id, &s, false)                                                   // with the lock held, so that no newer state is seen before it
+	orphan := s.Claim != nil && s.Claim.Internal && !t.taken(s.Claim.Hash) // else this process took it
+	c.notifyLocked(foundAtStart)
 	c.mu.Unlock()
-	t.hub.sessions.recovered(&s)
-	t.hub.clock.set(id, s.Wakes())
 	if orphan && !t.hub.shared { // its executor was a part of the process that is gone
 		t.run(id, fold.Command{Verb: fold.EndClaim, From: parley.HubID, Named: &s.Claim.Hash, Reason: parley.ClaimRestarted})
 	}

@@ -54,10 +54,14 @@ func newSessions(h *Hub) *sessions {
 	return s
 }
 
-// saw is told of every committed state. What follows from one that another hub has committed that hub sees to itself, and this one only where it does not.
-func (s *sessions) saw(id string, state *fold.State, foreign bool) {
-	s.hub.triggers.saw(id, state, foreign)
-	if state.Session == nil && len(state.Children) == 0 && len(state.Callbacks) == 0 {
+// committed records which sessions run, and queues what follows from the state. What follows from a
+// commit of another hub is queued with a delay, because that hub does it first.
+func (s *sessions) committed(c commit) {
+	id, state, foreign := c.id, c.state, c.foreign(s.hub.shared)
+	switch {
+	case !c.hasTurns() || c.source == loadedOnUse:
+		return
+	case state.Session == nil && len(state.Children) == 0 && len(state.Callbacks) == 0:
 		return
 	}
 	if foreign {
@@ -67,6 +71,9 @@ func (s *sessions) saw(id string, state *fold.State, foreign bool) {
 	}
 	if s.note(id, state) || state.CallsBackTo() != "" || state.Closed() && len(state.Children) > 0 {
 		s.errands.due(id, foreign)
+	}
+	if c.source == foundAtStart {
+		s.recovered(state)
 	}
 }
 

@@ -19,10 +19,15 @@ const maxOfOneAgent = parley.MaxLiveSessions / 2
 // errNoRoom is told when a session has to wait until another one of its tree has ended.
 var errNoRoom = errors.New("the tree of sessions has no room")
 
-// saw is told of every committed state, and of one that was read anew because an append has failed: what was tried on that is tried again later.
-func (t *triggers) saw(id string, state *fold.State, foreign bool) {
-	if slices.ContainsFunc(state.Woken, func(w fold.Woken) bool { return !w.ByTurn() }) && !t.tried.is(id, state.Seq) {
-		t.errands.due(id, foreign)
+// committed queues the start of sessions. After a failed append the state may be one on which starts
+// were tried: these are tried again later.
+func (t *triggers) committed(c commit) {
+	if !c.hasTurns() || c.source == loadedOnUse {
+		return
+	}
+	starts := slices.ContainsFunc(c.state.Woken, func(w fold.Woken) bool { return !w.ByTurn() })
+	if starts && !t.tried.is(c.id, c.state.Seq) {
+		t.errands.due(c.id, c.foreign(t.hub.shared))
 	}
 }
 

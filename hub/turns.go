@@ -52,12 +52,12 @@ func newTurns(h *Hub) *turns {
 
 func (t *turns) now() desk.Time { return desk.Time(t.hub.Now().UnixMilli()) }
 
-// saw is told of every committed state, in order. foreign is true where another hub has committed it.
-func (t *turns) saw(id string, s *fold.State, foreign bool) {
-	if reserved(id) || !s.Exists() {
+// committed updates the desk of the conversation.
+func (t *turns) committed(c commit) {
+	if !c.hasTurns() || c.source == loadedOnUse {
 		return
 	}
-	t.hub.sessions.saw(id, s, foreign)
+	id, s, foreign := c.id, c.state, c.foreign(t.hub.shared)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s.Closed() {
