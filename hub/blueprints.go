@@ -36,10 +36,12 @@ func (h *Hub) RegisterBlueprints(
 		return
 	}
 	answered := make(chan struct{})
-	before := p.conn.sayNext(answered)
+	before := p.conn.queueBlueprints(answered)
 	h.wg.Go(func() { // to compile schemas takes time
 		defer h.end()
-		<-before
+		if before != nil {
+			<-before
+		}
 		answer := func(r parley.RegisterBlueprintsResult, err error) {
 			close(answered)
 			done(r, err)

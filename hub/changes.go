@@ -33,7 +33,7 @@ func newChanges(newID func(prefix string) string) *changes {
 // committed makes the conversation the one that changed last. A hub with peers reads its own commits
 // again, which is no change.
 func (c *changes) committed(now commit) {
-	if now.source != loadedOnUse && now.source != foundAtStart && now.state.Seq > now.notified {
+	if now.isNew {
 		c.note(now.id)
 	}
 }

@@ -24,7 +24,8 @@ type Connection struct {
 
 	mu    sync.Mutex // guards the fields below
 	holds map[string]hold
-	said  chan struct{} // closed by the answer to the last registerBlueprints call; nil before the first
+	// blueprintsAnswered is closed by the answer to the last registerBlueprints call; nil before the first.
+	blueprintsAnswered chan struct{}
 }
 
 // hold is the claim that a connection has taken last in a conversation.
@@ -56,17 +57,12 @@ func (h *Hub) connectInside(notify func(parley.ExecutorNotification), replaced f
 	return c
 }
 
-// sayNext queues a registerBlueprints call, which closes answered at its end. It returns the channel
-// that the call before it closes.
-func (c *Connection) sayNext(answered chan struct{}) (before <-chan struct{}) {
+// queueBlueprints queues a registerBlueprints call, which closes answered at its end. It returns the
+// channel that the call before it closes; nil for the first.
+func (c *Connection) queueBlueprints(answered chan struct{}) (before <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before, c.said = c.said, answered
-	if before == nil {
-		none := make(chan struct{})
-		close(none)
-		return none
-	}
+	before, c.blueprintsAnswered = c.blueprintsAnswered, answered
 	return before
 }
 

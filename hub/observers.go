@@ -10,8 +10,7 @@ type commit struct {
 	id     string
 	state  *fold.State // shared and valid during the call: an observer copies what it keeps
 	source source
-	// notified is the seq of the state that the observers were notified of before; 0 for the first.
-	notified int64
+	isNew  bool // no commit has notified the observers of it before
 }
 
 // source says why observers are notified of a state.
@@ -25,14 +24,17 @@ const (
 	foundAtStart                    // it was read once when the hub started
 )
 
-// foreign reports whether another hub has committed the state, and acts on it first. After a failed
-// append only a hub without peers knows that nobody else has written.
+// foreign reports whether another hub has committed the state, and acts on it first. A failed append
+// of a hub with peers may mean that one of them has written.
 func (c commit) foreign(hasPeers bool) bool {
 	return c.source == committedByPeer || c.source == reloadedAfterLoss && hasPeers
 }
 
-// hasTurns reports whether the conversation exists and is not one of the hub's own.
-func (c commit) hasTurns() bool { return !reserved(c.id) && c.state.Exists() }
+// needsWork reports whether triggers, sessions and turns act on the state. They do not if a call only
+// loads the conversation, or if it is one of the hub's own.
+func (c commit) needsWork() bool {
+	return c.source != loadedOnUse && !reserved(c.id) && c.state.Exists()
+}
 
 // An observer is notified of committed states, for each conversation in the order of their seqs. The
 // conversation is locked during the call, so it must not block or call back into the conversation.
@@ -55,12 +57,12 @@ func (h *Hub) newObservers() []observer {
 // notifyLocked notifies the observers of the committed state. The conversation stays locked, so that
 // no observer gets an older state after a newer one.
 func (c *conversation) notifyLocked(why source) {
-	n := commit{id: c.id, state: &c.durable, source: why, notified: c.notifiedSeq}
+	n := commit{id: c.id, state: &c.durable, source: why}
+	if why != loadedOnUse && why != foundAtStart && c.durable.Seq > c.notifiedSeq {
+		n.isNew, c.notifiedSeq = true, c.durable.Seq
+	}
 	for _, o := range c.hub.observers {
 		o.committed(n)
-	}
-	if why != loadedOnUse && why != foundAtStart {
-		c.notifiedSeq = max(c.notifiedSeq, c.durable.Seq)
 	}
 }
 

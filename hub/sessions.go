@@ -59,7 +59,7 @@ func newSessions(h *Hub) *sessions {
 func (s *sessions) committed(c commit) {
 	id, state, foreign := c.id, c.state, c.foreign(s.hub.shared)
 	switch {
-	case !c.hasTurns() || c.source == loadedOnUse:
+	case !c.needsWork():
 		return
 	case state.Session == nil && len(state.Children) == 0 && len(state.Callbacks) == 0:
 		return

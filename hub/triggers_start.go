@@ -22,7 +22,7 @@ var errNoRoom = errors.New("the tree of sessions has no room")
 // committed queues the start of sessions. After a failed append the state may be one on which starts
 // were tried: these are tried again later.
 func (t *triggers) committed(c commit) {
-	if !c.hasTurns() || c.source == loadedOnUse {
+	if !c.needsWork() {
 		return
 	}
 	starts := slices.ContainsFunc(c.state.Woken, func(w fold.Woken) bool { return !w.ByTurn() })

@@ -54,7 +54,7 @@ func (t *turns) now() desk.Time { return desk.Time(t.hub.Now().UnixMilli()) }
 
 // committed updates the desk of the conversation.
 func (t *turns) committed(c commit) {
-	if !c.hasTurns() || c.source == loadedOnUse {
+	if !c.needsWork() {
 		return
 	}
 	id, s, foreign := c.id, c.state, c.foreign(t.hub.shared)
