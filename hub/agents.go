@@ -11,11 +11,12 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/internal/cluster"
 )
 
 // agents are those that can be asked to do something, by name. They are no part of the log: who registers them does so again after a restart.
 type agents struct {
-	presence *presence // of the hub
+	presence *cluster.Presence // of the hub
 
 	mu    sync.Mutex // guards the fields below
 	named map[string]*parley.AgentInfo
@@ -33,10 +34,10 @@ func (h *Hub) RegisterAgent(info parley.AgentInfo) (remove func(), err error) {
 	if err := h.agents.add(&info); err != nil {
 		return nil, err
 	}
-	h.presence.changed()
+	h.presence.Changed()
 	return func() {
 		h.agents.remove(&info)
-		h.presence.changed()
+		h.presence.Changed()
 	}, nil
 }
 
@@ -121,7 +122,7 @@ func (h *Hub) ListAgents(_ context.Context, p *Principal, q *parley.ListAgentsPa
 
 // withPeers adds the agents that the processes of other hubs of the journal have registered, as far as the answer has room for them.
 func (h *Hub) withPeers(list []parley.AgentInfo) []parley.AgentInfo {
-	others := h.presence.allAgents()
+	others := h.presence.Agents()
 	room := h.agents.room()
 	for i := range list {
 		delete(others, list[i].Name)

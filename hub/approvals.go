@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/internal/paramschema"
@@ -25,12 +27,12 @@ func (h *Hub) RequestApproval(ctx context.Context, p *Principal, q *parley.Reque
 	if err != nil {
 		return nil, err
 	}
-	defer h.unpin(c)
+	defer h.conv.Unpin(c)
 	if cmd.Approval, err = newAsked(q); err != nil {
 		return nil, err
 	}
 	cmd.From, cmd.Admin, cmd.Approval.TokenID, cmd.Approval.Account = p.AgentID, p.Admin(), p.TokenID, p.Account
-	d, err := c.askApproval(ctx, &op{by: p, cmd: cmd}, "a retry with the same key")
+	d, err := askApproval(ctx, c, &conv.Request{By: p, Cmd: cmd}, "a retry with the same key")
 	if err != nil {
 		return nil, err
 	}
@@ -85,8 +87,8 @@ func inside(name string, err error) error {
 }
 
 // askApproval is ask for what a retry meets.
-func (c *conversation) askApproval(ctx context.Context, o *op, retry string) (*fold.Decision, error) {
-	d, answered, err := c.ask(ctx, o)
+func askApproval(ctx context.Context, c *conv.Conversation, o *conv.Request, retry string) (*fold.Decision, error) {
+	d, answered, err := c.Ask(ctx, o)
 	if !answered {
 		err = &parley.Error{Err: errors.Join(parley.ErrOutcomeUnknown, err), Message: "the call ended before its answer", Expected: retry}
 	}
@@ -110,7 +112,7 @@ func (h *Hub) decidedApproval(p *Principal, d *fold.Decision) (*parley.Approval,
 
 // GetApproval tells how an approval stands, and waits for its end if it is told to.
 func (h *Hub) GetApproval(ctx context.Context, p *Principal, q *parley.GetApprovalParams) (*parley.Approval, error) {
-	return sure(ctx, h, func() (*parley.Approval, error) { return h.getApproval(ctx, p, q) })
+	return callFresh(ctx, h, func() (*parley.Approval, error) { return h.getApproval(ctx, p, q) })
 }
 
 func (h *Hub) getApproval(ctx context.Context, p *Principal, q *parley.GetApprovalParams) (*parley.Approval, error) {
@@ -121,17 +123,15 @@ func (h *Hub) getApproval(ctx context.Context, p *Principal, q *parley.GetApprov
 	if err != nil {
 		return nil, err
 	}
-	defer h.unpin(c)
+	defer h.conv.Unpin(c)
 	timer, err := waitTime(q.TimeoutMs)
 	if err != nil {
 		return nil, err
 	}
 	defer timer.Stop()
 	for timedOut := false; ; {
-		c.mu.Lock()
-		s, changed, broken := c.durable, c.changedLocked(), c.broken
-		c.mu.Unlock()
-		if err := c.stillServes(p, broken); err != nil {
+		s, changed, err := c.Look()
+		if err = cmp.Or(err, p.Valid(h.Now())); err != nil {
 			return nil, err
 		}
 		if !h.newAnswerer(p).near(&s) {
@@ -142,35 +142,35 @@ func (h *Hub) getApproval(ctx context.Context, p *Principal, q *parley.GetApprov
 			return nil, err
 		}
 		may := h.newAnswerer(p).of(&s, a)
-		if !may.reads() {
+		if !may.Reads() {
 			return nil, errNoApproval
 		}
 		if a.Status.Resolved() || timedOut {
-			out, err := h.readApproval(c.id, a)
+			out, err := h.readApproval(c.ID(), a)
 			if err == nil {
 				out.Seq, out.MayAnswer, out.TimedOut = s.Seq, may.pending(), !a.Status.Resolved() && q.TimeoutMs > 0
 			}
 			return out, err
 		}
-		if timedOut, err = h.wait(ctx, p, changed, timer, q.TimeoutMs); err != nil {
+		if timedOut, err = h.conv.Wait(ctx, p, changed, timer, q.TimeoutMs); err != nil {
 			return nil, err
 		}
 	}
 }
 
 // pinApproval pins the conversation of an approval. Whether this is there for anybody is not looked at.
-func (h *Hub) pinApproval(id string) (*conversation, int64, error) {
+func (h *Hub) pinApproval(id string) (*conv.Conversation, int64, error) {
 	conversation, seq, ok := fold.ParseApprovalID(id)
-	if !ok || reserved(conversation) || !parley.ValidConversationID(conversation) {
+	if !ok || conv.Reserved(conversation) || !parley.ValidConversationID(conversation) {
 		return nil, 0, errNoApproval
 	}
-	c, err := h.pin(conversation)
+	c, err := h.conv.Pin(conversation)
 	return c, seq, err
 }
 
 // ResolveApproval answers an approval that is pending.
 func (h *Hub) ResolveApproval(ctx context.Context, p *Principal, q *parley.ResolveApprovalParams) (*parley.Approval, error) {
-	return sure(ctx, h, func() (*parley.Approval, error) { return h.resolveApproval(ctx, p, q) })
+	return callFresh(ctx, h, func() (*parley.Approval, error) { return h.resolveApproval(ctx, p, q) })
 }
 
 func (h *Hub) resolveApproval(ctx context.Context, p *Principal, q *parley.ResolveApprovalParams) (*parley.Approval, error) {
@@ -181,10 +181,8 @@ func (h *Hub) resolveApproval(ctx context.Context, p *Principal, q *parley.Resol
 	if err != nil {
 		return nil, err
 	}
-	defer h.unpin(c)
-	c.mu.Lock()
-	s := c.durable
-	c.mu.Unlock()
+	defer h.conv.Unpin(c)
+	s := c.Durable()
 	w := h.newAnswerer(p)
 	if !w.near(&s) {
 		return nil, errNoApproval
@@ -197,7 +195,7 @@ func (h *Hub) resolveApproval(ctx context.Context, p *Principal, q *parley.Resol
 	if err := may.refusal(); err != nil {
 		return nil, err
 	}
-	answer, err := h.newAnswer(q, c.id, a)
+	answer, err := h.newAnswer(q, c.ID(), a)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +203,7 @@ func (h *Hub) resolveApproval(ctx context.Context, p *Principal, q *parley.Resol
 		return h.answerPast(&s, a, answer, q.ClientRequestID)
 	}
 	cmd := fold.Command{Verb: fold.ResolveApproval, From: answer.By, Admin: p.Admin(), Key: q.ClientRequestID, Approval: answer}
-	d, err := c.askApproval(ctx, &op{by: may.who, above: true, cmd: cmd}, "a retry with the same clientRequestId")
+	d, err := askApproval(ctx, c, &conv.Request{By: may.who, Unseen: true, Cmd: cmd}, "a retry with the same clientRequestId")
 	if errors.Is(err, parley.ErrNotFound) {
 		return h.answerForgotten(c, answer, q.ClientRequestID, err)
 	}
@@ -263,10 +261,8 @@ func matches(raw, answer json.RawMessage) error {
 }
 
 // answerForgotten answers for an approval that the state has forgotten since it was looked for. Where it has not, the refusal stands.
-func (h *Hub) answerForgotten(c *conversation, answer *fold.Asked, key string, refusal error) (*parley.Approval, error) {
-	c.mu.Lock()
-	s := c.durable
-	c.mu.Unlock()
+func (h *Hub) answerForgotten(c *conv.Conversation, answer *fold.Asked, key string, refusal error) (*parley.Approval, error) {
+	s := c.Durable()
 	if s.Approval(answer.Seq) >= 0 {
 		return nil, refusal
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/policy"
@@ -24,8 +26,8 @@ type approvals struct {
 func newApprovals() *approvals { return &approvals{open: make(map[string]*fold.State)} }
 
 // committed updates the pending approvals of the conversation.
-func (a *approvals) committed(c commit) {
-	s := c.state
+func (a *approvals) Committed(c conv.Commit) {
+	s := c.State
 	if len(s.Approvals) == 0 {
 		return // and never had one
 	}
@@ -55,7 +57,7 @@ func (a *approvals) all() []*fold.State {
 // resolved it has what the state of each conversation keeps: all of the current turn, and the last MaxKeptApprovals; without ConversationID, of the conversations
 // that are open, one conversation after the other, and a page looks at approvalConversations of them: it may be empty where others follow.
 func (h *Hub) ListApprovals(ctx context.Context, p *Principal, q *parley.ListApprovalsParams) (*parley.ListApprovalsResult, error) {
-	return sure(ctx, h, func() (*parley.ListApprovalsResult, error) { return h.listApprovals(ctx, p, q) })
+	return callFresh(ctx, h, func() (*parley.ListApprovalsResult, error) { return h.listApprovals(ctx, p, q) })
 }
 
 func (h *Hub) listApprovals(ctx context.Context, p *Principal, q *parley.ListApprovalsParams) (*parley.ListApprovalsResult, error) {
@@ -118,8 +120,8 @@ func (h *Hub) withApprovals(ctx context.Context, w *answerer, from approvalPlace
 		if !w.near(s) {
 			continue
 		}
-		whole, err := h.stateOf(s.ID)
-		if err != nil && h.serving() != nil {
+		whole, err := h.conv.StateOf(s.ID)
+		if err != nil && h.conv.Serving() != nil {
 			return nil, "", err
 		}
 		if err == nil { // one that is damaged does not hide the others
@@ -131,10 +133,10 @@ func (h *Hub) withApprovals(ctx context.Context, w *answerer, from approvalPlace
 
 // approvalsIn gives the state of a conversation that is there for the caller, by its seat in it or in one above.
 func (h *Hub) approvalsIn(w *answerer, id string) (*fold.State, error) {
-	if reserved(id) || !parley.ValidConversationID(id) {
+	if conv.Reserved(id) || !parley.ValidConversationID(id) {
 		return nil, errNotFound
 	}
-	s, err := h.stateOf(id)
+	s, err := h.conv.StateOf(id)
 	if err != nil {
 		return nil, err
 	}
@@ -211,14 +213,14 @@ func (h *Hub) pageApprovals(ctx context.Context, w *answerer, all []listedApprov
 	size := 0
 	for i := range all {
 		may := w.of(all[i].state, &all[i].Approval)
-		if !may.reads() {
+		if !may.Reads() {
 			continue
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		a, err := h.readApproval(all[i].state.ID, &all[i].Approval)
-		if err != nil && h.serving() != nil {
+		if err != nil && h.conv.Serving() != nil {
 			return nil, err
 		}
 		if err != nil { // one that is damaged does not hide the others

@@ -3,6 +3,8 @@ package hub
 import (
 	"fmt"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 )
@@ -47,7 +49,7 @@ func (h *Hub) readEvents(conversation string, after int64, limit int) ([]parley.
 	for i, r := range records {
 		raw[i] = r.Data
 	}
-	return decodeEvents(raw)
+	return conv.DecodeEvents(raw)
 }
 
 // readApproval puts together what the log has of an approval. Everything in it is for who may answer it, who has asked, and admins.

@@ -35,11 +35,11 @@ type rights struct {
 func (r *rights) pending() bool { return r.err == nil && !r.resolved }
 
 // reads reports whether the approval is there for the caller.
-func (r *rights) reads() bool { return r.err == nil || r.asked || r.admin }
+func (r *rights) Reads() bool { return r.err == nil || r.asked || r.admin }
 
 // refusal says why the caller may not answer; where it may not even read the conversation, that there is no such approval.
 func (r *rights) refusal() error {
-	if r.err != nil && !r.sees && !r.reads() {
+	if r.err != nil && !r.sees && !r.Reads() {
 		return errNoApproval
 	}
 	return r.err
@@ -153,7 +153,7 @@ func (w *answerer) in(s *fold.State) standing {
 		if x.Session == nil || x.Session.Parent == "" {
 			break
 		}
-		parent, err := w.hub.stateOf(x.Session.Parent)
+		parent, err := w.hub.conv.StateOf(x.Session.Parent)
 		if err != nil {
 			if !out.stands(w, x) {
 				out.err = err // who sits there is not known

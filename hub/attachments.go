@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/journal"
@@ -26,7 +28,7 @@ func (h *Hub) PutAttachment(ctx context.Context, p *Principal, q *parley.PutAtta
 func (h *Hub) UploadAttachment(ctx context.Context, p *Principal, q *parley.PutAttachmentParams, size int64, read func() ([]byte, error)) (parley.PutAttachmentResult, error) {
 	var none parley.PutAttachmentResult
 	by := p.in(q.ConversationID)
-	c, err := sure(ctx, h, func() (*conversation, error) {
+	c, err := callFresh(ctx, h, func() (*conv.Conversation, error) {
 		p = by
 		if seat := h.sessions.seat(q.ConversationID, p); seat != "" { // a runner may bring what is large on another way than its own connection
 			p = p.as(seat)
@@ -36,7 +38,7 @@ func (h *Hub) UploadAttachment(ctx context.Context, p *Principal, q *parley.PutA
 	if err != nil {
 		return none, err
 	}
-	defer h.unpin(c)
+	defer h.conv.Unpin(c)
 	if err = fold.CheckAttachment(q.Name, q.MediaType); err == nil && size >= 0 {
 		err = fold.CheckAttachmentSize(size)
 	}
@@ -48,7 +50,7 @@ func (h *Hub) UploadAttachment(ctx context.Context, p *Principal, q *parley.PutA
 		size, room = 0, parley.MaxAttachmentBytes
 	}
 	offer := parley.System{Size: size, Name: q.Name, MediaType: q.MediaType}
-	if _, err := c.attach(ctx, p, fold.OfferAttachment, offer); err != nil {
+	if _, err := attach(ctx, c, p, fold.OfferAttachment, offer); err != nil {
 		return none, err
 	}
 	release, err := h.uploads.acquire(ctx, p, room)
@@ -60,26 +62,26 @@ func (h *Hub) UploadAttachment(ctx context.Context, p *Principal, q *parley.PutA
 	if err != nil {
 		return none, err
 	}
-	return c.put(ctx, p, offer, data)
+	return h.storeAttachment(ctx, c, p, offer, data)
 }
 
-// put keeps a file that has come and adds it to the conversation.
-func (c *conversation) put(ctx context.Context, p *Principal, file parley.System, data []byte) (parley.PutAttachmentResult, error) {
+// storeAttachment stores a received file and adds it to the conversation.
+func (h *Hub) storeAttachment(ctx context.Context, c *conv.Conversation, p *Principal, file parley.System, data []byte) (parley.PutAttachmentResult, error) {
 	var none parley.PutAttachmentResult
 	if err := fold.CheckAttachmentSize(int64(len(data))); err != nil {
 		return none, err
 	}
 	sum := fold.AttachmentHash(sha256.Sum256(data))
 	file.SHA256, file.Size = sum.String(), int64(len(data))
-	d, err := c.attach(ctx, p, fold.OfferAttachment, file)
+	d, err := attach(ctx, c, p, fold.OfferAttachment, file)
 	if err != nil {
 		return none, err
 	}
 	if !d.Duplicate {
-		if _, err = c.hub.journal.PutBlob(data); err != nil {
-			return none, c.hub.keepFailed(err)
+		if _, err = h.journal.PutBlob(data); err != nil {
+			return none, h.keepFailed(err)
 		}
-		if d, err = c.attach(ctx, p, fold.AddAttachment, file); err != nil {
+		if d, err = attach(ctx, c, p, fold.AddAttachment, file); err != nil {
 			return none, err
 		}
 	}
@@ -87,8 +89,8 @@ func (c *conversation) put(ctx context.Context, p *Principal, file parley.System
 }
 
 // attach asks the conversation, which the caller has pinned, for an attachment and waits for the answer.
-func (c *conversation) attach(ctx context.Context, p *Principal, verb fold.Verb, file parley.System) (*fold.Decision, error) {
-	d, answered, err := c.ask(ctx, &op{by: p, cmd: fold.Command{Verb: verb, From: p.AgentID, Admin: p.Admin(), Attachment: &file}})
+func attach(ctx context.Context, c *conv.Conversation, p *Principal, verb fold.Verb, file parley.System) (*fold.Decision, error) {
+	d, answered, err := c.Ask(ctx, &conv.Request{By: p, Cmd: fold.Command{Verb: verb, From: p.AgentID, Admin: p.Admin(), Attachment: &file}})
 	if answered || verb == fold.OfferAttachment {
 		return d, err
 	}
@@ -97,21 +99,14 @@ func (c *conversation) attach(ctx context.Context, p *Principal, verb fold.Verb,
 	}
 }
 
-// repin is pin for a conversation that the caller has pinned already.
-func (h *Hub) repin(c *conversation) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	c.pins++
-}
-
 // keepFailed gives what a caller is told when a file could not be kept.
 func (h *Hub) keepFailed(err error) error {
 	switch {
 	case errors.Is(err, journal.ErrStorageFull):
-		h.full.Store(h.Now().UnixMilli())
-		return refusalOf(err)
+		h.conv.NoteFull()
+		return conv.RefusalOf(err)
 	case errors.Is(err, journal.ErrClosed):
-		return refusalOf(err)
+		return conv.RefusalOf(err)
 	}
 	return fmt.Errorf("keep an attachment: %w", err)
 }
@@ -124,8 +119,8 @@ func (h *Hub) GetAttachment(ctx context.Context, p *Principal, q *parley.GetAtta
 	if err != nil {
 		return none, err
 	}
-	defer h.unpin(c)
-	a, err := c.attachment(q.SHA256)
+	defer h.conv.Unpin(c)
+	a, err := attachmentOf(c, q.SHA256)
 	if err != nil {
 		return none, err
 	}
@@ -135,11 +130,11 @@ func (h *Hub) GetAttachment(ctx context.Context, p *Principal, q *parley.GetAtta
 	}
 	part, err := h.files.part(ctx, a, q.Offset, length)
 	if errors.Is(err, journal.ErrClosed) { // which says nothing about the file
-		return none, refusalOf(err)
+		return none, conv.RefusalOf(err)
 	}
 	if err != nil && ctx.Err() == nil {
 		told := parley.Refuse(parley.ErrInternal, "the file is not as it was written; the hub's log says more", "")
-		err = fmt.Errorf("%w: attachment %s of %s: %w", told, a.Hash, c.id, err)
+		err = fmt.Errorf("%w: attachment %s of %s: %w", told, a.Hash, c.ID(), err)
 	}
 	if err != nil {
 		return none, err
@@ -147,15 +142,14 @@ func (h *Hub) GetAttachment(ctx context.Context, p *Principal, q *parley.GetAtta
 	return parley.GetAttachmentResult{Data: part, Size: a.Size}, nil
 }
 
-// attachment finds a file among those that are committed.
-func (c *conversation) attachment(sha256 string) (fold.Attachment, error) {
+// attachmentOf finds a file among those that are committed.
+func attachmentOf(c *conv.Conversation, sha256 string) (fold.Attachment, error) {
 	hash, ok := fold.ParseAttachmentHash(sha256)
 	if !ok {
 		return fold.Attachment{}, parley.Refuse(parley.ErrValidationFailed, "sha256 is no hash of a file", "64 lower-case hex digits")
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	a, ok := c.durable.Attachment(hash)
+	s := c.Durable()
+	a, ok := s.Attachment(hash)
 	if !ok {
 		return a, parley.Refuse(parley.ErrNotFound, "there is no such attachment in this conversation", "")
 	}
@@ -182,18 +176,18 @@ func (h *Hub) AttachmentInfo(_ context.Context, p *Principal, q *parley.GetAttac
 	if err != nil {
 		return parley.System{}, err
 	}
-	defer h.unpin(c)
-	a, err := c.attachment(q.SHA256)
+	defer h.conv.Unpin(c)
+	a, err := attachmentOf(c, q.SHA256)
 	if err != nil {
 		return parley.System{}, err
 	}
-	frames, err := c.after(nil, a.Seq-1, 1)
+	frames, err := c.After(nil, a.Seq-1, 1)
 	if err != nil {
 		return parley.System{}, err
 	}
 	var e parley.Event
-	if err := e.UnmarshalJSON(frames[0].data); err != nil {
-		return parley.System{}, fmt.Errorf("decode event %d of %s: %w", a.Seq, c.id, err)
+	if err := e.UnmarshalJSON(frames[0].Data); err != nil {
+		return parley.System{}, fmt.Errorf("decode event %d of %s: %w", a.Seq, c.ID(), err)
 	}
 	return e.System()
 }

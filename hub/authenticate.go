@@ -22,10 +22,10 @@ var errBadToken = parley.Refuse(parley.ErrUnauthenticated, "the token is not val
 func (h *Hub) Authenticate(ctx context.Context, token, agentID string) (*Principal, error) {
 	mayBeNew := h.shared && h.mayBeNew(token) // before it is looked for: it may come between the two
 	p, err := h.authenticate(ctx, token, agentID)
-	if !mayBeNew || !h.doubtful(err) || !errors.Is(err, parley.ErrUnauthenticated) {
+	if !mayBeNew || !h.mayBeStale(err) || !errors.Is(err, parley.ErrUnauthenticated) {
 		return p, err
 	}
-	if err := h.catchUp(ctx); err != nil {
+	if err := h.conv.CatchUp(ctx); err != nil {
 		return nil, err
 	}
 	return h.authenticate(ctx, token, agentID)
@@ -45,7 +45,7 @@ func (h *Hub) mayBeNew(token string) bool {
 }
 
 func (h *Hub) authenticate(ctx context.Context, token, agentID string) (*Principal, error) {
-	if err := h.serving(); err != nil {
+	if err := h.conv.Serving(); err != nil {
 		return nil, err
 	}
 	id, err := h.identify(ctx, token)

@@ -20,10 +20,10 @@ func (h *Hub) Backup(ctx context.Context, p *Principal, w io.Writer) (archive.Tr
 	if err := h.mayBackup(p); err != nil {
 		return archive.Trailer{}, err
 	}
-	if err := h.begin(); err != nil { // Close waits for it
+	if err := h.conv.Begin(); err != nil { // Close waits for it
 		return archive.Trailer{}, err
 	}
-	defer h.end()
+	defer h.conv.End()
 	if !h.backup.TryLock() {
 		return archive.Trailer{}, errBackupRunning
 	}
@@ -38,7 +38,7 @@ func (h *Hub) lostFile(hash journal.Hash, err error) {
 
 // mayBackup refuses who may not read everything.
 func (h *Hub) mayBackup(p *Principal) error {
-	if err := h.serving(); err != nil {
+	if err := h.conv.Serving(); err != nil {
 		return err
 	}
 	if err := h.Valid(p); err != nil {

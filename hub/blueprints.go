@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/policy"
@@ -29,7 +31,7 @@ func (h *Hub) RegisterBlueprints(
 ) {
 	_, err := h.runnerOf(p)
 	if err == nil {
-		err = h.begin()
+		err = h.conv.Begin()
 	}
 	if err != nil {
 		done(parley.RegisterBlueprintsResult{}, err)
@@ -37,8 +39,8 @@ func (h *Hub) RegisterBlueprints(
 	}
 	answered := make(chan struct{})
 	before := p.conn.queueBlueprints(answered)
-	h.wg.Go(func() { // to compile schemas takes time
-		defer h.end()
+	h.conv.Go(func() { // to compile schemas takes time
+		defer h.conv.End()
 		if before != nil {
 			<-before
 		}
@@ -70,7 +72,7 @@ func (h *Hub) runnerOf(p *Principal) (*executor, error) {
 
 func (h *Hub) registerBlueprints(p *Principal, x *executor, q *parley.RegisterBlueprintsParams, done func(parley.RegisterBlueprintsResult, error)) {
 	ref := parley.RunnerRef{RunnerID: x.id, ParticipantID: x.by.AgentID}
-	if err := h.catchUp(h.ctx); err != nil { // what is known of it decides what is written
+	if err := h.conv.CatchUp(h.conv.Context()); err != nil { // what is known of it decides what is written
 		done(parley.RegisterBlueprintsResult{}, err)
 		return
 	}
@@ -375,16 +377,16 @@ func (r *runners) leaveOn(seq int64, ref parley.RunnerRef, why string, done func
 
 // write adds an event to the log of runners, where seq is not 0 behind that, and takes it in.
 func (r *runners) write(seq int64, sys parley.System, done func(error)) {
-	r.hub.withOwnLog(runnersConversation, "runners", func(c *conversation, err error) {
+	r.hub.withOwnLog(runnersConversation, "runners", func(c *conv.Conversation, err error) {
 		if err != nil {
 			done(err)
 			return
 		}
-		c.do(&op{cmd: fold.Command{Verb: fold.Own, From: parley.HubID, Admin: true, Own: &sys}, expects: seq, reply: func(d *fold.Decision, err error) {
+		c.Do(&conv.Request{Cmd: fold.Command{Verb: fold.Own, From: parley.HubID, Admin: true, Own: &sys}, Expects: seq, Reply: func(d *fold.Decision, err error) {
 			switch {
 			case err != nil:
 			case r.hub.shared:
-				r.hub.wg.Go(func() { done(r.follow()) }) // events of others may come before
+				r.hub.conv.Go(func() { done(r.follow()) }) // events of others may come before
 				return
 			default:
 				err = r.take(&d.Events[0].Event)
@@ -405,7 +407,7 @@ func (a *agents) room() int {
 func (a *agents) has(name string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.named[name] != nil || a.presence.agent(name) != nil
+	return a.named[name] != nil || a.presence.Agent(name) != nil
 }
 
 // info gives an agent of the hub's own, or of another hub of the journal.
@@ -414,7 +416,7 @@ func (a *agents) info(name string) (parley.AgentInfo, bool) {
 	defer a.mu.Unlock()
 	i := a.named[name]
 	if i == nil {
-		i = a.presence.agent(name)
+		i = a.presence.Agent(name)
 	}
 	if i == nil {
 		return parley.AgentInfo{}, false

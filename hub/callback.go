@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/policy"
@@ -20,7 +22,7 @@ func (h *Hub) callBack(parent *fold.State) error {
 			continue
 		}
 		result, trace, err := h.resultOf(c.ID)
-		if err != nil && h.serving() != nil {
+		if err != nil && h.conv.Serving() != nil {
 			return err
 		}
 		if err != nil { // the parent shall not wait for what is damaged
@@ -37,7 +39,7 @@ func (h *Hub) callBack(parent *fold.State) error {
 		}
 		told, traceparent = append(told, callback), cmp.Or(traceparent, trace)
 	}
-	return h.command(parent.ID, fold.Command{Verb: fold.Callback, Callbacks: told, Traceparent: traceparent})
+	return h.conv.Command(parent.ID, fold.Command{Verb: fold.Callback, Callbacks: told, Traceparent: traceparent})
 }
 
 // callbackLevel is how deep result_data stands in a notification of an event with callbacks.
@@ -59,18 +61,16 @@ func fitted(r *parley.SessionResult) *parley.SessionResult {
 
 // resultOf reads what a session that has ended has brought, and the traceparent of the message with which it has ended, or of what that has answered.
 func (h *Hub) resultOf(id string) (r *parley.SessionResult, traceparent string, err error) {
-	c, err := h.pin(id)
+	c, err := h.conv.Pin(id)
 	if err != nil {
 		return nil, "", err
 	}
-	defer h.unpin(c)
-	c.mu.Lock()
-	s := c.durable
-	c.mu.Unlock()
+	defer h.conv.Unpin(c)
+	s := c.Durable()
 	if !s.Closed() || s.Session == nil {
 		return nil, "", fmt.Errorf("session %s has no result", id)
 	}
-	r, err = c.result(&s, resultSeq(&s))
+	r, err = readResult(c, &s, resultSeq(&s))
 	return r, cmp.Or(s.Traceparent, answeredBy(&s)), err
 }
 
@@ -91,14 +91,14 @@ func resultSeq(s *fold.State) int64 {
 	return s.Seq
 }
 
-// result reads the result in the message at a seq.
-func (c *conversation) result(s *fold.State, seq int64) (*parley.SessionResult, error) {
-	page, err := c.page(seq-1, seq, 1, func(int64, fold.Meta) bool { return true })
+// readResult reads the result in the message at a seq.
+func readResult(c *conv.Conversation, s *fold.State, seq int64) (*parley.SessionResult, error) {
+	page, err := c.Page(seq-1, seq, 1, func(int64, fold.Meta) bool { return true })
 	if err != nil {
 		return nil, err
 	}
 	if len(page.Events) == 0 {
-		return nil, fmt.Errorf("event %d of %s cannot be read", seq, c.id)
+		return nil, fmt.Errorf("event %d of %s cannot be read", seq, c.ID())
 	}
 	var e parley.Event
 	if err := e.UnmarshalJSON(page.Events[0]); err != nil {

@@ -1,6 +1,10 @@
 package hub
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/parleyhub/parley/hub/internal/conv"
+)
 
 // maxChanged bounds the conversations of which it is known when they have changed last.
 const maxChanged = 10_000
@@ -32,15 +36,15 @@ func newChanges(newID func(prefix string) string) *changes {
 
 // committed makes the conversation the one that changed last. A hub with peers reads its own commits
 // again, which is no change.
-func (c *changes) committed(now commit) {
-	if now.isNew {
-		c.note(now.id)
+func (c *changes) Committed(now conv.Commit) {
+	if now.IsNew {
+		c.note(now.ID)
 	}
 }
 
 // note makes a conversation the one that changed last, and wakes who waits for a change.
 func (c *changes) note(id string) {
-	if reserved(id) {
+	if conv.Reserved(id) {
 		return
 	}
 	c.mu.Lock()

@@ -42,7 +42,7 @@ func (h *Hub) WatchConversations(ctx context.Context, p *Principal, q *parley.Wa
 		if w.done() || timedOut {
 			return w.result(timedOut && q.TimeoutMs > 0), nil
 		}
-		if timedOut, err = h.wait(ctx, p, next, timer, q.TimeoutMs); err != nil {
+		if timedOut, err = h.conv.Wait(ctx, p, next, timer, q.TimeoutMs); err != nil {
 			return nil, err
 		}
 		if timedOut {
@@ -58,7 +58,7 @@ func (h *Hub) WatchConversations(ctx context.Context, p *Principal, q *parley.Wa
 func (h *Hub) gather(ctx context.Context, p *Principal, timer *time.Timer) (timedOut bool, err error) {
 	moment := make(chan struct{})
 	defer time.AfterFunc(gather, func() { close(moment) }).Stop()
-	return h.wait(ctx, p, moment, timer, gather.Milliseconds())
+	return h.conv.Wait(ctx, p, moment, timer, gather.Milliseconds())
 }
 
 // watch is one call of WatchConversations: what it has found, and up to which change it has looked.

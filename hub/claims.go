@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/policy"
@@ -19,7 +21,7 @@ func (h *Hub) ClaimTurn(p *Principal, q *parley.ClaimTurnParams, done func(parle
 		return
 	}
 	cmd.From = p.AgentID
-	o := &op{by: p, cmd: cmd, reply: func(d *fold.Decision, err error) {
+	o := &conv.Request{By: p, Cmd: cmd, Reply: func(d *fold.Decision, err error) {
 		if err != nil {
 			done(parley.ClaimTurnResult{}, err)
 			return
@@ -32,23 +34,25 @@ func (h *Hub) ClaimTurn(p *Principal, q *parley.ClaimTurnParams, done func(parle
 	if q.ClaimID == "" {
 		h.mint(c, o)
 	} else {
-		o.claimID, o.cmd.New, o.cmd.GraceMs = q.ClaimID, *cmd.Named, p.conn.graceMs()
+		o.Claims, o.ClaimID = h.turns, q.ClaimID
+		o.Cmd.New, o.Cmd.GraceMs = *cmd.Named, p.conn.graceMs()
 	}
-	c.do(o)
+	c.Do(o)
 }
 
 // mint gives an op the id of a claim that it may take.
-func (h *Hub) mint(c *conversation, o *op) {
-	c.mu.Lock()
-	turn := c.head.CurrentTurn()
-	others := h.turns.others(&c.head, o.cmd.From)
-	c.mu.Unlock()
-	o.claimID = h.newClaim(turn)
-	o.cmd.New, o.cmd.GraceMs, o.cmd.Others = fold.HashClaim(o.claimID), o.by.conn.graceMs(), others
+func (h *Hub) mint(c *conv.Conversation, o *conv.Request) {
+	var turn int64
+	var others bool
+	c.View(func(_, head *fold.State) {
+		turn, others = head.CurrentTurn(), h.turns.others(head, o.Cmd.From)
+	})
+	o.Claims, o.ClaimID = h.turns, h.newClaim(turn)
+	o.Cmd.New, o.Cmd.GraceMs, o.Cmd.Others = fold.HashClaim(o.ClaimID), o.By.(*Principal).conn.graceMs(), others
 }
 
 // enterTake finds the conversation of claimTurn, and who the caller is there.
-func (h *Hub) enterTake(p *Principal, q *parley.ClaimTurnParams, cmd *fold.Command) (*conversation, *Principal, error) {
+func (h *Hub) enterTake(p *Principal, q *parley.ClaimTurnParams, cmd *fold.Command) (*conv.Conversation, *Principal, error) {
 	if err := h.allowClaims(p, parley.MethodClaimTurn); err != nil {
 		return nil, nil, err
 	}
@@ -57,8 +61,8 @@ func (h *Hub) enterTake(p *Principal, q *parley.ClaimTurnParams, cmd *fold.Comma
 		return nil, nil, err
 	}
 	if h.shared && !h.isTheirs(p, &s, q) { // it may be, as others know
-		if s, err = c.caughtUp(); err != nil {
-			h.unpin(c)
+		if s, err = h.caughtUp(c); err != nil {
+			h.conv.Unpin(c)
 			return nil, nil, err
 		}
 	}
@@ -76,7 +80,7 @@ func (h *Hub) enterTake(p *Principal, q *parley.ClaimTurnParams, cmd *fold.Comma
 		err = p.hidden(&s) // whatever else is wrong
 	}
 	if err != nil {
-		h.unpin(c)
+		h.conv.Unpin(c)
 		return nil, nil, err
 	}
 	return c, who, nil
@@ -146,57 +150,55 @@ func servedBy(s *fold.State, seat string) string {
 }
 
 // pinFor pins a conversation and gives what was decided of it. The caller looks whether it is there for p.
-func (h *Hub) pinFor(p *Principal, id string) (*conversation, fold.State, error) {
-	if !p.reaches(id) || reserved(id) {
+func (h *Hub) pinFor(p *Principal, id string) (*conv.Conversation, fold.State, error) {
+	if !p.reaches(id) || conv.Reserved(id) {
 		return nil, fold.State{}, errNotFound
 	}
-	c, err := h.pin(id)
+	c, err := h.conv.Pin(id)
 	if err != nil {
 		return nil, fold.State{}, err
 	}
 	if !h.turns.isRecovered() {
 		h.turns.recoverOne(id) // a claim that is shown is known
 	}
-	c.mu.Lock()
-	s := c.head
-	c.mu.Unlock()
+	s := c.Head()
 	if !s.Exists() && h.shared {
-		s, err = c.caughtUp()
+		s, err = h.caughtUp(c)
 	}
 	if err == nil && !s.Exists() {
 		err = errNotFound
 	}
 	if err != nil {
-		h.unpin(c)
+		h.conv.Unpin(c)
 		return nil, fold.State{}, err
 	}
 	return c, s, nil
 }
 
 // caughtUp gives what was decided of a conversation, once a hub that shares its journal knows what others had written to it before the call.
-func (c *conversation) caughtUp() (fold.State, error) {
-	if err := c.hub.catchUp(context.Background()); err != nil {
+func (h *Hub) caughtUp(c *conv.Conversation) (fold.State, error) {
+	if err := h.conv.CatchUp(context.Background()); err != nil {
 		return fold.State{}, err
 	}
-	c.freshen()
-	return *c.headState(), nil
+	c.Freshen()
+	return c.Head(), nil
 }
 
 // claimed is pinFor for a call that names a claim: where that does not stand, as far as a hub that shares its journal knows, it looks again.
-func (h *Hub) claimed(p *Principal, id string, hash fold.ClaimHash) (*conversation, fold.State, error) {
+func (h *Hub) claimed(p *Principal, id string, hash fold.ClaimHash) (*conv.Conversation, fold.State, error) {
 	c, s, err := h.pinFor(p, id)
 	if err != nil || !h.shared || s.Claim != nil && s.Claim.Hash == hash {
 		return c, s, err
 	}
-	if s, err = c.caughtUp(); err != nil {
-		h.unpin(c)
+	if s, err = h.caughtUp(c); err != nil {
+		h.conv.Unpin(c)
 		return nil, s, err
 	}
 	return c, s, nil
 }
 
 // enterClaimed is enterWrite for a call that may name a claim: then it is its participant's, if the caller may speak as that.
-func (h *Hub) enterClaimed(p *Principal, method, conversation, claimID string, cmd *fold.Command) (*conversation, *Principal, error) {
+func (h *Hub) enterClaimed(p *Principal, method, conversation, claimID string, cmd *fold.Command) (*conv.Conversation, *Principal, error) {
 	if claimID == "" {
 		p = p.in(conversation)
 		c, err := h.enterWrite(p, method, conversation)
@@ -212,7 +214,7 @@ func (h *Hub) enterClaimed(p *Principal, method, conversation, claimID string, c
 	}
 	seat := seatOf(&s, hash)
 	if seat == "" && cmd.Key != "" {
-		seat = c.saidBy(p, &s, cmd.Key, &hash)
+		seat = speakerWithKey(c, p, &s, cmd.Key, &hash)
 	}
 	who, visible := p.on(&s, seat)
 	if _, ok := fold.ClaimTurn(claimID); !ok && visible {
@@ -222,7 +224,7 @@ func (h *Hub) enterClaimed(p *Principal, method, conversation, claimID string, c
 		err = p.hidden(&s)
 	}
 	if err != nil {
-		h.unpin(c)
+		h.conv.Unpin(c)
 		return nil, nil, err
 	}
 	cmd.Named = &hash
@@ -237,13 +239,11 @@ func seatOf(s *fold.State, claim fold.ClaimHash) string {
 	return ""
 }
 
-// saidBy gives whose key it is that was used under a claim, of those that p may speak as: what was said under a claim that has ended may be said once more by who does not
+// speakerWithKey gives whose key it is that was used under a claim, of those that p may speak as: what was said under a claim that has ended may be said once more by who does not
 // know that it was heard, and who also speaks as others.
-func (c *conversation) saidBy(p *Principal, s *fold.State, key string, claim *fold.ClaimHash) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func speakerWithKey(c *conv.Conversation, p *Principal, s *fold.State, key string, claim *fold.ClaimHash) string {
 	for i, seat := range s.Participants {
-		if p.maySit(s, i) && c.keys.Has(seat.ID, key, claim) {
+		if p.maySit(s, i) && c.HasKey(seat.ID, key, claim) {
 			return seat.ID
 		}
 	}
@@ -263,9 +263,9 @@ func (h *Hub) RenewClaim(p *Principal, q *parley.RenewClaimParams, done func(par
 }
 
 // renew decides a renewal. Where it has written nothing, because there was time enough, and its check has taken so long that there no longer is, it is decided once more.
-func (h *Hub) renew(c *conversation, p *Principal, q *parley.RenewClaimParams, cmd fold.Command, again bool, done func(parley.RenewClaimResult, error)) {
+func (h *Hub) renew(c *conv.Conversation, p *Principal, q *parley.RenewClaimParams, cmd fold.Command, again bool, done func(parley.RenewClaimResult, error)) {
 	cmd.HeldMs, cmd.LeftMs = h.turns.watched(q.ConversationID, *cmd.Named)
-	c.do(&op{by: p, cmd: cmd, reply: func(d *fold.Decision, err error) {
+	c.Do(&conv.Request{By: p, Cmd: cmd, Reply: func(d *fold.Decision, err error) {
 		if err != nil {
 			done(parley.RenewClaimResult{}, err)
 			return
@@ -273,7 +273,7 @@ func (h *Hub) renew(c *conversation, p *Principal, q *parley.RenewClaimParams, c
 		h.turns.shown(*cmd.Named, q.ClaimID, p)
 		_, left := h.turns.watched(q.ConversationID, *cmd.Named)
 		if again && len(d.Events) == 0 && 2*left < d.State.Limits.TurnTimeout() {
-			h.repin(c)
+			h.conv.Repin(c)
 			h.renew(c, p, q, cmd, false, done)
 			return
 		}
@@ -282,7 +282,7 @@ func (h *Hub) renew(c *conversation, p *Principal, q *parley.RenewClaimParams, c
 }
 
 // enterHeld is enterClaimed for a call about a claim, which it must name.
-func (h *Hub) enterHeld(p *Principal, method, conversation, claimID string, cmd *fold.Command) (*conversation, *Principal, error) {
+func (h *Hub) enterHeld(p *Principal, method, conversation, claimID string, cmd *fold.Command) (*conv.Conversation, *Principal, error) {
 	if claimID == "" {
 		if err := h.allow(p, method); err != nil {
 			return nil, nil, err
@@ -307,12 +307,12 @@ func (h *Hub) ReleaseClaim(p *Principal, q *parley.ReleaseClaimParams, done func
 		err = fold.CheckReason(q.Reason)
 	}
 	if err != nil {
-		h.unpin(c)
+		h.conv.Unpin(c)
 		done(parley.EmptyResult{}, err)
 		return
 	}
 	cmd.From, cmd.Reason = p.AgentID, end
-	c.do(&op{by: p, cmd: cmd, reply: func(_ *fold.Decision, err error) { done(parley.EmptyResult{}, err) }})
+	c.Do(&conv.Request{By: p, Cmd: cmd, Reply: func(_ *fold.Decision, err error) { done(parley.EmptyResult{}, err) }})
 }
 
 // CancelTurn ends a turn without a final message.
@@ -332,14 +332,14 @@ func (h *Hub) CancelTurn(p *Principal, q *parley.CancelTurnParams, done func(par
 
 // What the memory of turns knows of claims.
 
-// take notes the claim that an op has taken. The conversation is locked.
-func (t *turns) take(conversation string, o *op) {
-	p := o.by
-	hash := o.cmd.New
+// Taken records the claim that a request has taken. The conversation is locked.
+func (t *turns) Taken(conversation string, o *conv.Request) {
+	p := o.By.(*Principal)
+	hash := o.Cmd.New
 	t.mu.Lock()
 	h := &holding{
-		conversation: conversation, agentID: o.cmd.From, serves: servedBy(&o.decision.State, o.cmd.From), turn: o.decision.Claim.Turn,
-		seats: o.decision.State.Participants, executorID: o.cmd.Executor.ID, id: o.claimID,
+		conversation: conversation, agentID: o.Cmd.From, serves: servedBy(&o.Decision.State, o.Cmd.From), turn: o.Decision.Claim.Turn,
+		seats: o.Decision.State.Participants, executorID: o.Cmd.Executor.ID, id: o.ClaimID,
 	}
 	if p.conn != nil {
 		if x := p.conn.registered(); x != nil {
@@ -353,7 +353,7 @@ func (t *turns) take(conversation string, o *op) {
 	defer t.mu.Unlock() // so that a connection that ends knows what it holds
 	if p.conn != nil {
 		p.conn.took(conversation, hold{
-			hash: hash, turn: o.decision.Claim.Turn, seat: p, serves: servedBy(&o.decision.State, p.AgentID), stranger: p.stranger(o.decision.State.Participants),
+			hash: hash, turn: o.Decision.Claim.Turn, seat: p, serves: servedBy(&o.Decision.State, p.AgentID), stranger: p.stranger(o.Decision.State.Participants),
 		})
 	}
 }
@@ -363,17 +363,17 @@ func (p *Principal) stranger(seats []parley.Participant) bool {
 	return p.home != "" && !slices.ContainsFunc(seats, func(s parley.Participant) bool { return s.ID == p.home })
 }
 
-// drop forgets the claim of an op that is not in the log.
-func (t *turns) drop(conversation string, o *op) {
+// Dropped forgets the claim of a request that is not in the log.
+func (t *turns) Dropped(conversation string, o *conv.Request) {
 	t.mu.Lock()
-	if h := t.holdings[o.cmd.New]; h != nil {
+	if h := t.holdings[o.Cmd.New]; h != nil {
 		t.assignLocked(h, nil)
-		delete(t.holdings, o.cmd.New)
+		delete(t.holdings, o.Cmd.New)
 		t.overLocked(h)
 	}
 	t.mu.Unlock()
-	if o.by.conn != nil {
-		o.by.conn.ended(conversation, o.cmd.New, true)
+	if c := o.By.(*Principal).conn; c != nil {
+		c.ended(conversation, o.Cmd.New, true)
 	}
 }
 

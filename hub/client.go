@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/registration"
 )
@@ -13,7 +15,7 @@ import (
 // Client gives a client that speaks as p, inside the hub's process: the same methods, types and errors as over a wire.
 func (h *Hub) Client(p *Principal) parley.Client {
 	c := &client{hub: h, p: p}
-	c.ctx, c.cancel = context.WithCancelCause(h.ctx)
+	c.ctx, c.cancel = context.WithCancelCause(h.conv.Context())
 	c.line.Store(c.connect())
 	return c
 }
@@ -101,7 +103,7 @@ func write[T any](c *client, ctx context.Context, f func(done func(T, error))) (
 
 func (c *client) Now(ctx context.Context) (time.Time, error) {
 	return read(c, ctx, func(context.Context) (time.Time, error) {
-		return c.hub.Now(), c.hub.serving()
+		return c.hub.Now(), c.hub.conv.Serving()
 	})
 }
 
@@ -122,7 +124,7 @@ func (c *client) GetConversation(ctx context.Context, q *parley.GetConversationP
 		if err != nil {
 			return nil, err
 		}
-		snapshot.Events, err = decodeEvents(events)
+		snapshot.Events, err = conv.DecodeEvents(events)
 		return snapshot, err
 	})
 }
@@ -153,7 +155,7 @@ func (c *client) Tail(ctx context.Context, q *parley.TailParams) (*parley.TailRe
 		if err != nil {
 			return nil, err
 		}
-		events, err := decodeEvents(page.Events)
+		events, err := conv.DecodeEvents(page.Events)
 		return &parley.TailResult{Events: events, NextSeq: page.NextSeq, LatestSeq: page.LatestSeq}, err
 	})
 }
@@ -173,7 +175,7 @@ func (c *client) GetUpdates(ctx context.Context, q *parley.GetUpdatesParams) (*p
 		if err != nil {
 			return nil, err
 		}
-		updates.Messages, err = decodeEvents(messages)
+		updates.Messages, err = conv.DecodeEvents(messages)
 		return updates, err
 	})
 }

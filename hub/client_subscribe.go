@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 )
 
@@ -44,7 +46,7 @@ func (c *client) Subscribe(ctx context.Context, q *parley.SubscribeParams) iter.
 
 func yieldItems(items []Item, conversation string, yield func(parley.Notification, error) bool) bool {
 	for _, item := range items {
-		n, err := item.notification(conversation)
+		n, err := notificationOf(&item, conversation)
 		if !yield(n, err) || err != nil {
 			return false
 		}
@@ -52,10 +54,10 @@ func yieldItems(items []Item, conversation string, yield func(parley.Notificatio
 	return true
 }
 
-func (i *Item) notification(conversation string) (parley.Notification, error) {
+func notificationOf(i *Item, conversation string) (parley.Notification, error) {
 	switch {
 	case i.Event != nil:
-		events, err := decodeEvents([][]byte{i.Event})
+		events, err := conv.DecodeEvents([][]byte{i.Event})
 		if err != nil {
 			return parley.Notification{}, err
 		}

@@ -71,7 +71,7 @@ type feeding struct {
 // GetContext gives what the agent of a seat is to work with, fetched now. It is for who may speak as the agent, or runs it, and for admins, while the conversation is open: what a
 // session was started out of is read by nobody else through it, nor when it is over.
 func (h *Hub) GetContext(ctx context.Context, p *Principal, q *parley.GetContextParams) (*parley.GetContextResult, error) {
-	return sure(ctx, h, func() (*parley.GetContextResult, error) { return h.getContext(ctx, p, q) })
+	return callFresh(ctx, h, func() (*parley.GetContextResult, error) { return h.getContext(ctx, p, q) })
 }
 
 func (h *Hub) getContext(ctx context.Context, p *Principal, q *parley.GetContextParams) (*parley.GetContextResult, error) {
@@ -82,7 +82,7 @@ func (h *Hub) getContext(ctx context.Context, p *Principal, q *parley.GetContext
 	if err != nil {
 		return nil, err
 	}
-	defer h.unpin(c)
+	defer h.conv.Unpin(c)
 	f, err := h.feedingOf(p, &s, q)
 	if err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func feedsSeat(p *Principal, s *fold.State, q *parley.GetContextParams) (int, er
 		claimed = q.AgentID
 	}
 	who, visible := p.on(s, claimed)
-	if !visible && !p.reads(s) {
+	if !visible && !p.Reads(s) {
 		return 0, errNotFound
 	}
 	id := who.AgentID

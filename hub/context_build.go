@@ -6,6 +6,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/policy"
@@ -34,8 +36,8 @@ func (f *feeding) build(ctx context.Context) (*parley.GetContextResult, error) {
 		defer func() { <-slots }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-f.hub.draining:
-		return nil, errDraining
+	case <-f.hub.conv.Draining():
+		return nil, conv.ErrDraining
 	}
 	o := &object{bound: f.set.Subscriptions.ContextBytes()}
 	trigger, err := f.triggersInto(o)
@@ -75,15 +77,14 @@ func (f *feeding) slots() chan struct{} {
 }
 
 // stands gives the conversation in which the selectors look, as it stands, and its last events as memory has them.
-func (f *feeding) stands() (fold.State, []frame, error) {
-	c, err := f.hub.pin(f.at)
+func (f *feeding) stands() (fold.State, []conv.Frame, error) {
+	c, err := f.hub.conv.Pin(f.at)
 	if err != nil {
 		return fold.State{}, nil, err
 	}
-	defer f.hub.unpin(c)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.durable, slices.Clone(c.frames), nil
+	defer f.hub.conv.Unpin(c)
+	s, frames := c.Recent()
+	return s, frames, nil
 }
 
 // triggersInto puts what has woken the agent into o, as far as there may be room for it, and gives the last of it; nil where nothing has.

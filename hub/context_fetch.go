@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/journal"
@@ -113,14 +115,14 @@ func (f *feeding) newScan(conversation string, s *fold.State, wants []*want, lef
 }
 
 // run looks backwards from the event at end. Frames are the last events of it, as memory has them; what is older is read from the journal, page by page, without a lock.
-func (x *scan) run(ctx context.Context, end int64, frames []frame) error {
+func (x *scan) run(ctx context.Context, end int64, frames []conv.Frame) error {
 	for len(frames) > 0 && x.left > 0 {
 		last := frames[len(frames)-1]
 		frames = frames[:len(frames)-1]
-		if last.seq != end {
+		if last.Seq != end {
 			break
 		}
-		over, err := x.look(last.data)
+		over, err := x.look(last.Data)
 		if over || err != nil {
 			return x.end(err)
 		}
@@ -241,7 +243,7 @@ func (f *feeding) woken(conversation string, seq int64) bool {
 }
 
 // fetch has the context selectors look, those of the conversation and those of the workspaces, and gives what each wants by its index.
-func (f *feeding) fetch(ctx context.Context, s *fold.State, frames []frame) (map[int]*want, error) {
+func (f *feeding) fetch(ctx context.Context, s *fold.State, frames []conv.Frame) (map[int]*want, error) {
 	all := make(map[int]*want)
 	var here, there []*want
 	for i := range f.set.Subscriptions.Selectors {

@@ -35,7 +35,7 @@ func (f *feeding) question(trigger *remark) (question, error) {
 	if trigger != nil {
 		return question{text: trigger.compared(), conversation: f.at, seq: trigger.Seq}, nil
 	}
-	s, err := f.hub.stateOf(f.asked)
+	s, err := f.hub.conv.StateOf(f.asked)
 	if err != nil || s.MessageSeq == 0 {
 		return question{}, err
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/journal"
@@ -34,7 +36,7 @@ func (f *feeding) labeled(ctx context.Context, workspace string) ([]journal.List
 		}
 		after = rows[len(rows)-1].Position
 		kept = append(kept, slices.DeleteFunc(rows, func(r journal.Listed) bool {
-			return reserved(r.Conversation) || strings.HasPrefix(r.Conversation, sessionPrefix) || !f.reaches(r.Conversation)
+			return conv.Reserved(r.Conversation) || strings.HasPrefix(r.Conversation, sessionPrefix) || !f.reaches(r.Conversation)
 		})...)
 		if extra := len(kept) - most; extra > 0 {
 			kept = slices.Delete(kept, 0, extra)

@@ -212,8 +212,7 @@ func (d *duel) crash(i int) {
 	n.link.end()
 	n.hub.Drain()
 	synctest.Wait()
-	n.hub.cancel()
-	n.hub.wg.Wait()
+	n.hub.conv.Stop()
 }
 
 // node gives one that is up, if there is one; rather another one than not.

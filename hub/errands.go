@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 )
 
@@ -17,7 +19,7 @@ const maxErrands = 8
 type errands struct {
 	hub   *Hub
 	do    func(id string) error
-	alarm *clock        // those to be tried again
+	alarm *conv.Clock   // those to be tried again
 	kick  chan struct{} // one slot: something was added
 	slots chan struct{}
 
@@ -30,7 +32,7 @@ func newErrands(h *Hub, do func(id string) error) *errands {
 	e := &errands{
 		hub: h, do: do, kick: make(chan struct{}, 1), slots: make(chan struct{}, maxErrands), under: make(map[string]bool),
 	}
-	e.alarm = newClock(h, e.add)
+	e.alarm = conv.NewClock(h.conv, e.add)
 	return e
 }
 
@@ -61,24 +63,24 @@ func (e *errands) due(id string, foreign bool) {
 		e.add(id)
 		return
 	}
-	e.alarm.set(id, parley.TimestampOf(e.hub.Now().Add(foreignPause+rand.N(foreignJitter))))
+	e.alarm.Set(id, parley.TimestampOf(e.hub.Now().Add(foreignPause+rand.N(foreignJitter))))
 }
 
 // run hands the errands out until the hub ends.
 func (e *errands) run() {
 	for {
 		select {
-		case <-e.hub.ctx.Done():
+		case <-e.hub.conv.Context().Done():
 			return
 		case <-e.kick:
 		}
 		for id := e.next(); id != ""; id = e.next() {
 			select {
-			case <-e.hub.ctx.Done():
+			case <-e.hub.conv.Context().Done():
 				return
 			case e.slots <- struct{}{}:
 			}
-			e.hub.wg.Go(func() {
+			e.hub.conv.Go(func() {
 				defer func() { <-e.slots }()
 				e.attend(id)
 			})
@@ -105,12 +107,12 @@ func (e *errands) attend(id string) {
 		e.mu.Lock()
 		e.under[id] = false
 		e.mu.Unlock()
-		if e.hub.begin() == nil {
+		if e.hub.conv.Begin() == nil {
 			if err := e.do(id); err != nil && e.hub.Err() == nil {
 				e.hub.log.Debug("an errand is tried again", "conversation", id, "error", err)
-				e.alarm.set(id, parley.TimestampOf(e.hub.Now().Add(pauseAfter(err))))
+				e.alarm.Set(id, parley.TimestampOf(e.hub.Now().Add(pauseAfter(err))))
 			}
-			e.hub.end()
+			e.hub.conv.End()
 		}
 		e.mu.Lock()
 		again = e.under[id]
@@ -123,8 +125,8 @@ func (e *errands) attend(id string) {
 
 // pauseAfter is how long an errand that has failed waits.
 func pauseAfter(err error) time.Duration {
-	if errors.Is(err, errUnread) {
-		return tickUnread
+	if errors.Is(err, conv.ErrUnread) {
+		return conv.RetryRead
 	}
-	return tickAgain
+	return conv.RetryWrite
 }

@@ -6,6 +6,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/parleyhub/parley/hub/internal/cluster"
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/desk"
 	"github.com/parleyhub/parley/hub/fold"
@@ -41,19 +44,19 @@ func (h *Hub) RegisterExecutor(p *Principal, q *parley.RegisterExecutorParams, d
 		done(parley.RegisterExecutorResult{}, err)
 		return
 	}
-	if err := h.begin(); err != nil {
+	if err := h.conv.Begin(); err != nil {
 		done(parley.RegisterExecutorResult{}, err)
 		return
 	}
-	h.wg.Go(func() {
-		defer h.end()
+	h.conv.Go(func() {
+		defer h.conv.End()
 		select {
 		case <-h.turns.recovered:
-		case <-h.draining:
-			done(parley.RegisterExecutorResult{}, errDraining)
+		case <-h.conv.Draining():
+			done(parley.RegisterExecutorResult{}, conv.ErrDraining)
 			return
 		}
-		if err := h.catchUp(h.ctx); err != nil {
+		if err := h.conv.CatchUp(h.conv.Context()); err != nil {
 			done(parley.RegisterExecutorResult{}, err)
 			return
 		}
@@ -177,7 +180,7 @@ func (t *turns) admitLocked(x *executor) error {
 	case old == nil:
 	case old.stamp > x.stamp: // x has waited longer, for the log or for what stands, than one that came behind it
 		if old.conn != x.conn && x.conn.replaced != nil {
-			t.hub.wg.Go(x.conn.replaced)
+			t.hub.conv.Go(x.conn.replaced)
 		}
 		return errTakenSince
 	case old.conn == x.conn:
@@ -188,7 +191,7 @@ func (t *turns) admitLocked(x *executor) error {
 	}
 	t.executors[x.key] = x
 	t.hub.runners.came(x.key)
-	t.hub.presence.changed()
+	t.hub.presence.Changed()
 	x.conn.executor.Store(x)
 	for _, h := range t.holdings {
 		if h.conn == x.conn {
@@ -202,7 +205,7 @@ func (t *turns) admitLocked(x *executor) error {
 func (t *turns) replaceLocked(old *executor) {
 	t.removeLocked(old)
 	if old.conn.replaced != nil {
-		t.hub.wg.Go(old.conn.replaced)
+		t.hub.conv.Go(old.conn.replaced)
 	}
 	t.loseLocked(old.conn)
 	old.conn.movedAll()
@@ -247,7 +250,7 @@ func (t *turns) removeLocked(x *executor) {
 	if t.executors[x.key] == x {
 		delete(t.executors, x.key)
 		t.hub.runners.left(x.key)
-		t.hub.presence.changed()
+		t.hub.presence.Changed()
 	}
 	for _, name := range x.serves {
 		t.serving[name] = slices.DeleteFunc(t.serving[name], func(o *executor) bool { return o == x })
@@ -296,7 +299,7 @@ func (t *turns) runners() map[string]string {
 			out[name] = ""
 		}
 	}
-	t.hub.presence.each(func(x *elsewhere) {
+	t.hub.presence.EachExecutor(func(x *cluster.Executor) {
 		for _, name := range x.Agents {
 			if _, here := out[name]; here {
 				continue
@@ -319,7 +322,7 @@ func (t *turns) served() map[string][]string {
 			out[name] = append(out[name], x.by.AgentID)
 		}
 	}
-	t.hub.presence.each(func(x *elsewhere) {
+	t.hub.presence.EachExecutor(func(x *cluster.Executor) {
 		for _, name := range x.Agents {
 			out[name] = append(out[name], x.By)
 		}
@@ -335,7 +338,7 @@ func (t *turns) online(s *fold.State, i int) bool {
 		return fold.InPlace(seat.Executor, x.conn.internal) && (x.push || x.by.AgentID == seat.ID) // one that is asked nothing looks at its own seat
 	})
 	t.mu.Unlock()
-	return here || t.hub.presence.serves(serves, func(x *elsewhere) bool {
+	return here || t.hub.presence.Serves(serves, func(x *cluster.Executor) bool {
 		return fold.InPlace(seat.Executor, x.Internal) && (x.Push || x.By == seat.ID)
 	})
 }
@@ -349,5 +352,5 @@ func (t *turns) serves(agent string) bool {
 			return true
 		}
 	}
-	return t.hub.presence.serves(agent, func(*elsewhere) bool { return true })
+	return t.hub.presence.Serves(agent, func(*cluster.Executor) bool { return true })
 }

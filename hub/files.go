@@ -104,6 +104,22 @@ func (f *files) keep(hash fold.AttachmentHash, data []byte) {
 	}
 }
 
+// sweep returns a function that drops unused files until ctx ends.
+func (f *files) sweep(ctx context.Context) func() {
+	return func() {
+		ticker := time.NewTicker(keepFile / 4)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				f.dropIdle()
+			}
+		}
+	}
+}
+
 // dropIdle drops the files that nobody has read for a while.
 func (f *files) dropIdle() {
 	f.mu.Lock()

@@ -102,12 +102,12 @@ func TestFollowedIsNotReadAgain(t *testing.T) {
 			last = r.Seq
 			synctest.Wait()
 		}
-		c, err := behind.pin(id)
+		c, err := behind.conv.Pin(id)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer behind.unpin(c)
-		if got := c.committedSeq.Load(); got != last {
+		defer behind.conv.Unpin(c)
+		if got := c.CommittedSeq(); got != last {
 			t.Errorf("it has followed up to seq %d, expected %d", got, last)
 		}
 		counted.mu.Lock()
@@ -116,35 +116,4 @@ func TestFollowedIsNotReadAgain(t *testing.T) {
 			t.Errorf("what was scanned was read again %d times", n)
 		}
 	})
-}
-
-// TestScannedIsNotReadAgain: what was scanned is given to the conversation that reads on from there, without a gap, until more is scanned.
-func TestScannedIsNotReadAgain(t *testing.T) {
-	var f follower
-	if got := f.next("a", 0); got != nil {
-		t.Errorf("before anything is scanned: %v", got)
-	}
-	f.show([]journal.Record{{Conversation: "a", Seq: 3}, {Conversation: "b", Seq: 1}, {Conversation: "a", Seq: 4}, {Conversation: "a", Seq: 5}})
-	for _, tt := range []struct {
-		conversation string
-		after        int64
-		want         []int64
-	}{
-		{"a", 1, nil}, {"a", 2, []int64{3, 4, 5}}, {"a", 4, []int64{5}}, {"a", 5, nil}, {"a", 9, nil}, {"b", 0, []int64{1}}, {"c", 0, nil},
-	} {
-		got := f.next(tt.conversation, tt.after)
-		if len(got) != len(tt.want) {
-			t.Errorf("%s after %d: %v, expected %v", tt.conversation, tt.after, got, tt.want)
-			continue
-		}
-		for i, r := range got {
-			if r.Conversation != tt.conversation || r.Seq != tt.want[i] {
-				t.Errorf("%s after %d: %v, expected %v", tt.conversation, tt.after, got, tt.want)
-			}
-		}
-	}
-	f.show(nil)
-	if got := f.next("a", 2); got != nil {
-		t.Errorf("after it was read: %v", got)
-	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/policy"
@@ -40,14 +42,14 @@ func (h *Hub) ForkConversationPaid(p *Principal, q *parley.ForkConversationParam
 	f := &forking{hub: h, by: p, params: &params, pay: pay, done: done}
 	err := f.check()
 	if err == nil {
-		err = h.begin()
+		err = h.conv.Begin()
 	}
 	if err != nil {
 		done(nil, err)
 		return
 	}
-	h.wg.Go(func() {
-		defer h.end()
+	h.conv.Go(func() {
+		defer h.conv.End()
 		if err := f.run(); err != nil {
 			done(nil, err)
 		}
@@ -89,18 +91,18 @@ func (f *forking) run() error {
 		answered()
 		return err
 	}
-	c, err := h.pin(f.id)
+	c, err := h.conv.Pin(f.id)
 	if err != nil {
 		answered()
 		return err
 	}
-	c.do(&op{cmd: cmd, labels: labels, reply: func(d *fold.Decision, err error) {
+	c.Do(&conv.Request{Cmd: cmd, Labels: labels, Reply: func(d *fold.Decision, err error) {
 		answered()
 		if err != nil {
 			f.done(nil, err)
 			return
 		}
-		c.answerCreated(f.by, f.params.Seq, d.Duplicate, f.done)
+		h.answerCreated(c, f.by, f.params.Seq, d.Duplicate, f.done)
 	}})
 	return nil
 }
@@ -110,8 +112,8 @@ func (h *Hub) turn(slots chan struct{}) error {
 	select {
 	case slots <- struct{}{}:
 		return nil
-	case <-h.draining:
-		return errDraining
+	case <-h.conv.Draining():
+		return conv.ErrDraining
 	}
 }
 
@@ -127,7 +129,7 @@ func (f *forking) prepare() (fold.Command, []string, error) {
 	if err := f.checkOther(); err != nil {
 		return cmd, nil, err
 	}
-	there, err := f.hub.stateOf(f.id)
+	there, err := f.hub.conv.StateOf(f.id)
 	if err != nil || there.Exists() {
 		return cmd, nil, err
 	}
@@ -148,17 +150,15 @@ func (f *forking) checkOther() error {
 	if err != nil {
 		return err
 	}
-	defer h.unpin(c)
-	if _, err := c.reached(h.ctx, q.Seq); err != nil {
+	defer h.conv.Unpin(c)
+	if _, err := c.Reached(h.conv.Context(), q.Seq); err != nil {
 		return err
 	}
-	c.mu.Lock()
-	s := c.durable
-	c.mu.Unlock()
+	s := c.Durable()
 	switch {
 	case !p.sees(&s):
 		return errReadsOnly
-	case reserved(q.ConversationID):
+	case conv.Reserved(q.ConversationID):
 		return parley.Refuse(parley.ErrForbidden, "a conversation of the hub's own is not forked", "")
 	case s.Session != nil:
 		return parley.Refuse(parley.ErrForbidden, "a session is not forked", "startSession")

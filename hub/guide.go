@@ -24,3 +24,6 @@ func (h *Hub) guide(s *fold.State, id string, explain bool) parley.Guidance {
 	}
 	return g
 }
+
+// guideBriefly is guide without an explanation.
+func (h *Hub) guideBriefly(s *fold.State, id string) parley.Guidance { return h.guide(s, id, false) }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 )
@@ -169,13 +171,13 @@ func (t *turns) endAll(over []endOf, done func(int)) {
 		}
 	}
 	for _, o := range over {
-		c, err := t.hub.pin(o.held.conversation)
+		c, err := t.hub.conv.Pin(o.held.conversation)
 		if err != nil {
 			one()
 			continue
 		}
 		cmd := fold.Command{Verb: fold.EndClaim, From: parley.HubID, Named: &o.hash, Reason: parley.ClaimDisconnected}
-		c.do(&op{cmd: cmd, reply: func(*fold.Decision, error) { one() }})
+		c.Do(&conv.Request{Cmd: cmd, Reply: func(*fold.Decision, error) { one() }})
 	}
 }
 

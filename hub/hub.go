@@ -1,17 +1,17 @@
 package hub
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"github.com/parleyhub/parley/hub/internal/cluster"
+	"github.com/parleyhub/parley/hub/internal/conv"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/journal"
@@ -103,6 +103,7 @@ func randomSecret() string {
 
 // Hub is a hub on a journal.
 type Hub struct {
+	conv     *conv.Engine
 	journal  journal.Journal
 	opts     Options
 	shared   bool // other hubs serve the same journal
@@ -110,99 +111,103 @@ type Hub struct {
 	started  time.Time
 	root     *[sha256.Size]byte
 	tokens   *tokens
-	clock    *clock
 	turns    *turns
-	follower follower
-	catching catching
-	presence *presence
-
-	ctx      context.Context // ends with Close
-	cancel   context.CancelFunc
-	wg       sync.WaitGroup
-	draining chan struct{}
-	failed   chan struct{}
-	full     atomic.Int64  // when the last append found no room, in Unix ms of hub time; 0 when it found some
-	crowded  chan struct{} // one slot: more conversations are unused than are kept
+	presence *cluster.Presence // nil if no other hub serves the same journal
 
 	verifying chan struct{} // a slot for each token that Options.Verifier looks at
 	forks     chan struct{} // a slot for each fork that is made
 
-	counters    counters
-	subscribers subscribers
-	agents      agents
-	runners     *runners
-	sessions    *sessions
-	triggers    *triggers
-	contexts    *contexts
-	approvals   *approvals
-	changes     *changes
-	observers   []observer // notified of each commit in this order
-	backup      sync.Mutex // held by the one backup that is under way
-	uploads     *uploads
-	files       *files
-
-	mu      sync.Mutex // guards the fields below
-	loaded  map[string]*conversation
-	unused  unused
-	drained bool
-	failure error
-	ops     int       // commands that are not answered
-	quiet   sync.Cond // on mu: ops has become 0
+	agents    agents
+	runners   *runners
+	sessions  *sessions
+	triggers  *triggers
+	contexts  *contexts
+	approvals *approvals
+	changes   *changes
+	backup    sync.Mutex // held by the one backup that is under way
+	uploads   *uploads
+	files     *files
 }
 
 // Open starts a hub on j. The hub does not close j; do so after Close.
 func Open(j journal.Journal, o *Options) (*Hub, error) {
 	h := &Hub{
 		journal: j, opts: o.withDefaults(), started: time.Now(),
-		draining: make(chan struct{}), failed: make(chan struct{}), verifying: make(chan struct{}, maxVerifying), forks: make(chan struct{}, maxForking),
+		verifying: make(chan struct{}, maxVerifying), forks: make(chan struct{}, maxForking),
 		uploads: newUploads(), files: newFiles(j),
-		loaded: make(map[string]*conversation), crowded: make(chan struct{}, 1),
 	}
 	h.log, h.shared = h.opts.Logger, h.opts.Peers != nil
-	h.quiet.L = &h.mu
-	h.ctx, h.cancel = context.WithCancel(context.Background())
+	h.conv = conv.New(conv.Options{
+		Journal: j, Logger: h.log, Now: h.Now,
+		MaxLoaded: h.opts.MaxLoaded, MaxLoadedBytes: h.opts.MaxLoadedBytes, IdleEvict: h.opts.IdleEvict,
+	})
 	if h.opts.RootToken != "" {
 		sum := sha256.Sum256([]byte(h.opts.RootToken))
 		h.root = &sum
 	}
-	h.clock = newClock(h, h.tick)
 	h.changes = newChanges(h.opts.NewID)
 	h.turns = newTurns(h)
 	h.runners, h.sessions, h.approvals = newRunners(h), newSessions(h), newApprovals()
 	h.triggers, h.contexts = newTriggers(h), newContexts(h)
-	h.observers = h.newObservers()
-	if h.shared {
-		h.presence = newPresence(h)
-		h.agents.presence = h.presence
-		h.catching.id = "~sure." + h.presence.id
-		h.follower.at = j.Last() // before anything is loaded
+	parts := conv.Parts{
+		Authorizer: authorizer{h}, Observers: h.newObservers(), Guide: h.guideBriefly, AfterCommit: h.tellTurn,
 	}
-	var err error
+	var follower *cluster.Follower
+	if h.shared {
+		h.presence = cluster.NewPresence(h.conv, h.opts.Peers, localExecutors{h})
+		h.agents.presence = h.presence
+		follower = cluster.NewFollower(h.conv, h.presence.ID(), map[string]func() error{
+			tokensConversation:  func() error { return h.tokens.follow(j) },
+			runnersConversation: func() error { return h.runners.follow() },
+		})
+		parts.Freshness = freshness{follower, h.presence}
+	}
+	h.conv.Connect(parts)
+	if err := h.load(); err != nil {
+		h.conv.Stop()
+		return nil, err
+	}
+	if h.shared {
+		h.conv.Go(follower.Run)
+	}
+	h.conv.Start()
+	h.conv.Go(h.files.sweep(h.conv.Context()))
+	h.conv.Go(h.runners.alarm.Run)
+	h.conv.Go(h.sessions.errands.run)
+	h.conv.Go(h.sessions.errands.alarm.Run)
+	h.conv.Go(h.triggers.run)
+	h.conv.Go(h.triggers.errands.alarm.Run)
+	h.conv.Go(h.turns.alarm.Run)
+	h.conv.Go(h.turns.recover)
+	return h, nil
+}
+
+// load reads what the hub needs before it serves, and starts to listen to the other hubs.
+func (h *Hub) load() (err error) {
 	if h.tokens, err = loadTokens(h); err != nil {
-		h.cancel()
-		return nil, fmt.Errorf("load tokens: %w", err)
+		return fmt.Errorf("load tokens: %w", err)
 	}
 	if err = h.runners.load(); err != nil {
-		h.cancel()
-		return nil, fmt.Errorf("load runners: %w", err)
+		return fmt.Errorf("load runners: %w", err)
 	}
 	if h.shared {
-		if err = h.presence.begin(); err != nil {
-			h.cancel()
-			return nil, fmt.Errorf("listen to the other hubs: %w", err)
+		if err = h.presence.Start(); err != nil {
+			return fmt.Errorf("listen to the other hubs: %w", err)
 		}
-		h.wg.Go(h.follow)
 	}
-	h.wg.Go(h.sweep)
-	h.wg.Go(h.runners.alarm.run)
-	h.wg.Go(h.sessions.errands.run)
-	h.wg.Go(h.sessions.errands.alarm.run)
-	h.wg.Go(h.triggers.run)
-	h.wg.Go(h.triggers.errands.alarm.run)
-	h.wg.Go(h.clock.run)
-	h.wg.Go(h.turns.alarm.run)
-	h.wg.Go(h.turns.recover)
-	return h, nil
+	return nil
+}
+
+// newObservers returns all observers in the order in which each commit notifies them:
+//
+//  1. triggers queue the sessions that the events of the state start.
+//  2. sessions record what runs, before turns offer it to executors.
+//  3. turns update the offers and claims.
+//  4. approvals update the list of pending ones.
+//  5. the clock of the engine sets the time of the next limit.
+//  6. changes wake watchConversations last: a reader that it wakes finds everything else updated.
+func (h *Hub) newObservers() []conv.Observer {
+	return []conv.Observer{h.triggers, h.sessions, h.turns, h.approvals, h.conv.Limits(), h.changes}
 }
 
 // Now is hub time: the wall clock of the start, moved on by the monotonic clock, so that a jump of the wall
@@ -219,26 +224,24 @@ func (h *Hub) Info() parley.HubInfo {
 }
 
 // Done is closed when the hub drains.
-func (h *Hub) Done() <-chan struct{} { return h.draining }
+func (h *Hub) Done() <-chan struct{} { return h.conv.Draining() }
 
-// Failed is closed when the journal can take no more writes because the outcome of a commit is unknown. The process should exit; what is in
-// the log is known when it is opened again.
-func (h *Hub) Failed() <-chan struct{} { return h.failed }
+// Failed is closed when the outcome of a commit is unknown and the journal takes no more writes. The
+// process should exit. The next start reads what is in the log.
+func (h *Hub) Failed() <-chan struct{} { return h.conv.Failed() }
 
-// Err says why the hub failed, or nil.
-func (h *Hub) Err() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.failure
-}
+// Err returns why the hub failed, or nil.
+func (h *Hub) Err() error { return h.conv.Err() }
 
-// fullMs is how long a hub whose storage was full is not ready; then the next append shall find out.
+// fullMs is how long a hub whose storage was full is not ready. Then the next append shows whether
+// there is room.
 const fullMs = 10_000
 
-// Ready says why the hub does not serve reads and writes, or nil. With a full storage it serves reads, and takes writes to find out whether
-// there is room again, but is not ready; so it is while its journal says, by a method Ready of its own, that it cannot be reached.
+// Ready returns why the hub does not serve reads and writes, or nil. With a full storage it serves
+// reads, and accepts writes to see whether there is room again, but is not ready. It is not ready
+// either while its journal reports that it cannot be reached, by a method Ready.
 func (h *Hub) Ready() error {
-	if err := h.serving(); err != nil {
+	if err := h.conv.Serving(); err != nil {
 		return err
 	}
 	if j, ok := h.journal.(interface{ Ready() error }); ok {
@@ -246,8 +249,8 @@ func (h *Hub) Ready() error {
 			return unavailable(err)
 		}
 	}
-	if at := h.full.Load(); at > 0 && h.Now().UnixMilli() < at+fullMs {
-		return refusalOf(journal.ErrStorageFull)
+	if at := h.conv.FullAt(); at > 0 && h.Now().UnixMilli() < at+fullMs {
+		return conv.RefusalOf(journal.ErrStorageFull)
 	}
 	return nil
 }
@@ -255,7 +258,8 @@ func (h *Hub) Ready() error {
 // Shares reports whether other hubs serve the same journal.
 func (h *Hub) Shares() bool { return h.shared }
 
-// Apart says why the hub can neither write nor know what others have written, because its journal says so by a method Reached of its own; nil while it can. A hub that is only behind is not apart.
+// Apart returns why the hub can neither write nor read what others wrote, as its journal reports by a
+// method Reached, or nil. A hub that is only behind returns nil.
 func (h *Hub) Apart() error {
 	if j, ok := h.journal.(interface{ Reached() error }); ok {
 		return unavailable(j.Reached())
@@ -263,86 +267,36 @@ func (h *Hub) Apart() error {
 	return nil
 }
 
-// unavailable gives what a journal says of itself to callers.
+// unavailable returns the refusal for an error of the journal.
 func unavailable(err error) error {
 	if err == nil {
 		return nil
 	}
-	return refusalOf(fmt.Errorf("%w: %w", journal.ErrUnavailable, err))
+	return conv.RefusalOf(fmt.Errorf("%w: %w", journal.ErrUnavailable, err))
 }
 
-// serving says why the hub takes no calls, or nil.
-func (h *Hub) serving() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	switch {
-	case errors.Is(h.failure, journal.ErrFormat):
-		return errNewer
-	case h.failure != nil:
-		return parley.Refuse(parley.ErrUnavailable, "the log takes no more writes until the hub is started again", "")
-	case h.drained:
-		return errDraining
-	}
-	return nil
-}
-
-var errDraining = parley.Refuse(parley.ErrUnavailable, "the hub is about to stop", "")
-
-func (h *Hub) fail(err error) {
-	h.mu.Lock()
-	first := h.failure == nil
-	if first {
-		h.failure = err
-		close(h.failed)
-	}
-	h.mu.Unlock()
-	if first {
-		h.log.Error("the outcome of a commit is unknown: no more writes", "error", err)
-	}
-}
-
-// Drain takes no new calls: every one, and everything that waits, gets ErrUnavailable. Appends that were decided are still
-// answered.
+// Drain makes the hub refuse new calls, and everything that waits, with ErrUnavailable. Appends that
+// were decided are still answered.
 func (h *Hub) Drain() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.drained {
-		h.drained = true
-		close(h.draining)
+	if h.conv.Drain() {
 		h.uploads.end()
-	}
-}
-
-// begin counts a command that is going to be answered, unless the hub takes none.
-func (h *Hub) begin() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.drained {
-		return errDraining
-	}
-	h.ops++
-	return nil
-}
-
-func (h *Hub) end() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.ops--; h.ops == 0 {
-		h.quiet.Broadcast()
 	}
 }
 
 // Close drains, waits for what is under way, and stops. The journal stays open.
 func (h *Hub) Close() error {
 	h.Drain()
-	h.mu.Lock()
-	for h.ops > 0 {
-		h.quiet.Wait()
-	}
-	h.mu.Unlock()
-	h.cancel()
-	h.wg.Wait()
-	h.saveAll()
+	h.conv.Close()
 	h.contexts.close()
 	return nil
 }
+
+// The types of reads and subscriptions; see package conv.
+type (
+	Page         = conv.Page
+	Item         = conv.Item
+	Subscription = conv.Subscription
+)
+
+// ErrFar means that the next events are not in memory.
+var ErrFar = conv.ErrFar

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/journal"
@@ -95,7 +97,7 @@ func (l listScope) label(p *Principal) string {
 // has reports whether a conversation is one of the scope. Those of the hub's own are none of any.
 func (l listScope) has(p *Principal, s *fold.State) bool {
 	if l.workspace != "" {
-		return s.Workspace == l.workspace && p.reads(s)
+		return s.Workspace == l.workspace && p.Reads(s)
 	}
 	return p.sees(s)
 }
@@ -143,33 +145,28 @@ func (l *listing) wants(s *fold.State) bool {
 
 // summary gives the row of a conversation, nil when it is none that is wanted. One that cannot be read is as one that is not there: it does not hide the others.
 func (h *Hub) summary(p *Principal, id string, wants func(*fold.State) bool) (*parley.ConversationSummary, error) {
-	if reserved(id) || !p.reaches(id) {
+	if conv.Reserved(id) || !p.reaches(id) {
 		return nil, nil
 	}
-	c, err := h.pin(id)
+	c, err := h.conv.Pin(id)
 	if errors.Is(err, parley.ErrUnavailable) {
 		return nil, err
 	}
 	if err != nil { // logged by who loads it
 		return nil, nil
 	}
-	defer h.unpin(c)
-	s := c.wanted(wants)
+	defer h.conv.Unpin(c)
+	var s *fold.State
+	c.View(func(durable, _ *fold.State) {
+		if wants(durable) { // most are not, and a state is large
+			found := *durable
+			s = &found
+		}
+	})
 	if s == nil {
 		return nil, nil
 	}
 	return h.summaryOf(s), nil
-}
-
-// wanted gives what is committed, nil when it is not wanted: most that are looked at are not, and a state is large.
-func (c *conversation) wanted(wants func(*fold.State) bool) *fold.State {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !wants(&c.durable) {
-		return nil
-	}
-	s := c.durable
-	return &s
 }
 
 func (h *Hub) summaryOf(s *fold.State) *parley.ConversationSummary {

@@ -133,7 +133,7 @@ func (t *turns) stepLocked(id string, p *place, later bool) []fold.Command {
 		t.requestLocked(id, p, &r, now)
 	}
 	if todo.At != 0 {
-		t.alarm.set(id, parley.Timestamp(todo.At))
+		t.alarm.Set(id, parley.Timestamp(todo.At))
 	}
 	return todo.Commands
 }
@@ -162,7 +162,7 @@ func (t *turns) requestLocked(id string, p *place, r *desk.Request, now desk.Tim
 	t.counts.offers++
 	x.pending[id] = now + desk.Time(p.WindowMs())
 	x.tires = min(x.tires, x.pending[id])
-	t.alarm.set(id, parley.Timestamp(x.pending[id])) // then it may have room for another
+	t.alarm.Set(id, parley.Timestamp(x.pending[id])) // then it may have room for another
 	p.asked = append(p.asked, x)
 	x.conn.notify(parley.ExecutorNotification{RequestTurn: &parley.RequestTurn{
 		ConversationID: id, AgentID: r.AgentID, Agent: r.Agent, Turn: r.Turn, ClaimID: r.ClaimID, Attempt: r.Attempts + 1, SinceSeq: r.SinceSeq,

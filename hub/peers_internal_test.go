@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
@@ -22,7 +23,7 @@ func TestStartIsToldOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer remove()
-		before, err := h.stateOf(id)
+		before, err := h.conv.StateOf(id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +33,7 @@ func TestStartIsToldOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		running, err := h.stateOf(s.SessionID)
+		running, err := h.conv.StateOf(s.SessionID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,15 +41,15 @@ func TestStartIsToldOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		told, err := h.stateOf(id)
+		told, err := h.conv.StateOf(id)
 		if err != nil || told.Child(s.SessionID) >= 0 || told.Seq != before.Seq+2 {
 			t.Fatalf("seq %d, %v: want its start and its end", told.Seq, err)
 		}
 
-		if _, err := h.sessions.tellParent(&before, &running); !errors.Is(err, errPassed) {
+		if _, err := h.sessions.tellParent(&before, &running); !errors.Is(err, conv.ErrStale) {
 			t.Errorf("a start is told on a state that has passed: %v", err)
 		}
-		ended, err := h.stateOf(s.SessionID)
+		ended, err := h.conv.StateOf(s.SessionID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +59,7 @@ func TestStartIsToldOnce(t *testing.T) {
 		if _, err := h.sessions.attendParent(&ended); err != nil {
 			t.Error(err)
 		}
-		if now, err := h.stateOf(id); err != nil || now.Seq != told.Seq {
+		if now, err := h.conv.StateOf(id); err != nil || now.Seq != told.Seq {
 			t.Errorf("seq %d, %v: it was told again", now.Seq, err)
 		}
 	})
@@ -69,11 +70,12 @@ func TestSureConversationStaysEmpty(t *testing.T) {
 	j := memory.New()
 	t.Cleanup(func() { _ = j.Close() })
 	h := openShared(t, j)
-	if !reserved(h.catching.id) || parley.KeptConversationID(h.catching.id) {
-		t.Fatalf("%q is not the hub's own", h.catching.id)
+	checkID := "~sure." + h.presence.ID()
+	if !conv.Reserved(checkID) || parley.KeptConversationID(checkID) {
+		t.Fatalf("%q is not the hub's own", checkID)
 	}
 	admin := h.LocalPrincipal("admin", parley.ScopeAdmin)
-	_, err := h.Client(admin).CreateConversation(t.Context(), &parley.CreateConversationParams{ConversationID: h.catching.id, Participants: []parley.Participant{{ID: "admin", Kind: parley.KindHuman}}})
+	_, err := h.Client(admin).CreateConversation(t.Context(), &parley.CreateConversationParams{ConversationID: checkID, Participants: []parley.Participant{{ID: "admin", Kind: parley.KindHuman}}})
 	if err == nil {
 		t.Error("an admin has created it")
 	}

@@ -3,11 +3,11 @@ package hub
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/internal/conv"
 )
 
 // Principal is who calls: a participant and what it may do. It does not change.
@@ -98,16 +98,13 @@ func (p *Principal) implied(conversation string, stands *fold.Claim) (*fold.Clai
 	return p.conn.implied(conversation, stands)
 }
 
-// viewer is whose eyes it reads with.
-func (p *Principal) viewer() fold.Viewer {
+// Viewer selects the events that p may read.
+func (p *Principal) Viewer() fold.Viewer {
 	return fold.Viewer{ID: p.AgentID, All: p.Has(parley.ScopeTrace)}
 }
 
 // maxIDBytes is as long as an id of a conversation gets.
 const maxIDBytes = 64
-
-// reserved reports whether an id is of a conversation of the hub's own.
-func reserved(id string) bool { return strings.HasPrefix(id, "~") }
 
 // kept reports whether such a conversation is one in which an adapter keeps what is its own. Admins create and close it and write notes there, and that is all:
 // nobody speaks in it, nothing is offered there, and no list has it.
@@ -118,7 +115,7 @@ func (p *Principal) reaches(id string) bool {
 	if id == "" || len(id) > maxIDBytes {
 		return false
 	}
-	if reserved(id) {
+	if conv.Reserved(id) {
 		return p.Admin() && p.conversations == nil
 	}
 	return p.conversations == nil || slices.Contains(p.conversations, id)
@@ -144,17 +141,6 @@ var (
 	errRevoked = parley.Refuse(parley.ErrUnauthenticated, "the token was revoked", "a token that is valid")
 )
 
-// Valid says why the principal's token is none any more, or nil.
-func (h *Hub) Valid(p *Principal) error {
-	switch {
-	case p.Revoked():
-		return errRevoked
-	case !p.ExpiresAt.IsZero() && !h.Now().Before(p.ExpiresAt):
-		return errExpired
-	}
-	return nil
-}
-
 // Narrow gives p for one conversation only, which p must see: else it fails with ErrNotFound.
 func (h *Hub) Narrow(p *Principal, conversation string) (*Principal, error) {
 	if err := h.allow(p, parley.MethodCreateTicket); err != nil {
@@ -164,7 +150,7 @@ func (h *Hub) Narrow(p *Principal, conversation string) (*Principal, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.unpin(c)
+	h.conv.Unpin(c)
 	narrow := *p
 	narrow.conversations, narrow.guest = []string{conversation}, true
 	return &narrow, nil
@@ -172,10 +158,10 @@ func (h *Hub) Narrow(p *Principal, conversation string) (*Principal, error) {
 
 // allow refuses what the principal's scopes do not include, and everything when the hub drains or has failed.
 func (h *Hub) allow(p *Principal, method string) error {
-	if err := h.serving(); err != nil {
+	if err := h.conv.Serving(); err != nil {
 		return err
 	}
-	if err := h.Valid(p); err != nil {
+	if err := p.Valid(h.Now()); err != nil {
 		return err
 	}
 	if p.session != "" && !forCommands[method] {
@@ -194,3 +180,6 @@ var errNotFound = parley.Refuse(parley.ErrNotFound, "there is no such conversati
 var forCommands = map[string]bool{
 	parley.MethodStartSession: true, parley.MethodGetSession: true, parley.MethodStopSession: true, parley.MethodListAgents: true,
 }
+
+// Valid returns nil while the principal's token is valid, else the refusal.
+func (h *Hub) Valid(p *Principal) error { return p.Valid(h.Now()) }

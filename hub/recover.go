@@ -9,7 +9,7 @@ import (
 func (t *turns) recover() {
 	defer close(t.recovered)
 	var after string
-	for t.hub.ctx.Err() == nil {
+	for t.hub.conv.Context().Err() == nil {
 		open, err := t.hub.journal.Open(after, 1000)
 		if err != nil {
 			t.hub.log.Error("cannot list open conversations: their turns and limits of time wait until they are used", "error", err)
@@ -28,18 +28,19 @@ func (t *turns) recover() {
 
 // recoverOne shows an open conversation to the clocks, and what is known of its claim before anybody shows that: once or again.
 func (t *turns) recoverOne(id string) {
-	c, err := t.hub.pin(id)
+	c, err := t.hub.conv.Pin(id)
 	if err != nil {
 		return // it was logged, or the hub stops
 	}
-	defer t.hub.unpin(c)
-	c.mu.Lock()
-	s := c.durable
-	orphan := s.Claim != nil && s.Claim.Internal && !t.taken(s.Claim.Hash) // else this process took it
-	c.notifyLocked(foundAtStart)
-	c.mu.Unlock()
-	if orphan && !t.hub.shared { // its executor was a part of the process that is gone
-		t.run(id, fold.Command{Verb: fold.EndClaim, From: parley.HubID, Named: &s.Claim.Hash, Reason: parley.ClaimRestarted})
+	defer t.hub.conv.Unpin(c)
+	var orphan *fold.ClaimHash
+	c.ShowAtStart(func(s *fold.State) {
+		if s.Claim != nil && s.Claim.Internal && !t.taken(s.Claim.Hash) { // else this process took it
+			orphan = &s.Claim.Hash
+		}
+	})
+	if orphan != nil && !t.hub.shared { // its executor was a part of the process that is gone
+		t.run(id, fold.Command{Verb: fold.EndClaim, From: parley.HubID, Named: orphan, Reason: parley.ClaimRestarted})
 	}
 }
 

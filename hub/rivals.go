@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"sync"
 	"time"
+
+	"github.com/parleyhub/parley/hub/internal/cluster"
 )
 
 // An executor that is registered twice: the older registration ends, also where the two are at two hubs of a journal. Each has a stamp from when it came, which is higher than all that its hub
@@ -39,7 +41,7 @@ func (s *stamps) heard(stamp int64) {
 }
 
 // giveWay ends the registrations here that are older than those which another hub has of the same executors.
-func (t *turns) giveWay(hub string, others map[string]*elsewhere) {
+func (t *turns) giveWay(hub string, others map[string]*cluster.Executor) {
 	if len(others) == 0 {
 		return
 	}
@@ -50,7 +52,7 @@ func (t *turns) giveWay(hub string, others map[string]*elsewhere) {
 		if x == nil || x.conn.internal || o.Internal { // what runs in its process each hub has itself, under one name
 			continue
 		}
-		if o.newer(hub, x, t.hub.presence.id) {
+		if newer(o, hub, x, t.hub.presence.ID()) {
 			t.hub.log.Info("an executor has registered at another hub", "executor", x.id, "as", x.by.AgentID)
 			t.replaceLocked(x)
 		}
@@ -58,7 +60,7 @@ func (t *turns) giveWay(hub string, others map[string]*elsewhere) {
 }
 
 // newer reports whether an executor at another hub was registered after x was at this one; of two at once it is always the same one.
-func (o *elsewhere) newer(there string, x *executor, here string) bool {
+func newer(o *cluster.Executor, there string, x *executor, here string) bool {
 	if o.Stamp == 0 {
 		return false
 	}

@@ -6,11 +6,14 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
+	"golang.org/x/time/rate"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/internal/paramschema"
 	"github.com/parleyhub/parley/internal/selector"
-	"golang.org/x/time/rate"
 )
 
 // runnersConversation is where the hub keeps what runners have said: an ordinary log that only admins see.
@@ -35,7 +38,7 @@ type blueprint struct {
 // runners are a fold of runnersConversation, and of who is connected. A name belongs to the runner that was the first to have it.
 type runners struct {
 	hub   *Hub
-	alarm *clock // by runner id: when one that is away is gone
+	alarm *conv.Clock // by runner id: when one that is away is gone
 
 	saying  sync.Mutex               // held from looking whether there is room for what a runner says until that is written; guards the field below
 	budgets map[string]*rate.Limiter // by participant
@@ -52,7 +55,7 @@ type runners struct {
 
 func newRunners(h *Hub) *runners {
 	r := &runners{hub: h, byID: make(map[string]*runner), names: make(map[string][]*blueprint), lost: make(map[string]*runner)}
-	r.alarm = newClock(h, r.check)
+	r.alarm = conv.NewClock(h.conv, r.check)
 	return r
 }
 
@@ -231,7 +234,7 @@ func (r *runners) put(x *runner) {
 	t := r.hub.turns
 	t.mu.Lock() // so that nobody comes or leaves in between
 	defer t.mu.Unlock()
-	online := t.executors[x.key()] != nil || r.hub.presence.has(x.key())
+	online := t.executors[x.key()] != nil || r.hub.presence.Has(x.key())
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old := r.byID[x.RunnerID]

@@ -3,6 +3,8 @@ package hub
 import (
 	"time"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 )
 
@@ -12,7 +14,7 @@ import (
 func (r *runners) awayLocked(x *runner) {
 	now := parley.TimestampOf(r.hub.Now())
 	x.away = now
-	r.alarm.set(x.RunnerID, now+parley.OfflineMs)
+	r.alarm.Set(x.RunnerID, now+parley.OfflineMs)
 }
 
 // left and came are told of every executor that was registered, or is no longer. turns.mu is held.
@@ -20,7 +22,7 @@ func (r *runners) left(key string) { r.moved(key, true) }
 func (r *runners) came(key string) { r.moved(key, false) }
 
 func (r *runners) moved(key string, away bool) {
-	if away && r.hub.presence.has(key) {
+	if away && r.hub.presence.Has(key) {
 		return // it has gone to another hub
 	}
 	r.mu.Lock()
@@ -47,7 +49,7 @@ func (r *runners) check(id string) {
 		due := x.away + parley.OfflineMs
 		gone = parley.TimestampOf(r.hub.Now()) >= due
 		if !gone {
-			r.alarm.set(id, due)
+			r.alarm.Set(id, due)
 		}
 	}
 	r.mu.Unlock()
@@ -60,7 +62,7 @@ func (r *runners) check(id string) {
 func (r *runners) gone(ref parley.RunnerRef) {
 	done := func(err error) {
 		if err != nil && r.hub.Err() == nil {
-			r.alarm.set(ref.RunnerID, parley.TimestampOf(r.hub.Now())+parley.Timestamp(tickAgain.Milliseconds()))
+			r.alarm.Set(ref.RunnerID, parley.TimestampOf(r.hub.Now())+parley.Timestamp(conv.RetryWrite.Milliseconds()))
 		}
 	}
 	if !r.hub.shared {
@@ -68,12 +70,12 @@ func (r *runners) gone(ref parley.RunnerRef) {
 		return
 	}
 	// Every hub has waited for it. It leaves once, and not when it has just come back: on the log as this hub has seen it, it is away.
-	r.hub.wg.Go(func() {
-		timer := time.NewTimer(r.hub.presence.patience(ref.RunnerID))
+	r.hub.conv.Go(func() {
+		timer := time.NewTimer(r.hub.presence.Patience(ref.RunnerID))
 		defer timer.Stop()
 		select {
 		case <-timer.C:
-		case <-r.hub.ctx.Done():
+		case <-r.hub.conv.Context().Done():
 			return
 		}
 		err := r.follow()
@@ -111,7 +113,7 @@ func (r *runners) stays(ref parley.RunnerRef) {
 	if !here {
 		return
 	}
-	r.hub.wg.Go(func() {
+	r.hub.conv.Go(func() {
 		made := newRunner(&x.RunnerRecord)
 		err := made.compile()
 		if err == nil {

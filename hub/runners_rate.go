@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/parleyhub/parley"
 	"golang.org/x/time/rate"
+
+	"github.com/parleyhub/parley"
 )
 
 // What one participant may write into the log of runners, in bytes: at once, and each second. Nothing is ever taken out of a log, and each start reads all of it.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 )
@@ -13,23 +15,21 @@ import (
 var errNoSession = parley.Refuse(parley.ErrNotFound, "there is no such session", "")
 
 // findSession pins a session that is there for p, and gives p as who it is in it: who has started it where p could have.
-func (h *Hub) findSession(p *Principal, id string) (*conversation, *Principal, error) {
-	if reserved(id) || len(id) > maxIDBytes || id == "" {
+func (h *Hub) findSession(p *Principal, id string) (*conv.Conversation, *Principal, error) {
+	if conv.Reserved(id) || len(id) > maxIDBytes || id == "" {
 		return nil, nil, errNoSession
 	}
-	c, err := h.pin(id)
+	c, err := h.conv.Pin(id)
 	if err != nil {
 		return nil, nil, err
 	}
-	c.mu.Lock()
-	s := c.head
-	c.mu.Unlock()
+	s := c.Head()
 	if s.Session != nil {
 		if who := h.whoIn(p, &s); who != nil {
 			return c, who, nil
 		}
 	}
-	h.unpin(c)
+	h.conv.Unpin(c)
 	return nil, nil, errNoSession
 }
 
@@ -64,7 +64,7 @@ func (p *Principal) runsWoken(s *fold.State) bool {
 
 // GetSession tells how a session stands, and waits for its end or for news as long as asked.
 func (h *Hub) GetSession(ctx context.Context, p *Principal, q *parley.GetSessionParams) (*parley.Session, error) {
-	return sure(ctx, h, func() (*parley.Session, error) { return h.getSession(ctx, p, q) })
+	return callFresh(ctx, h, func() (*parley.Session, error) { return h.getSession(ctx, p, q) })
 }
 
 func (h *Hub) getSession(ctx context.Context, p *Principal, q *parley.GetSessionParams) (*parley.Session, error) {
@@ -78,7 +78,7 @@ func (h *Hub) getSession(ctx context.Context, p *Principal, q *parley.GetSession
 	if err != nil {
 		return nil, err
 	}
-	defer h.unpin(c)
+	defer h.conv.Unpin(c)
 	if err := h.durableSession(ctx, p, c); err != nil {
 		return nil, err
 	}
@@ -86,23 +86,21 @@ func (h *Hub) getSession(ctx context.Context, p *Principal, q *parley.GetSession
 }
 
 // durableSession waits until a session whose start was decided is committed.
-func (h *Hub) durableSession(ctx context.Context, p *Principal, c *conversation) error {
+func (h *Hub) durableSession(ctx context.Context, p *Principal, c *conv.Conversation) error {
 	timer, err := waitTime(parley.MaxWaitMs)
 	if err != nil {
 		return err
 	}
 	defer timer.Stop()
 	for {
-		c.mu.Lock()
-		there, changed, broken := c.durable.Exists(), c.changedLocked(), c.broken
-		c.mu.Unlock()
-		if there {
+		latest, changed, err := c.Changed()
+		if latest > 0 {
 			return nil
 		}
-		if err := c.stillServes(p, broken); err != nil {
+		if err = cmp.Or(err, p.Valid(h.Now())); err != nil {
 			return err
 		}
-		if timedOut, err := h.wait(ctx, p, changed, timer, parley.MaxWaitMs); err != nil || timedOut {
+		if timedOut, err := h.conv.Wait(ctx, p, changed, timer, parley.MaxWaitMs); err != nil || timedOut {
 			return cmp.Or(err, error(errNoSession))
 		}
 	}
@@ -110,7 +108,7 @@ func (h *Hub) durableSession(ctx context.Context, p *Principal, c *conversation)
 
 // StopSession ends a session. One that has ended stays as it is.
 func (h *Hub) StopSession(ctx context.Context, p *Principal, q *parley.StopSessionParams) (*parley.Session, error) {
-	return sure(ctx, h, func() (*parley.Session, error) { return h.stopSession(ctx, p, q) })
+	return callFresh(ctx, h, func() (*parley.Session, error) { return h.stopSession(ctx, p, q) })
 }
 
 func (h *Hub) stopSession(ctx context.Context, p *Principal, q *parley.StopSessionParams) (*parley.Session, error) {
@@ -121,7 +119,7 @@ func (h *Hub) stopSession(ctx context.Context, p *Principal, q *parley.StopSessi
 	if err != nil {
 		return nil, err
 	}
-	defer h.unpin(c)
+	defer h.conv.Unpin(c)
 	if err := fold.CheckReason(q.Reason); err != nil {
 		return nil, err
 	}
@@ -130,7 +128,7 @@ func (h *Hub) stopSession(ctx context.Context, p *Principal, q *parley.StopSessi
 		text = fmt.Sprintf("The session was stopped by %s: %s", who.AgentID, q.Reason)
 	}
 	o := parley.Outcome{Status: parley.OutcomeCanceled, Reason: parley.ReasonStopped}
-	if err := h.command(c.id, fold.Command{Verb: fold.EndSession, Outcome: &o, Detail: text}); err != nil {
+	if err := h.conv.Command(c.ID(), fold.Command{Verb: fold.EndSession, Outcome: &o, Detail: text}); err != nil {
 		return nil, err
 	}
 	out, err := h.await(ctx, who, c, 0, nil)
@@ -142,13 +140,13 @@ func (h *Hub) stopSession(ctx context.Context, p *Principal, q *parley.StopSessi
 
 // findToStop is findSession for who stops a session: its starter, a human of the conversation that it was started out of, who runs it where an event has started it, or an admin. reads is false for a
 // human that may stop it and no more.
-func (h *Hub) findToStop(p *Principal, id string) (c *conversation, who *Principal, reads bool, err error) {
+func (h *Hub) findToStop(p *Principal, id string) (c *conv.Conversation, who *Principal, reads bool, err error) {
 	if c, who, err = h.findSession(p, id); err == nil {
-		s := c.headState()
-		if starter := s.CreatedBy; who.Admin() || who.AgentID == starter || p.AgentID == starter || p.runsWoken(s) {
+		s := c.Head()
+		if starter := s.CreatedBy; who.Admin() || who.AgentID == starter || p.AgentID == starter || p.runsWoken(&s) {
 			return c, who, true, nil
 		}
-		h.unpin(c)
+		h.conv.Unpin(c)
 	}
 	if errors.Is(err, errNoSession) || err == nil {
 		if c, who := h.sessionOfHuman(p, id); c != nil {
@@ -162,25 +160,23 @@ func (h *Hub) findToStop(p *Principal, id string) (c *conversation, who *Princip
 }
 
 // sessionOfHuman pins a session that was started out of a conversation in which p is a human; nil where there is none.
-func (h *Hub) sessionOfHuman(p *Principal, id string) (*conversation, *Principal) {
-	if p.session != "" || reserved(id) || len(id) > maxIDBytes || id == "" {
+func (h *Hub) sessionOfHuman(p *Principal, id string) (*conv.Conversation, *Principal) {
+	if p.session != "" || conv.Reserved(id) || len(id) > maxIDBytes || id == "" {
 		return nil, nil
 	}
-	c, err := h.pin(id)
+	c, err := h.conv.Pin(id)
 	if err != nil {
 		return nil, nil
 	}
-	c.mu.Lock()
-	s := c.head
-	c.mu.Unlock()
+	s := c.Head()
 	if s.Session != nil && s.Session.Parent != "" && p.reaches(s.Session.Parent) {
 		who := p.in(s.Session.Parent)
-		parent, err := h.stateOf(s.Session.Parent)
+		parent, err := h.conv.StateOf(s.Session.Parent)
 		if i := parent.Seat(who.AgentID); err == nil && i >= 0 && parent.Participants[i].Kind == parley.KindHuman {
 			return c, who
 		}
 	}
-	h.unpin(c)
+	h.conv.Unpin(c)
 	return nil, nil
 }
 
@@ -190,10 +186,8 @@ func (h *Hub) resume(ctx context.Context, p *Principal, q *parley.StartSessionPa
 	if err != nil {
 		return nil, err
 	}
-	defer h.unpin(c)
-	c.mu.Lock()
-	s := c.head
-	c.mu.Unlock()
+	defer h.conv.Unpin(c)
+	s := c.Head()
 	switch {
 	case s.Session.Deterministic():
 		return nil, parley.Refuse(parley.ErrValidationFailed, "Deterministic agents do not support resumption", "a new session")
@@ -222,11 +216,11 @@ func (h *Hub) resume(ctx context.Context, p *Principal, q *parley.StartSessionPa
 }
 
 // say appends a message of a session's caller.
-func (h *Hub) say(ctx context.Context, p *Principal, c *conversation, payload []byte, q *parley.StartSessionParams) (duplicate bool, err error) {
+func (h *Hub) say(ctx context.Context, p *Principal, c *conv.Conversation, payload []byte, q *parley.StartSessionParams) (duplicate bool, err error) {
 	cmd := fold.Command{
 		Verb: fold.Message, From: p.AgentID, Finality: parley.FinalityTurn, Payload: payload, Parameters: true, Key: q.ClientRequestID, Traceparent: q.Traceparent,
 	}
-	d, err := c.askKeyed(ctx, &op{cmd: cmd})
+	d, err := askKeyed(ctx, c, &conv.Request{Cmd: cmd})
 	if err != nil {
 		return false, err
 	}

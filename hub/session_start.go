@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/policy"
@@ -34,7 +36,7 @@ type starting struct {
 // StartSession begins a session, or meets the one that the same caller has begun with the same key, and waits for its end in mode sync. The session does not
 // end with ctx.
 func (h *Hub) StartSession(ctx context.Context, p *Principal, q *parley.StartSessionParams) (*parley.Session, error) {
-	return sure(ctx, h, func() (*parley.Session, error) { return h.startSession(ctx, p, q) })
+	return callFresh(ctx, h, func() (*parley.Session, error) { return h.startSession(ctx, p, q) })
 }
 
 func (h *Hub) startSession(ctx context.Context, p *Principal, q *parley.StartSessionParams) (*parley.Session, error) {
@@ -58,11 +60,11 @@ func (h *Hub) startSession(ctx context.Context, p *Principal, q *parley.StartSes
 	if err := s.place(); err != nil {
 		return nil, err
 	}
-	c, err := h.pin(s.id)
+	c, err := h.conv.Pin(s.id)
 	if err != nil {
 		return nil, err
 	}
-	defer h.unpin(c)
+	defer h.conv.Unpin(c)
 	met, err := s.begin(ctx, c)
 	if err != nil {
 		return nil, err
@@ -71,9 +73,9 @@ func (h *Hub) startSession(ctx context.Context, p *Principal, q *parley.StartSes
 }
 
 // answerStart answers startSession: at once or, in mode sync, when the session has ended.
-func (h *Hub) answerStart(ctx context.Context, p *Principal, c *conversation, q *parley.StartSessionParams, met bool) (*parley.Session, error) {
+func (h *Hub) answerStart(ctx context.Context, p *Principal, c *conv.Conversation, q *parley.StartSessionParams, met bool) (*parley.Session, error) {
 	wait := int64(0)
-	if c.mode() == parley.ModeSync {
+	if s := c.Head(); s.Session.Mode == parley.ModeSync {
 		wait = parley.MaxWaitMs
 		if q.TimeoutMs > 0 {
 			wait = q.TimeoutMs
@@ -86,19 +88,13 @@ func (h *Hub) answerStart(ctx context.Context, p *Principal, c *conversation, q 
 	return out, err
 }
 
-func (c *conversation) mode() parley.SessionMode {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.head.Session.Mode
-}
-
 // settled waits until the hub knows what runs.
 func (h *Hub) settled(ctx context.Context) error {
 	select {
 	case <-h.turns.recovered:
 		return nil
-	case <-h.draining:
-		return errDraining
+	case <-h.conv.Draining():
+		return conv.ErrDraining
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -193,10 +189,8 @@ func (s *starting) placeIn(id string) error {
 	if err != nil {
 		return err
 	}
-	defer s.hub.unpin(c)
-	c.mu.Lock()
-	state := c.head
-	c.mu.Unlock()
+	defer s.hub.conv.Unpin(c)
+	state := c.Head()
 	if seat := s.hub.sessions.seat(id, p); seat != "" {
 		p = p.as(seat)
 	}
@@ -208,8 +202,8 @@ func (s *starting) placeIn(id string) error {
 }
 
 // findFor is find for a writer, also for a command, whose only conversation is its session.
-func (h *Hub) findFor(p *Principal, id string) (*conversation, error) {
-	if reserved(id) {
+func (h *Hub) findFor(p *Principal, id string) (*conv.Conversation, error) {
+	if conv.Reserved(id) {
 		return nil, errNotFound
 	}
 	if seat := h.sessions.seat(id, p); seat != "" {
@@ -219,10 +213,8 @@ func (h *Hub) findFor(p *Principal, id string) (*conversation, error) {
 }
 
 // begin makes the session, or meets it.
-func (s *starting) begin(ctx context.Context, c *conversation) (met bool, err error) {
-	c.mu.Lock()
-	head := c.head
-	c.mu.Unlock()
+func (s *starting) begin(ctx context.Context, c *conv.Conversation) (met bool, err error) {
+	head := c.Head()
 	if !head.Exists() {
 		if err := s.prepare(); err != nil {
 			return false, err
@@ -289,7 +281,7 @@ func carriedOut(parent *fold.State, by string) (*parley.Cause, int) {
 }
 
 // create writes the session, with the message of its caller.
-func (s *starting) create(ctx context.Context, c *conversation) (*fold.Decision, error) {
+func (s *starting) create(ctx context.Context, c *conv.Conversation) (*fold.Decision, error) {
 	cmd := fold.Command{Verb: fold.Create, From: s.by.AgentID, Key: s.params.ClientRequestID, Session: &s.record, Digest: s.digest, Create: &parley.CreateConversationParams{},
 		Traceparent: s.params.Traceparent}
 	var labels []string
@@ -298,12 +290,12 @@ func (s *starting) create(ctx context.Context, c *conversation) (*fold.Decision,
 		cmd.Payload = s.message()
 		labels = fold.SeatLabels(s.by.AgentID, cmd.Create.Participants)
 	}
-	return c.askKeyed(ctx, &op{cmd: cmd, labels: labels})
+	return askKeyed(ctx, c, &conv.Request{Cmd: cmd, Labels: labels})
 }
 
 // askKeyed is ask for what a retry meets by its key.
-func (c *conversation) askKeyed(ctx context.Context, o *op) (*fold.Decision, error) {
-	d, answered, err := c.ask(ctx, o)
+func askKeyed(ctx context.Context, c *conv.Conversation, o *conv.Request) (*fold.Decision, error) {
+	d, answered, err := c.Ask(ctx, o)
 	if !answered {
 		err = &parley.Error{Err: errors.Join(parley.ErrOutcomeUnknown, err), Message: "the call ended before its answer", Expected: "a retry with the same clientRequestId"}
 	}

@@ -117,12 +117,12 @@ func (b *blueprint) fits(parameters json.RawMessage) ([]parley.ValidationError, 
 
 // takes reports whether a blueprint takes the parameters with which a session was started.
 func (b *blueprint) takes(h *Hub, s *fold.State) bool {
-	c, err := h.pin(s.ID)
+	c, err := h.conv.Pin(s.ID)
 	if err != nil {
 		return false
 	}
-	defer h.unpin(c)
-	page, err := c.page(s.MessageSeq-1, s.MessageSeq, 1, func(int64, fold.Meta) bool { return true })
+	defer h.conv.Unpin(c)
+	page, err := c.Page(s.MessageSeq-1, s.MessageSeq, 1, func(int64, fold.Meta) bool { return true })
 	if err != nil || len(page.Events) == 0 {
 		return false
 	}

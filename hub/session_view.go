@@ -1,14 +1,17 @@
 package hub
 
 import (
+	"cmp"
 	"context"
+
+	"github.com/parleyhub/parley/hub/internal/conv"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 )
 
-// session tells of a session as it stands.
-func (c *conversation) session(s *fold.State) (*parley.Session, error) {
+// sessionView returns a session as GetSession does.
+func (h *Hub) sessionView(c *conv.Conversation, s *fold.State) (*parley.Session, error) {
 	r := s.Session
 	out := &parley.Session{
 		SessionID: s.ID, AgentName: r.Agent, AgentType: r.Type, Status: s.SessionStatus(), Mode: r.Mode, CreatedBy: s.CreatedBy,
@@ -21,22 +24,22 @@ func (c *conversation) session(s *fold.State) (*parley.Session, error) {
 	switch {
 	case s.Closed():
 		out.EndedAt, out.Reason = s.LastAt, s.Outcome.Reason
-		out.Result, err = c.result(s, resultSeq(s))
+		out.Result, err = readResult(c, s, resultSeq(s))
 	case out.Status == parley.SessionInputRequired && s.MessageBy == r.AgentID:
-		out.Result, err = c.result(s, s.MessageSeq)
+		out.Result, err = readResult(c, s, s.MessageSeq)
 	case s.Progress != nil:
 		progress := *s.Progress
 		out.Progress = &progress
 	}
 	if err == nil && r.Mode == parley.ModeAsyncCallback {
-		out.Callback, err = c.hub.callbackState(s)
+		out.Callback, err = h.callbackState(s)
 	}
 	return out, err
 }
 
 // callbackState tells what has become of the callback of a session.
 func (h *Hub) callbackState(s *fold.State) (parley.CallbackState, error) {
-	parent, err := h.stateOf(s.Session.Parent)
+	parent, err := h.conv.StateOf(s.Session.Parent)
 	if err != nil {
 		return "", err
 	}
@@ -53,30 +56,28 @@ func (h *Hub) callbackState(s *fold.State) (parley.CallbackState, error) {
 }
 
 // await waits until a session has ended or waits for its caller; with progressSince, until there is newer progress too.
-func (h *Hub) await(ctx context.Context, p *Principal, c *conversation, timeoutMs int64, progressSince *int64) (*parley.Session, error) {
+func (h *Hub) await(ctx context.Context, p *Principal, c *conv.Conversation, timeoutMs int64, progressSince *int64) (*parley.Session, error) {
 	timer, err := waitTime(timeoutMs)
 	if err != nil {
 		return nil, err
 	}
 	defer timer.Stop()
 	for timedOut := false; ; {
-		c.mu.Lock()
-		s, changed, broken := c.durable, c.changedLocked(), c.broken
-		c.mu.Unlock()
-		if err := c.stillServes(p, broken); err != nil {
+		s, changed, err := c.Look()
+		if err = cmp.Or(err, p.Valid(h.Now())); err != nil {
 			return nil, err
 		}
 		status := s.SessionStatus()
 		there := status.Ended() || status == parley.SessionInputRequired
 		news := progressSince != nil && s.Progress != nil && s.Progress.Seq > *progressSince
 		if there || news || timedOut {
-			out, err := c.session(&s)
+			out, err := h.sessionView(c, &s)
 			if err == nil {
 				out.TimedOut = !there && !news && timeoutMs > 0
 			}
 			return out, err
 		}
-		if timedOut, err = h.wait(ctx, p, changed, timer, timeoutMs); err != nil {
+		if timedOut, err = h.conv.Wait(ctx, p, changed, timer, timeoutMs); err != nil {
 			return nil, err
 		}
 	}

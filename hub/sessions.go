@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 )
@@ -54,12 +56,12 @@ func newSessions(h *Hub) *sessions {
 	return s
 }
 
-// committed records which sessions run, and queues what follows from the state. What follows from a
+// Committed records which sessions run, and queues what follows from the state. What follows from a
 // commit of another hub is queued with a delay, because that hub does it first.
-func (s *sessions) committed(c commit) {
-	id, state, foreign := c.id, c.state, c.foreign(s.hub.shared)
+func (s *sessions) Committed(c conv.Commit) {
+	id, state, foreign := c.ID, c.State, c.Foreign(s.hub.shared)
 	switch {
-	case !c.needsWork():
+	case !c.NeedsWork():
 		return
 	case state.Session == nil && len(state.Children) == 0 && len(state.Callbacks) == 0:
 		return
@@ -72,7 +74,7 @@ func (s *sessions) committed(c commit) {
 	if s.note(id, state) || state.CallsBackTo() != "" || state.Closed() && len(state.Children) > 0 {
 		s.errands.due(id, foreign)
 	}
-	if c.source == foundAtStart {
+	if c.Source == conv.FoundAtStart {
 		s.recovered(state)
 	}
 }
@@ -117,7 +119,7 @@ func (s *sessions) told(id string) {
 	delete(s.untold, id)
 	if l := s.live[id]; l != nil && !l.known() {
 		close(l.told)
-		s.hub.turns.alarm.set(id, parley.TimestampOf(s.hub.Now()))
+		s.hub.turns.alarm.Set(id, parley.TimestampOf(s.hub.Now()))
 	}
 }
 
@@ -180,8 +182,8 @@ func (s *sessions) joined(ctx context.Context, id string) error {
 	case <-timer.C:
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-s.hub.draining:
-		return errDraining
+	case <-s.hub.conv.Draining():
+		return conv.ErrDraining
 	}
 	return nil
 }
@@ -318,7 +320,7 @@ func (s *sessions) seat(conversation string, p *Principal) string {
 
 // attend does what follows from the state of a conversation.
 func (s *sessions) attend(id string) error {
-	state, err := s.hub.stateOf(id)
+	state, err := s.hub.conv.StateOf(id)
 	if err != nil || !state.Exists() {
 		return err
 	}
@@ -372,7 +374,7 @@ func (s *sessions) attendSession(state *fold.State) error {
 
 func (s *sessions) end(id string, how func() (parley.Outcome, string)) error {
 	o, text := how()
-	return s.hub.command(id, fold.Command{Verb: fold.EndSession, Outcome: &o, Detail: text})
+	return s.hub.conv.Command(id, fold.Command{Verb: fold.EndSession, Outcome: &o, Detail: text})
 }
 
 // maxPassed is how often an errand looks again at once that comes upon another state than it has looked at.
@@ -382,7 +384,7 @@ const maxPassed = 10
 // twice at once at one hub: else a start could be told after the end. Where other hubs do the same, a start is told on the very state in which it was not known.
 func (s *sessions) attendParent(state *fold.State) (over bool, err error) {
 	for range maxPassed {
-		if over, err = s.attendParentOnce(state); !errors.Is(err, errPassed) {
+		if over, err = s.attendParentOnce(state); !errors.Is(err, conv.ErrStale) {
 			break
 		}
 	}
@@ -390,12 +392,12 @@ func (s *sessions) attendParent(state *fold.State) (over bool, err error) {
 }
 
 func (s *sessions) attendParentOnce(state *fold.State) (over bool, err error) {
-	parent, err := s.hub.stateOf(state.Session.Parent)
+	parent, err := s.hub.conv.StateOf(state.Session.Parent)
 	if err != nil {
 		return false, err
 	}
 	if s.hub.shared { // the child's after the parent's: what ends there, and is told, has ended here
-		if *state, err = s.hub.stateOf(state.ID); err != nil {
+		if *state, err = s.hub.conv.StateOf(state.ID); err != nil {
 			return false, err
 		}
 	}
@@ -410,7 +412,7 @@ func (s *sessions) attendParentOnce(state *fold.State) (over bool, err error) {
 		return true, nil
 	}
 	o := parley.Outcome{Status: parley.OutcomeCanceled, Reason: parley.ReasonParentClosed}
-	return true, s.hub.command(state.ID, fold.Command{Verb: fold.EndSession, Outcome: &o, Detail: "The conversation out of which the session was started is closed."})
+	return true, s.hub.conv.Command(state.ID, fold.Command{Verb: fold.EndSession, Outcome: &o, Detail: "The conversation out of which the session was started is closed."})
 }
 
 // tellParent tells an open parent of the start and the end of its child, as far as it does not know.
@@ -421,7 +423,7 @@ func (s *sessions) tellParent(parent, state *fold.State) (over bool, err error) 
 	if !known && (!state.Closed() || s.isUntold(state.ID) && waits) {
 		on, told, err := s.startedOn(parent, state)
 		if err == nil && !told {
-			err = s.hub.commandOn(r.Parent, on, fold.Command{Verb: fold.StartChild, Child: child})
+			err = s.hub.conv.CommandAt(r.Parent, on, fold.Command{Verb: fold.StartChild, Child: child})
 		}
 		if err != nil {
 			return false, err
@@ -433,7 +435,7 @@ func (s *sessions) tellParent(parent, state *fold.State) (over bool, err error) 
 		if err := s.hub.triggers.answer(parent, state, &end); err != nil {
 			return true, err
 		}
-		if err := s.hub.command(r.Parent, end); err != nil {
+		if err := s.hub.conv.Command(r.Parent, end); err != nil {
 			return true, err
 		}
 	}
@@ -453,7 +455,7 @@ func (s *sessions) startedOn(parent, state *fold.State) (on int64, told bool, er
 	for after := int64(0); after < parent.Seq; {
 		events, err := s.hub.readEvents(parent.ID, after, 1000)
 		if err != nil || len(events) == 0 {
-			return 0, false, fmt.Errorf("%w: read %s after %d: %w", errUnread, parent.ID, after, err)
+			return 0, false, fmt.Errorf("%w: read %s after %d: %w", conv.ErrUnread, parent.ID, after, err)
 		}
 		for i := range events {
 			if after = events[i].Seq; events[i].Type != parley.TypeSystem {
@@ -479,5 +481,5 @@ func (s *sessions) bind(state *fold.State) error {
 	if b == nil || !met || b.Kind() != r.Type || !b.takes(s.hub, state) {
 		return nil
 	}
-	return s.hub.command(state.ID, fold.Command{Verb: fold.Bind, Runner: &b.runner.RunnerRef})
+	return s.hub.conv.Command(state.ID, fold.Command{Verb: fold.Bind, Runner: &b.runner.RunnerRef})
 }

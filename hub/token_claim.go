@@ -29,7 +29,7 @@ func (h *Hub) bindToken(p *Principal, r *parley.TokenRecord, q *parley.CreateTok
 	if err != nil {
 		return err
 	}
-	defer h.unpin(c)
+	defer h.conv.Unpin(c)
 	seat := ""
 	if s.Claim != nil && s.Claim.Hash == hash {
 		seat = s.Claim.AgentID

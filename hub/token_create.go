@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 )
@@ -23,13 +25,13 @@ func (h *Hub) CreateToken(p *Principal, q *parley.CreateTokenParams, done func(p
 	token := tokenPrefix + record.TokenID + "_" + secret
 	sum := sha256.Sum256([]byte(token))
 	record.SHA256 = hex.EncodeToString(sum[:])
-	h.withOwnLog(tokensConversation, "tokens", func(c *conversation, err error) {
+	h.withOwnLog(tokensConversation, "tokens", func(c *conv.Conversation, err error) {
 		if err != nil {
 			done(parley.CreateTokenResult{}, err)
 			return
 		}
 		cmd := fold.Command{Verb: fold.Token, From: parley.HubID, Admin: true, Token: record}
-		c.do(&op{cmd: cmd, reply: func(d *fold.Decision, err error) {
+		c.Do(&conv.Request{Cmd: cmd, Reply: func(d *fold.Decision, err error) {
 			if err != nil {
 				done(parley.CreateTokenResult{}, err)
 				return
@@ -60,26 +62,25 @@ func (h *Hub) stillGood(q *parley.CreateTokenParams, live bool, err error) error
 }
 
 // withOwnLog pins a conversation of the hub's own, which its first use creates, and passes it on.
-func (h *Hub) withOwnLog(id, title string, then func(*conversation, error)) {
-	c, err := h.pin(id)
+func (h *Hub) withOwnLog(id, title string, then func(*conv.Conversation, error)) {
+	c, err := h.conv.Pin(id)
 	if err != nil {
 		then(nil, err)
 		return
 	}
-	c.mu.Lock()
-	there := c.head.Exists()
-	c.mu.Unlock()
+	head := c.Head()
+	there := head.Exists()
 	if there {
 		then(c, nil)
 		return
 	}
 	cmd := fold.Command{Verb: fold.Create, From: parley.HubID, Create: &parley.CreateConversationParams{Title: title}}
-	c.do(&op{cmd: cmd, reply: func(_ *fold.Decision, err error) {
+	c.Do(&conv.Request{Cmd: cmd, Reply: func(_ *fold.Decision, err error) {
 		if err != nil && !errors.Is(err, parley.ErrAlreadyExists) { // by another's first use
 			then(nil, err)
 			return
 		}
-		then(h.pin(id)) // c's own pin goes with this answer; it is in memory
+		then(h.conv.Pin(id)) // c's own pin goes with this answer; it is in memory
 	}})
 }
 

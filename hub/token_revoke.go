@@ -3,6 +3,8 @@ package hub
 import (
 	"context"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 )
@@ -22,13 +24,13 @@ func (h *Hub) RevokeToken(p *Principal, q *parley.RevokeTokenParams, done func(p
 		done(none, err)
 		return
 	}
-	c, err := h.pin(tokensConversation)
+	c, err := h.conv.Pin(tokensConversation)
 	if err != nil {
 		done(none, err)
 		return
 	}
 	cmd := fold.Command{Verb: fold.Revoke, From: p.AgentID, Admin: true, TokenID: q.TokenID}
-	c.do(&op{cmd: cmd, reply: func(d *fold.Decision, err error) {
+	c.Do(&conv.Request{Cmd: cmd, Reply: func(d *fold.Decision, err error) {
 		if err != nil {
 			done(none, err)
 			return
@@ -51,7 +53,7 @@ func (h *Hub) mayRevoke(p *Principal, id string) error {
 	if h.tokens.mayRevoke(p, id) {
 		return nil
 	}
-	if err := h.catchUp(context.Background()); err != nil {
+	if err := h.conv.CatchUp(context.Background()); err != nil {
 		return err
 	}
 	if h.shared && h.tokens.mayRevoke(p, id) {

@@ -107,7 +107,7 @@ func (t *tokens) created(h *Hub, r *parley.TokenRecord, e *parley.Event, then fu
 		then(t.create(r, e), nil)
 		return
 	}
-	h.wg.Go(func() { // the goroutine of the commits does not read
+	h.conv.Go(func() { // the goroutine of the commits does not read
 		err := t.follow(h.journal)
 		then(err == nil && t.find(r.TokenID) != nil, err)
 	})
@@ -119,7 +119,7 @@ func (t *tokens) revoked(h *Hub, id string, seq int64, then func(ids []string, e
 		then(t.revoke(id), nil)
 		return
 	}
-	h.wg.Go(func() {
+	h.conv.Go(func() {
 		err := t.follow(h.journal)
 		t.folding.Lock()
 		end := t.ends[seq%int64(len(t.ends))]

@@ -68,7 +68,7 @@ func (t *triggers) run() {
 	select {
 	case <-t.hub.turns.recovered:
 		t.errands.run()
-	case <-t.hub.ctx.Done():
+	case <-t.hub.conv.Context().Done():
 	}
 }
 

@@ -16,7 +16,7 @@ func (t *triggers) answer(parent, child *fold.State, cmd *fold.Command) error {
 		return nil
 	}
 	result, traceparent, err := t.hub.resultOf(child.ID)
-	if err != nil && t.hub.serving() != nil {
+	if err != nil && t.hub.conv.Serving() != nil {
 		return err
 	}
 	if err != nil { // the parent shall not wait for what is damaged
@@ -45,7 +45,7 @@ func (t *triggers) end(parent *fold.State, w *fold.Woken, why *parley.Error) err
 		a.ValidationErrors = why.Validation.ValidationErrors
 	}
 	t.answers(parent, w, a, &cmd)
-	return t.hub.command(parent.ID, cmd)
+	return t.hub.conv.Command(parent.ID, cmd)
 }
 
 // answers makes the note of an answer, in its bound, and finds whom it wakes.

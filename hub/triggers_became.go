@@ -51,7 +51,7 @@ func (x *explaining) turn(w *parley.Wake) (parley.TriggerState, string) {
 
 // session is for a match that starts a session.
 func (x *explaining) session(w *parley.Wake) (parley.TriggerState, string, error) {
-	child, err := x.hub.stateOf(w.SessionID)
+	child, err := x.hub.conv.StateOf(w.SessionID)
 	if err != nil {
 		return "", "", err
 	}

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 )
@@ -28,7 +30,7 @@ type explaining struct {
 
 // ExplainTriggers tells which agents an event has woken or, as things are now, would wake, and why. It changes nothing.
 func (h *Hub) ExplainTriggers(ctx context.Context, p *Principal, q *parley.ExplainTriggersParams) (*parley.ExplainTriggersResult, error) {
-	return sure(ctx, h, func() (*parley.ExplainTriggersResult, error) { return h.explainTriggers(ctx, p, q) })
+	return callFresh(ctx, h, func() (*parley.ExplainTriggersResult, error) { return h.explainTriggers(ctx, p, q) })
 }
 
 func (h *Hub) explainTriggers(ctx context.Context, p *Principal, q *parley.ExplainTriggersParams) (*parley.ExplainTriggersResult, error) {
@@ -37,10 +39,8 @@ func (h *Hub) explainTriggers(ctx context.Context, p *Principal, q *parley.Expla
 	if err != nil {
 		return nil, err
 	}
-	defer h.unpin(c)
-	c.mu.Lock()
-	s := c.durable
-	c.mu.Unlock()
+	defer h.conv.Unpin(c)
+	s := c.Durable()
 	if q.Seq < 1 || q.Seq > s.Seq {
 		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("seq is %d", q.Seq), fmt.Sprintf("1 to %d", s.Seq))
 	}
@@ -83,7 +83,7 @@ func (x *explaining) read(ctx context.Context, seq int64) (err error) {
 	if x.said, err = saidBy(x.event); err != nil {
 		return err
 	}
-	if x.said == nil || !x.said.note && x.state.IsWithdrawn(seq) || reserved(x.state.ID) {
+	if x.said == nil || !x.said.note && x.state.IsWithdrawn(seq) || conv.Reserved(x.state.ID) {
 		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("event %d wakes nobody", seq), "a note, or a message of a participant that ends a turn")
 	}
 	if seq == x.state.Seq {

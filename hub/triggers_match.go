@@ -3,6 +3,8 @@ package hub
 import (
 	"slices"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/internal/selector"
@@ -45,19 +47,20 @@ func saidBy(e *parley.Event) (*said, error) {
 }
 
 // onNote gives whom a note would wake in a conversation, as subscriptions say. It is asked before the note is decided, without the lock of the conversation.
-func (t *triggers) onNote(c *conversation, from string, n *parley.Note) []parley.Wake {
-	if t.known.Load() == 0 || reserved(c.id) {
+func (t *triggers) onNote(c *conv.Conversation, from string, n *parley.Note) []parley.Wake {
+	if t.known.Load() == 0 || conv.Reserved(c.ID()) {
 		return nil
 	}
-	return t.wakes(c.headState(), saidNote(from, n))
+	s := c.Head()
+	return t.wakes(&s, saidNote(from, n))
 }
 
 // onMessage is onNote for a message that ends a turn.
-func (t *triggers) onMessage(c *conversation, from string, payload []byte) []parley.Wake {
-	if t.known.Load() == 0 || reserved(c.id) {
+func (t *triggers) onMessage(c *conv.Conversation, from string, payload []byte) []parley.Wake {
+	if t.known.Load() == 0 || conv.Reserved(c.ID()) {
 		return nil
 	}
-	s := c.headState()
+	s := c.Head()
 	if s.Policy.Kind != parley.PolicyTriggers && s.Workspace == "" {
 		return nil // it wakes nobody
 	}
@@ -65,15 +68,7 @@ func (t *triggers) onMessage(c *conversation, from string, payload []byte) []par
 	if err != nil {
 		return nil // it is refused when it is decided
 	}
-	return t.wakes(s, e)
-}
-
-// headState is what was decided last, of a conversation that its caller has pinned.
-func (c *conversation) headState() *fold.State {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := c.head
-	return &s
+	return t.wakes(&s, e)
 }
 
 // wakes gives whom an event would wake.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/policy"
@@ -19,15 +21,15 @@ const maxOfOneAgent = parley.MaxLiveSessions / 2
 // errNoRoom is told when a session has to wait until another one of its tree has ended.
 var errNoRoom = errors.New("the tree of sessions has no room")
 
-// committed queues the start of sessions. After a failed append the state may be one on which starts
+// Committed queues the start of sessions. After a failed append the state may be one on which starts
 // were tried: these are tried again later.
-func (t *triggers) committed(c commit) {
-	if !c.needsWork() {
+func (t *triggers) Committed(c conv.Commit) {
+	if !c.NeedsWork() {
 		return
 	}
-	starts := slices.ContainsFunc(c.state.Woken, func(w fold.Woken) bool { return !w.ByTurn() })
-	if starts && !t.tried.is(c.id, c.state.Seq) {
-		t.errands.due(c.id, c.foreign(t.hub.shared))
+	starts := slices.ContainsFunc(c.State.Woken, func(w fold.Woken) bool { return !w.ByTurn() })
+	if starts && !t.tried.is(c.ID, c.State.Seq) {
+		t.errands.due(c.ID, c.Foreign(t.hub.shared))
 	}
 }
 
@@ -35,7 +37,7 @@ func (t *triggers) committed(c commit) {
 //
 //	match in the log -> its id is free? -> event -> blueprint -> parameters -> place in the tree -> session -> (its own errand) parent's log
 func (t *triggers) attend(id string) error {
-	state, err := t.hub.stateOf(id)
+	state, err := t.hub.conv.StateOf(id)
 	if err != nil || !state.Exists() {
 		return err
 	}
@@ -102,23 +104,23 @@ func (t *triggers) sort(state *fold.State) (waiting []fold.Woken, running map[st
 
 // start begins the session of a match, or meets it where it was begun before. Where it never can begin the match ends.
 func (t *triggers) start(parent *fold.State, w *fold.Woken) error {
-	c, err := t.hub.pin(w.SessionID)
+	c, err := t.hub.conv.Pin(w.SessionID)
 	if err != nil {
 		return err
 	}
-	defer t.hub.unpin(c)
-	if head := c.headState(); head.Exists() {
+	defer t.hub.conv.Unpin(c)
+	if head := c.Head(); head.Exists() {
 		if head.Closed() {
-			t.hub.sessions.tell(c.id)
+			t.hub.sessions.tell(c.ID())
 		}
 		return nil
 	}
 	s, err := t.prepare(parent, w)
 	if err == nil {
-		if err := t.hub.sessions.reserve(parent.ID, c.id); err != nil {
+		if err := t.hub.sessions.reserve(parent.ID, c.ID()); err != nil {
 			return errNoRoom
 		}
-		defer t.hub.sessions.giveUp(parent.ID, c.id)
+		defer t.hub.sessions.giveUp(parent.ID, c.ID())
 		_, err = s.create(context.Background(), c)
 	}
 	refusal := lasting(err)
@@ -132,11 +134,11 @@ func (t *triggers) start(parent *fold.State, w *fold.Woken) error {
 }
 
 // begun reports whether another hub has begun the session of a match that this one cannot begin.
-func (t *triggers) begun(c *conversation) (bool, error) {
+func (t *triggers) begun(c *conv.Conversation) (bool, error) {
 	if !t.hub.shared {
 		return false, nil
 	}
-	s, err := c.caughtUp()
+	s, err := t.hub.caughtUp(c)
 	return s.Exists(), err
 }
 
@@ -203,10 +205,10 @@ func (t *triggers) of(s *fold.State, w *parley.Wake) *blueprint {
 func (h *Hub) eventAt(id string, seq int64) (*parley.Event, error) {
 	records, err := h.journal.Read(id, seq-1, 1, parley.MaxEventBytes)
 	if err != nil {
-		return nil, fmt.Errorf("%w: read %s: %w", errUnread, id, err)
+		return nil, fmt.Errorf("%w: read %s: %w", conv.ErrUnread, id, err)
 	}
 	if len(records) == 0 {
-		return nil, fmt.Errorf("%w: there is no event %d in %s", errUnread, seq, id)
+		return nil, fmt.Errorf("%w: there is no event %d in %s", conv.ErrUnread, seq, id)
 	}
 	var e parley.Event
 	if err := e.UnmarshalJSON(records[0].Data); err != nil {

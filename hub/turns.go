@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/desk"
 	"github.com/parleyhub/parley/hub/fold"
@@ -13,7 +15,7 @@ import (
 // to be written are commands like everybody's. All of it may be lost.
 type turns struct {
 	hub       *Hub
-	alarm     *clock
+	alarm     *conv.Clock
 	recovered chan struct{} // closed when every open conversation was seen once
 	stamps    stamps
 
@@ -45,19 +47,19 @@ func newTurns(h *Hub) *turns {
 		hub: h, recovered: make(chan struct{}), desks: make(map[string]*place), open: make(map[string]struct{}), executors: make(map[string]*executor),
 		serving: make(map[string][]*executor), waiting: make(map[wanted][]inLine), holdings: make(map[fold.ClaimHash]*holding),
 	}
-	t.alarm = newClock(h, t.fire)
+	t.alarm = conv.NewClock(h.conv, t.fire)
 	t.counts.ended = make(map[parley.ClaimEnd]int64)
 	return t
 }
 
 func (t *turns) now() desk.Time { return desk.Time(t.hub.Now().UnixMilli()) }
 
-// committed updates the desk of the conversation.
-func (t *turns) committed(c commit) {
-	if !c.needsWork() {
+// Committed updates the desk of the conversation.
+func (t *turns) Committed(c conv.Commit) {
+	if !c.NeedsWork() {
 		return
 	}
-	id, s, foreign := c.id, c.state, c.foreign(t.hub.shared)
+	id, s, foreign := c.ID, c.State, c.Foreign(t.hub.shared)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s.Closed() {
@@ -152,7 +154,7 @@ func (t *turns) fire(id string) {
 		return
 	}
 	if p.rests > t.now() { // the state that was read again has set the alarm to now
-		t.alarm.set(id, parley.Timestamp(p.rests))
+		t.alarm.Set(id, parley.Timestamp(p.rests))
 		t.mu.Unlock()
 		return
 	}
@@ -172,7 +174,7 @@ func (t *turns) yieldsLocked(id string, p *place, commands []fold.Command) bool 
 	if !t.hub.shared {
 		return false
 	}
-	wait := t.hub.presence.patience(id)
+	wait := t.hub.presence.Patience(id)
 	if wait == 0 || len(commands) == 0 || p.yielded || slices.ContainsFunc(commands, func(c fold.Command) bool { return c.Verb == fold.Renew }) {
 		p.yielded = false
 		return false
@@ -180,20 +182,20 @@ func (t *turns) yieldsLocked(id string, p *place, commands []fold.Command) bool 
 	p.yielded = true
 	p.Again()
 	p.rests = t.now() + desk.Time(wait.Milliseconds())
-	t.alarm.set(id, parley.Timestamp(p.rests))
+	t.alarm.Set(id, parley.Timestamp(p.rests))
 	return true
 }
 
 // run decides a command of the hub's own. One that cannot be written is tried again.
 func (t *turns) run(id string, cmd fold.Command) {
-	c, err := t.hub.pin(id)
+	c, err := t.hub.conv.Pin(id)
 	if err != nil {
-		t.again(id, tickUnread.Milliseconds())
+		t.again(id, conv.RetryRead.Milliseconds())
 		return
 	}
-	c.do(&op{cmd: cmd, reply: func(_ *fold.Decision, err error) {
+	c.Do(&conv.Request{Cmd: cmd, Reply: func(_ *fold.Decision, err error) {
 		if err != nil && t.hub.Err() == nil {
-			t.again(id, tickAgain.Milliseconds())
+			t.again(id, conv.RetryWrite.Milliseconds())
 		}
 	}})
 }
@@ -203,8 +205,8 @@ func (t *turns) again(id string, ms int64) {
 	defer t.mu.Unlock()
 	if p := t.desks[id]; p != nil {
 		p.Again()
-		p.rests = t.now() + desk.Time(min(ms, tickAgain.Milliseconds()))
-		t.alarm.set(id, parley.Timestamp(t.now())+parley.Timestamp(ms))
+		p.rests = t.now() + desk.Time(min(ms, conv.RetryWrite.Milliseconds()))
+		t.alarm.Set(id, parley.Timestamp(t.now())+parley.Timestamp(ms))
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/quota"
 )
@@ -50,7 +52,7 @@ func (u *uploads) noRoom(ctx context.Context) error {
 		return err
 	}
 	if u.life.Err() != nil {
-		return errDraining
+		return conv.ErrDraining
 	}
 	return &parley.Error{Err: parley.ErrUnavailable, Message: "too many files are on their way to the hub", RetryAfterMs: 1000}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 )
 
@@ -67,7 +69,7 @@ func (h *Hub) ask(ctx context.Context, shown string) (Identity, error) {
 	case <-ctx.Done():
 		return Identity{}, errCannotVerify
 	}
-	if err := h.begin(); err != nil {
+	if err := h.conv.Begin(); err != nil {
 		<-h.verifying
 		return Identity{}, err
 	}
@@ -76,8 +78,8 @@ func (h *Hub) ask(ctx context.Context, shown string) (Identity, error) {
 		err error
 	}
 	answered := make(chan answer, 1) // the verifier may be late
-	h.wg.Go(func() {
-		defer h.end()
+	h.conv.Go(func() {
+		defer h.conv.End()
 		defer func() { <-h.verifying }()
 		id, err := h.guardedVerify(ctx, shown)
 		answered <- answer{id, err}
@@ -87,8 +89,8 @@ func (h *Hub) ask(ctx context.Context, shown string) (Identity, error) {
 		return a.id, a.err
 	case <-ctx.Done():
 		return Identity{}, errCannotVerify
-	case <-h.draining:
-		return Identity{}, errDraining
+	case <-h.conv.Draining():
+		return Identity{}, conv.ErrDraining
 	}
 }
 

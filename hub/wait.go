@@ -1,9 +1,11 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"time"
+
+	"github.com/parleyhub/parley/hub/internal/conv"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
@@ -20,53 +22,24 @@ func (h *Hub) WaitForChange(ctx context.Context, p *Principal, q *parley.WaitFor
 	if err != nil {
 		return none, err
 	}
-	defer h.unpin(c)
+	defer h.conv.Unpin(c)
 	timer, err := waitTime(q.TimeoutMs)
 	if err != nil {
 		return none, err
 	}
 	defer timer.Stop()
 	for timedOut := false; ; {
-		c.mu.Lock()
-		latest, changed, broken := c.durable.Seq, c.changedLocked(), c.broken
-		c.mu.Unlock()
-		if err := c.stillServes(p, broken); err != nil {
+		latest, changed, err := c.Changed()
+		if err = cmp.Or(err, p.Valid(h.Now())); err != nil {
 			return none, err
 		}
 		if grown := latest > q.SinceSeq; grown || timedOut {
 			return parley.WaitForChangeResult{LatestSeq: latest, TimedOut: !grown && q.TimeoutMs > 0}, nil
 		}
-		if timedOut, err = h.wait(ctx, p, changed, timer, q.TimeoutMs); err != nil {
+		if timedOut, err = h.conv.Wait(ctx, p, changed, timer, q.TimeoutMs); err != nil {
 			return none, err
 		}
 	}
-}
-
-// wait waits for a change, the timer, the end of ctx, the revocation of the caller's token, or the drain.
-func (h *Hub) wait(ctx context.Context, p *Principal, changed <-chan struct{}, timer *time.Timer, timeoutMs int64) (timedOut bool, err error) {
-	if timeoutMs == 0 {
-		return true, nil
-	}
-	select {
-	case <-changed:
-		return false, nil
-	case <-timer.C:
-		return true, nil
-	case <-ctx.Done():
-		return false, ctx.Err()
-	case <-p.revoked:
-		return false, errRevoked
-	case <-h.draining:
-		return false, errDraining
-	}
-}
-
-// stillServes is asked after each wait: the caller's token may have ended meanwhile.
-func (c *conversation) stillServes(p *Principal, broken bool) error {
-	if broken {
-		return errBroken
-	}
-	return c.hub.Valid(p)
 }
 
 // GetUpdates gives the messages after sinceSeq, which come beside the result as stored, and the caller's guidance, once until holds.
@@ -83,8 +56,8 @@ func (h *Hub) GetUpdatesWhen(ctx context.Context, p *Principal, q *parley.GetUpd
 	if err != nil {
 		return nil, nil, err
 	}
-	defer h.unpin(c)
-	u := updates{c: c, p: p, viewer: p.viewer(), until: q.Until, seen: q.SinceSeq}
+	defer h.conv.Unpin(c)
+	u := updates{hub: h, c: c, p: p, viewer: p.Viewer(), until: q.Until, seen: q.SinceSeq}
 	if u.until == "" {
 		u.until = parley.UntilAny
 	}
@@ -97,10 +70,8 @@ func (h *Hub) GetUpdatesWhen(ctx context.Context, p *Principal, q *parley.GetUpd
 	}
 	defer timer.Stop()
 	for timedOut := false; ; {
-		c.mu.Lock()
-		s, changed, broken := c.durable, c.changedLocked(), c.broken
-		c.mu.Unlock()
-		if err := c.stillServes(p, broken); err != nil {
+		s, changed, err := c.Look()
+		if err = cmp.Or(err, p.Valid(h.Now())); err != nil {
 			return nil, nil, err
 		}
 		holds, err := u.holds(&s)
@@ -113,7 +84,7 @@ func (h *Hub) GetUpdatesWhen(ctx context.Context, p *Principal, q *parley.GetUpd
 			}
 			return u.result(&s, q.SinceSeq, limit, !holds && q.TimeoutMs > 0)
 		}
-		if timedOut, err = h.wait(ctx, p, changed, timer, q.TimeoutMs); err != nil {
+		if timedOut, err = h.conv.Wait(ctx, p, changed, timer, q.TimeoutMs); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -121,7 +92,8 @@ func (h *Hub) GetUpdatesWhen(ctx context.Context, p *Principal, q *parley.GetUpd
 
 // updates is one call of GetUpdates: what it waits for, and up to where it has looked.
 type updates struct {
-	c      *conversation
+	hub    *Hub
+	c      *conv.Conversation
 	p      *Principal
 	viewer fold.Viewer
 	until  parley.Until
@@ -148,16 +120,16 @@ func (u *updates) holds(s *fold.State) (bool, error) {
 		return false, nil
 	}
 	for !u.found && u.seen < s.Seq {
-		frames, err := u.c.after(nil, u.seen, 500)
+		frames, err := u.c.After(nil, u.seen, 500)
 		if err != nil {
 			return false, err
 		}
 		for _, f := range frames {
-			if f.seq > s.Seq {
+			if f.Seq > s.Seq {
 				break // for the next look
 			}
-			u.found = u.found || u.matches(s, f.seq, f.meta)
-			u.seen = f.seq
+			u.found = u.found || u.matches(s, f.Seq, f.Meta)
+			u.seen = f.Seq
 		}
 	}
 	return u.found, nil
@@ -181,14 +153,14 @@ func (u *updates) mine(s *fold.State) bool {
 
 // result gives the messages up to the state that was looked at, so that guidance never tells of more than the messages do.
 func (u *updates) result(s *fold.State, since int64, limit int, timedOut bool) (*parley.GetUpdatesResult, [][]byte, error) {
-	page, err := u.c.page(since, s.Seq, limit, func(seq int64, m fold.Meta) bool {
+	page, err := u.c.Page(since, s.Seq, limit, func(seq int64, m fold.Meta) bool {
 		return m.Type == parley.TypeMessage && u.viewer.Sees(m) && !s.IsWithdrawn(seq)
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	return &parley.GetUpdatesResult{
-		Messages: []parley.Event{}, Withdrawn: withdrawn(s, since, page.NextSeq), Guidance: u.c.hub.guide(s, u.p.AgentID, false),
+		Messages: []parley.Event{}, Withdrawn: withdrawn(s, since, page.NextSeq), Guidance: u.hub.guide(s, u.p.AgentID, false),
 		NextSeq: page.NextSeq, LatestSeq: s.Seq, Status: s.Status, TimedOut: timedOut,
 	}, page.Events, nil
 }

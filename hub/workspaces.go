@@ -19,7 +19,7 @@ func (p *Principal) WithWorkspaces(workspaces ...string) *Principal {
 }
 
 // reads reports whether a conversation exists for the principal: one that it has a part in, or one of a workspace that its token grants, which it may read and no more.
-func (p *Principal) reads(s *fold.State) bool {
+func (p *Principal) Reads(s *fold.State) bool {
 	return p.sees(s) || s.Exists() && p.reaches(s.ID) && p.grants(s.Workspace)
 }
 
@@ -62,7 +62,7 @@ var errReadsOnly = parley.Refuse(parley.ErrForbidden, "a workspace lets read, an
 
 // hidden refuses a write in a conversation that p does not see.
 func (p *Principal) hidden(s *fold.State) error {
-	if p.reads(s) {
+	if p.Reads(s) {
 		return errReadsOnly
 	}
 	return errNotFound

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/parleyhub/parley/hub/internal/conv"
+
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 )
@@ -23,9 +25,9 @@ func compact(name string, raw json.RawMessage) (json.RawMessage, error) {
 
 // SendMessage appends a message.
 func (h *Hub) SendMessage(p *Principal, q *parley.SendMessageParams, done func(parley.SendResult, error)) {
-	o := lendOp()
-	o.cmd.Verb, o.cmd.Turn, o.cmd.AfterSeq, o.cmd.Key = fold.Message, q.Turn, q.AfterSeq, q.ClientRequestID
-	o.cmd.Finality, o.cmd.Outcome, o.cmd.TurnHint, o.cmd.Traceparent = q.Finality, q.Outcome, q.TurnHint, q.Traceparent
+	o := conv.LendRequest()
+	o.Cmd.Verb, o.Cmd.Turn, o.Cmd.AfterSeq, o.Cmd.Key = fold.Message, q.Turn, q.AfterSeq, q.ClientRequestID
+	o.Cmd.Finality, o.Cmd.Outcome, o.Cmd.TurnHint, o.Cmd.Traceparent = q.Finality, q.Outcome, q.TurnHint, q.Traceparent
 	err := fold.CheckFinality(q.Finality, q.Outcome)
 	if err == nil {
 		err = checkPosition(q.Turn, q.AfterSeq)
@@ -35,8 +37,8 @@ func (h *Hub) SendMessage(p *Principal, q *parley.SendMessageParams, done func(p
 
 // SendTrace appends a trace.
 func (h *Hub) SendTrace(p *Principal, q *parley.SendTraceParams, done func(parley.SendResult, error)) {
-	o := lendOp()
-	o.cmd.Verb, o.cmd.Turn, o.cmd.Key, o.cmd.Traceparent = fold.Trace, q.Turn, q.ClientRequestID, q.Traceparent
+	o := conv.LendRequest()
+	o.Cmd.Verb, o.Cmd.Turn, o.Cmd.Key, o.Cmd.Traceparent = fold.Trace, q.Turn, q.ClientRequestID, q.Traceparent
 	h.speak(p, parley.MethodSendTrace, q.ConversationID, q.ClaimID, o, checkPosition(q.Turn, nil), q.Payload, done)
 }
 
@@ -52,24 +54,24 @@ func checkPosition(turn int64, afterSeq *int64) error {
 
 // speak is what SendMessage and SendTrace have in common. The conversation is looked for before the params are held against the rules, so that
 // what is wrong with them tells nothing about foreign ones.
-func (h *Hub) speak(p *Principal, method, conversation, claimID string, o *op, checked error, payload json.RawMessage, done func(parley.SendResult, error)) {
-	c, p, err := h.enterClaimed(p, method, conversation, claimID, &o.cmd)
+func (h *Hub) speak(p *Principal, method, conversation, claimID string, o *conv.Request, checked error, payload json.RawMessage, done func(parley.SendResult, error)) {
+	c, p, err := h.enterClaimed(p, method, conversation, claimID, &o.Cmd)
 	if err == nil {
 		if err = checked; err == nil {
-			err = checkSpeech(&o.cmd, payload)
+			err = checkSpeech(&o.Cmd, payload)
 		}
 		if err != nil {
-			h.unpin(c)
+			h.conv.Unpin(c)
 		}
 	}
 	if err != nil {
-		o.giveBack()
+		o.GiveBack()
 		done(parley.SendResult{}, err)
 		return
 	}
-	o.by, o.cmd.From, o.cmd.Admin = p, p.AgentID, p.Admin()
-	named := o.cmd.Named
-	o.reply = func(d *fold.Decision, err error) {
+	o.By, o.Cmd.From, o.Cmd.Admin = p, p.AgentID, p.Admin()
+	named := o.Cmd.Named
+	o.Reply = func(d *fold.Decision, err error) {
 		if err != nil {
 			done(parley.SendResult{}, err)
 			return
@@ -80,16 +82,16 @@ func (h *Hub) speak(p *Principal, method, conversation, claimID string, o *op, c
 		done(parley.SendResult{Seq: d.Seq, Turn: d.Turn, Duplicate: d.Duplicate, ClaimID: h.turns.told(d, p)}, nil)
 	}
 	switch {
-	case o.cmd.Verb == fold.Trace || !o.cmd.Finality.Final():
+	case o.Cmd.Verb == fold.Trace || !o.Cmd.Finality.Final():
 		h.mint(c, o)
-	case o.cmd.Finality == parley.FinalityTurn:
-		o.cmd.Wakes = h.triggers.onMessage(c, p.AgentID, o.cmd.Payload)
+	case o.Cmd.Finality == parley.FinalityTurn:
+		o.Cmd.Wakes = h.triggers.onMessage(c, p.AgentID, o.Cmd.Payload)
 	}
-	c.do(o)
+	c.Do(o)
 }
 
 // enter is allow and find.
-func (h *Hub) enter(p *Principal, method, conversation string) (*conversation, error) {
+func (h *Hub) enter(p *Principal, method, conversation string) (*conv.Conversation, error) {
 	if err := h.allow(p, method); err != nil {
 		return nil, err
 	}
@@ -101,23 +103,23 @@ var inKept = map[string]bool{parley.MethodSendNote: true, parley.MethodCloseConv
 
 // enterWrite is enter for a write: it may follow one that is not committed yet. The hub's own conversations are written by the
 // hub alone, but for those that an adapter keeps.
-func (h *Hub) enterWrite(p *Principal, method, conversation string) (*conversation, error) {
+func (h *Hub) enterWrite(p *Principal, method, conversation string) (*conv.Conversation, error) {
 	if err := h.allow(p, method); err != nil {
 		return nil, err
 	}
 	c, err := h.find(p, conversation, true)
-	if err == nil && reserved(conversation) && !(kept(conversation) && inKept[method]) {
-		h.unpin(c)
+	if err == nil && conv.Reserved(conversation) && !(kept(conversation) && inKept[method]) {
+		h.conv.Unpin(c)
 		return nil, parley.Refuse(parley.ErrForbidden, "only the hub writes to this conversation", "")
 	}
 	return c, err
 }
 
 // enterOwn is enterWrite for what is not a part of a turn.
-func (h *Hub) enterOwn(p *Principal, method, conversation string) (*conversation, error) {
+func (h *Hub) enterOwn(p *Principal, method, conversation string) (*conv.Conversation, error) {
 	c, err := h.enterWrite(p, method, conversation)
 	if err == nil && p.claim != nil {
-		h.unpin(c)
+		h.conv.Unpin(c)
 		return nil, parley.Refuse(parley.ErrForbidden, "a token for one turn does no more than speak", "the token of its executor")
 	}
 	return c, err
@@ -187,14 +189,14 @@ func (h *Hub) CloseConversation(p *Principal, q *parley.CloseConversationParams,
 }
 
 // run decides a command that answers with a seq. The conversation is pinned.
-func (h *Hub) run(c *conversation, p *Principal, err error, cmd fold.Command, labels []string, done func(parley.SeqResult, error)) {
+func (h *Hub) run(c *conv.Conversation, p *Principal, err error, cmd fold.Command, labels []string, done func(parley.SeqResult, error)) {
 	if err != nil {
-		h.unpin(c)
+		h.conv.Unpin(c)
 		done(parley.SeqResult{}, err)
 		return
 	}
 	cmd.From, cmd.Admin = p.AgentID, p.Admin()
-	c.do(&op{by: p, cmd: cmd, labels: labels, reply: func(d *fold.Decision, err error) {
+	c.Do(&conv.Request{By: p, Cmd: cmd, Labels: labels, Reply: func(d *fold.Decision, err error) {
 		if err != nil {
 			done(parley.SeqResult{}, err)
 			return
@@ -210,36 +212,34 @@ func (h *Hub) CreateConversation(p *Principal, q *parley.CreateConversationParam
 		done(nil, err)
 		return
 	}
-	c.do(&op{cmd: cmd, labels: labels, reply: func(d *fold.Decision, err error) {
+	c.Do(&conv.Request{Cmd: cmd, Labels: labels, Reply: func(d *fold.Decision, err error) {
 		if err != nil {
 			done(nil, err)
 			return
 		}
-		c.answerCreated(p, 0, d.Duplicate, done)
+		h.answerCreated(c, p, 0, d.Duplicate, done)
 	}})
 }
 
 // answerCreated answers with a conversation that was created, and its events after a seq.
-func (c *conversation) answerCreated(p *Principal, since int64, duplicate bool, done func(*parley.Snapshot, error)) {
-	c.hub.mu.Lock()
-	c.pins++ // until the snapshot is read, which the goroutine of the commits shall not wait for
-	c.hub.mu.Unlock()
-	c.hub.wg.Go(func() { c.created(p, since, duplicate, done) })
+func (h *Hub) answerCreated(c *conv.Conversation, p *Principal, since int64, duplicate bool, done func(*parley.Snapshot, error)) {
+	h.conv.Repin(c) // until the snapshot is read, for which the goroutine of the commits must not wait
+	h.conv.Go(func() { h.created(c, p, since, duplicate, done) })
 }
 
 // created answers who has created a conversation. What was created stays so when it cannot be read.
-func (c *conversation) created(p *Principal, since int64, duplicate bool, done func(*parley.Snapshot, error)) {
-	defer c.hub.unpin(c)
+func (h *Hub) created(c *conv.Conversation, p *Principal, since int64, duplicate bool, done func(*parley.Snapshot, error)) {
+	defer h.conv.Unpin(c)
 	limit := parley.DefaultPage
 	if duplicate {
 		limit = 0 // the events may be many by now, and the caller has not asked for them
 	}
-	snapshot, events, err := c.snapshot(p, since, limit)
+	snapshot, events, err := h.snapshot(c, p, since, limit)
 	if err == nil {
-		snapshot.Events, err = decodeEvents(events)
+		snapshot.Events, err = conv.DecodeEvents(events)
 	}
 	if err != nil {
-		c.hub.log.Error("cannot read a conversation that was created", "conversation", c.id, "error", err)
+		h.log.Error("cannot read a conversation that was created", "conversation", c.ID(), "error", err)
 		done(nil, parley.Refuse(parley.ErrOutcomeUnknown, "the conversation was created but cannot be read", "a retry with the same clientRequestId"))
 		return
 	}
@@ -250,7 +250,7 @@ func (c *conversation) created(p *Principal, since int64, duplicate bool, done f
 // madeID begins the ids that the hub makes. Callers may not choose such, so that nobody takes the id that another's key leads to.
 const madeID = "cnv_"
 
-func (h *Hub) prepareCreate(p *Principal, q *parley.CreateConversationParams) (*conversation, fold.Command, []string, error) {
+func (h *Hub) prepareCreate(p *Principal, q *parley.CreateConversationParams) (*conv.Conversation, fold.Command, []string, error) {
 	var none fold.Command
 	if err := h.allow(p, parley.MethodCreateConversation); err != nil {
 		return nil, none, nil, err
@@ -282,19 +282,19 @@ func (h *Hub) prepareCreate(p *Principal, q *parley.CreateConversationParams) (*
 		if err := p.checkGrants(q.Workspace); err != nil {
 			return nil, none, nil, err
 		}
-		if reserved(id) {
+		if conv.Reserved(id) {
 			return nil, none, nil, parley.Refuse(parley.ErrValidationFailed, "workspace: a conversation in which an adapter keeps what is its own has none", "no workspace")
 		}
 	}
 	if !p.reaches(id) {
 		return nil, none, nil, parley.Refuse(parley.ErrForbidden, "the token is for other conversations", "one of the token's conversations")
 	}
-	c, err := h.pin(id)
+	c, err := h.conv.Pin(id)
 	if err != nil {
 		return nil, none, nil, err
 	}
 	var labels []string
-	if !reserved(id) {
+	if !conv.Reserved(id) {
 		labels = fold.CreateLabels(p.AgentID, q.Participants, q.Workspace)
 	}
 	cmd := fold.Command{Verb: fold.Create, From: p.AgentID, Admin: p.Admin(), Key: q.ClientRequestID, Traceparent: q.Traceparent, Create: &params}

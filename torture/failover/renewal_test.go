@@ -32,7 +32,7 @@ func TestRenewal(t *testing.T) {
 
 // What a hub says that does not know the format of a message.
 const (
-	newerTold   = "the log has what a newer version has written, and this hub does not read it"
+	newerTold   = "the log has records of a newer version that this hub cannot read"
 	newerLogged = "unknown format version"
 )
 

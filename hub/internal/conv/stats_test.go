@@ -1,6 +1,6 @@
-package hub
+package conv
 
-// White-box: what counting costs is measured without the append around it.
+// Counting is measured without the append around it.
 
 import (
 	"testing"
@@ -10,21 +10,22 @@ import (
 	"github.com/parleyhub/parley/hub/fold"
 )
 
-// BenchmarkCounting is all that a message costs more because it is counted. Compare with BenchmarkSendMessage in the same run.
+// BenchmarkCounting measures what counting adds to a message. Compare it with BenchmarkSendMessage of
+// package hub in the same run.
 func BenchmarkCounting(b *testing.B) {
 	var n counters
-	c := &conversation{}
-	frames := []frame{{seq: 1, meta: fold.Meta{Type: parley.TypeMessage}}}
+	c := &Conversation{}
+	frames := []Frame{{Seq: 1, Meta: fold.Meta{Type: parley.TypeMessage}}}
 	start := time.Now()
 	for b.Loop() {
-		n.committed(frames, start.Add(time.Since(start)))
-		c.committedSeq.Store(frames[0].seq)
+		n.count(frames, start.Add(time.Since(start)))
+		c.committedSeq.Store(frames[0].Seq)
 	}
 }
 
-// TestHistogramBounds: a duration that is exactly a bound is under it, and none is lost beyond the last.
+// A duration that equals a bound is in its bucket, and the last bucket has everything beyond the bounds.
 func TestHistogramBounds(t *testing.T) {
-	for i, bound := range appendBounds {
+	for i, bound := range histogramBounds {
 		var h histogram
 		at := time.Duration(bound * float64(time.Millisecond))
 		h.observe(at)

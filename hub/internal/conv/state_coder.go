@@ -1,4 +1,4 @@
-package hub
+package conv
 
 import (
 	"bytes"
@@ -8,16 +8,17 @@ import (
 	"github.com/parleyhub/parley/hub/fold"
 )
 
-// stateCoder turns States into gobs and back. Gob takes long to compile what it does with a type, and does so for each stream; so the streams are used again: each begins with
-// types, which are the same in all that one has written, and goes on with one state after another.
+// stateCoder encodes States as gobs and decodes them. Gob compiles a type for each stream, which is
+// slow, so the streams are reused: each begins with types, which are the same in everything that one
+// coder wrote, and continues with one state after another.
 type stateCoder struct {
-	types []byte // what begins the stream
+	types []byte // the beginning of the stream
 	buf   bytes.Buffer
 	enc   *gob.Encoder
 	dec   *gob.Decoder
 }
 
-// encoders have those of this process, and decoders those that have read what was kept last.
+// encoders has the coders of this process. decoders has those for the types that were read last.
 var (
 	encoders = sync.Pool{New: func() any { return newStateEncoder() }}
 	decoders sync.Pool
@@ -30,16 +31,16 @@ func newStateEncoder() *stateCoder {
 	return c
 }
 
-// encode gives the bytes of a state until the next call.
+// encode returns the bytes of a state, which are valid until the next call.
 func (c *stateCoder) encode(s *fold.State) []byte {
 	c.buf.Reset()
 	if err := c.enc.Encode(s); err != nil {
-		panic(err) // nothing in a State is of a kind that gob does not take
+		panic(err) // gob can encode every field of a State
 	}
 	return c.buf.Bytes()
 }
 
-// newStateDecoder gives one of streams that begin with types.
+// newStateDecoder returns a decoder of streams that begin with types.
 func newStateDecoder(types []byte) (*stateCoder, error) {
 	c := &stateCoder{types: bytes.Clone(types)}
 	c.dec = gob.NewDecoder(&c.buf)
@@ -59,7 +60,7 @@ func (c *stateCoder) decode(b []byte, s *fold.State) error {
 	return nil
 }
 
-// decodeState gives the state of a stream.
+// decodeState decodes the state of a stream.
 func decodeState(types, b []byte) (s fold.State, err error) {
 	c, _ := decoders.Get().(*stateCoder)
 	if c == nil || !bytes.Equal(c.types, types) {
@@ -68,7 +69,7 @@ func decodeState(types, b []byte) (s fold.State, err error) {
 		}
 	}
 	if err = c.decode(b, &s); err == nil {
-		decoders.Put(c) // after an error it is of no use
+		decoders.Put(c) // after an error it is not usable
 	}
 	return s, err
 }

@@ -1,4 +1,4 @@
-package hub
+package conv
 
 // The form in which states are kept is looked at from inside: nobody else sees it.
 
@@ -10,8 +10,6 @@ import (
 	"hash/crc32"
 	"log/slog"
 	"maps"
-	"os"
-	"path/filepath"
 	"runtime"
 	"sync"
 	"testing"
@@ -44,7 +42,7 @@ func keptState(n int) (*saved, fold.Keys) {
 	for i := range n {
 		keys.Put(numberedKey(i), fold.KeyEntry{Seq: int64(i + 2), Turn: int64(i + 1), Digest: fold.KeyDigest{byte(i)}})
 	}
-	s.settled, _ = s.settled.with(keys.Settled(), keys.Merges(), s.state.Seq)
+	s.settled, _ = s.settled.next(keys.Settled(), keys.Merges(), s.state.Seq)
 	s.recent = keys.AppendRecent(nil)
 	return s, keys
 }
@@ -152,26 +150,26 @@ func (r refusing) SaveState(id string, seq int64, state []byte) error {
 func TestKeptStands(t *testing.T) {
 	j := memory.New()
 	s, keys := keptState(60)
-	c := &conversation{hub: &Hub{journal: j, log: slog.New(slog.DiscardHandler)}, id: "x", durable: s.state, keys: keys}
+	c := &Conversation{engine: &Engine{journal: j, log: slog.New(slog.DiscardHandler)}, id: "x", durable: s.state, keys: keys}
 	if err := c.save(true); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range []int{150, 250, 350} {
 		more, keys := keptState(n)
-		c.hub.journal, c.durable, c.keys = refusing{j, "x"}, more.state, keys
+		c.engine.journal, c.durable, c.keys = refusing{j, "x"}, more.state, keys
 		if err := c.save(true); !errors.Is(err, journal.ErrOverloaded) {
 			t.Fatal(err)
 		}
-		next := &conversation{hub: &Hub{journal: j}, id: "x"}
+		next := &Conversation{engine: &Engine{journal: j}, id: "x"}
 		if next.loadSavedLocked(); next.savedSeq != 61 {
 			t.Fatalf("loaded as of %d, want 61", next.savedSeq)
 		}
 	}
-	c.hub.journal = j
+	c.engine.journal = j
 	if err := c.save(true); err != nil {
 		t.Fatal(err)
 	}
-	next := &conversation{hub: &Hub{journal: j}, id: "x"}
+	next := &Conversation{engine: &Engine{journal: j}, id: "x"}
 	if next.loadSavedLocked(); next.savedSeq != 351 {
 		t.Fatalf("loaded as of %d, want 351", next.savedSeq)
 	}
@@ -182,18 +180,18 @@ func TestKeptWithoutLost(t *testing.T) {
 	j := memory.New()
 	s, _ := keptState(0)
 	s.state.Seq = 56
-	c := &conversation{hub: &Hub{journal: j, log: slog.New(slog.DiscardHandler)}, id: "x", durable: s.state, reloading: true}
+	c := &Conversation{engine: &Engine{journal: j, log: slog.New(slog.DiscardHandler)}, id: "x", durable: s.state, reloading: true}
 	for n := range 54 {
 		c.keys.Put(numberedKey(n), fold.KeyEntry{Seq: int64(n + 2)})
 	}
-	o, later := &op{}, &op{}
+	o, later := &Request{}, &Request{}
 	for n := 54; n < 70; n++ {
 		o.keys = append(o.keys, keyChange{id: numberedKey(n)})
 		c.keys.Propose(numberedKey(n), fold.KeyEntry{Seq: int64(n + 3)})
 	}
 	c.keys.Settle(c.durable.Seq)
-	c.pending = []*op{later} // so that nothing is read anew
-	c.lostLocked(o, journal.ErrStorageFull)
+	c.pending = []*Request{later} // so that nothing is read anew
+	c.loseLocked(o, journal.ErrStorageFull)
 	c.pending, c.reloading = nil, false
 	for n := 53; n < 55; n++ { // 56 keys are merged
 		c.keys.Put(numberedKey(n+20), fold.KeyEntry{Seq: 56})
@@ -201,7 +199,7 @@ func TestKeptWithoutLost(t *testing.T) {
 	if err := c.save(true); err != nil || c.keys.Merges() != 1 {
 		t.Fatal(err, c.keys.Merges())
 	}
-	next := &conversation{hub: c.hub, id: "x"}
+	next := &Conversation{engine: c.engine, id: "x"}
 	if next.loadSavedLocked(); next.savedSeq != 56 {
 		t.Errorf("loaded as of %d, want 56", next.savedSeq)
 	}
@@ -209,13 +207,13 @@ func TestKeptWithoutLost(t *testing.T) {
 
 // TestMergedKeysAreFree: a conversation that has merged its keys does not hold those that it was loaded with.
 func TestMergedKeysAreFree(t *testing.T) {
-	h := &Hub{journal: memory.New(), log: slog.New(slog.DiscardHandler)}
+	e := &Engine{journal: memory.New(), log: slog.New(slog.DiscardHandler)}
 	s, keys := keptState(10_000)
-	c := &conversation{hub: h, id: "x", durable: s.state, keys: keys}
+	c := &Conversation{engine: e, id: "x", durable: s.state, keys: keys}
 	if err := c.save(true); err != nil {
 		t.Fatal(err)
 	}
-	c = &conversation{hub: h, id: "x"}
+	c = &Conversation{engine: e, id: "x"}
 	c.loadSavedLocked()
 	loaded := weak.Make(&c.keys.Settled()[0])
 	for n := 10_000; c.keys.Merges() == 0; n++ {
@@ -246,7 +244,7 @@ func TestKeptBytes(t *testing.T) {
 		metadata int // bytes
 		keys     int // of each event
 		behind   int64
-	}{{10, 1, leastSaved}, {64 << 10, 1, 80}, {10, 2, leastSaved}} {
+	}{{10, 1, minUnsaved}, {64 << 10, 1, 80}, {10, 2, minUnsaved}} {
 		t.Run(fmt.Sprint(c.metadata, " ", c.keys), func(t *testing.T) {
 			events := 3000
 			if testing.Short() {
@@ -267,10 +265,10 @@ func TestKeptBytes(t *testing.T) {
 }
 
 func dropOften(t *testing.T, j journal.Journal, events, metadata, keys int, behind int64) {
-	h := &Hub{journal: j, log: slog.New(slog.DiscardHandler)}
+	e := &Engine{journal: j, log: slog.New(slog.DiscardHandler)}
 	s, _ := keptState(0)
 	s.state.Metadata = bytes.Repeat([]byte("x"), metadata)
-	c := &conversation{hub: h, id: "x"}
+	c := &Conversation{engine: e, id: "x"}
 	for n := range events {
 		s.state.Seq = int64(n + 2)
 		c.durable = s.state
@@ -286,7 +284,7 @@ func dropOften(t *testing.T, j journal.Journal, events, metadata, keys int, behi
 		if c.savedSeq < s.state.Seq {
 			continue
 		}
-		c = &conversation{hub: h, id: "x"}
+		c = &Conversation{engine: e, id: "x"}
 		if c.loadSavedLocked(); c.savedSeq != s.state.Seq {
 			t.Fatalf("at %d: loaded as of %d", s.state.Seq, c.savedSeq)
 		}
@@ -305,16 +303,16 @@ func numberedKey(n int) (id fold.KeyID) {
 
 // TestUsedWhileSwept: who uses a conversation that the sweeper has taken has used it, also when the sweeper gives it back last.
 func TestUsedWhileSwept(t *testing.T) {
-	h := &Hub{opts: Options{MaxLoaded: 1, MaxLoadedBytes: 1 << 20}}
+	e := &Engine{opts: Options{MaxLoaded: 1, MaxLoadedBytes: 1 << 20}}
 	s, _ := keptState(0)
-	c := &conversation{hub: h, id: "x", head: s.state, place: inUse, pins: 1}
+	c := &Conversation{engine: e, id: "x", head: s.state, index: inUse, pins: 1}
 	old := time.Now()
-	h.putBack(c, old)
-	h.takeLocked(c)
+	e.putBack(c, old)
+	e.takeLocked(c)
 	c.pins++ // somebody
-	h.putBack(c, old.Add(time.Hour))
-	h.putBack(c, time.Time{})
-	if c.place == inUse || !c.usedAt.Equal(old.Add(time.Hour)) {
+	e.putBack(c, old.Add(time.Hour))
+	e.putBack(c, time.Time{})
+	if c.index == inUse || !c.usedAt.Equal(old.Add(time.Hour)) {
 		t.Fatalf("used at %v, want an hour after %v", c.usedAt, old)
 	}
 }
@@ -322,15 +320,15 @@ func TestUsedWhileSwept(t *testing.T) {
 // TestInTurnsIsNoThrash: where conversations are used in turn and one in ten has no room, most are found in memory.
 func TestInTurnsIsNoThrash(t *testing.T) {
 	const n, room, rounds = 1000, 900, 20
-	all := make([]*conversation, n)
+	all := make([]*Conversation, n)
 	for i := range all {
-		all[i] = &conversation{place: inUse}
+		all[i] = &Conversation{index: inUse}
 	}
 	var u unused
 	found, now := 0, time.Now()
 	for range rounds {
 		for _, c := range all {
-			if c.place != inUse {
+			if c.index != inUse {
 				found++
 				u.remove(c)
 			}
@@ -338,7 +336,7 @@ func TestInTurnsIsNoThrash(t *testing.T) {
 			c.usedAt = now
 			u.add(c)
 			for len(u.all) > room {
-				u.remove(u.any())
+				u.remove(u.victim())
 			}
 		}
 	}
@@ -347,67 +345,16 @@ func TestInTurnsIsNoThrash(t *testing.T) {
 	}
 }
 
-func TestRoomInMemory(t *testing.T) {
-	for _, c := range []struct {
-		memory int64
-		want   int
-	}{{1 << 62, mostRoom}, {4 << 30, mostRoom}, {512 << 20, 128 << 20}, {1 << 20, leastRoom}} {
-		if got := roomIn(c.memory); got != c.want {
-			t.Errorf("room in %d is %d, want %d", c.memory, got, c.want)
-		}
-	}
-}
-
-func TestMemoryLimits(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		name = filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return name
-	}
-	const none = 1<<63 - 1
-	write("two/system.slice/memory.max", "1000000\n")
-	write("two/system.slice/parley.service/memory.max", "max\n")
-	write("one/memory/memory.limit_in_bytes", "2000000\n")
-	for _, c := range []struct {
-		root, groups string
-		want         int64
-	}{
-		{"two", "0::/system.slice/parley.service\n", 1_000_000},
-		{"two", "0::/\n", none},
-		{"one", "5:cpu:/\n4:hugetlb,memory:/docker/x\n0::/\n", 2_000_000},
-		{"one", "nonsense\n", none},
-	} {
-		if got := groupLimit(write("cgroup", c.groups), filepath.Join(dir, c.root)); got != c.want {
-			t.Errorf("limit of %q in %s: %d, want %d", c.groups, c.root, got, c.want)
-		}
-	}
-	if got := groupLimit(filepath.Join(dir, "absent"), dir); got != none {
-		t.Errorf("limit of no groups: %d", got)
-	}
-	if got := machineMemory(write("meminfo", "MemTotal:       1024 kB\nMemFree: 5 kB\n")); got != 1<<20 {
-		t.Errorf("a machine of 1 MiB has %d", got)
-	}
-	if got := machineMemory(filepath.Join(dir, "absent")); got != none {
-		t.Errorf("a machine that does not say: %d", got)
-	}
-}
-
 // BenchmarkSaved: what a conversation of 10,000 keys costs when it is dropped, with its settled keys and without, and loaded again.
 func BenchmarkSaved(b *testing.B) {
 	const n = 10_000
 	j := memory.New()
 	s, keys := keptState(n)
-	h := &Hub{journal: j, log: slog.New(slog.DiscardHandler)}
+	e := &Engine{journal: j, log: slog.New(slog.DiscardHandler)}
 	save := func(b *testing.B, before settled) {
 		b.ReportAllocs()
 		for b.Loop() {
-			c := &conversation{hub: h, id: "x", durable: s.state, keys: keys, settled: before}
+			c := &Conversation{engine: e, id: "x", durable: s.state, keys: keys, settled: before}
 			if err := c.save(true); err != nil || c.savedSeq != n+1 {
 				b.Fatal(err)
 			}
@@ -418,7 +365,7 @@ func BenchmarkSaved(b *testing.B) {
 	b.Run("load", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			c := &conversation{hub: h, id: "x"}
+			c := &Conversation{engine: e, id: "x"}
 			if c.loadSavedLocked(); c.savedSeq != n+1 {
 				b.Fatal("not loaded")
 			}

@@ -1,4 +1,4 @@
-package hub
+package conv
 
 import (
 	"encoding/binary"
@@ -10,13 +10,15 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// What is kept of a conversation is its state and keys. It is derived: losing it costs time only. The settled keys, which are most of it and change seldom, are kept
-// for themselves, under one of two other names, in turns; so what refers to those before stands until what refers to the new ones does.
+// saved is the state and the keys of a conversation as they are saved. It is derived from the log, so
+// its loss costs only time. The settled keys are most of it and change rarely. They are saved
+// separately, alternating between two names, so that the keys of the saved state stay until the next
+// state is saved.
 //
 //	fold.Version              uvarint
-//	the types of the state    uvarint of the length, and a gob of a State that is empty
+//	the types of the state    uvarint of the length, and a gob of an empty State
 //	the state                 uvarint of the length, and what gob adds to the same stream for it
-//	where settled keys are    1 byte: 1 or 2, or 0 where there are none
+//	place of the settled keys 1 byte: 1 or 2, or 0 if there are none
 //	their length and CRC32C   uvarint, 4 bytes
 //	the recent keys           fold.Keys.AppendRecent
 //	CRC32C of all that        4 bytes
@@ -26,22 +28,23 @@ type saved struct {
 	recent  []byte // appended
 }
 
-// settled says where settled keys are kept.
+// settled describes saved settled keys.
 type settled struct {
 	place  byte
 	size   int
 	sum    uint32
-	seq    int64 // as of which they were kept
-	merges int   // that had been made of them
+	seq    int64 // at which they were saved
+	merges int   // the number of merges of the keys then
 }
 
-// name is under which the settled keys of a conversation are kept. No conversation has one like it.
+// name is the name under which the settled keys of a conversation are saved. It is not a valid
+// conversation id.
 func (s *settled) name(conversation string) string {
 	return conversation + " " + string('0'+rune(s.place))
 }
 
-// with gives where settled keys are to be kept, and whether they are not there yet.
-func (s settled) with(keys []byte, merges int, seq int64) (_ settled, moved bool) {
+// next returns where keys are to be saved, and whether they differ from the saved ones.
+func (s settled) next(keys []byte, merges int, seq int64) (_ settled, moved bool) {
 	switch {
 	case len(keys) == 0:
 		return settled{}, false
@@ -51,16 +54,16 @@ func (s settled) with(keys []byte, merges int, seq int64) (_ settled, moved bool
 	return settled{1 + s.place%2, len(keys), crc32.Checksum(keys, castagnoli), seq, merges}, true
 }
 
-// room is how many bytes settled keys may have to be kept in the place of those before.
-func (s *settled) room(before *settled) int {
+// maxBytes is how many bytes settled keys may have to replace the saved ones.
+func (s *settled) maxBytes(before *settled) int {
 	return max(int(s.seq-before.seq)*savedPerEvent, (s.size-before.size)*savedPerKeyByte)
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-var errSaved = errors.New("hub: not a kept state of this version")
+var errSaved = errors.New("hub: not a saved state of this version")
 
-// encode gives what is kept beside settled keys.
+// encode encodes everything except the settled keys.
 func (s *saved) encode() []byte {
 	c := encoders.Get().(*stateCoder)
 	defer encoders.Put(c)
@@ -75,7 +78,11 @@ func (s *saved) encode() []byte {
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// decodeSaved gives what encode was given. What was damaged, or kept by another version, is an error.
+// EncodeSavedState encodes a saved state without keys, so that tests can put a wrong one into a
+// journal.
+func EncodeSavedState(s fold.State) []byte { return (&saved{state: s}).encode() }
+
+// decodeSaved decodes what encode returned. It fails for damaged data and for other versions.
 func decodeSaved(b []byte) (*saved, error) {
 	n := len(b) - crc32.Size
 	if n < 0 || crc32.Checksum(b[:n], castagnoli) != binary.BigEndian.Uint32(b[n:]) {
@@ -119,9 +126,9 @@ func cutBytes(b []byte) (head, rest []byte, ok bool) {
 	return rest[:n], rest[n:], true
 }
 
-// loadSavedLocked begins with the state that was kept, if it is one that this version has written.
-func (c *conversation) loadSavedLocked() {
-	seq, raw, err := c.hub.journal.LoadState(c.id)
+// loadSavedLocked loads the saved state, if this version wrote it.
+func (c *Conversation) loadSavedLocked() {
+	seq, raw, err := c.engine.journal.LoadState(c.id)
 	if err != nil || raw == nil {
 		return
 	}
@@ -129,7 +136,7 @@ func (c *conversation) loadSavedLocked() {
 	if err != nil || s.state.Seq != seq || s.state.ID != c.id {
 		return
 	}
-	settled, ok := s.settled.load(c.hub.journal, c.id)
+	settled, ok := s.settled.load(c.engine.journal, c.id)
 	if !ok {
 		return
 	}
@@ -140,7 +147,7 @@ func (c *conversation) loadSavedLocked() {
 	c.durable, c.keys, c.savedSeq, c.settled = s.state, keys, seq, s.settled
 }
 
-// load finds the keys of a conversation, and reports whether they are those that were kept.
+// load reads the settled keys of a conversation, and reports whether they are those of the saved state.
 func (s *settled) load(j journal.Journal, conversation string) (keys []byte, ok bool) {
 	if s.place == 0 {
 		return nil, true
@@ -151,20 +158,23 @@ func (s *settled) load(j journal.Journal, conversation string) (keys []byte, ok 
 }
 
 const (
-	// leastSaved is how many events must have come since a state was kept to keep it anew: reading so many takes longer.
-	leastSaved = 16
-	// savedPerEvent bounds the bytes that are kept for each event where a conversation is dropped often: no more than about the event takes in the log itself.
+	// minUnsaved is how many events must follow a saved state before the next one is saved. To read so
+	// many takes longer than to load a state.
+	minUnsaved = 16
+	// savedPerEvent bounds the bytes that are saved for each event if a conversation is often evicted:
+	// about as many as the event uses in the log.
 	savedPerEvent = 1 << 10
-	// savedPerKeyByte is how often settled keys are kept for each byte that they have grown by, where their events alone do not allow it: an event can have two keys.
+	// savedPerKeyByte is how many bytes of settled keys are saved for each byte by which they have
+	// grown, if their events alone do not allow it. An event can have two keys.
 	savedPerKeyByte = 32
 )
 
-// save keeps the state if it is due; where the hub stops, whatever its size. It fails with journal.ErrOverloaded if the journal has no room for it now; other errors
-// are logged.
-func (c *conversation) save(stops bool) error {
+// save saves the state if it is due, and at a stop of any size. It fails with journal.ErrOverloaded if
+// the journal has no room for it now; other errors are logged.
+func (c *Conversation) save(stops bool) error {
 	c.mu.Lock()
 	events := c.durable.Seq - c.savedSeq
-	if c.loadErr != nil || c.broken || c.reloading || len(c.pending) > 0 || events < leastSaved {
+	if c.loadErr != nil || c.broken || c.reloading || len(c.pending) > 0 || events < minUnsaved {
 		c.mu.Unlock()
 		return nil
 	}
@@ -173,38 +183,38 @@ func (c *conversation) save(stops bool) error {
 	keys, merges := c.keys.Settled(), c.keys.Merges()
 	c.mu.Unlock()
 
-	next, moved := before.with(keys, merges, s.state.Seq)
+	next, moved := before.next(keys, merges, s.state.Seq)
 	s.settled = next
 	raw := s.encode()
-	if !stops && (int64(len(raw)) > events*savedPerEvent || moved && next.size > next.room(&before)) {
+	if !stops && (int64(len(raw)) > events*savedPerEvent || moved && next.size > next.maxBytes(&before)) {
 		return nil
 	}
 	if !moved {
 		keys = nil
 	}
-	err := c.keep(&s, raw, keys)
+	err := c.store(&s, raw, keys)
 	switch {
 	case err == nil:
 		c.mu.Lock()
 		c.savedSeq, c.settled = s.state.Seq, next
 		c.mu.Unlock()
 		if moved && before.place > 0 {
-			_ = c.hub.journal.SaveState(before.name(c.id), 0, nil) // else they lie there until their place is needed
+			_ = c.engine.journal.SaveState(before.name(c.id), 0, nil) // else it stays until its place is used again
 		}
 	case errors.Is(err, journal.ErrOverloaded):
 		return err
 	case !errors.Is(err, journal.ErrClosed):
-		c.hub.log.Warn("cannot keep a state", "conversation", c.id, "error", err)
+		c.engine.log.Warn("cannot save a state", "conversation", c.id, "error", err)
 	}
 	return nil
 }
 
-// keep gives a state to the journal, behind its settled keys if these have moved: else keys is nil.
-func (c *conversation) keep(s *saved, raw, keys []byte) error {
+// store saves a state, after its settled keys if they moved; else keys is nil.
+func (c *Conversation) store(s *saved, raw, keys []byte) error {
 	if keys != nil {
-		if err := c.hub.journal.SaveState(s.settled.name(c.id), s.settled.seq, keys); err != nil {
+		if err := c.engine.journal.SaveState(s.settled.name(c.id), s.settled.seq, keys); err != nil {
 			return err
 		}
 	}
-	return c.hub.journal.SaveState(c.id, s.state.Seq, raw)
+	return c.engine.journal.SaveState(c.id, s.state.Seq, raw)
 }

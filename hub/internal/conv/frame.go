@@ -1,0 +1,211 @@
+package conv
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+)
+
+// Frame is a committed event in the form in which readers get it. The bytes are shared by all
+// readers and must not be changed.
+type Frame struct {
+	Seq  int64
+	Data []byte // the event as stored
+	Tail []byte // the end of an event notification, which contains Data; nil if it comes from the journal
+	Meta fold.Meta
+}
+
+// Bounds of the events that a conversation keeps in memory. Older ones are read from the journal.
+const (
+	keepFrames     = 128
+	keepFrameBytes = 256 << 10
+)
+
+func newFrame(conversation string, data []byte, seq int64, meta fold.Meta) Frame {
+	head := frameHead(conversation)
+	tail := make([]byte, 0, len(head)+len(data)+len(frameEnd))
+	tail = append(append(append(tail, head...), data...), frameEnd...)
+	from, to := len(head), len(head)+len(data)
+	return Frame{Seq: seq, Data: tail[from:to:to], Tail: tail, Meta: meta}
+}
+
+// frameHead and frameEnd enclose an event in a tail.
+func frameHead(conversation string) []byte {
+	return []byte(`"conversationId":"` + conversation + `","event":`) // ids need no escapes
+}
+
+var frameEnd = []byte(`}}`)
+
+// pushFrameLocked adds the next committed event to the frames in memory.
+func (c *Conversation) pushFrameLocked(f Frame) {
+	c.frames = append(c.frames, f)
+	c.frameBytes += len(f.Tail)
+	drop := 0
+	for len(c.frames)-drop > keepFrames || (c.frameBytes > keepFrameBytes && len(c.frames)-drop > 1) {
+		c.frameBytes -= len(c.frames[drop].Tail)
+		drop++
+	}
+	if drop > 0 {
+		clear(c.frames[:drop]) // releases the bytes before append moves the rest
+		c.frames = c.frames[drop:]
+	}
+}
+
+// maxTailBytes is about how much a subscription reads at once, which the hub holds for a slow peer.
+const maxTailBytes = 64 << 10
+
+// After appends committed events after a seq to out: at most n, and at most a page. It appends none
+// at the head.
+func (c *Conversation) After(out []Frame, seq int64, n int) ([]Frame, error) {
+	out, latest, far := c.recent(out, seq, n, math.MaxInt)
+	if !far {
+		return out, nil
+	}
+	return c.past(out, seq, int(min(int64(n), latest-seq)), parley.MaxPageBytes)
+}
+
+// tails is After with tails: at most maxTailBytes of them, or one. If near is set, it fails with
+// ErrFar instead of reading the journal.
+func (c *Conversation) tails(out []Frame, seq int64, n int, near bool) ([]Frame, error) {
+	out, latest, far := c.recent(out, seq, n, maxTailBytes)
+	switch {
+	case !far:
+		return out, nil
+	case near:
+		return nil, ErrFar
+	}
+	out, err := c.past(out, seq, int(min(int64(n), latest-seq)), maxTailBytes)
+	for i, f := range out {
+		out[i] = newFrame(c.id, f.Data, f.Seq, f.Meta)
+	}
+	return out, err
+}
+
+// recent appends the events in memory after a seq: at most n, and at most so many bytes. far reports
+// that the journal has to be read instead.
+func (c *Conversation) recent(out []Frame, seq int64, n, bytes int) (_ []Frame, latest int64, far bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch latest = c.durable.Seq; {
+	case seq >= latest:
+		return out, latest, false
+	case len(c.frames) == 0 || seq+1 < c.frames[0].Seq:
+		return out, latest, true
+	}
+	from := int(seq + 1 - c.frames[0].Seq)
+	return append(out, firstFrames(c.frames[from:min(len(c.frames), from+n)], bytes)...), latest, false
+}
+
+// past appends events of the journal after a seq that is not the head: at most n, and at most so many
+// bytes, or one event.
+func (c *Conversation) past(out []Frame, seq int64, n, bytes int) ([]Frame, error) {
+	records, err := c.engine.journal.Read(c.id, seq, n, bytes)
+	if err != nil {
+		return nil, fmt.Errorf("read %s after %d: %w", c.id, seq, err)
+	}
+	if len(records) == 0 {
+		return nil, fmt.Errorf("read %s after %d: no records before the head", c.id, seq)
+	}
+	out = slices.Grow(out, len(records))
+	for _, r := range records {
+		meta, err := peekMeta(r.Data)
+		if err != nil {
+			return nil, fmt.Errorf("event %d of %s: %w", r.Seq, c.id, err)
+		}
+		out = append(out, Frame{Seq: r.Seq, Data: r.Data, Meta: meta})
+	}
+	return out, nil
+}
+
+// firstFrames returns the first frames with at most so many bytes, or one frame.
+func firstFrames(frames []Frame, bytes int) []Frame {
+	for i := range frames {
+		if bytes -= len(frames[i].Tail); bytes < 0 && i > 0 {
+			return frames[:i]
+		}
+	}
+	return frames
+}
+
+// peekMeta returns the Meta of a stored event. It decodes the whole event only if the fast path, for
+// the hub's encoding of messages and traces, does not apply.
+func peekMeta(data []byte) (fold.Meta, error) {
+	_, rest, ok := bytes.Cut(data, []byte(`"type":"`))
+	if ok && data[0] == '{' {
+		typ, rest, ok1 := bytes.Cut(rest, []byte(`","from":"`))
+		from, _, ok2 := bytes.Cut(rest, []byte(`"`))
+		t := parley.EventType(typ)
+		if ok1 && ok2 && (t == parley.TypeMessage || t == parley.TypeTrace) {
+			return fold.MetaOf(&parley.Event{Type: t, From: string(from)}), nil
+		}
+	}
+	var e parley.Event
+	if err := json.Unmarshal(data, &e); err != nil {
+		return fold.Meta{}, err
+	}
+	return fold.MetaOf(&e), nil
+}
+
+// Page has events that a reader may see, as stored.
+type Page struct {
+	Events    [][]byte
+	NextSeq   int64 // of the last event that was examined
+	LatestSeq int64
+}
+
+// maxExamined bounds the events that one page examines.
+const maxExamined = 20_000
+
+// Page returns the events after a seq that match, at most limit of them, up to the seq latest. A
+// caller that returns a state beside the page passes the state's seq.
+func (c *Conversation) Page(
+	seq, latest int64, limit int, match func(seq int64, m fold.Meta) bool,
+) (Page, error) {
+	p := Page{Events: [][]byte{}, NextSeq: seq, LatestSeq: latest}
+	end := min(latest, seq+maxExamined)
+	size := 0
+	for p.NextSeq < end {
+		frames, err := c.After(nil, p.NextSeq, min(max(limit, 50), 500))
+		if err != nil {
+			return Page{}, err
+		}
+		for _, f := range frames {
+			if f.Seq > end {
+				break
+			}
+			if match(f.Seq, f.Meta) {
+				if len(p.Events) > 0 && size+len(f.Data) > parley.MaxPageBytes {
+					return p, nil
+				}
+				p.Events = append(p.Events, f.Data)
+				size += len(f.Data)
+			}
+			p.NextSeq = f.Seq
+			if len(p.Events) == limit {
+				return p, nil
+			}
+		}
+	}
+	return p, nil
+}
+
+// VisibleTo matches the events that a viewer may read.
+func VisibleTo(v fold.Viewer) func(int64, fold.Meta) bool {
+	return func(_ int64, m fold.Meta) bool { return v.Sees(m) }
+}
+
+// DecodeEvents decodes stored events.
+func DecodeEvents(raw [][]byte) ([]parley.Event, error) {
+	events := make([]parley.Event, len(raw))
+	for i, b := range raw {
+		if err := events[i].UnmarshalJSON(b); err != nil {
+			return nil, fmt.Errorf("decode a stored event: %w", err)
+		}
+	}
+	return events, nil
+}

@@ -1,0 +1,150 @@
+package conv
+
+import (
+	"errors"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/journal"
+)
+
+// This file has the part of a hub that shares its journal: other hubs append to the conversations
+// too.
+
+// Refresh reads a conversation up to a seq that another hub committed, and notifies the observers.
+// It skips conversations whose observers were notified of that seq, and reserved ones that are not in
+// memory.
+func (e *Engine) Refresh(id string, seq int64) {
+	if e.isNotified(id, seq) {
+		return
+	}
+	c, err := e.Pin(id)
+	if err != nil {
+		if !errors.Is(err, ErrDraining) {
+			e.log.Error("cannot follow a conversation", "conversation", id, "error", err)
+		}
+		return
+	}
+	defer e.Unpin(c)
+	c.follow(seq)
+}
+
+func (e *Engine) isNotified(id string, seq int64) bool {
+	c := e.find(id)
+	if c == nil {
+		return Reserved(id)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.notifiedSeq >= seq
+}
+
+// follow waits until the conversation was read up to a seq that the journal has.
+func (c *Conversation) follow(seq int64) {
+	for {
+		c.mu.Lock()
+		c.freshenLocked()
+		if c.durable.Seq >= seq || c.broken {
+			if !c.broken && c.notifiedSeq < c.durable.Seq { // a load read it
+				c.notifyLocked(CommittedByPeer)
+			}
+			c.mu.Unlock()
+			return
+		}
+		changed := c.changedLocked() // by the pending requests
+		c.mu.Unlock()
+		select {
+		case <-changed:
+		case <-c.engine.draining:
+			return
+		}
+	}
+}
+
+// Freshen reads the events that other hubs appended, as far as the journal shows them.
+func (c *Conversation) Freshen() {
+	if !c.engine.Shared() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.freshenLocked()
+}
+
+// freshenLocked reads the events that other hubs appended. While requests of this hub are pending,
+// their outcome reports such events.
+func (c *Conversation) freshenLocked() {
+	if len(c.pending) > 0 || c.reloading || c.broken || !c.isBehindLocked() {
+		return
+	}
+	if err := c.catchUpLocked(); err != nil {
+		c.broken = true
+		c.engine.log.Error("cannot read the events of another hub", "conversation", c.id, "error", err)
+	} else {
+		c.notifyLocked(CommittedByPeer)
+	}
+	c.wakeLocked()
+}
+
+// isBehindLocked reports whether another hub has appended since.
+func (c *Conversation) isBehindLocked() bool {
+	head, err := c.engine.journal.Head(c.id)
+	return err == nil && head.Seq > c.head.Seq
+}
+
+// checkLocked asks the journal whether the head on which r was decided is still the head, with a
+// batch without events. r is decided again if it is not.
+func (c *Conversation) checkLocked(r *Request) {
+	r.frames, r.events, r.keys = r.frames[:0], r.events[:0], r.keys[:0]
+	on := c.headHashLocked(nil)
+	c.pending = append(c.pending, r)
+	c.engine.journal.Submit(journal.Batch{
+		Conversation: c.id, After: c.head.Seq, On: on, Done: func(_ journal.Head, err error) { c.checked(r, err) },
+	})
+}
+
+// checked is the journal's answer to a check. Answers come in the order of submission, so everything
+// that r depends on is durable if err is nil.
+func (c *Conversation) checked(r *Request, err error) {
+	var ready []*Request
+	again := hasMoved(err)
+	c.mu.Lock()
+	c.removePendingLocked(r)
+	switch {
+	case again: // and every batch after it failed too
+		c.loseLocked(r, err)
+	case err != nil:
+		r.err = RefusalOf(err) // nothing else is lost with it
+		fallthrough
+	default:
+		if c.reloading {
+			c.startReloadLocked()
+		} else {
+			ready = c.takeReadyLocked()
+		}
+		c.wakeLocked() // follow may wait for it
+	}
+	c.mu.Unlock()
+	if !again {
+		c.answer(r)
+	}
+	for _, w := range ready {
+		c.answer(w)
+	}
+}
+
+// needsCheckLocked reports whether a decision without events may be different on events of other hubs.
+func (c *Conversation) needsCheckLocked(r *Request) bool {
+	d := &r.Decision
+	switch {
+	case c.head.Closed(): // a closed conversation stays closed
+		return false
+	case r.final:
+		return false
+	case d.Err != nil:
+		return true
+	case r.Cmd.From == parley.HubID, r.Cmd.Verb == fold.Delta, r.Cmd.Verb == fold.OfferAttachment:
+		return false // the hub looks again later; readers compare deltas with the log; an offer is asked for again
+	}
+	return !d.Duplicate || r.Cmd.Verb == fold.Take || r.Cmd.Verb == fold.Renew // a key that was found stays
+}

@@ -1,0 +1,78 @@
+package conv
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/parleyhub/parley"
+)
+
+// counters of committed events and answers. Counting never waits.
+type counters struct {
+	messages, traces, systems atomic.Int64 // committed events
+	duplicates                atomic.Int64
+	appends                   histogram
+}
+
+// count counts the events of an append that was decided at a time.
+func (n *counters) count(frames []Frame, decided time.Time) {
+	n.appends.observe(time.Since(decided))
+	for i := range frames {
+		switch frames[i].Meta.Type {
+		case parley.TypeMessage:
+			n.messages.Add(1)
+		case parley.TypeTrace:
+			n.traces.Add(1)
+		default:
+			n.systems.Add(1)
+		}
+	}
+}
+
+// AddStats sets the fields of s that the engine counts. The numbers are read one after another while
+// the hub works.
+func (e *Engine) AddStats(s *parley.Stats) {
+	n := &e.counters
+	s.EventsAppended = map[parley.EventType]int64{
+		parley.TypeMessage: n.messages.Load(), parley.TypeTrace: n.traces.Load(), parley.TypeSystem: n.systems.Load(),
+	}
+	s.Duplicates, s.Append = n.duplicates.Load(), n.appends.durations()
+	s.ConversationsLoaded, s.JournalBytes = int64(e.Loaded()), e.journal.Size()
+	s.Subscribers, s.MaxLag, s.SumLag = e.subscriptions.lag()
+}
+
+// histogramBounds are the upper bounds of the buckets, in ms.
+var histogramBounds = [...]float64{0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000}
+
+// histogram counts durations by bucket. It needs no lock.
+type histogram struct {
+	buckets [len(histogramBounds) + 1]atomic.Int64 // the last is beyond all bounds
+	nanos   atomic.Int64                           // the sum
+}
+
+// observe counts a duration.
+func (h *histogram) observe(d time.Duration) {
+	ms := float64(d) / float64(time.Millisecond)
+	i := 0
+	for i < len(histogramBounds) && ms > histogramBounds[i] {
+		i++
+	}
+	h.nanos.Add(int64(d))
+	h.buckets[i].Add(1)
+}
+
+// durations returns the counts.
+func (h *histogram) durations() parley.Durations {
+	d := parley.Durations{
+		SumMs:    float64(h.nanos.Load()) / float64(time.Millisecond),
+		BoundsMs: slices.Clone(histogramBounds[:]), Buckets: make([]int64, len(histogramBounds)),
+	}
+	for i := range h.buckets {
+		d.Count += h.buckets[i].Load()
+		if i < len(d.Buckets) {
+			d.Buckets[i] = d.Count
+		}
+	}
+	return d
+}
