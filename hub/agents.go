@@ -11,6 +11,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/cluster"
 )
 
@@ -108,11 +109,11 @@ func (a *agents) remove(info *parley.AgentInfo) {
 }
 
 // ListAgents gives the registered agents by name.
-func (h *Hub) ListAgents(_ context.Context, p *Principal, q *parley.ListAgentsParams) (parley.ListAgentsResult, error) {
-	if err := h.allow(p, parley.MethodListAgents); err != nil {
+func (h *Hub) ListAgents(_ context.Context, p *auth.Principal, q *parley.ListAgentsParams) (parley.ListAgentsResult, error) {
+	if err := h.auth.Allow(p, parley.MethodListAgents); err != nil {
 		return parley.ListAgentsResult{}, err
 	}
-	config := func(r parley.RunnerRef) bool { return q != nil && q.IncludeConfig && p.mayReadConfig(r) }
+	config := func(r parley.RunnerRef) bool { return q != nil && q.IncludeConfig && mayReadConfig(p, r) }
 	out := parley.ListAgentsResult{Agents: h.withExecutors(append(h.withPeers(h.agents.list()), h.runners.list(h.taken(), config)...))}
 	if q != nil && q.IncludeExecutors {
 		out.Executors, out.ExecutorsMore = h.turns.list(p, room(out.Agents))
@@ -146,11 +147,13 @@ func room(list []parley.AgentInfo) int {
 }
 
 // mayReadConfig reports whether p is told what the agents of a runner are made of, and what wakes them.
-func (p *Principal) mayReadConfig(r parley.RunnerRef) bool { return p.seesRegistered(r.ParticipantID) }
+func mayReadConfig(p *auth.Principal, r parley.RunnerRef) bool {
+	return seesRegistered(p, r.ParticipantID)
+}
 
 // seesRegistered reports whether p is told of what by has registered, beyond the public offer: by itself is, and an admin.
-func (p *Principal) seesRegistered(by string) bool {
-	whole := p.claim == nil && p.session == "" && !p.guest && p.conversations == nil
+func seesRegistered(p *auth.Principal, by string) bool {
+	whole := p.Claim() == nil && p.CommandOf() == "" && !p.IsGuest() && !p.IsRestricted()
 	return whole && (p.Admin() || p.AgentID == by)
 }
 

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/page"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
@@ -21,7 +23,7 @@ var errNoApproval = parley.Refuse(parley.ErrNotFound, "there is no such approval
 const approvalLevel = 6
 
 // RequestApproval asks for an approval under a claim, or meets what was asked with the same key in the same turn.
-func (h *Hub) RequestApproval(ctx context.Context, p *Principal, q *parley.RequestApprovalParams) (*parley.Approval, error) {
+func (h *Hub) RequestApproval(ctx context.Context, p *auth.Principal, q *parley.RequestApprovalParams) (*parley.Approval, error) {
 	cmd := fold.Command{Verb: fold.RequestApproval}
 	c, p, err := h.enterClaimed(p, parley.MethodRequestApproval, q.ConversationID, q.ClaimID, &cmd)
 	if err != nil {
@@ -96,7 +98,7 @@ func askApproval(ctx context.Context, c *conv.Conversation, o *conv.Request, ret
 }
 
 // decidedApproval tells of the approval that a decision has made, met or resolved.
-func (h *Hub) decidedApproval(p *Principal, d *fold.Decision) (*parley.Approval, error) {
+func (h *Hub) decidedApproval(p *auth.Principal, d *fold.Decision) (*parley.Approval, error) {
 	i := d.State.Approval(d.Seq)
 	if i < 0 {
 		return nil, errNoApproval
@@ -111,12 +113,12 @@ func (h *Hub) decidedApproval(p *Principal, d *fold.Decision) (*parley.Approval,
 }
 
 // GetApproval tells how an approval stands, and waits for its end if it is told to.
-func (h *Hub) GetApproval(ctx context.Context, p *Principal, q *parley.GetApprovalParams) (*parley.Approval, error) {
-	return callFresh(ctx, h, func() (*parley.Approval, error) { return h.getApproval(ctx, p, q) })
+func (h *Hub) GetApproval(ctx context.Context, p *auth.Principal, q *parley.GetApprovalParams) (*parley.Approval, error) {
+	return auth.CallFresh(ctx, h.auth, func() (*parley.Approval, error) { return h.getApproval(ctx, p, q) })
 }
 
-func (h *Hub) getApproval(ctx context.Context, p *Principal, q *parley.GetApprovalParams) (*parley.Approval, error) {
-	if err := h.allow(p, parley.MethodGetApproval); err != nil {
+func (h *Hub) getApproval(ctx context.Context, p *auth.Principal, q *parley.GetApprovalParams) (*parley.Approval, error) {
+	if err := h.auth.Allow(p, parley.MethodGetApproval); err != nil {
 		return nil, err
 	}
 	c, seq, err := h.pinApproval(q.ApprovalID)
@@ -124,7 +126,7 @@ func (h *Hub) getApproval(ctx context.Context, p *Principal, q *parley.GetApprov
 		return nil, err
 	}
 	defer h.conv.Unpin(c)
-	timer, err := waitTime(q.TimeoutMs)
+	timer, err := page.WaitTimer(q.TimeoutMs)
 	if err != nil {
 		return nil, err
 	}
@@ -169,12 +171,12 @@ func (h *Hub) pinApproval(id string) (*conv.Conversation, int64, error) {
 }
 
 // ResolveApproval answers an approval that is pending.
-func (h *Hub) ResolveApproval(ctx context.Context, p *Principal, q *parley.ResolveApprovalParams) (*parley.Approval, error) {
-	return callFresh(ctx, h, func() (*parley.Approval, error) { return h.resolveApproval(ctx, p, q) })
+func (h *Hub) ResolveApproval(ctx context.Context, p *auth.Principal, q *parley.ResolveApprovalParams) (*parley.Approval, error) {
+	return auth.CallFresh(ctx, h.auth, func() (*parley.Approval, error) { return h.resolveApproval(ctx, p, q) })
 }
 
-func (h *Hub) resolveApproval(ctx context.Context, p *Principal, q *parley.ResolveApprovalParams) (*parley.Approval, error) {
-	if err := h.allow(p, parley.MethodResolveApproval); err != nil {
+func (h *Hub) resolveApproval(ctx context.Context, p *auth.Principal, q *parley.ResolveApprovalParams) (*parley.Approval, error) {
+	if err := h.auth.Allow(p, parley.MethodResolveApproval); err != nil {
 		return nil, err
 	}
 	c, seq, err := h.pinApproval(q.ApprovalID)

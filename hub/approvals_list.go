@@ -10,7 +10,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/page"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
@@ -56,15 +58,15 @@ func (a *approvals) all() []*fold.State {
 // ListApprovals gives the approvals that the caller may answer or has asked for, the oldest first. All that are pending are among them. Of those that are
 // resolved it has what the state of each conversation keeps: all of the current turn, and the last MaxKeptApprovals; without ConversationID, of the conversations
 // that are open, one conversation after the other, and a page looks at approvalConversations of them: it may be empty where others follow.
-func (h *Hub) ListApprovals(ctx context.Context, p *Principal, q *parley.ListApprovalsParams) (*parley.ListApprovalsResult, error) {
-	return callFresh(ctx, h, func() (*parley.ListApprovalsResult, error) { return h.listApprovals(ctx, p, q) })
+func (h *Hub) ListApprovals(ctx context.Context, p *auth.Principal, q *parley.ListApprovalsParams) (*parley.ListApprovalsResult, error) {
+	return auth.CallFresh(ctx, h.auth, func() (*parley.ListApprovalsResult, error) { return h.listApprovals(ctx, p, q) })
 }
 
-func (h *Hub) listApprovals(ctx context.Context, p *Principal, q *parley.ListApprovalsParams) (*parley.ListApprovalsResult, error) {
-	if err := h.allow(p, parley.MethodListApprovals); err != nil {
+func (h *Hub) listApprovals(ctx context.Context, p *auth.Principal, q *parley.ListApprovalsParams) (*parley.ListApprovalsResult, error) {
+	if err := h.auth.Allow(p, parley.MethodListApprovals); err != nil {
 		return nil, err
 	}
-	limit, err := checkLimit(q.Limit, parley.MaxPage, parley.DefaultPage)
+	limit, err := page.CheckLimit(q.Limit, parley.MaxPage, parley.DefaultPage)
 	if err != nil {
 		return nil, err
 	}
@@ -134,17 +136,17 @@ func (h *Hub) withApprovals(ctx context.Context, w *answerer, from approvalPlace
 // approvalsIn gives the state of a conversation that is there for the caller, by its seat in it or in one above.
 func (h *Hub) approvalsIn(w *answerer, id string) (*fold.State, error) {
 	if conv.Reserved(id) || !parley.ValidConversationID(id) {
-		return nil, errNotFound
+		return nil, auth.ErrNotFound
 	}
 	s, err := h.conv.StateOf(id)
 	if err != nil {
 		return nil, err
 	}
 	if !s.Exists() {
-		return nil, errNotFound
+		return nil, auth.ErrNotFound
 	}
 	if !w.near(&s) {
-		return nil, errNotFound
+		return nil, auth.ErrNotFound
 	}
 	return &s, nil
 }

@@ -3,24 +3,25 @@ package hub
 import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/internal/auth"
 )
 
 // answerer finds out which approvals one caller may answer. It is of use for one call.
 type answerer struct {
 	hub   *Hub
-	p     *Principal
+	p     *auth.Principal
 	known map[string]standing
 }
 
-func (h *Hub) newAnswerer(p *Principal) *answerer {
+func (h *Hub) newAnswerer(p *auth.Principal) *answerer {
 	return &answerer{hub: h, p: p, known: make(map[string]standing)}
 }
 
 // standing is how a caller stands to the approvals of one conversation.
 type standing struct {
-	who  *Principal // as whom it answers
-	sees bool       // whether the conversation is there for it
-	err  error      // why it answers none; nil where it may
+	who  *auth.Principal // as whom it answers
+	sees bool            // whether the conversation is there for it
+	err  error           // why it answers none; nil where it may
 }
 
 // rights are those of a caller to one approval.
@@ -57,19 +58,19 @@ func (w *answerer) standing(s *fold.State) standing {
 
 // near reports whether any approval of a conversation may be there for the caller: else its log need not be read.
 func (w *answerer) near(s *fold.State) bool {
-	if in := w.standing(s); in.sees || in.err == nil || w.p.Admin() && w.p.reaches(s.ID) {
+	if in := w.standing(s); in.sees || in.err == nil || w.p.Admin() && w.p.Reaches(s.ID) {
 		return true
 	}
-	_, visible := w.p.on(s, "")
+	_, visible := w.p.Resolve(s, "")
 	return visible
 }
 
 // of gives the caller's rights to an approval of a state.
 func (w *answerer) of(s *fold.State, a *fold.Approval) *rights {
 	in := w.standing(s)
-	r := &rights{standing: in, admin: w.p.Admin() && w.p.reaches(s.ID), resolved: a.Status.Resolved()}
-	seat, visible := w.p.on(s, a.AgentID)
-	r.asked = visible && w.p.reaches(s.ID) && seat.AgentID == a.AgentID
+	r := &rights{standing: in, admin: w.p.Admin() && w.p.Reaches(s.ID), resolved: a.Status.Resolved()}
+	seat, visible := w.p.Resolve(s, a.AgentID)
+	r.asked = visible && w.p.Reaches(s.ID) && seat.AgentID == a.AgentID
 	if err := mayAnswer(r.who, s, a); err != nil {
 		r.err = err
 	}
@@ -92,7 +93,7 @@ var (
 )
 
 // mayAnswer refuses who may answer no approval at all, and those that have asked for this one, or could have.
-func mayAnswer(p *Principal, s *fold.State, a *fold.Approval) error {
+func mayAnswer(p *auth.Principal, s *fold.State, a *fold.Approval) error {
 	switch {
 	case p.AgentID == a.AgentID:
 		return errAskerAnswers
@@ -104,22 +105,22 @@ func mayAnswer(p *Principal, s *fold.State, a *fold.Approval) error {
 		return nil
 	case a.Account != "" && p.Account == a.Account:
 		return errSameAccount
-	case p.couldAsk(s, a.AgentID):
+	case couldAsk(p, s, a.AgentID):
 		return errMaySpeak
 	}
 	return nil
 }
 
 // couldAsk reports whether its token may speak as who asks from a seat, or work for the agent there, as whichever of its ids.
-func (p *Principal) couldAsk(s *fold.State, seat string) bool {
-	if p.maySpeakAs(seat) {
+func couldAsk(p *auth.Principal, s *fold.State, seat string) bool {
+	if p.MaySpeakAs(seat) {
 		return true
 	}
 	if r := s.Session; r.OfRunner() && r.AgentID == seat {
-		return r.Runner != nil && p.maySpeakAs(r.Runner.ParticipantID)
+		return r.Runner != nil && p.MaySpeakAs(r.Runner.ParticipantID)
 	}
 	i := s.Seat(seat)
-	return i >= 0 && p.maySpeakAs(fold.AgentName(s.Participants[i]))
+	return i >= 0 && p.MaySpeakAs(fold.AgentName(s.Participants[i]))
 }
 
 // stands reports whether a standing holds, whoever sits above x: an admin's does, and that of a person. A peer in a session may be an agent above.
@@ -134,19 +135,19 @@ func (in *standing) stands(w *answerer, x *fold.State) bool {
 // in finds out how the caller stands to the approvals of a conversation: by its seat there, or in one above it. Whoever sits anywhere among these as an agent or tool
 // answers none: a session has its starter on a seat of kind peer, whatever that is elsewhere.
 func (w *answerer) in(s *fold.State) standing {
-	here := w.p.in(s.ID)
-	out := standing{who: here, sees: here.sees(s), err: errNotAsked}
-	if w.p.Admin() && w.p.reaches(s.ID) {
+	here := w.p.In(s.ID)
+	out := standing{who: here, sees: here.Sees(s), err: errNotAsked}
+	if w.p.Admin() && w.p.Reaches(s.ID) {
 		out.err = nil
 	}
 	for x, depth := s, 0; depth <= parley.MaxSessionDepth; depth++ {
-		who := w.p.in(x.ID)
+		who := w.p.In(x.ID)
 		if seat := x.Seat(who.AgentID); seat >= 0 {
 			if x.Participants[seat].Kind.Claims() {
 				out.err = errAgentAnswers
 				return out
 			}
-			if out.err != nil && w.p.reaches(x.ID) {
+			if out.err != nil && w.p.Reaches(x.ID) {
 				out.who, out.err = who, nil
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 
 	"github.com/parleyhub/parley"
@@ -14,8 +15,8 @@ import (
 )
 
 // PutAttachment adds a file to a conversation. It may wait for the disk.
-func (h *Hub) PutAttachment(ctx context.Context, p *Principal, q *parley.PutAttachmentParams) (parley.PutAttachmentResult, error) {
-	p = p.in(q.ConversationID)
+func (h *Hub) PutAttachment(ctx context.Context, p *auth.Principal, q *parley.PutAttachmentParams) (parley.PutAttachmentResult, error) {
+	p = p.In(q.ConversationID)
 	return h.UploadAttachment(ctx, p, q, int64(len(q.Data)), func() ([]byte, error) { return q.Data, nil })
 }
 
@@ -25,13 +26,13 @@ func (h *Hub) PutAttachment(ctx context.Context, p *Principal, q *parley.PutAtta
 //
 // The file is kept before the event that names it. One whose event was refused, or was lost, stays on the disk and belongs to no
 // conversation.
-func (h *Hub) UploadAttachment(ctx context.Context, p *Principal, q *parley.PutAttachmentParams, size int64, read func() ([]byte, error)) (parley.PutAttachmentResult, error) {
+func (h *Hub) UploadAttachment(ctx context.Context, p *auth.Principal, q *parley.PutAttachmentParams, size int64, read func() ([]byte, error)) (parley.PutAttachmentResult, error) {
 	var none parley.PutAttachmentResult
-	by := p.in(q.ConversationID)
-	c, err := callFresh(ctx, h, func() (*conv.Conversation, error) {
+	by := p.In(q.ConversationID)
+	c, err := auth.CallFresh(ctx, h.auth, func() (*conv.Conversation, error) {
 		p = by
 		if seat := h.sessions.seat(q.ConversationID, p); seat != "" { // a runner may bring what is large on another way than its own connection
-			p = p.as(seat)
+			p = p.As(seat)
 		}
 		return h.enterWrite(p, parley.MethodPutAttachment, q.ConversationID)
 	})
@@ -66,7 +67,7 @@ func (h *Hub) UploadAttachment(ctx context.Context, p *Principal, q *parley.PutA
 }
 
 // storeAttachment stores a received file and adds it to the conversation.
-func (h *Hub) storeAttachment(ctx context.Context, c *conv.Conversation, p *Principal, file parley.System, data []byte) (parley.PutAttachmentResult, error) {
+func (h *Hub) storeAttachment(ctx context.Context, c *conv.Conversation, p *auth.Principal, file parley.System, data []byte) (parley.PutAttachmentResult, error) {
 	var none parley.PutAttachmentResult
 	if err := fold.CheckAttachmentSize(int64(len(data))); err != nil {
 		return none, err
@@ -89,7 +90,7 @@ func (h *Hub) storeAttachment(ctx context.Context, c *conv.Conversation, p *Prin
 }
 
 // attach asks the conversation, which the caller has pinned, for an attachment and waits for the answer.
-func attach(ctx context.Context, c *conv.Conversation, p *Principal, verb fold.Verb, file parley.System) (*fold.Decision, error) {
+func attach(ctx context.Context, c *conv.Conversation, p *auth.Principal, verb fold.Verb, file parley.System) (*fold.Decision, error) {
 	d, answered, err := c.Ask(ctx, &conv.Request{By: p, Cmd: fold.Command{Verb: verb, From: p.AgentID, Admin: p.Admin(), Attachment: &file}})
 	if answered || verb == fold.OfferAttachment {
 		return d, err
@@ -112,8 +113,8 @@ func (h *Hub) keepFailed(err error) error {
 }
 
 // GetAttachment reads a part of a file that was added to a conversation which the caller sees.
-func (h *Hub) GetAttachment(ctx context.Context, p *Principal, q *parley.GetAttachmentParams) (parley.GetAttachmentResult, error) {
-	p = p.in(q.ConversationID)
+func (h *Hub) GetAttachment(ctx context.Context, p *auth.Principal, q *parley.GetAttachmentParams) (parley.GetAttachmentResult, error) {
+	p = p.In(q.ConversationID)
 	var none parley.GetAttachmentResult
 	c, err := h.enter(p, parley.MethodGetAttachment, q.ConversationID)
 	if err != nil {
@@ -170,8 +171,8 @@ func checkPart(q *parley.GetAttachmentParams, size int64) (length int64, err err
 }
 
 // AttachmentInfo gives what the event says that added a file: its size, its name and its type.
-func (h *Hub) AttachmentInfo(_ context.Context, p *Principal, q *parley.GetAttachmentParams) (parley.System, error) {
-	p = p.in(q.ConversationID)
+func (h *Hub) AttachmentInfo(_ context.Context, p *auth.Principal, q *parley.GetAttachmentParams) (parley.System, error) {
+	p = p.In(q.ConversationID)
 	c, err := h.enter(p, parley.MethodGetAttachment, q.ConversationID)
 	if err != nil {
 		return parley.System{}, err

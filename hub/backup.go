@@ -7,6 +7,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/archive"
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/journal"
 )
 
@@ -16,7 +17,7 @@ var errBackupRunning = &parley.Error{Err: parley.ErrRateLimited, Message: "a bac
 // admins whose token is not narrowed to conversations, one at a time. Nothing is written before it is allowed. A hub that drains, and a
 // token that ends, end it with an error; what was written is then known to be cut off, because the last line is missing.
 // An attachment that is gone or damaged is logged, and the backup says so in its place.
-func (h *Hub) Backup(ctx context.Context, p *Principal, w io.Writer) (archive.Trailer, error) {
+func (h *Hub) Backup(ctx context.Context, p *auth.Principal, w io.Writer) (archive.Trailer, error) {
 	if err := h.mayBackup(p); err != nil {
 		return archive.Trailer{}, err
 	}
@@ -37,14 +38,14 @@ func (h *Hub) lostFile(hash journal.Hash, err error) {
 }
 
 // mayBackup refuses who may not read everything.
-func (h *Hub) mayBackup(p *Principal) error {
+func (h *Hub) mayBackup(p *auth.Principal) error {
 	if err := h.conv.Serving(); err != nil {
 		return err
 	}
 	if err := h.Valid(p); err != nil {
 		return err
 	}
-	if !p.Admin() || p.conversations != nil {
+	if !p.Admin() || p.IsRestricted() {
 		return parley.Refuse(parley.ErrForbidden, "a backup has everything in it", "a token with scope admin that is not narrowed to conversations")
 	}
 	return nil
@@ -53,7 +54,7 @@ func (h *Hub) mayBackup(p *Principal) error {
 // allowedWriter writes as long as the hub serves and the token of a principal is valid.
 type allowedWriter struct {
 	hub *Hub
-	p   *Principal
+	p   *auth.Principal
 	w   io.Writer
 }
 

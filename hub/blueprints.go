@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 
 	"github.com/parleyhub/parley"
@@ -27,7 +28,7 @@ const (
 // RegisterBlueprints replaces the agents that the executor of p's connection runs. With none the
 // executor leaves. The calls of a connection take effect in their order.
 func (h *Hub) RegisterBlueprints(
-	p *Principal, q *parley.RegisterBlueprintsParams, done func(parley.RegisterBlueprintsResult, error),
+	p *auth.Principal, q *parley.RegisterBlueprintsParams, done func(parley.RegisterBlueprintsResult, error),
 ) {
 	_, err := h.runnerOf(p)
 	if err == nil {
@@ -38,7 +39,7 @@ func (h *Hub) RegisterBlueprints(
 		return
 	}
 	answered := make(chan struct{})
-	before := p.conn.queueBlueprints(answered)
+	before := connectionOf(p).queueBlueprints(answered)
 	h.conv.Go(func() { // to compile schemas takes time
 		defer h.conv.End()
 		if before != nil {
@@ -58,19 +59,19 @@ func (h *Hub) RegisterBlueprints(
 }
 
 // runnerOf gives the executor of p's connection.
-func (h *Hub) runnerOf(p *Principal) (*executor, error) {
-	if err := h.allowClaims(p, parley.MethodRegisterBlueprints); err != nil {
+func (h *Hub) runnerOf(p *auth.Principal) (*executor, error) {
+	if err := h.auth.AllowClaims(p, parley.MethodRegisterBlueprints); err != nil {
 		return nil, err
 	}
-	if p.conn != nil {
-		if x := p.conn.executor.Load(); x != nil {
+	if connectionOf(p) != nil {
+		if x := connectionOf(p).executor.Load(); x != nil {
 			return x, nil
 		}
 	}
 	return nil, parley.Refuse(parley.ErrValidationFailed, "the connection is registered as no executor", "registerExecutor before")
 }
 
-func (h *Hub) registerBlueprints(p *Principal, x *executor, q *parley.RegisterBlueprintsParams, done func(parley.RegisterBlueprintsResult, error)) {
+func (h *Hub) registerBlueprints(p *auth.Principal, x *executor, q *parley.RegisterBlueprintsParams, done func(parley.RegisterBlueprintsResult, error)) {
 	ref := parley.RunnerRef{RunnerID: x.id, ParticipantID: x.by.AgentID}
 	if err := h.conv.CatchUp(h.conv.Context()); err != nil { // what is known of it decides what is written
 		done(parley.RegisterBlueprintsResult{}, err)
@@ -80,7 +81,7 @@ func (h *Hub) registerBlueprints(p *Principal, x *executor, q *parley.RegisterBl
 		h.runners.leave(ref, runnerLeft, func(err error) { done(parley.RegisterBlueprintsResult{Agents: []parley.RegisteredBlueprint{}}, err) })
 		return
 	}
-	record := &parley.RunnerRecord{RunnerRef: ref, Labels: x.labels, Workspaces: p.watchable(), Internal: x.conn.internal}
+	record := &parley.RunnerRecord{RunnerRef: ref, Labels: x.labels, Workspaces: watchableBy(p), Internal: x.conn.internal}
 	made, err := h.checkBlueprints(p, record, q.Blueprints)
 	if err == nil {
 		err = h.runners.say(record, made)
@@ -114,7 +115,7 @@ func (r *runners) say(record *parley.RunnerRecord, made *runner) error {
 }
 
 // checkBlueprints holds what a runner says against the rules, and puts it into record.
-func (h *Hub) checkBlueprints(by *Principal, record *parley.RunnerRecord, all []parley.Blueprint) (*runner, error) {
+func (h *Hub) checkBlueprints(by *auth.Principal, record *parley.RunnerRecord, all []parley.Blueprint) (*runner, error) {
 	if len(all) > parley.MaxBlueprints {
 		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("blueprints: there are %d", len(all)), fmt.Sprintf("at most %d", parley.MaxBlueprints))
 	}
@@ -209,19 +210,19 @@ func checkSubscriptions(b *parley.Blueprint) error {
 }
 
 // checkSubscriber refuses subscriptions of a name that the token of the runner may not speak as: what wakes an agent also decides what it is told.
-func checkSubscriber(by *Principal, b *parley.Blueprint) error {
-	if b.Subscriptions == nil || by.maySpeakAs(b.Name) {
+func checkSubscriber(by *auth.Principal, b *parley.Blueprint) error {
+	if b.Subscriptions == nil || by.MaySpeakAs(b.Name) {
 		return nil
 	}
 	return parley.Refuse(parley.ErrForbidden, fmt.Sprintf("subscriptions of %s need a token that may speak as %s", b.Name, b.Name), "such a token, or no subscriptions")
 }
 
-// watchable are the workspaces that agents of p's runner may watch: none where its token is narrowed to some conversations.
-func (p *Principal) watchable() []string {
-	if p.conversations != nil || p.claim != nil || p.session != "" || p.guest {
+// watchableBy are the workspaces that agents of p's runner may watch: none where its token is narrowed to some conversations.
+func watchableBy(p *auth.Principal) []string {
+	if p.IsRestricted() || p.Claim() != nil || p.CommandOf() != "" || p.IsGuest() {
 		return nil
 	}
-	return slices.Clone(p.workspaceList())
+	return slices.Clone(p.Workspaces())
 }
 
 // checkKind holds what a blueprint is against what it says, and makes its config compact and its own.
@@ -377,7 +378,7 @@ func (r *runners) leaveOn(seq int64, ref parley.RunnerRef, why string, done func
 
 // write adds an event to the log of runners, where seq is not 0 behind that, and takes it in.
 func (r *runners) write(seq int64, sys parley.System, done func(error)) {
-	r.hub.withOwnLog(runnersConversation, "runners", func(c *conv.Conversation, err error) {
+	r.hub.conv.PinReserved(runnersConversation, "runners", func(c *conv.Conversation, err error) {
 		if err != nil {
 			done(err)
 			return

@@ -8,6 +8,8 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/internal/auth"
+	"github.com/parleyhub/parley/hub/internal/page"
 )
 
 // gather is how long a watcher that was woken waits for more before it looks: so that one looks a bounded number of times, however much is written.
@@ -18,15 +20,15 @@ const watchScan = 500
 
 // WatchConversations tells which conversations have changed since a cursor: a commit is a change. That an executor comes or goes is none, though it shows in the floor
 // of those that are told.
-func (h *Hub) WatchConversations(ctx context.Context, p *Principal, q *parley.WatchConversationsParams) (*parley.WatchConversationsResult, error) {
-	if err := h.allow(p, parley.MethodWatchConversations); err != nil {
+func (h *Hub) WatchConversations(ctx context.Context, p *auth.Principal, q *parley.WatchConversationsParams) (*parley.WatchConversationsResult, error) {
+	if err := h.auth.Allow(p, parley.MethodWatchConversations); err != nil {
 		return nil, err
 	}
 	w, err := h.newWatch(p, q)
 	if err != nil {
 		return nil, err
 	}
-	timer, err := waitTime(q.TimeoutMs)
+	timer, err := page.WaitTimer(q.TimeoutMs)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +57,7 @@ func (h *Hub) WatchConversations(ctx context.Context, p *Principal, q *parley.Wa
 }
 
 // gather waits a moment, or for what ends every wait.
-func (h *Hub) gather(ctx context.Context, p *Principal, timer *time.Timer) (timedOut bool, err error) {
+func (h *Hub) gather(ctx context.Context, p *auth.Principal, timer *time.Timer) (timedOut bool, err error) {
 	moment := make(chan struct{})
 	defer time.AfterFunc(gather, func() { close(moment) }).Stop()
 	return h.conv.Wait(ctx, p, moment, timer, gather.Milliseconds())
@@ -64,7 +66,7 @@ func (h *Hub) gather(ctx context.Context, p *Principal, timer *time.Timer) (time
 // watch is one call of WatchConversations: what it has found, and up to which change it has looked.
 type watch struct {
 	hub   *Hub
-	p     *Principal
+	p     *auth.Principal
 	scope listScope
 	limit int
 	at    int64
@@ -72,13 +74,13 @@ type watch struct {
 	out   parley.WatchConversationsResult
 }
 
-func (h *Hub) newWatch(p *Principal, q *parley.WatchConversationsParams) (*watch, error) {
-	limit, err := checkLimit(q.Limit, maxSummaries, presetSummaries)
+func (h *Hub) newWatch(p *auth.Principal, q *parley.WatchConversationsParams) (*watch, error) {
+	limit, err := page.CheckLimit(q.Limit, maxSummaries, presetSummaries)
 	if err != nil {
 		return nil, err
 	}
 	w := &watch{hub: h, p: p, limit: limit, out: parley.WatchConversationsResult{Conversations: []parley.ConversationSummary{}}}
-	if w.scope, err = p.listScope(q.Workspace); err != nil {
+	if w.scope, err = listScopeOf(p, q.Workspace); err != nil {
 		return nil, err
 	}
 	if q.Cursor == "" {

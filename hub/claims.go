@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 
 	"github.com/parleyhub/parley"
@@ -13,7 +14,7 @@ import (
 )
 
 // ClaimTurn takes a turn: one that was offered by the id of the offer, or one that is the caller's by its number.
-func (h *Hub) ClaimTurn(p *Principal, q *parley.ClaimTurnParams, done func(parley.ClaimTurnResult, error)) {
+func (h *Hub) ClaimTurn(p *auth.Principal, q *parley.ClaimTurnParams, done func(parley.ClaimTurnResult, error)) {
 	cmd := fold.Command{Verb: fold.Take, Turn: q.Turn}
 	c, p, err := h.enterTake(p, q, &cmd)
 	if err != nil {
@@ -35,7 +36,7 @@ func (h *Hub) ClaimTurn(p *Principal, q *parley.ClaimTurnParams, done func(parle
 		h.mint(c, o)
 	} else {
 		o.Claims, o.ClaimID = h.turns, q.ClaimID
-		o.Cmd.New, o.Cmd.GraceMs = *cmd.Named, p.conn.graceMs()
+		o.Cmd.New, o.Cmd.GraceMs = *cmd.Named, connectionOf(p).graceMs()
 	}
 	c.Do(o)
 }
@@ -48,12 +49,12 @@ func (h *Hub) mint(c *conv.Conversation, o *conv.Request) {
 		turn, others = head.CurrentTurn(), h.turns.others(head, o.Cmd.From)
 	})
 	o.Claims, o.ClaimID = h.turns, h.newClaim(turn)
-	o.Cmd.New, o.Cmd.GraceMs, o.Cmd.Others = fold.HashClaim(o.ClaimID), o.By.(*Principal).conn.graceMs(), others
+	o.Cmd.New, o.Cmd.GraceMs, o.Cmd.Others = fold.HashClaim(o.ClaimID), connectionOf(o.By.(*auth.Principal)).graceMs(), others
 }
 
 // enterTake finds the conversation of claimTurn, and who the caller is there.
-func (h *Hub) enterTake(p *Principal, q *parley.ClaimTurnParams, cmd *fold.Command) (*conv.Conversation, *Principal, error) {
-	if err := h.allowClaims(p, parley.MethodClaimTurn); err != nil {
+func (h *Hub) enterTake(p *auth.Principal, q *parley.ClaimTurnParams, cmd *fold.Command) (*conv.Conversation, *auth.Principal, error) {
+	if err := h.auth.AllowClaims(p, parley.MethodClaimTurn); err != nil {
 		return nil, nil, err
 	}
 	c, s, err := h.pinFor(p, q.ConversationID)
@@ -75,9 +76,9 @@ func (h *Hub) enterTake(p *Principal, q *parley.ClaimTurnParams, cmd *fold.Comma
 	case q.ClaimID != "":
 		seat, err = h.offered(p, &s, q.ClaimID, cmd)
 	}
-	who, visible := p.on(&s, seat)
+	who, visible := p.Resolve(&s, seat)
 	if !visible {
-		err = p.hidden(&s) // whatever else is wrong
+		err = p.RefuseWrite(&s) // whatever else is wrong
 	}
 	if err != nil {
 		h.conv.Unpin(c)
@@ -87,9 +88,9 @@ func (h *Hub) enterTake(p *Principal, q *parley.ClaimTurnParams, cmd *fold.Comma
 }
 
 // isTheirs reports whether a turn is known to be p's to take: it stands under that claim or was offered here, or its number is that of the turn of one as whom p may speak.
-func (h *Hub) isTheirs(p *Principal, s *fold.State, q *parley.ClaimTurnParams) bool {
+func (h *Hub) isTheirs(p *auth.Principal, s *fold.State, q *parley.ClaimTurnParams) bool {
 	if q.ClaimID == "" {
-		who, _ := p.on(s, s.Floor().Speaker)
+		who, _ := p.Resolve(s, s.Floor().Speaker)
 		return s.CurrentTurn() == q.Turn && who.AgentID == s.Floor().Speaker
 	}
 	hash := fold.HashClaim(q.ClaimID)
@@ -101,7 +102,7 @@ func (h *Hub) isTheirs(p *Principal, s *fold.State, q *parley.ClaimTurnParams) b
 }
 
 // offered finds whose turn a claim's id is for, and puts it into cmd.
-func (h *Hub) offered(p *Principal, s *fold.State, id string, cmd *fold.Command) (seat string, err error) {
+func (h *Hub) offered(p *auth.Principal, s *fold.State, id string, cmd *fold.Command) (seat string, err error) {
 	turn, ok := fold.ClaimTurn(id)
 	if !ok {
 		return "", errNoClaimID
@@ -112,34 +113,14 @@ func (h *Hub) offered(p *Principal, s *fold.State, id string, cmd *fold.Command)
 		return s.Claim.AgentID, nil
 	}
 	agent, key := h.turns.offer(s.ID, hash)
-	if key != "" && p.conn != nil {
-		x := p.conn.executor.Load()
+	if key != "" && connectionOf(p) != nil {
+		x := connectionOf(p).executor.Load()
 		cmd.Offered = x != nil && x.key == key
 	}
 	return agent, nil
 }
 
 var errNoClaimID = parley.Refuse(parley.ErrValidationFailed, "claimId is not acceptable", "the id of a claim, as the hub has given it")
-
-// on gives p as who it is in a conversation: the participant seat if p may speak as that, else itself, else, where it has no seat of its own, the first
-// agent that it may speak as; and whether there is such a conversation for it.
-func (p *Principal) on(s *fold.State, seat string) (*Principal, bool) {
-	p = p.in(s.ID)
-	if i := s.Seat(seat); i >= 0 && p.AgentID != seat && p.maySit(s, i) {
-		return p.as(seat), true
-	}
-	if p.sees(s) {
-		return p, true
-	}
-	if p.reaches(s.ID) {
-		for i := range s.Participants {
-			if p.maySit(s, i) {
-				return p.as(s.Participants[i].ID), true
-			}
-		}
-	}
-	return p, false
-}
 
 // servedBy is what an executor of a seat serves; empty where there is no such seat.
 func servedBy(s *fold.State, seat string) string {
@@ -150,15 +131,15 @@ func servedBy(s *fold.State, seat string) string {
 }
 
 // pinFor pins a conversation and gives what was decided of it. The caller looks whether it is there for p.
-func (h *Hub) pinFor(p *Principal, id string) (*conv.Conversation, fold.State, error) {
-	if !p.reaches(id) || conv.Reserved(id) {
-		return nil, fold.State{}, errNotFound
+func (h *Hub) pinFor(p *auth.Principal, id string) (*conv.Conversation, fold.State, error) {
+	if !p.Reaches(id) || conv.Reserved(id) {
+		return nil, fold.State{}, auth.ErrNotFound
 	}
 	c, err := h.conv.Pin(id)
 	if err != nil {
 		return nil, fold.State{}, err
 	}
-	if !h.turns.isRecovered() {
+	if !h.turns.Recovered() {
 		h.turns.recoverOne(id) // a claim that is shown is known
 	}
 	s := c.Head()
@@ -166,7 +147,7 @@ func (h *Hub) pinFor(p *Principal, id string) (*conv.Conversation, fold.State, e
 		s, err = h.caughtUp(c)
 	}
 	if err == nil && !s.Exists() {
-		err = errNotFound
+		err = auth.ErrNotFound
 	}
 	if err != nil {
 		h.conv.Unpin(c)
@@ -184,31 +165,31 @@ func (h *Hub) caughtUp(c *conv.Conversation) (fold.State, error) {
 	return c.Head(), nil
 }
 
-// claimed is pinFor for a call that names a claim: where that does not stand, as far as a hub that shares its journal knows, it looks again.
-func (h *Hub) claimed(p *Principal, id string, hash fold.ClaimHash) (*conv.Conversation, fold.State, error) {
-	c, s, err := h.pinFor(p, id)
-	if err != nil || !h.shared || s.Claim != nil && s.Claim.Hash == hash {
+// PinClaimed is pinFor for a call that names a claim: where that does not stand, as far as a hub that shares its journal knows, it looks again.
+func (t *turns) PinClaimed(p *auth.Principal, id string, hash fold.ClaimHash) (*conv.Conversation, fold.State, error) {
+	c, s, err := t.hub.pinFor(p, id)
+	if err != nil || !t.hub.shared || s.Claim != nil && s.Claim.Hash == hash {
 		return c, s, err
 	}
-	if s, err = h.caughtUp(c); err != nil {
-		h.conv.Unpin(c)
+	if s, err = t.hub.caughtUp(c); err != nil {
+		t.hub.conv.Unpin(c)
 		return nil, s, err
 	}
 	return c, s, nil
 }
 
 // enterClaimed is enterWrite for a call that may name a claim: then it is its participant's, if the caller may speak as that.
-func (h *Hub) enterClaimed(p *Principal, method, conversation, claimID string, cmd *fold.Command) (*conv.Conversation, *Principal, error) {
+func (h *Hub) enterClaimed(p *auth.Principal, method, conversation, claimID string, cmd *fold.Command) (*conv.Conversation, *auth.Principal, error) {
 	if claimID == "" {
-		p = p.in(conversation)
+		p = p.In(conversation)
 		c, err := h.enterWrite(p, method, conversation)
 		return c, p, err
 	}
-	if err := h.allow(p, method); err != nil {
+	if err := h.auth.Allow(p, method); err != nil {
 		return nil, nil, err
 	}
 	hash := fold.HashClaim(claimID)
-	c, s, err := h.claimed(p, conversation, hash)
+	c, s, err := h.turns.PinClaimed(p, conversation, hash)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -216,12 +197,12 @@ func (h *Hub) enterClaimed(p *Principal, method, conversation, claimID string, c
 	if seat == "" && cmd.Key != "" {
 		seat = speakerWithKey(c, p, &s, cmd.Key, &hash)
 	}
-	who, visible := p.on(&s, seat)
+	who, visible := p.Resolve(&s, seat)
 	if _, ok := fold.ClaimTurn(claimID); !ok && visible {
 		err = errNoClaimID
 	}
 	if !visible {
-		err = p.hidden(&s)
+		err = p.RefuseWrite(&s)
 	}
 	if err != nil {
 		h.conv.Unpin(c)
@@ -241,9 +222,9 @@ func seatOf(s *fold.State, claim fold.ClaimHash) string {
 
 // speakerWithKey gives whose key it is that was used under a claim, of those that p may speak as: what was said under a claim that has ended may be said once more by who does not
 // know that it was heard, and who also speaks as others.
-func speakerWithKey(c *conv.Conversation, p *Principal, s *fold.State, key string, claim *fold.ClaimHash) string {
+func speakerWithKey(c *conv.Conversation, p *auth.Principal, s *fold.State, key string, claim *fold.ClaimHash) string {
 	for i, seat := range s.Participants {
-		if p.maySit(s, i) && c.HasKey(seat.ID, key, claim) {
+		if p.MaySit(s, i) && c.HasKey(seat.ID, key, claim) {
 			return seat.ID
 		}
 	}
@@ -251,7 +232,7 @@ func speakerWithKey(c *conv.Conversation, p *Principal, s *fold.State, key strin
 }
 
 // RenewClaim keeps a claim for longer.
-func (h *Hub) RenewClaim(p *Principal, q *parley.RenewClaimParams, done func(parley.RenewClaimResult, error)) {
+func (h *Hub) RenewClaim(p *auth.Principal, q *parley.RenewClaimParams, done func(parley.RenewClaimResult, error)) {
 	cmd := fold.Command{Verb: fold.Renew}
 	c, p, err := h.enterHeld(p, parley.MethodRenewClaim, q.ConversationID, q.ClaimID, &cmd)
 	if err != nil {
@@ -263,7 +244,7 @@ func (h *Hub) RenewClaim(p *Principal, q *parley.RenewClaimParams, done func(par
 }
 
 // renew decides a renewal. Where it has written nothing, because there was time enough, and its check has taken so long that there no longer is, it is decided once more.
-func (h *Hub) renew(c *conv.Conversation, p *Principal, q *parley.RenewClaimParams, cmd fold.Command, again bool, done func(parley.RenewClaimResult, error)) {
+func (h *Hub) renew(c *conv.Conversation, p *auth.Principal, q *parley.RenewClaimParams, cmd fold.Command, again bool, done func(parley.RenewClaimResult, error)) {
 	cmd.HeldMs, cmd.LeftMs = h.turns.watched(q.ConversationID, *cmd.Named)
 	c.Do(&conv.Request{By: p, Cmd: cmd, Reply: func(d *fold.Decision, err error) {
 		if err != nil {
@@ -282,9 +263,9 @@ func (h *Hub) renew(c *conv.Conversation, p *Principal, q *parley.RenewClaimPara
 }
 
 // enterHeld is enterClaimed for a call about a claim, which it must name.
-func (h *Hub) enterHeld(p *Principal, method, conversation, claimID string, cmd *fold.Command) (*conv.Conversation, *Principal, error) {
+func (h *Hub) enterHeld(p *auth.Principal, method, conversation, claimID string, cmd *fold.Command) (*conv.Conversation, *auth.Principal, error) {
 	if claimID == "" {
-		if err := h.allow(p, method); err != nil {
+		if err := h.auth.Allow(p, method); err != nil {
 			return nil, nil, err
 		}
 		return nil, nil, errNoClaimID
@@ -293,7 +274,7 @@ func (h *Hub) enterHeld(p *Principal, method, conversation, claimID string, cmd 
 }
 
 // ReleaseClaim gives a claim back.
-func (h *Hub) ReleaseClaim(p *Principal, q *parley.ReleaseClaimParams, done func(parley.EmptyResult, error)) {
+func (h *Hub) ReleaseClaim(p *auth.Principal, q *parley.ReleaseClaimParams, done func(parley.EmptyResult, error)) {
 	cmd := fold.Command{Verb: fold.Release, Detail: q.Reason}
 	c, p, err := h.enterHeld(p, parley.MethodReleaseClaim, q.ConversationID, q.ClaimID, &cmd)
 	if err != nil {
@@ -316,8 +297,8 @@ func (h *Hub) ReleaseClaim(p *Principal, q *parley.ReleaseClaimParams, done func
 }
 
 // CancelTurn ends a turn without a final message.
-func (h *Hub) CancelTurn(p *Principal, q *parley.CancelTurnParams, done func(parley.SeqResult, error)) {
-	p = p.in(q.ConversationID)
+func (h *Hub) CancelTurn(p *auth.Principal, q *parley.CancelTurnParams, done func(parley.SeqResult, error)) {
+	p = p.In(q.ConversationID)
 	c, err := h.enterOwn(p, parley.MethodCancelTurn, q.ConversationID)
 	if err != nil {
 		done(parley.SeqResult{}, err)
@@ -334,33 +315,33 @@ func (h *Hub) CancelTurn(p *Principal, q *parley.CancelTurnParams, done func(par
 
 // Taken records the claim that a request has taken. The conversation is locked.
 func (t *turns) Taken(conversation string, o *conv.Request) {
-	p := o.By.(*Principal)
+	p := o.By.(*auth.Principal)
 	hash := o.Cmd.New
 	t.mu.Lock()
 	h := &holding{
 		conversation: conversation, agentID: o.Cmd.From, serves: servedBy(&o.Decision.State, o.Cmd.From), turn: o.Decision.Claim.Turn,
 		seats: o.Decision.State.Participants, executorID: o.Cmd.Executor.ID, id: o.ClaimID,
 	}
-	if p.conn != nil {
-		if x := p.conn.registered(); x != nil {
+	if connectionOf(p) != nil {
+		if x := connectionOf(p).registered(); x != nil {
 			h.key = x.key
 		}
-		if !p.conn.closed {
-			h.conn = p.conn
+		if !connectionOf(p).closed {
+			h.conn = connectionOf(p)
 		}
 	}
 	t.holdings[hash] = h
 	defer t.mu.Unlock() // so that a connection that ends knows what it holds
-	if p.conn != nil {
-		p.conn.took(conversation, hold{
-			hash: hash, turn: o.Decision.Claim.Turn, seat: p, serves: servedBy(&o.Decision.State, p.AgentID), stranger: p.stranger(o.Decision.State.Participants),
+	if connectionOf(p) != nil {
+		connectionOf(p).took(conversation, auth.Hold{
+			Hash: hash, Turn: o.Decision.Claim.Turn, Seat: p, Serves: servedBy(&o.Decision.State, p.AgentID), Seatless: hasNoSeat(p, o.Decision.State.Participants),
 		})
 	}
 }
 
-// stranger reports whether the caller has no seat of its own, beside that of the claim, among some.
-func (p *Principal) stranger(seats []parley.Participant) bool {
-	return p.home != "" && !slices.ContainsFunc(seats, func(s parley.Participant) bool { return s.ID == p.home })
+// hasNoSeat reports whether the caller has no seat of its own, beside that of the claim, among some.
+func hasNoSeat(p *auth.Principal, seats []parley.Participant) bool {
+	return p.Home() != "" && !slices.ContainsFunc(seats, func(s parley.Participant) bool { return s.ID == p.Home() })
 }
 
 // Dropped forgets the claim of a request that is not in the log.
@@ -372,7 +353,7 @@ func (t *turns) Dropped(conversation string, o *conv.Request) {
 		t.overLocked(h)
 	}
 	t.mu.Unlock()
-	if c := o.By.(*Principal).conn; c != nil {
+	if c := connectionOf(o.By.(*auth.Principal)); c != nil {
 		c.ended(conversation, o.Cmd.New, true)
 	}
 }
@@ -405,31 +386,31 @@ func (t *turns) others(s *fold.State, agent string) bool {
 }
 
 // shown makes the connection on which p has named a claim its holder.
-func (t *turns) shown(hash fold.ClaimHash, id string, p *Principal) {
-	if p.conn == nil || p.claim != nil {
+func (t *turns) shown(hash fold.ClaimHash, id string, p *auth.Principal) {
+	if connectionOf(p) == nil || p.Claim() != nil {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h := t.holdings[hash]
-	if h == nil || p.conn.closed || h.agentID != p.AgentID {
+	if h == nil || connectionOf(p).closed || h.agentID != p.AgentID {
 		return
 	}
-	if h.conn != p.conn { // else p may have come with a fresh token
+	if h.conn != connectionOf(p) { // else p may have come with a fresh token
 		h.id = id
 		if h.conn != nil {
 			h.conn.moved(h.conversation, hash)
 		}
-		t.assignLocked(h, p.conn)
+		t.assignLocked(h, connectionOf(p))
 	}
-	p.conn.took(h.conversation, hold{hash: hash, turn: h.turn, seat: p, serves: h.serves, stranger: p.stranger(h.seats)})
+	connectionOf(p).took(h.conversation, auth.Hold{Hash: hash, Turn: h.turn, Seat: p, Serves: h.serves, Seatless: hasNoSeat(p, h.seats)})
 	if p := t.desks[h.conversation]; p != nil {
 		p.Found(hash)
 	}
 }
 
 // told gives the id of the claim that a decision has taken or met, if this hub knows it.
-func (t *turns) told(d *fold.Decision, p *Principal) string {
+func (t *turns) told(d *fold.Decision, p *auth.Principal) string {
 	if d.Claim == nil || d.Claim.AgentID != p.AgentID {
 		return ""
 	}
@@ -442,7 +423,7 @@ func (t *turns) told(d *fold.Decision, p *Principal) string {
 }
 
 // result tells of the claim that claimTurn has taken or met.
-func (t *turns) result(d *fold.Decision, p *Principal) parley.ClaimTurnResult {
+func (t *turns) result(d *fold.Decision, p *auth.Principal) parley.ClaimTurnResult {
 	_, left := t.watched(d.State.ID, d.Claim.Hash)
 	r := parley.ClaimTurnResult{
 		ClaimID: t.told(d, p), AgentID: d.Claim.AgentID, Turn: d.Claim.Turn, Attempt: d.Claim.Attempt, DurationMs: left,
@@ -465,9 +446,34 @@ func (t *turns) watched(conversation string, hash fold.ClaimHash) (heldMs, leftM
 	return 0, 0
 }
 
-// stands reports whether a claim stands.
-func (t *turns) stands(hash fold.ClaimHash) bool {
+// TurnOf returns the turn of a current claim.
+func (t *turns) TurnOf(hash fold.ClaimHash) (turn int64, current bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.holdings[hash] != nil
+	h := t.holdings[hash]
+	if h == nil {
+		return 0, false
+	}
+	return h.turn, true
+}
+
+// CommandOf returns the agent of a current claim in a conversation, the account under which its use is
+// counted, and a channel that is closed at the end of the claim.
+func (t *turns) CommandOf(
+	conversation string, hash fold.ClaimHash,
+) (agent, account string, ended <-chan struct{}, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.holdings[hash]
+	if h == nil || h.conversation != conversation {
+		return "", "", nil, false
+	}
+	if h.ended == nil {
+		h.ended = make(chan struct{})
+	}
+	account = "agent " + h.agentID
+	if h.x != nil && h.x.by.Account != "" {
+		account = h.x.by.Account
+	}
+	return h.agentID, account, h.ended, true
 }

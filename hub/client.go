@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 
 	"github.com/parleyhub/parley"
@@ -13,7 +14,7 @@ import (
 )
 
 // Client gives a client that speaks as p, inside the hub's process: the same methods, types and errors as over a wire.
-func (h *Hub) Client(p *Principal) parley.Client {
+func (h *Hub) Client(p *auth.Principal) parley.Client {
 	c := &client{hub: h, p: p}
 	c.ctx, c.cancel = context.WithCancelCause(h.conv.Context())
 	c.line.Store(c.connect())
@@ -23,7 +24,7 @@ func (h *Hub) Client(p *Principal) parley.Client {
 // client is the in-process Client.
 type client struct {
 	hub    *Hub
-	p      *Principal      // on no connection
+	p      *auth.Principal // on no connection
 	ctx    context.Context // ends with Close or the hub's
 	cancel context.CancelCauseFunc
 
@@ -272,7 +273,7 @@ func (c *client) GetAttachment(ctx context.Context, q *parley.GetAttachmentParam
 }
 
 // plainRead makes a call of the client's principal.
-func plainRead[P, R any](c *client, ctx context.Context, f func(*Hub, context.Context, *Principal, *P) (R, error), q *P) (*R, error) {
+func plainRead[P, R any](c *client, ctx context.Context, f func(*Hub, context.Context, *auth.Principal, *P) (R, error), q *P) (*R, error) {
 	r, err := read(c, ctx, func(ctx context.Context) (R, error) { return f(c.hub, ctx, c.caller(), q) })
 	return orNil(r, err)
 }

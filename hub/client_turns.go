@@ -7,14 +7,15 @@ import (
 	"sync"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/internal/registration"
 )
 
 // clientLine is one connection of an in-process client.
 type clientLine struct {
 	conn     *Connection
-	p        *Principal    // on conn
-	replaced chan struct{} // closed when another connection has registered as the same executor
+	p        *auth.Principal // on conn
+	replaced chan struct{}   // closed when another connection has registered as the same executor
 
 	mu      sync.Mutex            // guards the field below; nothing of the hub is called while it is held
 	notices *registration.Notices // nil while nobody loops over a registration
@@ -66,7 +67,7 @@ func (c *client) current() *clientLine {
 }
 
 // caller is who calls, on the connection.
-func (c *client) caller() *Principal { return c.current().p }
+func (c *client) caller() *auth.Principal { return c.current().p }
 
 func (c *client) RegisterExecutor(ctx context.Context, q *parley.RegisterExecutorParams, holding func() []string) iter.Seq2[parley.ExecutorNotification, error] {
 	return func(yield func(parley.ExecutorNotification, error) bool) {

@@ -2,12 +2,12 @@ package hub
 
 import (
 	"maps"
-	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/internal/auth"
 )
 
 // Connection is a way on which somebody calls: a socket, or a client in the hub's process. It can be registered as an executor and hold claims;
@@ -23,22 +23,9 @@ type Connection struct {
 	closed bool // guarded by turns.mu
 
 	mu    sync.Mutex // guards the fields below
-	holds map[string]hold
+	holds map[string]auth.Hold
 	// blueprintsAnswered is closed by the answer to the last registerBlueprints call; nil before the first.
 	blueprintsAnswered chan struct{}
-}
-
-// hold is the claim that a connection has taken last in a conversation.
-type hold struct {
-	hash fold.ClaimHash
-	turn int64
-	// seat is who it speaks as there, serves what an executor serves that may hold its claims.
-	seat   *Principal
-	serves string
-	// stranger is true when its caller has no seat of its own there.
-	stranger bool
-	over     bool // the claim has ended
-	moved    bool // another connection holds it
 }
 
 // maxHolds is how many conversations a connection remembers; beyond that those whose claims have ended are forgotten.
@@ -69,33 +56,8 @@ func (c *Connection) queueBlueprints(answered chan struct{}) (before <-chan stru
 // Close ends the connection and its registration. Its claims stand for their grace.
 func (c *Connection) Close() { c.hub.turns.disconnect(c) }
 
-// On gives p on a connection. The connection's registration is p's from now on, or ends if p may not have it.
-func (p *Principal) On(c *Connection) *Principal {
-	on := *p
-	on.conn = c
-	if c.executor.Load() != nil {
-		c.hub.turns.renew(c, &on)
-	}
-	return &on
-}
-
-// in gives p as who it is in a conversation: on a connection that has taken a claim there, the claim's participant, until the claim ends;
-// one that has no seat of its own stays that participant.
-func (p *Principal) in(conversation string) *Principal {
-	if p.conn == nil {
-		return p
-	}
-	hold, ok := p.conn.hold(conversation)
-	if !ok || (hold.over || hold.moved) && !hold.stranger || hold.seat.TokenID != p.TokenID {
-		return p
-	}
-	if seat := hold.seat.AgentID; p.maySpeakAs(seat) || p.maySpeakAs(hold.serves) || strings.HasPrefix(hold.serves, fold.ExecutorKey(p.AgentID, "")) {
-		return p.as(seat) // with what p may now, not with what it could when it took the claim
-	}
-	return p
-}
-
-func (c *Connection) hold(conversation string) (hold, bool) {
+// Hold implements auth.Connection.
+func (c *Connection) Hold(conversation string) (auth.Hold, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h, ok := c.holds[conversation]
@@ -103,14 +65,14 @@ func (c *Connection) hold(conversation string) (hold, bool) {
 }
 
 // took notes the claim that was taken on the connection.
-func (c *Connection) took(conversation string, h hold) {
+func (c *Connection) took(conversation string, h auth.Hold) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.holds == nil {
-		c.holds = make(map[string]hold, 1)
+		c.holds = make(map[string]auth.Hold, 1)
 	}
 	if len(c.holds) >= maxHolds {
-		maps.DeleteFunc(c.holds, func(_ string, h hold) bool { return h.over || h.moved })
+		maps.DeleteFunc(c.holds, func(_ string, h auth.Hold) bool { return h.Over || h.Moved })
 	}
 	c.holds[conversation] = h
 }
@@ -121,11 +83,11 @@ func (c *Connection) ended(conversation string, h fold.ClaimHash, turn bool) {
 	defer c.mu.Unlock()
 	hold, ok := c.holds[conversation]
 	switch {
-	case !ok || hold.hash != h:
-	case turn && !hold.stranger:
+	case !ok || hold.Hash != h:
+	case turn && !hold.Seatless:
 		delete(c.holds, conversation)
 	default:
-		hold.over = true
+		hold.Over = true
 		c.holds[conversation] = hold
 	}
 }
@@ -134,8 +96,8 @@ func (c *Connection) ended(conversation string, h fold.ClaimHash, turn bool) {
 func (c *Connection) moved(conversation string, h fold.ClaimHash) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if hold, ok := c.holds[conversation]; ok && hold.hash == h {
-		hold.moved = true
+	if hold, ok := c.holds[conversation]; ok && hold.Hash == h {
+		hold.Moved = true
 		c.holds[conversation] = hold
 	}
 }
@@ -146,7 +108,7 @@ func (c *Connection) hashes() []fold.ClaimHash {
 	defer c.mu.Unlock()
 	all := make([]fold.ClaimHash, 0, len(c.holds))
 	for _, h := range c.holds {
-		all = append(all, h.hash)
+		all = append(all, h.Hash)
 	}
 	return all
 }
@@ -156,22 +118,19 @@ func (c *Connection) movedAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id, h := range c.holds {
-		h.moved = true
+		h.Moved = true
 		c.holds[id] = h
 	}
 }
 
-// implied gives the claim that the connection need not name; stands is the one that stands.
-func (c *Connection) implied(conversation string, stands *fold.Claim) (h *fold.ClaimHash, turn int64) {
-	if c == nil {
+// Implied implements auth.Connection. current is the claim of the conversation.
+func (c *Connection) Implied(conversation string, current *fold.Claim) (h *fold.ClaimHash, turn int64) {
+	hold, ok := c.Hold(conversation)
+	if !ok || hold.Moved && current != nil && current.Hash == hold.Hash {
 		return nil, 0
 	}
-	hold, ok := c.hold(conversation)
-	if !ok || hold.moved && stands != nil && stands.Hash == hold.hash {
-		return nil, 0
-	}
-	hash := hold.hash // so that only this is taken from the heap
-	return &hash, hold.turn
+	hash := hold.Hash // so that only this is taken from the heap
+	return &hash, hold.Turn
 }
 
 // registered gives the executor that the connection is, or that it was when it ended: what was asked on it before is decided after, perhaps more than once,
@@ -192,8 +151,25 @@ func (c *Connection) endLocked() {
 	}
 }
 
-// who is the executor that the connection is.
-func (c *Connection) who() fold.Executor {
+// executorOf returns the executor that the connection of p is registered as.
+func executorOf(p *auth.Principal) fold.Executor {
+	return connectionOf(p).executorNow()
+}
+
+// connectionOf returns the connection of p, or nil.
+func connectionOf(p *auth.Principal) *Connection {
+	c, _ := p.Connection().(*Connection)
+	return c
+}
+
+// Attach implements auth.Connection.
+func (c *Connection) Attach(p *auth.Principal) {
+	if c.executor.Load() != nil {
+		c.hub.turns.renew(c, p)
+	}
+}
+
+func (c *Connection) executorNow() fold.Executor {
 	if c == nil {
 		return fold.Executor{}
 	}

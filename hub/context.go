@@ -7,6 +7,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/policy"
 	"github.com/parleyhub/parley/hub/vector"
 	"github.com/parleyhub/parley/internal/selector"
@@ -70,12 +71,12 @@ type feeding struct {
 
 // GetContext gives what the agent of a seat is to work with, fetched now. It is for who may speak as the agent, or runs it, and for admins, while the conversation is open: what a
 // session was started out of is read by nobody else through it, nor when it is over.
-func (h *Hub) GetContext(ctx context.Context, p *Principal, q *parley.GetContextParams) (*parley.GetContextResult, error) {
-	return callFresh(ctx, h, func() (*parley.GetContextResult, error) { return h.getContext(ctx, p, q) })
+func (h *Hub) GetContext(ctx context.Context, p *auth.Principal, q *parley.GetContextParams) (*parley.GetContextResult, error) {
+	return auth.CallFresh(ctx, h.auth, func() (*parley.GetContextResult, error) { return h.getContext(ctx, p, q) })
 }
 
-func (h *Hub) getContext(ctx context.Context, p *Principal, q *parley.GetContextParams) (*parley.GetContextResult, error) {
-	if err := h.allow(p, parley.MethodGetContext); err != nil {
+func (h *Hub) getContext(ctx context.Context, p *auth.Principal, q *parley.GetContextParams) (*parley.GetContextResult, error) {
+	if err := h.auth.Allow(p, parley.MethodGetContext); err != nil {
 		return nil, err
 	}
 	c, s, err := h.pinFor(p, q.ConversationID)
@@ -98,7 +99,7 @@ func (h *Hub) getContext(ctx context.Context, p *Principal, q *parley.GetContext
 }
 
 // feedingOf finds the seat, whether p may have its context, and what it was given.
-func (h *Hub) feedingOf(p *Principal, s *fold.State, q *parley.GetContextParams) (*feeding, error) {
+func (h *Hub) feedingOf(p *auth.Principal, s *fold.State, q *parley.GetContextParams) (*feeding, error) {
 	i, err := feedsSeat(p, s, q)
 	if err != nil {
 		return nil, err
@@ -107,14 +108,14 @@ func (h *Hub) feedingOf(p *Principal, s *fold.State, q *parley.GetContextParams)
 		return nil, parley.Refuse(parley.ErrConversationClosed, "the conversation is closed: its agents work no more", "an open one")
 	}
 	seat := s.Participants[i]
-	f := &feeding{hub: h, reaches: p.reaches, at: s.ID, asked: s.ID, viewer: fold.Viewer{ID: seat.ID}}
+	f := &feeding{hub: h, reaches: p.Reaches, at: s.ID, asked: s.ID, viewer: fold.Viewer{ID: seat.ID}}
 	agent := fold.AgentName(seat)
 	if s.Session != nil {
 		agent = plainName(s.Session.Agent)
 	}
 	defer func() {
-		if !p.maySpeakAs(agent) { // it holds the seat, which may name any agent, or runs it by another token than was granted
-			f.workspaces = p.grantedOf(f.workspaces)
+		if !p.MaySpeakAs(agent) { // it holds the seat, which may name any agent, or runs it by another token than was granted
+			f.workspaces = p.GrantedOf(f.workspaces)
 		}
 	}()
 	if r := s.Session; r != nil {
@@ -136,7 +137,7 @@ func (h *Hub) feedingOf(p *Principal, s *fold.State, q *parley.GetContextParams)
 }
 
 // feedsSeat gives the seat whose context is asked for.
-func feedsSeat(p *Principal, s *fold.State, q *parley.GetContextParams) (int, error) {
+func feedsSeat(p *auth.Principal, s *fold.State, q *parley.GetContextParams) (int, error) {
 	claimed := ""
 	if c := s.Claim; c != nil && q.ClaimID != "" && fold.HashClaim(q.ClaimID) == c.Hash {
 		claimed = c.AgentID
@@ -147,9 +148,9 @@ func feedsSeat(p *Principal, s *fold.State, q *parley.GetContextParams) (int, er
 	if q.AgentID != "" {
 		claimed = q.AgentID
 	}
-	who, visible := p.on(s, claimed)
+	who, visible := p.Resolve(s, claimed)
 	if !visible && !p.Reads(s) {
-		return 0, errNotFound
+		return 0, auth.ErrNotFound
 	}
 	id := who.AgentID
 	if q.AgentID != "" {
@@ -159,18 +160,18 @@ func feedsSeat(p *Principal, s *fold.State, q *parley.GetContextParams) (int, er
 	switch {
 	case i < 0:
 		return 0, parley.Refuse(parley.ErrForbidden, fmt.Sprintf("%s takes no part in the conversation", policy.Clip(id)), "agentId of a participant that the token may speak as")
-	case !p.feeds(s, i):
+	case !feeds(p, s, i):
 		return 0, parley.Refuse(parley.ErrForbidden, fmt.Sprintf("the context of %s is for who may speak as that, or runs it", policy.Clip(id)), "a token that may")
 	}
 	return i, nil
 }
 
 // feeds reports whether p may have the context of a seat: its holder, who runs it, or an admin. A token for one turn is for the seat of that.
-func (p *Principal) feeds(s *fold.State, i int) bool {
-	if p.claim != nil {
-		return p.isOfNow(s) && s.Claim.AgentID == s.Participants[i].ID
+func feeds(p *auth.Principal, s *fold.State, i int) bool {
+	if p.Claim() != nil {
+		return p.HasCurrentClaim(s) && s.Claim.AgentID == s.Participants[i].ID
 	}
-	return p.Admin() || p.maySit(s, i)
+	return p.Admin() || p.MaySit(s, i)
 }
 
 // claimOfSeat gives the claim of a turn of a seat: the one of that id, or the one that stands.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 
 	"github.com/parleyhub/parley"
@@ -19,7 +20,7 @@ const maxUnsorted = 100_000
 // labeled gives the newest conversations of a workspace, or of all workspaces, that the caller's token is for: at most maxConversations.
 func (f *feeding) labeled(ctx context.Context, workspace string) ([]journal.Listed, error) {
 	label, most := fold.WorkspaceLabel(workspace), maxConversations
-	if workspace == anyWorkspace {
+	if workspace == auth.AnyWorkspace {
 		label, most = "", maxUnsorted
 	}
 	var kept []journal.Listed
@@ -36,13 +37,13 @@ func (f *feeding) labeled(ctx context.Context, workspace string) ([]journal.List
 		}
 		after = rows[len(rows)-1].Position
 		kept = append(kept, slices.DeleteFunc(rows, func(r journal.Listed) bool {
-			return conv.Reserved(r.Conversation) || strings.HasPrefix(r.Conversation, sessionPrefix) || !f.reaches(r.Conversation)
+			return conv.Reserved(r.Conversation) || strings.HasPrefix(r.Conversation, conv.SessionPrefix) || !f.reaches(r.Conversation)
 		})...)
 		if extra := len(kept) - most; extra > 0 {
 			kept = slices.Delete(kept, 0, extra)
 		}
 	}
-	if workspace != anyWorkspace {
+	if workspace != auth.AnyWorkspace {
 		return kept, nil
 	}
 	return f.inSome(ctx, kept)

@@ -3,6 +3,7 @@ package hub
 import (
 	"fmt"
 
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 
 	"github.com/parleyhub/parley"
@@ -10,7 +11,7 @@ import (
 )
 
 // SendDelta passes a piece of text to live subscribers, if a message of that turn would be taken.
-func (h *Hub) SendDelta(p *Principal, q *parley.SendDeltaParams, done func(error)) {
+func (h *Hub) SendDelta(p *auth.Principal, q *parley.SendDeltaParams, done func(error)) {
 	cmd := fold.Command{Verb: fold.Delta, Turn: q.Turn}
 	c, p, err := h.enterClaimed(p, parley.MethodSendDelta, q.ConversationID, q.ClaimID, &cmd)
 	if err != nil {

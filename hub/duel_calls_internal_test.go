@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/internal/history"
 )
 
@@ -14,7 +15,7 @@ import (
 type route struct {
 	node     *node
 	conn     *Connection
-	p        *Principal
+	p        *auth.Principal
 	notes    chan parley.ExecutorNotification
 	replaced chan struct{}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/cluster"
 	"github.com/parleyhub/parley/hub/internal/conv"
 
@@ -18,7 +19,7 @@ import (
 // executor is a connection that runs agents. It does not change but for load; a registration that replaces it is another one.
 type executor struct {
 	key, id  string
-	by       *Principal
+	by       *auth.Principal
 	conn     *Connection
 	agents   []string
 	serves   []string // agents and the key: what it can be asked for; see fold.ServedBy
@@ -35,10 +36,10 @@ type executor struct {
 }
 
 // executorKey tells the executors of all callers apart: each has its own ids.
-func executorKey(p *Principal, id string) string { return fold.ExecutorKey(p.AgentID, id) }
+func executorKey(p *auth.Principal, id string) string { return fold.ExecutorKey(p.AgentID, id) }
 
 // RegisterExecutor makes p's connection an executor. It waits until the hub knows all claims that stand.
-func (h *Hub) RegisterExecutor(p *Principal, q *parley.RegisterExecutorParams, done func(parley.RegisterExecutorResult, error)) {
+func (h *Hub) RegisterExecutor(p *auth.Principal, q *parley.RegisterExecutorParams, done func(parley.RegisterExecutorResult, error)) {
 	x, err := h.newExecutor(p, q)
 	if err != nil {
 		done(parley.RegisterExecutorResult{}, err)
@@ -68,41 +69,27 @@ func (h *Hub) RegisterExecutor(p *Principal, q *parley.RegisterExecutorParams, d
 	})
 }
 
-func (h *Hub) newExecutor(p *Principal, q *parley.RegisterExecutorParams) (*executor, error) {
-	if err := h.allowClaims(p, parley.MethodRegisterExecutor); err != nil {
+func (h *Hub) newExecutor(p *auth.Principal, q *parley.RegisterExecutorParams) (*executor, error) {
+	if err := h.auth.AllowClaims(p, parley.MethodRegisterExecutor); err != nil {
 		return nil, err
 	}
-	if p.conn == nil {
+	if connectionOf(p) == nil {
 		return nil, parley.Refuse(parley.ErrValidationFailed, "an executor needs a connection that stays", "registerExecutor on a WebSocket")
 	}
 	if err := checkExecutor(q); err != nil {
 		return nil, err
 	}
 	for _, name := range q.Agents {
-		if !p.maySpeakAs(name) {
+		if !p.MaySpeakAs(name) {
 			return nil, parley.Refuse(parley.ErrForbidden, "the token does not speak as "+name, "agents of the token")
 		}
 	}
 	key := executorKey(p, q.ExecutorID)
 	return &executor{
-		key: key, id: q.ExecutorID, stamp: h.turns.stamps.next(h.Now()), by: p, conn: p.conn, agents: slices.Clone(q.Agents), serves: append(slices.Clone(q.Agents), key),
+		key: key, id: q.ExecutorID, stamp: h.turns.stamps.next(h.Now()), by: p, conn: connectionOf(p), agents: slices.Clone(q.Agents), serves: append(slices.Clone(q.Agents), key),
 		labels: maps.Clone(q.Labels), push: q.Mode == parley.ModePush,
 		pending: make(map[string]desk.Time), capacity: cmp.Or(q.Capacity, parley.DefaultCapacity), graceMs: cmp.Or(q.GraceMs, int64(parley.DefaultGraceMs)),
 	}, nil
-}
-
-// allowClaims refuses callers whose token cannot do what a claim is for.
-func (h *Hub) allowClaims(p *Principal, method string) error {
-	if err := h.allow(p, method); err != nil {
-		return err
-	}
-	if p.claim != nil {
-		return parley.Refuse(parley.ErrForbidden, "a token for one turn takes no others", "the token of its executor")
-	}
-	if !p.Has(parley.ScopeRead) || !p.Has(parley.ScopeWrite) {
-		return parley.Refuse(parley.ErrForbidden, method+" needs the scopes read, write and claim", "a token with these scopes")
-	}
-	return nil
 }
 
 func checkExecutor(q *parley.RegisterExecutorParams) error {
@@ -213,15 +200,15 @@ func (t *turns) replaceLocked(old *executor) {
 }
 
 // renew makes p, who has shown a fresh token, the one who has registered.
-func (t *turns) renew(c *Connection, p *Principal) {
+func (t *turns) renew(c *Connection, p *auth.Principal) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	x := c.executor.Load()
 	if x == nil {
 		return
 	}
-	strange := func(name string) bool { return !p.maySpeakAs(name) }
-	if x.by.AgentID != p.AgentID || t.hub.allowClaims(p, parley.MethodRegisterExecutor) != nil || slices.ContainsFunc(x.agents, strange) {
+	strange := func(name string) bool { return !p.MaySpeakAs(name) }
+	if x.by.AgentID != p.AgentID || t.hub.auth.AllowClaims(p, parley.MethodRegisterExecutor) != nil || slices.ContainsFunc(x.agents, strange) {
 		t.removeLocked(x)
 		c.executor.Store(nil)
 		t.loseLocked(c)
@@ -262,7 +249,7 @@ func (t *turns) removeLocked(x *executor) {
 
 // reaches reports whether x may be asked for a turn of a conversation.
 func (x *executor) reaches(h *Hub, conversation string) bool {
-	return x.by.reaches(conversation) && h.Valid(x.by) == nil
+	return x.by.Reaches(conversation) && h.Valid(x.by) == nil
 }
 
 // maxOffered bounds the turns that one executor is asked to take at once: so many requests fit into the out-buffer of a connection that is slow.

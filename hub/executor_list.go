@@ -6,10 +6,11 @@ import (
 	"slices"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/internal/auth"
 )
 
 // list gives the executors that p is told of, as many as fit into room bytes, and how many more there are.
-func (t *turns) list(p *Principal, room int) (list []parley.ExecutorInfo, more int) {
+func (t *turns) list(p *auth.Principal, room int) (list []parley.ExecutorInfo, more int) {
 	all := t.infos(p)
 	slices.SortFunc(all, func(a, b parley.ExecutorInfo) int {
 		return cmp.Or(cmp.Compare(a.RegisteredBy, b.RegisteredBy), cmp.Compare(a.ExecutorID, b.ExecutorID))
@@ -22,12 +23,12 @@ func (t *turns) list(p *Principal, room int) (list []parley.ExecutorInfo, more i
 	return all, 0
 }
 
-func (t *turns) infos(p *Principal) []parley.ExecutorInfo {
+func (t *turns) infos(p *auth.Principal) []parley.ExecutorInfo {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var list []parley.ExecutorInfo
 	for _, x := range t.executors {
-		if p.seesRegistered(x.by.AgentID) {
+		if seesRegistered(p, x.by.AgentID) {
 			list = append(list, x.info())
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 
 	"github.com/parleyhub/parley"
@@ -23,7 +24,7 @@ const maxForking = 2
 // What is read of the other is committed and does not change any more, so nothing is locked meanwhile.
 type forking struct {
 	hub    *Hub
-	by     *Principal
+	by     *auth.Principal
 	params *parley.ForkConversationParams
 	id     string
 	pay    func(bytes int) error
@@ -32,12 +33,12 @@ type forking struct {
 
 // ForkConversation makes a conversation that begins with events of another, or meets the one that the same caller has made with the same key. Unlike other writes it
 // is decided after the call returns: reading the other takes time.
-func (h *Hub) ForkConversation(p *Principal, q *parley.ForkConversationParams, done func(*parley.Snapshot, error)) {
+func (h *Hub) ForkConversation(p *auth.Principal, q *parley.ForkConversationParams, done func(*parley.Snapshot, error)) {
 	h.ForkConversationPaid(p, q, func(int) error { return nil }, done)
 }
 
 // ForkConversationPaid is ForkConversation that asks pay, before anything is written, for the bytes that it copies: a call of a few bytes writes many. What pay refuses is not made.
-func (h *Hub) ForkConversationPaid(p *Principal, q *parley.ForkConversationParams, pay func(bytes int) error, done func(*parley.Snapshot, error)) {
+func (h *Hub) ForkConversationPaid(p *auth.Principal, q *parley.ForkConversationParams, pay func(bytes int) error, done func(*parley.Snapshot, error)) {
 	params := *q
 	f := &forking{hub: h, by: p, params: &params, pay: pay, done: done}
 	err := f.check()
@@ -59,17 +60,17 @@ func (h *Hub) ForkConversationPaid(p *Principal, q *parley.ForkConversationParam
 // check holds the call against the rules that need no state, and finds the id of the fork.
 func (f *forking) check() error {
 	h, p, q := f.hub, f.by, f.params
-	if err := h.allow(p, parley.MethodForkConversation); err != nil {
+	if err := h.auth.Allow(p, parley.MethodForkConversation); err != nil {
 		return err
 	}
-	if p.claim != nil {
+	if p.Claim() != nil {
 		return parley.Refuse(parley.ErrForbidden, "a token for one turn does no more than speak", "the token of its executor")
 	}
 	if err := cmp.Or(fold.CheckFork(q), checkTraceparent(q.Traceparent)); err != nil {
 		return err
 	}
 	switch f.id = q.ForkID; {
-	case strings.HasPrefix(f.id, madeID), strings.HasPrefix(f.id, sessionPrefix):
+	case strings.HasPrefix(f.id, madeID), strings.HasPrefix(f.id, conv.SessionPrefix):
 		return parley.Refuse(parley.ErrValidationFailed, "forkId begins with "+f.id[:len(madeID)], "another beginning: the hub makes such ids")
 	case f.id == "" && q.ClientRequestID != "":
 		f.id = parley.DerivedForkID(p.AgentID, q.ClientRequestID)
@@ -146,7 +147,7 @@ func (f *forking) prepare() (fold.Command, []string, error) {
 // checkOther holds the call against the conversation that is forked.
 func (f *forking) checkOther() error {
 	h, p, q := f.hub, f.by, f.params
-	c, err := h.find(p, q.ConversationID, false)
+	c, err := h.auth.Find(p, q.ConversationID, false)
 	if err != nil {
 		return err
 	}
@@ -156,17 +157,17 @@ func (f *forking) checkOther() error {
 	}
 	s := c.Durable()
 	switch {
-	case !p.sees(&s):
-		return errReadsOnly
+	case !p.Sees(&s):
+		return auth.ErrReadsOnly
 	case conv.Reserved(q.ConversationID):
 		return parley.Refuse(parley.ErrForbidden, "a conversation of the hub's own is not forked", "")
 	case s.Session != nil:
 		return parley.Refuse(parley.ErrForbidden, "a session is not forked", "startSession")
 	case !mayFork(p, &s):
 		return parley.Refuse(parley.ErrForbidden, "only the creator, human participants and admins fork a conversation", "")
-	case s.Workspace != "" && !p.grants(s.Workspace): // to which the fork belongs too
-		return p.checkGrants(s.Workspace)
-	case !p.reaches(f.id):
+	case s.Workspace != "" && !p.Grants(s.Workspace): // to which the fork belongs too
+		return p.CheckGrants(s.Workspace)
+	case !p.Reaches(f.id):
 		return parley.Refuse(parley.ErrForbidden, "the token is for other conversations", "forkId of one of the token's conversations")
 	case q.Seq > s.Seq:
 		return parley.Refuse(parley.ErrCursorAhead, fmt.Sprintf("seq %d is beyond the log", q.Seq), fmt.Sprintf("at most %d", lastShared(&s)))
@@ -177,7 +178,7 @@ func (f *forking) checkOther() error {
 }
 
 // mayFork reports whether a conversation is one that p may close.
-func mayFork(p *Principal, s *fold.State) bool {
+func mayFork(p *auth.Principal, s *fold.State) bool {
 	seat := s.Seat(p.AgentID)
 	return p.Admin() || p.AgentID == s.CreatedBy || seat >= 0 && s.Participants[seat].Kind == parley.KindHuman
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 
 	"github.com/parleyhub/parley"
@@ -32,7 +33,7 @@ func (h *holding) mayBe(x *executor) bool { return h.executorID == x.id && h.may
 
 // mayGoTo reports whether x, which has shown the claim's id, may go on with it. One that was taken by no executor is nobody else's.
 func (h *holding) mayGoTo(x *executor) bool {
-	return (h.executorID == "" || h.executorID == x.id) && (h.key == "" || h.key == x.key) && x.by.reaches(h.conversation) && slices.Contains(x.serves, h.serves)
+	return (h.executorID == "" || h.executorID == x.id) && (h.key == "" || h.key == x.key) && x.by.Reaches(h.conversation) && slices.Contains(x.serves, h.serves)
 }
 
 // endedLocked forgets a claim that has ended. One that another hub has ended that hub counts.
@@ -55,7 +56,7 @@ func (t *turns) endedLocked(id string, c fold.Claim, s *fold.State, foreign bool
 	t.overLocked(h)
 	conn, x := h.conn, h.x
 	t.assignLocked(h, nil)
-	t.hub.tokens.endClaim(c.Hash)
+	t.hub.auth.EndClaim(c.Hash)
 	if conn == nil {
 		return x
 	}
@@ -72,7 +73,7 @@ func (t *turns) endedLocked(id string, c fold.Claim, s *fold.State, foreign bool
 func (t *turns) overLocked(h *holding) {
 	if h.ended != nil {
 		close(h.ended)
-		t.hub.tokens.announce()
+		t.hub.auth.AnnounceEnd()
 	}
 }
 
@@ -142,8 +143,8 @@ func (t *turns) moveLocked(hash fold.ClaimHash, id string, x *executor) bool {
 	if p := t.desks[h.conversation]; p != nil {
 		p.Found(hash)
 	}
-	seat := x.by.as(h.agentID)
-	x.conn.took(h.conversation, hold{hash: hash, turn: h.turn, seat: seat, serves: h.serves, stranger: seat.stranger(h.seats)})
+	seat := x.by.As(h.agentID)
+	x.conn.took(h.conversation, auth.Hold{Hash: hash, Turn: h.turn, Seat: seat, Serves: h.serves, Seatless: hasNoSeat(seat, h.seats)})
 	return true
 }
 

@@ -2,7 +2,6 @@ package hub
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base32"
 	"encoding/base64"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/cluster"
 	"github.com/parleyhub/parley/hub/internal/conv"
 
@@ -109,13 +109,11 @@ type Hub struct {
 	shared   bool // other hubs serve the same journal
 	log      *slog.Logger
 	started  time.Time
-	root     *[sha256.Size]byte
-	tokens   *tokens
+	auth     *auth.Service
 	turns    *turns
 	presence *cluster.Presence // nil if no other hub serves the same journal
 
-	verifying chan struct{} // a slot for each token that Options.Verifier looks at
-	forks     chan struct{} // a slot for each fork that is made
+	forks chan struct{} // a slot for each fork that is made
 
 	agents    agents
 	runners   *runners
@@ -133,7 +131,7 @@ type Hub struct {
 func Open(j journal.Journal, o *Options) (*Hub, error) {
 	h := &Hub{
 		journal: j, opts: o.withDefaults(), started: time.Now(),
-		verifying: make(chan struct{}, maxVerifying), forks: make(chan struct{}, maxForking),
+		forks:   make(chan struct{}, maxForking),
 		uploads: newUploads(), files: newFiles(j),
 	}
 	h.log, h.shared = h.opts.Logger, h.opts.Peers != nil
@@ -141,10 +139,9 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 		Journal: j, Logger: h.log, Now: h.Now,
 		MaxLoaded: h.opts.MaxLoaded, MaxLoadedBytes: h.opts.MaxLoadedBytes, IdleEvict: h.opts.IdleEvict,
 	})
-	if h.opts.RootToken != "" {
-		sum := sha256.Sum256([]byte(h.opts.RootToken))
-		h.root = &sum
-	}
+	h.auth = auth.New(h.conv, auth.Options{
+		RootToken: h.opts.RootToken, Verifier: h.opts.Verifier, NewID: h.opts.NewID, NewSecret: h.opts.NewSecret,
+	})
 	h.changes = newChanges(h.opts.NewID)
 	h.turns = newTurns(h)
 	h.runners, h.sessions, h.approvals = newRunners(h), newSessions(h), newApprovals()
@@ -157,8 +154,8 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 		h.presence = cluster.NewPresence(h.conv, h.opts.Peers, localExecutors{h})
 		h.agents.presence = h.presence
 		follower = cluster.NewFollower(h.conv, h.presence.ID(), map[string]func() error{
-			tokensConversation:  func() error { return h.tokens.follow(j) },
-			runnersConversation: func() error { return h.runners.follow() },
+			auth.TokensConversation: h.auth.FollowTokens,
+			runnersConversation:     func() error { return h.runners.follow() },
 		})
 		parts.Freshness = freshness{follower, h.presence}
 	}
@@ -184,7 +181,7 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 
 // load reads what the hub needs before it serves, and starts to listen to the other hubs.
 func (h *Hub) load() (err error) {
-	if h.tokens, err = loadTokens(h); err != nil {
+	if err = h.auth.Load(h.turns); err != nil {
 		return fmt.Errorf("load tokens: %w", err)
 	}
 	if err = h.runners.load(); err != nil {

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/page"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
@@ -15,8 +16,8 @@ import (
 )
 
 // ListConversations gives a page of what the caller takes part in or created, or of a workspace that its token grants.
-func (h *Hub) ListConversations(ctx context.Context, p *Principal, q *parley.ListConversationsParams) (*parley.ListConversationsResult, error) {
-	if err := h.allow(p, parley.MethodListConversations); err != nil {
+func (h *Hub) ListConversations(ctx context.Context, p *auth.Principal, q *parley.ListConversationsParams) (*parley.ListConversationsResult, error) {
+	if err := h.auth.Allow(p, parley.MethodListConversations); err != nil {
 		return nil, err
 	}
 	l, err := newListing(p, q)
@@ -34,7 +35,7 @@ const (
 
 // listing is one call of ListConversations.
 type listing struct {
-	p           *Principal
+	p           *auth.Principal
 	scope       listScope
 	label       string // under which the journal has all that may be meant
 	status      parley.Status
@@ -45,8 +46,8 @@ type listing struct {
 	limit       int
 }
 
-func newListing(p *Principal, q *parley.ListConversationsParams) (*listing, error) {
-	limit, err := checkLimit(q.Limit, maxSummaries, presetSummaries)
+func newListing(p *auth.Principal, q *parley.ListConversationsParams) (*listing, error) {
+	limit, err := page.CheckLimit(q.Limit, maxSummaries, presetSummaries)
 	if err != nil {
 		return nil, err
 	}
@@ -60,10 +61,10 @@ func newListing(p *Principal, q *parley.ListConversationsParams) (*listing, erro
 		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("text has %d bytes", n), fmt.Sprintf("at most %d", parley.MaxTitleBytes))
 	}
 	l := &listing{p: p, status: q.Status, participant: q.Participant, text: foldCase(q.Text), newest: q.Newest, limit: limit}
-	if l.scope, err = p.listScope(q.Workspace); err != nil {
+	if l.scope, err = listScopeOf(p, q.Workspace); err != nil {
 		return nil, err
 	}
-	if l.from, err = parseCursor(q.Cursor, q.Newest); err != nil {
+	if l.from, err = page.ParseCursor(q.Cursor, q.Newest); err != nil {
 		return nil, err
 	}
 	if l.label = l.scope.label(p); l.label == "" && q.Participant != "" {
@@ -72,19 +73,19 @@ func newListing(p *Principal, q *parley.ListConversationsParams) (*listing, erro
 	return l, nil
 }
 
-// listScope is which conversations a caller is listed: those of a workspace or, where that is empty, those that it has a part in; an admin all.
+// listScopeOf is which conversations a caller is listed: those of a workspace or, where that is empty, those that it has a part in; an admin all.
 type listScope struct{ workspace string }
 
-// listScope gives the scope of a call that names a workspace, or none.
-func (p *Principal) listScope(workspace string) (listScope, error) {
+// listScopeOf gives the scope of a call that names a workspace, or none.
+func listScopeOf(p *auth.Principal, workspace string) (listScope, error) {
 	if workspace == "" {
 		return listScope{}, nil
 	}
-	return listScope{workspace}, p.checkGrants(workspace)
+	return listScope{workspace}, p.CheckGrants(workspace)
 }
 
 // label gives the label under which the journal has all of the scope; empty is that of all conversations.
-func (l listScope) label(p *Principal) string {
+func (l listScope) label(p *auth.Principal) string {
 	switch {
 	case l.workspace != "":
 		return fold.WorkspaceLabel(l.workspace)
@@ -95,11 +96,11 @@ func (l listScope) label(p *Principal) string {
 }
 
 // has reports whether a conversation is one of the scope. Those of the hub's own are none of any.
-func (l listScope) has(p *Principal, s *fold.State) bool {
+func (l listScope) has(p *auth.Principal, s *fold.State) bool {
 	if l.workspace != "" {
 		return s.Workspace == l.workspace && p.Reads(s)
 	}
-	return p.sees(s)
+	return p.Sees(s)
 }
 
 // listScan bounds the conversations that one page looks at to find some that are asked for.
@@ -129,7 +130,7 @@ func (h *Hub) list(ctx context.Context, l *listing) (*parley.ListConversationsRe
 		if summary != nil {
 			out.Conversations = append(out.Conversations, *summary)
 		}
-		out.NextCursor = cursorAt(row.Position, l.newest)
+		out.NextCursor = page.FormatCursor(row.Position, l.newest)
 		if i == len(rows)-1 && len(rows) < listScan {
 			out.NextCursor = ""
 		}
@@ -144,8 +145,8 @@ func (l *listing) wants(s *fold.State) bool {
 }
 
 // summary gives the row of a conversation, nil when it is none that is wanted. One that cannot be read is as one that is not there: it does not hide the others.
-func (h *Hub) summary(p *Principal, id string, wants func(*fold.State) bool) (*parley.ConversationSummary, error) {
-	if conv.Reserved(id) || !p.reaches(id) {
+func (h *Hub) summary(p *auth.Principal, id string, wants func(*fold.State) bool) (*parley.ConversationSummary, error) {
+	if conv.Reserved(id) || !p.Reaches(id) {
 		return nil, nil
 	}
 	c, err := h.conv.Pin(id)
@@ -182,28 +183,4 @@ func (h *Hub) summaryOf(s *fold.State) *parley.ConversationSummary {
 		out.Session = &parley.SessionSummary{Agent: r.Agent, Caller: r.Caller, Parent: r.Parent, Status: s.SessionStatus()}
 	}
 	return out
-}
-
-// newestMark begins the cursors of a list that goes from the newest to the oldest.
-const newestMark = "n"
-
-func cursorAt(at journal.Position, newest bool) string {
-	cursor := strconv.FormatUint(uint64(at), 10)
-	if newest {
-		return newestMark + cursor
-	}
-	return cursor
-}
-
-// parseCursor reads what cursorAt has written for a list in the same order. Position 0 begins the list.
-func parseCursor(cursor string, newest bool) (journal.Position, error) {
-	if cursor == "" {
-		return 0, nil
-	}
-	number, marked := strings.CutPrefix(cursor, newestMark)
-	n, err := strconv.ParseUint(number, 10, 64)
-	if err != nil || marked != newest {
-		return 0, parley.Refuse(parley.ErrValidationFailed, "cursor is not one of this hub's", "nextCursor of the page before, with params that are otherwise the same")
-	}
-	return journal.Position(n), nil
 }

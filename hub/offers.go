@@ -76,7 +76,7 @@ func (t *turns) feedLocked(x *executor) {
 	x.missed = false
 	for name, id := range t.inLineLocked(x) {
 		p := t.desks[id]
-		if !x.by.reaches(id) || !p.Due(now, name, x.conn.internal) {
+		if !x.by.Reaches(id) || !p.Due(now, name, x.conn.internal) {
 			continue
 		}
 		if x.view(now).Full {

@@ -6,30 +6,21 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
-	"time"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/page"
 )
 
-func checkLimit(limit, maximum, preset int) (int, error) {
-	switch {
-	case limit == 0:
-		return preset, nil
-	case limit < 0 || limit > maximum:
-		return 0, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("limit is %d", limit), fmt.Sprintf("1 to %d", maximum))
-	}
-	return limit, nil
-}
-
 // open is enter with a cursor and a limit; the conversation is pinned when there is no error.
-func (h *Hub) open(p *Principal, method, id string, seq int64, limit int) (*conv.Conversation, int, error) {
+func (h *Hub) open(p *auth.Principal, method, id string, seq int64, limit int) (*conv.Conversation, int, error) {
 	c, err := h.enter(p, method, id)
 	if err != nil {
 		return nil, 0, err
 	}
-	limit, err = checkLimit(limit, parley.MaxPage, parley.DefaultPage)
+	limit, err = page.CheckLimit(limit, parley.MaxPage, parley.DefaultPage)
 	if err == nil {
 		err = c.CheckCursor(seq)
 	}
@@ -41,8 +32,8 @@ func (h *Hub) open(p *Principal, method, id string, seq int64, limit int) (*conv
 }
 
 // GetConversation gives a snapshot; the events are given beside it, as stored.
-func (h *Hub) GetConversation(_ context.Context, p *Principal, q *parley.GetConversationParams) (*parley.Snapshot, [][]byte, error) {
-	p = p.in(q.ConversationID)
+func (h *Hub) GetConversation(_ context.Context, p *auth.Principal, q *parley.GetConversationParams) (*parley.Snapshot, [][]byte, error) {
+	p = p.In(q.ConversationID)
 	c, limit, err := h.open(p, parley.MethodGetConversation, q.ConversationID, q.SinceSeq, q.Limit)
 	if err != nil {
 		return nil, nil, err
@@ -52,7 +43,7 @@ func (h *Hub) GetConversation(_ context.Context, p *Principal, q *parley.GetConv
 }
 
 // snapshot gives the conversation as p sees it, with at most limit events after since; with limit 0 none.
-func (h *Hub) snapshot(c *conv.Conversation, p *Principal, since int64, limit int) (*parley.Snapshot, [][]byte, error) {
+func (h *Hub) snapshot(c *conv.Conversation, p *auth.Principal, since int64, limit int) (*parley.Snapshot, [][]byte, error) {
 	s, hash := c.DurableHash()
 	end := s.Seq
 	if limit == 0 {
@@ -113,8 +104,8 @@ func outcomeOf(s *fold.State) *parley.Outcome {
 }
 
 // Tail gives a page of events.
-func (h *Hub) Tail(_ context.Context, p *Principal, q *parley.TailParams) (conv.Page, error) {
-	p = p.in(q.ConversationID)
+func (h *Hub) Tail(_ context.Context, p *auth.Principal, q *parley.TailParams) (conv.Page, error) {
+	p = p.In(q.ConversationID)
 	c, limit, err := h.open(p, parley.MethodTail, q.ConversationID, q.SinceSeq, q.Limit)
 	if err != nil {
 		return conv.Page{}, err
@@ -124,8 +115,8 @@ func (h *Hub) Tail(_ context.Context, p *Principal, q *parley.TailParams) (conv.
 }
 
 // GetGuidance gives the caller's guidance.
-func (h *Hub) GetGuidance(_ context.Context, p *Principal, q *parley.GetGuidanceParams) (parley.GetGuidanceResult, error) {
-	p = p.in(q.ConversationID)
+func (h *Hub) GetGuidance(_ context.Context, p *auth.Principal, q *parley.GetGuidanceParams) (parley.GetGuidanceResult, error) {
+	p = p.In(q.ConversationID)
 	c, err := h.enter(p, parley.MethodGetGuidance, q.ConversationID)
 	if err != nil {
 		return parley.GetGuidanceResult{}, err
@@ -136,8 +127,8 @@ func (h *Hub) GetGuidance(_ context.Context, p *Principal, q *parley.GetGuidance
 }
 
 // Explain gives the guidance of every participant at a seq, with the rules tried.
-func (h *Hub) Explain(ctx context.Context, p *Principal, q *parley.ExplainParams) (*parley.ExplainResult, error) {
-	p = p.in(q.ConversationID)
+func (h *Hub) Explain(ctx context.Context, p *auth.Principal, q *parley.ExplainParams) (*parley.ExplainResult, error) {
+	p = p.In(q.ConversationID)
 	c, err := h.enter(p, parley.MethodExplain, q.ConversationID)
 	if err != nil {
 		return nil, err
@@ -160,12 +151,4 @@ func (h *Hub) Explain(ctx context.Context, p *Principal, q *parley.ExplainParams
 		out.Guidance = append(out.Guidance, parley.ParticipantGuidance{ParticipantID: seat.ID, Guidance: s.Guidance(seat.ID, true)})
 	}
 	return out, nil
-}
-
-// waitTime gives a timer for a timeout of the wire.
-func waitTime(timeoutMs int64) (timer *time.Timer, err error) {
-	if timeoutMs < 0 {
-		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("timeoutMs is %d", timeoutMs), fmt.Sprintf("0 to %d", parley.MaxWaitMs))
-	}
-	return time.NewTimer(time.Duration(min(timeoutMs, parley.MaxWaitMs)) * time.Millisecond), nil
 }

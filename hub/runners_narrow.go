@@ -4,11 +4,12 @@ import (
 	"slices"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/internal/auth"
 )
 
 // narrow takes from what a runner has said, by another token perhaps, the workspaces that p's token does not grant and the subscriptions of agents as which it may
 // not speak: they count again when it says so anew, by a token that may.
-func (r *runners) narrow(p *Principal, ref parley.RunnerRef) error {
+func (r *runners) narrow(p *auth.Principal, ref parley.RunnerRef) error {
 	r.saying.Lock()
 	defer r.saying.Unlock()
 	record := r.narrowed(p, ref)
@@ -25,17 +26,17 @@ func (r *runners) narrow(p *Principal, ref parley.RunnerRef) error {
 }
 
 // narrowed is what is left of what a runner has said; nil where that is all, or it is not known.
-func (r *runners) narrowed(p *Principal, ref parley.RunnerRef) *parley.RunnerRecord {
+func (r *runners) narrowed(p *auth.Principal, ref parley.RunnerRef) *parley.RunnerRecord {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	x := r.byID[ref.RunnerID]
 	if x == nil || x.ParticipantID != ref.ParticipantID {
 		return nil
 	}
-	record, grants, less := x.RunnerRecord, p.watchable(), false
+	record, grants, less := x.RunnerRecord, watchableBy(p), false
 	record.Workspaces = nil
 	for _, w := range x.Workspaces {
-		if grantedBy(grants, w) {
+		if auth.IsGranted(grants, w) {
 			record.Workspaces = append(record.Workspaces, w)
 		} else {
 			less = true

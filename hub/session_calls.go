@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/page"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
@@ -15,8 +17,8 @@ import (
 var errNoSession = parley.Refuse(parley.ErrNotFound, "there is no such session", "")
 
 // findSession pins a session that is there for p, and gives p as who it is in it: who has started it where p could have.
-func (h *Hub) findSession(p *Principal, id string) (*conv.Conversation, *Principal, error) {
-	if conv.Reserved(id) || len(id) > maxIDBytes || id == "" {
+func (h *Hub) findSession(p *auth.Principal, id string) (*conv.Conversation, *auth.Principal, error) {
+	if conv.Reserved(id) || len(id) > auth.MaxIDBytes || id == "" {
 		return nil, nil, errNoSession
 	}
 	c, err := h.conv.Pin(id)
@@ -34,41 +36,41 @@ func (h *Hub) findSession(p *Principal, id string) (*conv.Conversation, *Princip
 }
 
 // whoIn gives p as who it is in a session; nil where that does not exist for it.
-func (h *Hub) whoIn(p *Principal, s *fold.State) *Principal {
-	if p.session != "" { // a command sees the sessions that it has started
-		if s.Session.Parent == p.session && s.CreatedBy == p.AgentID {
+func (h *Hub) whoIn(p *auth.Principal, s *fold.State) *auth.Principal {
+	if p.CommandOf() != "" { // a command sees the sessions that it has started
+		if s.Session.Parent == p.CommandOf() && s.CreatedBy == p.AgentID {
 			return p
 		}
 		return nil
 	}
-	if p.in(s.ID).sees(s) {
-		return p.in(s.ID)
+	if p.In(s.ID).Sees(s) {
+		return p.In(s.ID)
 	}
-	if p.runsWoken(s) {
-		return p.as(s.Session.AgentID)
+	if runsWoken(p, s) {
+		return p.As(s.Session.AgentID)
 	}
-	if s.Session.Parent == "" || !p.reaches(s.Session.Parent) {
+	if s.Session.Parent == "" || !p.Reaches(s.Session.Parent) {
 		return nil
 	}
-	if up := p.in(s.Session.Parent); up.AgentID == s.CreatedBy { // on the connection that works for its starter
+	if up := p.In(s.Session.Parent); up.AgentID == s.CreatedBy { // on the connection that works for its starter
 		return up
 	}
 	return nil
 }
 
 // runsWoken reports whether p has registered the runner of a session that an event has started.
-func (p *Principal) runsWoken(s *fold.State) bool {
+func runsWoken(p *auth.Principal, s *fold.State) bool {
 	r := s.Session
-	return r.Trigger != nil && r.Runner != nil && p.AgentID == r.Runner.ParticipantID && p.claim == nil && p.session == "" && p.reaches(s.ID)
+	return r.Trigger != nil && r.Runner != nil && p.AgentID == r.Runner.ParticipantID && p.Claim() == nil && p.CommandOf() == "" && p.Reaches(s.ID)
 }
 
 // GetSession tells how a session stands, and waits for its end or for news as long as asked.
-func (h *Hub) GetSession(ctx context.Context, p *Principal, q *parley.GetSessionParams) (*parley.Session, error) {
-	return callFresh(ctx, h, func() (*parley.Session, error) { return h.getSession(ctx, p, q) })
+func (h *Hub) GetSession(ctx context.Context, p *auth.Principal, q *parley.GetSessionParams) (*parley.Session, error) {
+	return auth.CallFresh(ctx, h.auth, func() (*parley.Session, error) { return h.getSession(ctx, p, q) })
 }
 
-func (h *Hub) getSession(ctx context.Context, p *Principal, q *parley.GetSessionParams) (*parley.Session, error) {
-	if err := h.allow(p, parley.MethodGetSession); err != nil {
+func (h *Hub) getSession(ctx context.Context, p *auth.Principal, q *parley.GetSessionParams) (*parley.Session, error) {
+	if err := h.auth.Allow(p, parley.MethodGetSession); err != nil {
 		return nil, err
 	}
 	if q.ProgressSince != nil && *q.ProgressSince < 0 {
@@ -86,8 +88,8 @@ func (h *Hub) getSession(ctx context.Context, p *Principal, q *parley.GetSession
 }
 
 // durableSession waits until a session whose start was decided is committed.
-func (h *Hub) durableSession(ctx context.Context, p *Principal, c *conv.Conversation) error {
-	timer, err := waitTime(parley.MaxWaitMs)
+func (h *Hub) durableSession(ctx context.Context, p *auth.Principal, c *conv.Conversation) error {
+	timer, err := page.WaitTimer(parley.MaxWaitMs)
 	if err != nil {
 		return err
 	}
@@ -107,12 +109,12 @@ func (h *Hub) durableSession(ctx context.Context, p *Principal, c *conv.Conversa
 }
 
 // StopSession ends a session. One that has ended stays as it is.
-func (h *Hub) StopSession(ctx context.Context, p *Principal, q *parley.StopSessionParams) (*parley.Session, error) {
-	return callFresh(ctx, h, func() (*parley.Session, error) { return h.stopSession(ctx, p, q) })
+func (h *Hub) StopSession(ctx context.Context, p *auth.Principal, q *parley.StopSessionParams) (*parley.Session, error) {
+	return auth.CallFresh(ctx, h.auth, func() (*parley.Session, error) { return h.stopSession(ctx, p, q) })
 }
 
-func (h *Hub) stopSession(ctx context.Context, p *Principal, q *parley.StopSessionParams) (*parley.Session, error) {
-	if err := h.allow(p, parley.MethodStopSession); err != nil {
+func (h *Hub) stopSession(ctx context.Context, p *auth.Principal, q *parley.StopSessionParams) (*parley.Session, error) {
+	if err := h.auth.Allow(p, parley.MethodStopSession); err != nil {
 		return nil, err
 	}
 	c, who, reads, err := h.findToStop(p, q.SessionID)
@@ -140,10 +142,10 @@ func (h *Hub) stopSession(ctx context.Context, p *Principal, q *parley.StopSessi
 
 // findToStop is findSession for who stops a session: its starter, a human of the conversation that it was started out of, who runs it where an event has started it, or an admin. reads is false for a
 // human that may stop it and no more.
-func (h *Hub) findToStop(p *Principal, id string) (c *conv.Conversation, who *Principal, reads bool, err error) {
+func (h *Hub) findToStop(p *auth.Principal, id string) (c *conv.Conversation, who *auth.Principal, reads bool, err error) {
 	if c, who, err = h.findSession(p, id); err == nil {
 		s := c.Head()
-		if starter := s.CreatedBy; who.Admin() || who.AgentID == starter || p.AgentID == starter || p.runsWoken(&s) {
+		if starter := s.CreatedBy; who.Admin() || who.AgentID == starter || p.AgentID == starter || runsWoken(p, &s) {
 			return c, who, true, nil
 		}
 		h.conv.Unpin(c)
@@ -160,8 +162,8 @@ func (h *Hub) findToStop(p *Principal, id string) (c *conv.Conversation, who *Pr
 }
 
 // sessionOfHuman pins a session that was started out of a conversation in which p is a human; nil where there is none.
-func (h *Hub) sessionOfHuman(p *Principal, id string) (*conv.Conversation, *Principal) {
-	if p.session != "" || conv.Reserved(id) || len(id) > maxIDBytes || id == "" {
+func (h *Hub) sessionOfHuman(p *auth.Principal, id string) (*conv.Conversation, *auth.Principal) {
+	if p.CommandOf() != "" || conv.Reserved(id) || len(id) > auth.MaxIDBytes || id == "" {
 		return nil, nil
 	}
 	c, err := h.conv.Pin(id)
@@ -169,8 +171,8 @@ func (h *Hub) sessionOfHuman(p *Principal, id string) (*conv.Conversation, *Prin
 		return nil, nil
 	}
 	s := c.Head()
-	if s.Session != nil && s.Session.Parent != "" && p.reaches(s.Session.Parent) {
-		who := p.in(s.Session.Parent)
+	if s.Session != nil && s.Session.Parent != "" && p.Reaches(s.Session.Parent) {
+		who := p.In(s.Session.Parent)
 		parent, err := h.conv.StateOf(s.Session.Parent)
 		if i := parent.Seat(who.AgentID); err == nil && i >= 0 && parent.Participants[i].Kind == parley.KindHuman {
 			return c, who
@@ -181,7 +183,7 @@ func (h *Hub) sessionOfHuman(p *Principal, id string) (*conv.Conversation, *Prin
 }
 
 // resume says the next message of a session that waits for its caller.
-func (h *Hub) resume(ctx context.Context, p *Principal, q *parley.StartSessionParams) (*parley.Session, error) {
+func (h *Hub) resume(ctx context.Context, p *auth.Principal, q *parley.StartSessionParams) (*parley.Session, error) {
 	c, who, err := h.findSession(p, q.Resume)
 	if err != nil {
 		return nil, err
@@ -216,7 +218,7 @@ func (h *Hub) resume(ctx context.Context, p *Principal, q *parley.StartSessionPa
 }
 
 // say appends a message of a session's caller.
-func (h *Hub) say(ctx context.Context, p *Principal, c *conv.Conversation, payload []byte, q *parley.StartSessionParams) (duplicate bool, err error) {
+func (h *Hub) say(ctx context.Context, p *auth.Principal, c *conv.Conversation, payload []byte, q *parley.StartSessionParams) (duplicate bool, err error) {
 	cmd := fold.Command{
 		Verb: fold.Message, From: p.AgentID, Finality: parley.FinalityTurn, Payload: payload, Parameters: true, Key: q.ClientRequestID, Traceparent: q.Traceparent,
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 
 	"github.com/parleyhub/parley"
@@ -22,7 +23,7 @@ import (
 //	params -> caller, parent -> met before? -> agent -> parameters -> place in the tree -> session (one batch) -> parent's log -> wait
 type starting struct {
 	hub    *Hub
-	by     *Principal // in the parent, where there is one
+	by     *auth.Principal // in the parent, where there is one
 	params *parley.StartSessionParams
 	parent *fold.State // nil without one
 	id     string
@@ -35,15 +36,15 @@ type starting struct {
 
 // StartSession begins a session, or meets the one that the same caller has begun with the same key, and waits for its end in mode sync. The session does not
 // end with ctx.
-func (h *Hub) StartSession(ctx context.Context, p *Principal, q *parley.StartSessionParams) (*parley.Session, error) {
-	return callFresh(ctx, h, func() (*parley.Session, error) { return h.startSession(ctx, p, q) })
+func (h *Hub) StartSession(ctx context.Context, p *auth.Principal, q *parley.StartSessionParams) (*parley.Session, error) {
+	return auth.CallFresh(ctx, h.auth, func() (*parley.Session, error) { return h.startSession(ctx, p, q) })
 }
 
-func (h *Hub) startSession(ctx context.Context, p *Principal, q *parley.StartSessionParams) (*parley.Session, error) {
-	if err := h.allow(p, parley.MethodStartSession); err != nil {
+func (h *Hub) startSession(ctx context.Context, p *auth.Principal, q *parley.StartSessionParams) (*parley.Session, error) {
+	if err := h.auth.Allow(p, parley.MethodStartSession); err != nil {
 		return nil, err
 	}
-	if p.claim != nil {
+	if p.Claim() != nil {
 		return nil, parley.Refuse(parley.ErrForbidden, "a token for one turn starts no sessions", "the token of its executor")
 	}
 	if err := h.settled(ctx); err != nil {
@@ -73,7 +74,7 @@ func (h *Hub) startSession(ctx context.Context, p *Principal, q *parley.StartSes
 }
 
 // answerStart answers startSession: at once or, in mode sync, when the session has ended.
-func (h *Hub) answerStart(ctx context.Context, p *Principal, c *conv.Conversation, q *parley.StartSessionParams, met bool) (*parley.Session, error) {
+func (h *Hub) answerStart(ctx context.Context, p *auth.Principal, c *conv.Conversation, q *parley.StartSessionParams, met bool) (*parley.Session, error) {
 	wait := int64(0)
 	if s := c.Head(); s.Session.Mode == parley.ModeSync {
 		wait = parley.MaxWaitMs
@@ -151,18 +152,18 @@ func checkStart(q *parley.StartSessionParams) error {
 // place finds out who starts the session, out of which conversation, and its id.
 func (s *starting) place() error {
 	q, p := s.params, s.by
-	if p.session != "" {
-		if q.Mode != parley.ModeSync || q.ParentConversationID != "" && q.ParentConversationID != p.session {
+	if p.CommandOf() != "" {
+		if q.Mode != parley.ModeSync || q.ParentConversationID != "" && q.ParentConversationID != p.CommandOf() {
 			return parley.Refuse(parley.ErrForbidden, "a command starts sessions in mode sync, out of its own session", "mode sync")
 		}
-		q.ParentConversationID = p.session
+		q.ParentConversationID = p.CommandOf()
 	}
 	if q.ParentConversationID != "" {
 		if err := s.placeIn(q.ParentConversationID); err != nil {
 			return err
 		}
 	}
-	if s.parent == nil && p.conversations != nil {
+	if s.parent == nil && p.IsRestricted() {
 		return parley.Refuse(parley.ErrForbidden, "the token is for other conversations", "parentConversationId of one of the token's conversations")
 	}
 	digested := *q
@@ -174,17 +175,17 @@ func (s *starting) place() error {
 	sum := sha256.Sum256(b)
 	s.digest = hex.EncodeToString(sum[:16])
 	if q.ClientRequestID == "" {
-		s.id = s.hub.opts.NewID(sessionPrefix)
+		s.id = s.hub.opts.NewID(conv.SessionPrefix)
 		return nil
 	}
 	key := sha256.Sum256([]byte("startSession\x00" + s.by.AgentID + "\x00" + q.ParentConversationID + "\x00" + q.ClientRequestID))
-	s.id = sessionPrefix + base32Lower.EncodeToString(key[:15])
+	s.id = conv.SessionPrefix + base32Lower.EncodeToString(key[:15])
 	return nil
 }
 
 // placeIn finds the parent, in which the caller must take part.
 func (s *starting) placeIn(id string) error {
-	p := s.by.in(id)
+	p := s.by.In(id)
 	c, err := s.hub.findFor(p, id)
 	if err != nil {
 		return err
@@ -192,7 +193,7 @@ func (s *starting) placeIn(id string) error {
 	defer s.hub.conv.Unpin(c)
 	state := c.Head()
 	if seat := s.hub.sessions.seat(id, p); seat != "" {
-		p = p.as(seat)
+		p = p.As(seat)
 	}
 	if !state.HasParticipant(p.AgentID) {
 		return parley.Refuse(parley.ErrForbidden, fmt.Sprintf("%s does not take part in the parent conversation", p.AgentID), "a participant")
@@ -202,14 +203,14 @@ func (s *starting) placeIn(id string) error {
 }
 
 // findFor is find for a writer, also for a command, whose only conversation is its session.
-func (h *Hub) findFor(p *Principal, id string) (*conv.Conversation, error) {
+func (h *Hub) findFor(p *auth.Principal, id string) (*conv.Conversation, error) {
 	if conv.Reserved(id) {
-		return nil, errNotFound
+		return nil, auth.ErrNotFound
 	}
 	if seat := h.sessions.seat(id, p); seat != "" {
-		p = p.as(seat)
+		p = p.As(seat)
 	}
-	return h.find(p, id, true)
+	return h.auth.Find(p, id, true)
 }
 
 // begin makes the session, or meets it.

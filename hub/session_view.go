@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/page"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
@@ -56,8 +58,8 @@ func (h *Hub) callbackState(s *fold.State) (parley.CallbackState, error) {
 }
 
 // await waits until a session has ended or waits for its caller; with progressSince, until there is newer progress too.
-func (h *Hub) await(ctx context.Context, p *Principal, c *conv.Conversation, timeoutMs int64, progressSince *int64) (*parley.Session, error) {
-	timer, err := waitTime(timeoutMs)
+func (h *Hub) await(ctx context.Context, p *auth.Principal, c *conv.Conversation, timeoutMs int64, progressSince *int64) (*parley.Session, error) {
+	timer, err := page.WaitTimer(timeoutMs)
 	if err != nil {
 		return nil, err
 	}

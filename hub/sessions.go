@@ -8,14 +8,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 )
-
-// sessionPrefix begins the ids of sessions. Callers may not choose such for conversations.
-const sessionPrefix = "ses_"
 
 // sessions know which sessions run, and see to it that what follows from a state is written: that a parent knows of its children and tells of their ends, that
 // a closed parent has none, and that none waits for a runner that is gone. All of it is found again in the logs after a restart.
@@ -144,7 +142,7 @@ func (s *sessions) isUntold(id string) bool {
 
 // mayRun reports whether a session, or any other conversation, may be taken by an executor as far as its parent goes.
 func (s *sessions) mayRun(id string) bool {
-	if !strings.HasPrefix(id, sessionPrefix) {
+	if !strings.HasPrefix(id, conv.SessionPrefix) {
 		return true
 	}
 	s.mu.Lock()
@@ -305,8 +303,8 @@ func (s *sessions) lookFor(foreign bool, wanted func(*liveSession) bool) {
 }
 
 // seat gives who a runner speaks as in a session of its own that runs; empty elsewhere.
-func (s *sessions) seat(conversation string, p *Principal) string {
-	if !strings.HasPrefix(conversation, sessionPrefix) {
+func (s *sessions) seat(conversation string, p *auth.Principal) string {
+	if !strings.HasPrefix(conversation, conv.SessionPrefix) {
 		return ""
 	}
 	s.mu.Lock()

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/internal/auth"
 )
 
 // Stats gives what the hub knows of itself, to callers with scope admin.
-func (h *Hub) Stats(_ context.Context, p *Principal, _ *parley.StatsParams) (parley.Stats, error) {
-	if err := h.allow(p, parley.MethodStats); err != nil {
+func (h *Hub) Stats(_ context.Context, p *auth.Principal, _ *parley.StatsParams) (parley.Stats, error) {
+	if err := h.auth.Allow(p, parley.MethodStats); err != nil {
 		return parley.Stats{}, err
 	}
 	return h.Counted(), nil

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/internal/selector"
 )
 
@@ -138,7 +139,9 @@ func (b *blueprint) watches() bool {
 }
 
 // grants reports whether its runner was granted a workspace.
-func (b *blueprint) grants(workspace string) bool { return grantedBy(b.runner.Workspaces, workspace) }
+func (b *blueprint) grants(workspace string) bool {
+	return auth.IsGranted(b.runner.Workspaces, workspace)
+}
 
 // seated gives the subscriptions of the agent that sits somewhere, by its plain name; nil where it has none.
 func (t *triggers) seated(name string) *blueprint {
@@ -158,7 +161,7 @@ func (t *triggers) watcherLocked(name, workspace string) *blueprint {
 	if b := t.watches[name][workspace]; b != nil || workspace == "" {
 		return b
 	}
-	return t.watches[name][anyWorkspace]
+	return t.watches[name][auth.AnyWorkspace]
 }
 
 // look has every conversation looked after in which sessions wait: who runs them may have come or left.

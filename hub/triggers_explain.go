@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 
 	"github.com/parleyhub/parley"
@@ -18,7 +19,7 @@ import (
 //	event -> matches in the log, and what has become of them -> seats -> watchers of the workspace -> for each: every selector, and the context
 type explaining struct {
 	hub   *Hub
-	by    *Principal
+	by    *auth.Principal
 	state *fold.State
 	event *parley.Event
 	said  *said
@@ -29,12 +30,12 @@ type explaining struct {
 }
 
 // ExplainTriggers tells which agents an event has woken or, as things are now, would wake, and why. It changes nothing.
-func (h *Hub) ExplainTriggers(ctx context.Context, p *Principal, q *parley.ExplainTriggersParams) (*parley.ExplainTriggersResult, error) {
-	return callFresh(ctx, h, func() (*parley.ExplainTriggersResult, error) { return h.explainTriggers(ctx, p, q) })
+func (h *Hub) ExplainTriggers(ctx context.Context, p *auth.Principal, q *parley.ExplainTriggersParams) (*parley.ExplainTriggersResult, error) {
+	return auth.CallFresh(ctx, h.auth, func() (*parley.ExplainTriggersResult, error) { return h.explainTriggers(ctx, p, q) })
 }
 
-func (h *Hub) explainTriggers(ctx context.Context, p *Principal, q *parley.ExplainTriggersParams) (*parley.ExplainTriggersResult, error) {
-	p = p.in(q.ConversationID)
+func (h *Hub) explainTriggers(ctx context.Context, p *auth.Principal, q *parley.ExplainTriggersParams) (*parley.ExplainTriggersResult, error) {
+	p = p.In(q.ConversationID)
 	c, err := h.enter(p, parley.MethodExplainTriggers, q.ConversationID)
 	if err != nil {
 		return nil, err
@@ -236,8 +237,8 @@ func (x *explaining) tried(b *blueprint, out func(workspace bool) string) []parl
 }
 
 // grantsAll reports whether p's token grants every one of some workspaces: a selector looks at all that its runner was granted.
-func (p *Principal) grantsAll(workspaces []string) bool {
-	return !slices.ContainsFunc(workspaces, func(w string) bool { return !p.grants(w) })
+func grantsAll(p *auth.Principal, workspaces []string) bool {
+	return !slices.ContainsFunc(workspaces, func(w string) bool { return !p.Grants(w) })
 }
 
 // fill adds to a row what the log says, and the context of an agent that was or would be woken.
@@ -267,9 +268,9 @@ func (x *explaining) context(ctx context.Context, b *blueprint, row *parley.Trig
 		given.Selector = b.set.Wakes(&x.said.Event, true)
 	}
 	f := &feeding{
-		hub: x.hub, reaches: x.by.reaches, at: x.state.ID, asked: x.state.ID, viewer: fold.Viewer{ID: row.AgentID}, given: []parley.SessionTrigger{given},
+		hub: x.hub, reaches: x.by.Reaches, at: x.state.ID, asked: x.state.ID, viewer: fold.Viewer{ID: row.AgentID}, given: []parley.SessionTrigger{given},
 		may: func(s *parley.Selector) bool {
-			return !s.Trigger() && (!s.Workspace() || x.by.grantsAll(b.runner.Workspaces))
+			return !s.Trigger() && (!s.Workspace() || grantsAll(x.by, b.runner.Workspaces))
 		},
 	}
 	f.fromBlueprint(b)

@@ -3,6 +3,7 @@ package hub
 import (
 	"slices"
 
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 
 	"github.com/parleyhub/parley"
@@ -125,7 +126,7 @@ func (b *blueprint) wakesSeated(e *selector.Event, workspace string) int {
 func (t *triggers) wake(b *blueprint, name, seat string, i int, session bool) parley.Wake {
 	w := parley.Wake{Agent: name, AgentID: seat, Selector: i}
 	if session {
-		w.SessionID, w.AnswerSchema = t.hub.opts.NewID(sessionPrefix), b.answerSchema()
+		w.SessionID, w.AnswerSchema = t.hub.opts.NewID(conv.SessionPrefix), b.answerSchema()
 	}
 	return w
 }
@@ -147,7 +148,7 @@ func (t *triggers) wakesWatchers(s *fold.State, e *said) []parley.Wake {
 		return nil
 	}
 	var out []parley.Wake
-	for _, workspace := range []string{s.Workspace, anyWorkspace} {
+	for _, workspace := range []string{s.Workspace, auth.AnyWorkspace} {
 		t.mu.RLock()
 		x := t.watched[workspace]
 		t.mu.RUnlock()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 
 	"github.com/parleyhub/parley"
@@ -173,7 +174,7 @@ func (t *triggers) prepare(parent *fold.State, w *fold.Woken) (*starting, error)
 		return nil, err
 	}
 	s := &starting{
-		hub: t.hub, by: &Principal{AgentID: w.By}, params: &parley.StartSessionParams{AgentName: w.Agent, Mode: parley.ModeAsyncPoll, Traceparent: w.Traceparent},
+		hub: t.hub, by: &auth.Principal{AgentID: w.By}, params: &parley.StartSessionParams{AgentName: w.Agent, Mode: parley.ModeAsyncPoll, Traceparent: w.Traceparent},
 		parent: parent, id: w.SessionID,
 		target: b.target(w.Agent, true),
 	}

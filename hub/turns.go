@@ -86,7 +86,7 @@ func (t *turns) Committed(c conv.Commit) {
 	}
 	p.Saw(now, s)
 	after, has := p.Claim()
-	if has && (!had || before.Hash != after.Hash) && t.hub.shared && !t.isRecovered() {
+	if has && (!had || before.Hash != after.Hash) && t.hub.shared && !t.Recovered() {
 		p.Guessed()
 	}
 	freed := t.claimMovedLocked(id, p, s, before, had, after, has, foreign)
@@ -210,7 +210,7 @@ func (t *turns) again(id string, ms int64) {
 	}
 }
 
-func (t *turns) isRecovered() bool {
+func (t *turns) Recovered() bool {
 	select {
 	case <-t.recovered:
 		return true

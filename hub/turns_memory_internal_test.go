@@ -9,6 +9,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
@@ -32,7 +33,7 @@ func begin(t *testing.T, h *Hub, l parley.Limits, seats ...parley.Participant) s
 	return s.ConversationID
 }
 
-func post(t *testing.T, h *Hub, p *Principal, id string, f parley.Finality) {
+func post(t *testing.T, h *Hub, p *auth.Principal, id string, f parley.Finality) {
 	t.Helper()
 	said := make(chan error, 1)
 	q := &parley.SendMessageParams{ConversationID: id, Finality: f, Payload: json.RawMessage(`{"text":"x"}`)}
@@ -65,7 +66,7 @@ func TestHoldsAreBounded(t *testing.T) {
 	c := &Connection{hub: &Hub{}}
 	for i := range maxHolds + 1000 {
 		id := strconv.Itoa(i)
-		c.took(id, hold{hash: fold.ClaimHash{}})
+		c.took(id, auth.Hold{Hash: fold.ClaimHash{}})
 		c.moved(id, fold.ClaimHash{})
 	}
 	if n := len(c.holds); n > maxHolds {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 
 	"github.com/parleyhub/parley"
@@ -32,7 +33,7 @@ func newUploads() *uploads {
 }
 
 // acquire waits for room for n bytes; the caller owes a release. It fails with ErrUnavailable when there is none for too long.
-func (u *uploads) acquire(ctx context.Context, p *Principal, n int64) (release func(), err error) {
+func (u *uploads) acquire(ctx context.Context, p *auth.Principal, n int64) (release func(), err error) {
 	waiting, cancel := context.WithTimeout(ctx, uploadWait)
 	defer cancel()
 	defer context.AfterFunc(u.life, cancel)()

@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/page"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
@@ -15,15 +17,15 @@ import (
 // change between looking and waiting is never missed.
 
 // WaitForChange answers when the log is longer than sinceSeq.
-func (h *Hub) WaitForChange(ctx context.Context, p *Principal, q *parley.WaitForChangeParams) (parley.WaitForChangeResult, error) {
-	p = p.in(q.ConversationID)
+func (h *Hub) WaitForChange(ctx context.Context, p *auth.Principal, q *parley.WaitForChangeParams) (parley.WaitForChangeResult, error) {
+	p = p.In(q.ConversationID)
 	var none parley.WaitForChangeResult
 	c, _, err := h.open(p, parley.MethodWaitForChange, q.ConversationID, q.SinceSeq, 0)
 	if err != nil {
 		return none, err
 	}
 	defer h.conv.Unpin(c)
-	timer, err := waitTime(q.TimeoutMs)
+	timer, err := page.WaitTimer(q.TimeoutMs)
 	if err != nil {
 		return none, err
 	}
@@ -43,15 +45,15 @@ func (h *Hub) WaitForChange(ctx context.Context, p *Principal, q *parley.WaitFor
 }
 
 // GetUpdates gives the messages after sinceSeq, which come beside the result as stored, and the caller's guidance, once until holds.
-func (h *Hub) GetUpdates(ctx context.Context, p *Principal, q *parley.GetUpdatesParams) (*parley.GetUpdatesResult, [][]byte, error) {
-	p = p.in(q.ConversationID)
+func (h *Hub) GetUpdates(ctx context.Context, p *auth.Principal, q *parley.GetUpdatesParams) (*parley.GetUpdatesResult, [][]byte, error) {
+	p = p.In(q.ConversationID)
 	return h.GetUpdatesWhen(ctx, p, q, func(context.Context) error { return nil })
 }
 
 // GetUpdatesWhen is GetUpdates that asks gate between the wait and the reading of the messages: so that a door reads for its peer only what the
 // peer takes.
-func (h *Hub) GetUpdatesWhen(ctx context.Context, p *Principal, q *parley.GetUpdatesParams, gate func(context.Context) error) (*parley.GetUpdatesResult, [][]byte, error) {
-	p = p.in(q.ConversationID)
+func (h *Hub) GetUpdatesWhen(ctx context.Context, p *auth.Principal, q *parley.GetUpdatesParams, gate func(context.Context) error) (*parley.GetUpdatesResult, [][]byte, error) {
+	p = p.In(q.ConversationID)
 	c, limit, err := h.open(p, parley.MethodGetUpdates, q.ConversationID, q.SinceSeq, q.Limit)
 	if err != nil {
 		return nil, nil, err
@@ -64,7 +66,7 @@ func (h *Hub) GetUpdatesWhen(ctx context.Context, p *Principal, q *parley.GetUpd
 	if !u.valid() {
 		return nil, nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("until is %q", q.Until), "any, message, my_turn or closed")
 	}
-	timer, err := waitTime(q.TimeoutMs)
+	timer, err := page.WaitTimer(q.TimeoutMs)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -94,7 +96,7 @@ func (h *Hub) GetUpdatesWhen(ctx context.Context, p *Principal, q *parley.GetUpd
 type updates struct {
 	hub    *Hub
 	c      *conv.Conversation
-	p      *Principal
+	p      *auth.Principal
 	viewer fold.Viewer
 	until  parley.Until
 	seen   int64
@@ -147,7 +149,7 @@ func (u *updates) mine(s *fold.State) bool {
 	if s.Claim == nil {
 		return true
 	}
-	hash, _ := u.p.implied(s.ID, s.Claim)
+	hash, _ := u.p.Implied(s.ID, s.Claim)
 	return hash != nil && *hash == s.Claim.Hash
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 
 	"github.com/parleyhub/parley"
@@ -24,7 +25,7 @@ func compact(name string, raw json.RawMessage) (json.RawMessage, error) {
 }
 
 // SendMessage appends a message.
-func (h *Hub) SendMessage(p *Principal, q *parley.SendMessageParams, done func(parley.SendResult, error)) {
+func (h *Hub) SendMessage(p *auth.Principal, q *parley.SendMessageParams, done func(parley.SendResult, error)) {
 	o := conv.LendRequest()
 	o.Cmd.Verb, o.Cmd.Turn, o.Cmd.AfterSeq, o.Cmd.Key = fold.Message, q.Turn, q.AfterSeq, q.ClientRequestID
 	o.Cmd.Finality, o.Cmd.Outcome, o.Cmd.TurnHint, o.Cmd.Traceparent = q.Finality, q.Outcome, q.TurnHint, q.Traceparent
@@ -36,7 +37,7 @@ func (h *Hub) SendMessage(p *Principal, q *parley.SendMessageParams, done func(p
 }
 
 // SendTrace appends a trace.
-func (h *Hub) SendTrace(p *Principal, q *parley.SendTraceParams, done func(parley.SendResult, error)) {
+func (h *Hub) SendTrace(p *auth.Principal, q *parley.SendTraceParams, done func(parley.SendResult, error)) {
 	o := conv.LendRequest()
 	o.Cmd.Verb, o.Cmd.Turn, o.Cmd.Key, o.Cmd.Traceparent = fold.Trace, q.Turn, q.ClientRequestID, q.Traceparent
 	h.speak(p, parley.MethodSendTrace, q.ConversationID, q.ClaimID, o, checkPosition(q.Turn, nil), q.Payload, done)
@@ -54,7 +55,7 @@ func checkPosition(turn int64, afterSeq *int64) error {
 
 // speak is what SendMessage and SendTrace have in common. The conversation is looked for before the params are held against the rules, so that
 // what is wrong with them tells nothing about foreign ones.
-func (h *Hub) speak(p *Principal, method, conversation, claimID string, o *conv.Request, checked error, payload json.RawMessage, done func(parley.SendResult, error)) {
+func (h *Hub) speak(p *auth.Principal, method, conversation, claimID string, o *conv.Request, checked error, payload json.RawMessage, done func(parley.SendResult, error)) {
 	c, p, err := h.enterClaimed(p, method, conversation, claimID, &o.Cmd)
 	if err == nil {
 		if err = checked; err == nil {
@@ -91,11 +92,11 @@ func (h *Hub) speak(p *Principal, method, conversation, claimID string, o *conv.
 }
 
 // enter is allow and find.
-func (h *Hub) enter(p *Principal, method, conversation string) (*conv.Conversation, error) {
-	if err := h.allow(p, method); err != nil {
+func (h *Hub) enter(p *auth.Principal, method, conversation string) (*conv.Conversation, error) {
+	if err := h.auth.Allow(p, method); err != nil {
 		return nil, err
 	}
-	return h.find(p, conversation, false)
+	return h.auth.Find(p, conversation, false)
 }
 
 // inKept are the writes to conversations in which an adapter keeps what is its own.
@@ -103,12 +104,12 @@ var inKept = map[string]bool{parley.MethodSendNote: true, parley.MethodCloseConv
 
 // enterWrite is enter for a write: it may follow one that is not committed yet. The hub's own conversations are written by the
 // hub alone, but for those that an adapter keeps.
-func (h *Hub) enterWrite(p *Principal, method, conversation string) (*conv.Conversation, error) {
-	if err := h.allow(p, method); err != nil {
+func (h *Hub) enterWrite(p *auth.Principal, method, conversation string) (*conv.Conversation, error) {
+	if err := h.auth.Allow(p, method); err != nil {
 		return nil, err
 	}
-	c, err := h.find(p, conversation, true)
-	if err == nil && conv.Reserved(conversation) && !(kept(conversation) && inKept[method]) {
+	c, err := h.auth.Find(p, conversation, true)
+	if err == nil && conv.Reserved(conversation) && !(parley.KeptConversationID(conversation) && inKept[method]) {
 		h.conv.Unpin(c)
 		return nil, parley.Refuse(parley.ErrForbidden, "only the hub writes to this conversation", "")
 	}
@@ -116,9 +117,9 @@ func (h *Hub) enterWrite(p *Principal, method, conversation string) (*conv.Conve
 }
 
 // enterOwn is enterWrite for what is not a part of a turn.
-func (h *Hub) enterOwn(p *Principal, method, conversation string) (*conv.Conversation, error) {
+func (h *Hub) enterOwn(p *auth.Principal, method, conversation string) (*conv.Conversation, error) {
 	c, err := h.enterWrite(p, method, conversation)
-	if err == nil && p.claim != nil {
+	if err == nil && p.Claim() != nil {
 		h.conv.Unpin(c)
 		return nil, parley.Refuse(parley.ErrForbidden, "a token for one turn does no more than speak", "the token of its executor")
 	}
@@ -142,8 +143,8 @@ func checkSpeech(cmd *fold.Command, payload json.RawMessage) (err error) {
 }
 
 // SendNote appends a note.
-func (h *Hub) SendNote(p *Principal, q *parley.SendNoteParams, done func(parley.SeqResult, error)) {
-	p = p.in(q.ConversationID)
+func (h *Hub) SendNote(p *auth.Principal, q *parley.SendNoteParams, done func(parley.SeqResult, error)) {
+	p = p.In(q.ConversationID)
 	c, err := h.enterWrite(p, parley.MethodSendNote, q.ConversationID)
 	if err != nil {
 		done(parley.SeqResult{}, err)
@@ -164,8 +165,8 @@ func (h *Hub) SendNote(p *Principal, q *parley.SendNoteParams, done func(parley.
 }
 
 // AddParticipant adds a seat.
-func (h *Hub) AddParticipant(p *Principal, q *parley.AddParticipantParams, done func(parley.SeqResult, error)) {
-	p = p.in(q.ConversationID)
+func (h *Hub) AddParticipant(p *auth.Principal, q *parley.AddParticipantParams, done func(parley.SeqResult, error)) {
+	p = p.In(q.ConversationID)
 	c, err := h.enterOwn(p, parley.MethodAddParticipant, q.ConversationID)
 	if err != nil {
 		done(parley.SeqResult{}, err)
@@ -177,8 +178,8 @@ func (h *Hub) AddParticipant(p *Principal, q *parley.AddParticipantParams, done 
 }
 
 // CloseConversation closes a conversation.
-func (h *Hub) CloseConversation(p *Principal, q *parley.CloseConversationParams, done func(parley.SeqResult, error)) {
-	p = p.in(q.ConversationID)
+func (h *Hub) CloseConversation(p *auth.Principal, q *parley.CloseConversationParams, done func(parley.SeqResult, error)) {
+	p = p.In(q.ConversationID)
 	c, err := h.enterOwn(p, parley.MethodCloseConversation, q.ConversationID)
 	if err != nil {
 		done(parley.SeqResult{}, err)
@@ -189,7 +190,7 @@ func (h *Hub) CloseConversation(p *Principal, q *parley.CloseConversationParams,
 }
 
 // run decides a command that answers with a seq. The conversation is pinned.
-func (h *Hub) run(c *conv.Conversation, p *Principal, err error, cmd fold.Command, labels []string, done func(parley.SeqResult, error)) {
+func (h *Hub) run(c *conv.Conversation, p *auth.Principal, err error, cmd fold.Command, labels []string, done func(parley.SeqResult, error)) {
 	if err != nil {
 		h.conv.Unpin(c)
 		done(parley.SeqResult{}, err)
@@ -206,7 +207,7 @@ func (h *Hub) run(c *conv.Conversation, p *Principal, err error, cmd fold.Comman
 }
 
 // CreateConversation creates a conversation, or meets the one that the same caller has created with the same key.
-func (h *Hub) CreateConversation(p *Principal, q *parley.CreateConversationParams, done func(*parley.Snapshot, error)) {
+func (h *Hub) CreateConversation(p *auth.Principal, q *parley.CreateConversationParams, done func(*parley.Snapshot, error)) {
 	c, cmd, labels, err := h.prepareCreate(p, q)
 	if err != nil {
 		done(nil, err)
@@ -222,13 +223,13 @@ func (h *Hub) CreateConversation(p *Principal, q *parley.CreateConversationParam
 }
 
 // answerCreated answers with a conversation that was created, and its events after a seq.
-func (h *Hub) answerCreated(c *conv.Conversation, p *Principal, since int64, duplicate bool, done func(*parley.Snapshot, error)) {
+func (h *Hub) answerCreated(c *conv.Conversation, p *auth.Principal, since int64, duplicate bool, done func(*parley.Snapshot, error)) {
 	h.conv.Repin(c) // until the snapshot is read, for which the goroutine of the commits must not wait
 	h.conv.Go(func() { h.created(c, p, since, duplicate, done) })
 }
 
 // created answers who has created a conversation. What was created stays so when it cannot be read.
-func (h *Hub) created(c *conv.Conversation, p *Principal, since int64, duplicate bool, done func(*parley.Snapshot, error)) {
+func (h *Hub) created(c *conv.Conversation, p *auth.Principal, since int64, duplicate bool, done func(*parley.Snapshot, error)) {
 	defer h.conv.Unpin(c)
 	limit := parley.DefaultPage
 	if duplicate {
@@ -250,9 +251,9 @@ func (h *Hub) created(c *conv.Conversation, p *Principal, since int64, duplicate
 // madeID begins the ids that the hub makes. Callers may not choose such, so that nobody takes the id that another's key leads to.
 const madeID = "cnv_"
 
-func (h *Hub) prepareCreate(p *Principal, q *parley.CreateConversationParams) (*conv.Conversation, fold.Command, []string, error) {
+func (h *Hub) prepareCreate(p *auth.Principal, q *parley.CreateConversationParams) (*conv.Conversation, fold.Command, []string, error) {
 	var none fold.Command
-	if err := h.allow(p, parley.MethodCreateConversation); err != nil {
+	if err := h.auth.Allow(p, parley.MethodCreateConversation); err != nil {
 		return nil, none, nil, err
 	}
 	params := *q
@@ -263,7 +264,7 @@ func (h *Hub) prepareCreate(p *Principal, q *parley.CreateConversationParams) (*
 		}
 	}
 	checked := params
-	if kept(q.ConversationID) && p.Admin() {
+	if parley.KeptConversationID(q.ConversationID) && p.Admin() {
 		checked.ConversationID = "" // it is acceptable, from an admin
 	}
 	if err := cmp.Or(fold.CheckCreate(&checked), checkTraceparent(q.Traceparent)); err != nil {
@@ -271,7 +272,7 @@ func (h *Hub) prepareCreate(p *Principal, q *parley.CreateConversationParams) (*
 	}
 	id := q.ConversationID
 	switch {
-	case strings.HasPrefix(id, madeID), strings.HasPrefix(id, sessionPrefix):
+	case strings.HasPrefix(id, madeID), strings.HasPrefix(id, conv.SessionPrefix):
 		return nil, none, nil, parley.Refuse(parley.ErrValidationFailed, "conversationId begins with "+id[:len(madeID)], "another beginning: the hub makes such ids")
 	case id == "" && q.ClientRequestID != "":
 		id = parley.DerivedConversationID(p.AgentID, q.ClientRequestID)
@@ -279,14 +280,14 @@ func (h *Hub) prepareCreate(p *Principal, q *parley.CreateConversationParams) (*
 		id = h.opts.NewID(madeID)
 	}
 	if q.Workspace != "" {
-		if err := p.checkGrants(q.Workspace); err != nil {
+		if err := p.CheckGrants(q.Workspace); err != nil {
 			return nil, none, nil, err
 		}
 		if conv.Reserved(id) {
 			return nil, none, nil, parley.Refuse(parley.ErrValidationFailed, "workspace: a conversation in which an adapter keeps what is its own has none", "no workspace")
 		}
 	}
-	if !p.reaches(id) {
+	if !p.Reaches(id) {
 		return nil, none, nil, parley.Refuse(parley.ErrForbidden, "the token is for other conversations", "one of the token's conversations")
 	}
 	c, err := h.conv.Pin(id)

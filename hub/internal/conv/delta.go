@@ -16,7 +16,7 @@ const (
 	keepDeltaBytes = 128 << 10
 )
 
-// PassDelta passes a delta to the subscriptions, unless its turn has ended.
+// PassDelta passes a delta to the subscriptions, unless its turn is over.
 func (c *Conversation) PassDelta(d parley.Delta) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -40,8 +40,8 @@ func (c *Conversation) passDeltaLocked(d parley.Delta) {
 	c.wakeLocked()
 }
 
-// PassPeerDelta passes a delta of another hub, which took it on a state with seq and the hash of a
-// claim. It drops the delta if this hub is behind that state, or if the claim has ended here.
+// PassPeerDelta passes a delta that another hub accepted on a state with the given seq and claim hash.
+// It drops the delta if this hub is behind that state, or if the claim is no longer current here.
 func (e *Engine) PassPeerDelta(d parley.Delta, seq int64, claim string) {
 	if e.find(d.ConversationID) == nil {
 		return

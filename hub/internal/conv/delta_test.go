@@ -37,6 +37,6 @@ func TestDeltas_Bounded(t *testing.T) {
 	}
 	sub.Close()
 	if n, _ := kept(); n != 0 {
-		t.Fatalf("%d deltas are kept after the last subscription has ended", n)
+		t.Fatalf("%d deltas are kept after the last subscription is closed", n)
 	}
 }

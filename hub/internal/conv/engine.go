@@ -291,5 +291,8 @@ func (e *Engine) Wait(
 // reservedPrefix begins the ids of the conversations in which the hub and its adapters keep data.
 const reservedPrefix = "~"
 
+// SessionPrefix begins the ids of agent sessions.
+const SessionPrefix = "ses_"
+
 // Reserved reports whether an id belongs to a conversation in which the hub or an adapter keeps data.
 func Reserved(id string) bool { return strings.HasPrefix(id, reservedPrefix) }

@@ -224,7 +224,8 @@ func (c *Conversation) dropFrames() {
 	}
 }
 
-// drop drops a conversation that the sweeper has taken, unless it is used again.
+// drop releases the sweeper's pin and removes the conversation from memory, unless a caller uses it
+// again.
 func (e *Engine) drop(c *Conversation) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

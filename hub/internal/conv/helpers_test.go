@@ -35,7 +35,10 @@ func newConversation(t *testing.T) (*Engine, *Conversation) {
 		Journal: j, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
 		MaxLoaded: 10, MaxLoadedBytes: 1 << 20, IdleEvict: time.Minute,
 	})
-	e.Connect(Parts{Authorizer: allowAll{}, Guide: func(s *fold.State, id string) parley.Guidance { return s.Guidance(id, false) }})
+	e.Connect(Parts{
+		Authorizer: allowAll{},
+		Guide:      func(s *fold.State, id string) parley.Guidance { return s.Guidance(id, false) },
+	})
 	e.Start()
 	t.Cleanup(e.Close)
 	c, err := e.Pin("x")

@@ -116,7 +116,7 @@ func (c *Conversation) Ask(ctx context.Context, r *Request) (d *fold.Decision, a
 		d   *fold.Decision
 		err error
 	}
-	answers := make(chan answer, 1) // Reply never blocks, even after ctx has ended
+	answers := make(chan answer, 1) // Reply never blocks, even after ctx is done
 	r.Reply = func(d *fold.Decision, err error) { answers <- answer{d, err} }
 	c.engine.Repin(c)
 	c.Do(r)
@@ -430,4 +430,25 @@ func (e *Engine) CommandAt(id string, seq int64, cmd fold.Command) error {
 	cmd.From = parley.HubID
 	_, _, err = c.Ask(context.Background(), &Request{Cmd: cmd, Expects: seq})
 	return err
+}
+
+// PinReserved pins a reserved conversation, which its first use creates, and passes it on.
+func (e *Engine) PinReserved(id, title string, then func(*Conversation, error)) {
+	c, err := e.Pin(id)
+	if err != nil {
+		then(nil, err)
+		return
+	}
+	if head := c.Head(); head.Exists() {
+		then(c, nil)
+		return
+	}
+	cmd := fold.Command{Verb: fold.Create, From: parley.HubID, Create: &parley.CreateConversationParams{Title: title}}
+	c.Do(&Request{Cmd: cmd, Reply: func(_ *fold.Decision, err error) {
+		if err != nil && !errors.Is(err, parley.ErrAlreadyExists) { // else another first use created it
+			then(nil, err)
+			return
+		}
+		then(e.Pin(id)) // the pin of c ends with this answer; it is in memory
+	}})
 }

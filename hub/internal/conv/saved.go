@@ -18,7 +18,7 @@ import (
 //	fold.Version              uvarint
 //	the types of the state    uvarint of the length, and a gob of an empty State
 //	the state                 uvarint of the length, and what gob adds to the same stream for it
-//	place of the settled keys 1 byte: 1 or 2, or 0 if there are none
+//	place of the settled keys 1 byte: 1 or 2, or 0 without settled keys
 //	their length and CRC32C   uvarint, 4 bytes
 //	the recent keys           fold.Keys.AppendRecent
 //	CRC32C of all that        4 bytes

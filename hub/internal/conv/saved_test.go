@@ -1,6 +1,6 @@
 package conv
 
-// The form in which states are kept is looked at from inside: nobody else sees it.
+// The encoding of saved states is internal to this package, so its tests are too.
 
 import (
 	"bytes"
@@ -24,20 +24,37 @@ import (
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
-// keptState gives a state with some of everything, and n keys, of which it has the recent ones.
-func keptState(n int) (*saved, fold.Keys) {
+// sampleState returns a saved state in which most fields are set, and n keys. The saved state includes the
+// recent keys and the place of the settled ones.
+func sampleState(n int) (*saved, fold.Keys) {
 	var keys fold.Keys
 	s := &saved{state: fold.State{
-		ID: "x", Seq: int64(n + 1), Status: parley.StatusActive, Metadata: []byte(`{"a":1}`), CreatedAt: 5, Turn: int64(n),
-		Participants: []parley.Participant{{ID: "a", Kind: parley.KindAgent}, {ID: "b", Kind: parley.KindHuman, Role: "r"}},
-		SeatSeqs:     []int64{1, 1}, SeatPrivates: [][16]byte{{}, {1}}, Spoke: make([]fold.Spoke, 2),
-		Claim: &fold.Claim{AgentID: "a", Seq: 2, UpTo: 1}, Outcome: &parley.Outcome{Status: parley.OutcomeFailed},
-		Approvals: []fold.Approval{{Seq: 3, Turn: 1, AgentID: "a", Key: "k", Hash: [16]byte{1}, TokenID: "t", Schema: true, Status: parley.ApprovalPending, Retry: [16]byte{2}}},
-		Workspace: "lab", LastPerson: "b", Children: []fold.Child{{ID: "ses_2", By: "a", Agent: "c", Mode: parley.ModeAsyncPoll, Hops: 2}}, CallbackHops: 1,
-		Callbacks: []fold.EndedChild{{ID: "ses_3", By: "a", Agent: "c", Status: parley.SessionFailed, Hops: 3}},
-		Woken:     []fold.Woken{{Seq: 3, By: "b", Hops: 1, Wake: parley.Wake{Agent: "c", AgentID: "a", Selector: 2, SessionID: "ses_1", Workspace: true, AnswerSchema: "s"}}},
-		Recent:    []fold.Pair{{By: "b", AgentID: "a", At: []parley.Timestamp{4, 5}}}, Waker: fold.Waker{Seq: 3, From: "b", Hops: 1, Message: true, Traceparent: "00-1"},
-		Traceparent: "00-2", FloorAt: 4, Worked: &fold.Worked{Turn: 2, AgentID: "a", Attempts: 1, Outcome: fold.WorkedFinal, From: 2, To: 3, Seq: 5},
+		ID: "x", Seq: int64(n + 1), Status: parley.StatusActive, Metadata: []byte(`{"a":1}`), CreatedAt: 5,
+		Turn: int64(n),
+		Participants: []parley.Participant{
+			{ID: "a", Kind: parley.KindAgent},
+			{ID: "b", Kind: parley.KindHuman, Role: "r"},
+		},
+		SeatSeqs: []int64{1, 1}, SeatPrivates: [][16]byte{{}, {1}}, Spoke: make([]fold.Spoke, 2),
+		Claim:   &fold.Claim{AgentID: "a", Seq: 2, UpTo: 1},
+		Outcome: &parley.Outcome{Status: parley.OutcomeFailed},
+		Approvals: []fold.Approval{{
+			Seq: 3, Turn: 1, AgentID: "a", Key: "k", Hash: [16]byte{1}, TokenID: "t", Schema: true,
+			Status: parley.ApprovalPending, Retry: [16]byte{2},
+		}},
+		Workspace: "lab", LastPerson: "b",
+		Children:     []fold.Child{{ID: "ses_2", By: "a", Agent: "c", Mode: parley.ModeAsyncPoll, Hops: 2}},
+		CallbackHops: 1,
+		Callbacks:    []fold.EndedChild{{ID: "ses_3", By: "a", Agent: "c", Status: parley.SessionFailed, Hops: 3}},
+		Woken: []fold.Woken{{Seq: 3, By: "b", Hops: 1, Wake: parley.Wake{
+			Agent: "c", AgentID: "a", Selector: 2, SessionID: "ses_1", Workspace: true, AnswerSchema: "s",
+		}}},
+		Recent:      []fold.Pair{{By: "b", AgentID: "a", At: []parley.Timestamp{4, 5}}},
+		Waker:       fold.Waker{Seq: 3, From: "b", Hops: 1, Message: true, Traceparent: "00-1"},
+		Traceparent: "00-2", FloorAt: 4,
+		Worked: &fold.Worked{
+			Turn: 2, AgentID: "a", Attempts: 1, Outcome: fold.WorkedFinal, From: 2, To: 3, Seq: 5,
+		},
 	}}
 	for i := range n {
 		keys.Put(numberedKey(i), fold.KeyEntry{Seq: int64(i + 2), Turn: int64(i + 1), Digest: fold.KeyDigest{byte(i)}})
@@ -47,7 +64,8 @@ func keptState(n int) (*saved, fold.Keys) {
 	return s, keys
 }
 
-func TestSavedRoundTrip(t *testing.T) {
+// TestSaved_RoundTrip checks that decoding returns the state and the keys that were encoded.
+func TestSaved_RoundTrip(t *testing.T) {
 	var wg sync.WaitGroup
 	counts := 200
 	if testing.Short() {
@@ -55,13 +73,14 @@ func TestSavedRoundTrip(t *testing.T) {
 	}
 	for n := range counts {
 		wg.Go(func() {
-			want, keys := keptState(n)
+			want, keys := sampleState(n)
 			got, err := decodeSaved(want.encode())
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			if got.settled.place != want.settled.place || got.settled.size != want.settled.size || got.settled.sum != want.settled.sum {
+			if got.settled.place != want.settled.place || got.settled.size != want.settled.size ||
+				got.settled.sum != want.settled.sum {
 				t.Errorf("settled keys of %d: %+v, want %+v", n, got.settled, want.settled)
 			}
 			again, err := fold.DecodeKeys(keys.Settled(), got.recent, want.state.Seq)
@@ -79,32 +98,33 @@ func TestSavedRoundTrip(t *testing.T) {
 	wg.Wait()
 }
 
-// reseal puts the right checksum behind bytes whose last four are one.
+// reseal replaces the last four bytes with a valid checksum of the bytes before them.
 func reseal(b []byte) []byte {
 	b = b[:len(b)-crc32.Size]
 	return binary.BigEndian.AppendUint32(b[:len(b):len(b)], crc32.Checksum(b, castagnoli))
 }
 
-// TestSavedRefusesDamage: no byte that is changed or missing is taken, and nothing of it spoils what is read after it.
-func TestSavedRefusesDamage(t *testing.T) {
-	want, _ := keptState(70)
+// TestDecodeSaved_RefusesDamage checks that decodeSaved refuses a state with a changed or missing byte,
+// and that it still decodes an intact state afterwards.
+func TestDecodeSaved_RefusesDamage(t *testing.T) {
+	want, _ := sampleState(70)
 	whole := want.encode()
-	refused := func(what string, b []byte) {
+	requireRefused := func(damage string, b []byte) {
 		if _, err := decodeSaved(b); !errors.Is(err, errSaved) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: %v", damage, err)
 		}
 	}
 	for i := range whole {
 		b := bytes.Clone(whole)
 		b[i] ^= 1 << (i % 8)
-		refused(fmt.Sprint("bit of byte ", i), b)
-		refused(fmt.Sprint("cut at ", i), whole[:i])
+		requireRefused(fmt.Sprint("bit of byte ", i), b)
+		requireRefused(fmt.Sprint("cut at ", i), whole[:i])
 		if i >= crc32.Size && i < len(whole)-len(want.recent)-crc32.Size {
-			refused(fmt.Sprint("cut and sealed at ", i), reseal(bytes.Clone(whole[:i])))
+			requireRefused(fmt.Sprint("cut and sealed at ", i), reseal(bytes.Clone(whole[:i])))
 		}
 	}
 	_, n := binary.Uvarint(whole)
-	refused("other version", reseal(append(binary.AppendUvarint(nil, fold.Version-1), whole[n:]...)))
+	requireRefused("other version", reseal(append(binary.AppendUvarint(nil, fold.Version-1), whole[n:]...)))
 	got, err := decodeSaved(whole)
 	if err != nil {
 		t.Fatal(err)
@@ -114,10 +134,11 @@ func TestSavedRefusesDamage(t *testing.T) {
 	}
 }
 
-// FuzzDecodeSaved: bytes with a right checksum are refused, or make a state and keys; and what is whole is read after them.
+// FuzzDecodeSaved checks that decodeSaved accepts bytes with a valid checksum or fails with errSaved, and
+// that it still decodes an intact state afterwards.
 func FuzzDecodeSaved(f *testing.F) {
-	kept, _ := keptState(60)
-	whole := kept.encode()
+	sample, _ := sampleState(60)
+	whole := sample.encode()
 	f.Add(whole)
 	f.Add([]byte{fold.Version, 0, 0, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -133,30 +154,33 @@ func FuzzDecodeSaved(f *testing.F) {
 	})
 }
 
-// refusing is a journal that has no room for the states of one name.
-type refusing struct {
+// refusingJournal is a journal that has no room for the states of one name.
+type refusingJournal struct {
 	journal.Journal
 	name string
 }
 
-func (r refusing) SaveState(id string, seq int64, state []byte) error {
+func (r refusingJournal) SaveState(id string, seq int64, state []byte) error {
 	if id == r.name {
 		return journal.ErrOverloaded
 	}
 	return r.Journal.SaveState(id, seq, state)
 }
 
-// TestKeptStands: where the journal takes the settled keys and not the state that refers to them, the state before them stands.
-func TestKeptStands(t *testing.T) {
+// TestSave_KeepsOldStateIfRefused checks that the previous saved state can still be loaded if the journal
+// saves new settled keys but refuses the state that refers to them.
+func TestSave_KeepsOldStateIfRefused(t *testing.T) {
 	j := memory.New()
-	s, keys := keptState(60)
-	c := &Conversation{engine: &Engine{journal: j, log: slog.New(slog.DiscardHandler)}, id: "x", durable: s.state, keys: keys}
+	s, keys := sampleState(60)
+	c := &Conversation{
+		engine: &Engine{journal: j, log: slog.New(slog.DiscardHandler)}, id: "x", durable: s.state, keys: keys,
+	}
 	if err := c.save(true); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range []int{150, 250, 350} {
-		more, keys := keptState(n)
-		c.engine.journal, c.durable, c.keys = refusing{j, "x"}, more.state, keys
+		more, keys := sampleState(n)
+		c.engine.journal, c.durable, c.keys = refusingJournal{j, "x"}, more.state, keys
 		if err := c.save(true); !errors.Is(err, journal.ErrOverloaded) {
 			t.Fatal(err)
 		}
@@ -175,12 +199,15 @@ func TestKeptStands(t *testing.T) {
 	}
 }
 
-// TestKeptWithoutLost: what is kept after an append that was lost has no key of it, and is taken again.
-func TestKeptWithoutLost(t *testing.T) {
+// TestSave_OmitsKeysOfLostAppend checks that a state saved after a lost append has no key of that append
+// and can be loaded.
+func TestSave_OmitsKeysOfLostAppend(t *testing.T) {
 	j := memory.New()
-	s, _ := keptState(0)
+	s, _ := sampleState(0)
 	s.state.Seq = 56
-	c := &Conversation{engine: &Engine{journal: j, log: slog.New(slog.DiscardHandler)}, id: "x", durable: s.state, reloading: true}
+	c := &Conversation{
+		engine: &Engine{journal: j, log: slog.New(slog.DiscardHandler)}, id: "x", durable: s.state, reloading: true,
+	}
 	for n := range 54 {
 		c.keys.Put(numberedKey(n), fold.KeyEntry{Seq: int64(n + 2)})
 	}
@@ -190,7 +217,7 @@ func TestKeptWithoutLost(t *testing.T) {
 		c.keys.Propose(numberedKey(n), fold.KeyEntry{Seq: int64(n + 3)})
 	}
 	c.keys.Settle(c.durable.Seq)
-	c.pending = []*Request{later} // so that nothing is read anew
+	c.pending = []*Request{later} // so that no reload starts
 	c.loseLocked(o, journal.ErrStorageFull)
 	c.pending, c.reloading = nil, false
 	for n := 53; n < 55; n++ { // 56 keys are merged
@@ -205,10 +232,11 @@ func TestKeptWithoutLost(t *testing.T) {
 	}
 }
 
-// TestMergedKeysAreFree: a conversation that has merged its keys does not hold those that it was loaded with.
-func TestMergedKeysAreFree(t *testing.T) {
+// TestLoad_MergeReleasesLoadedKeys checks that a merge of the keys releases the memory of the settled keys
+// that the conversation was loaded with.
+func TestLoad_MergeReleasesLoadedKeys(t *testing.T) {
 	e := &Engine{journal: memory.New(), log: slog.New(slog.DiscardHandler)}
-	s, keys := keptState(10_000)
+	s, keys := sampleState(10_000)
 	c := &Conversation{engine: e, id: "x", durable: s.state, keys: keys}
 	if err := c.save(true); err != nil {
 		t.Fatal(err)
@@ -221,52 +249,56 @@ func TestMergedKeysAreFree(t *testing.T) {
 	}
 	runtime.GC()
 	if loaded.Value() != nil {
-		t.Error("the keys before are held")
+		t.Error("the loaded keys are still in memory after a merge")
 	}
 	runtime.KeepAlive(c)
 }
 
-// countedStates counts the bytes of states that a journal is given, by name.
-type countedStates struct {
+// byteCountingJournal counts the bytes of the saved states by name.
+type byteCountingJournal struct {
 	journal.Journal
 	bytes map[string]int
 }
 
-func (c countedStates) SaveState(id string, seq int64, state []byte) error {
-	c.bytes[id] += len(state)
-	return c.Journal.SaveState(id, seq, state)
+func (j byteCountingJournal) SaveState(id string, seq int64, state []byte) error {
+	j.bytes[id] += len(state)
+	return j.Journal.SaveState(id, seq, state)
 }
 
-// TestKeptBytes: a conversation that is dropped after every message has all its keys each time, is read anew for few events, and costs no more bytes than savedPerEvent
-// for each kind of what is kept and key.
-func TestKeptBytes(t *testing.T) {
+// TestSave_BoundsBytesPerEvent checks a conversation that is saved after every event and reloaded after
+// every save. It has all its keys after each load, and few events follow the saved state. The state and
+// each place of the settled keys cost at most savedPerEvent bytes for each key of an event.
+func TestSave_BoundsBytesPerEvent(t *testing.T) {
 	for _, c := range []struct {
 		metadata int // bytes
 		keys     int // of each event
-		behind   int64
+		behind   int64 // the most events that may follow the saved state
 	}{{10, 1, minUnsaved}, {64 << 10, 1, 80}, {10, 2, minUnsaved}} {
 		t.Run(fmt.Sprint(c.metadata, " ", c.keys), func(t *testing.T) {
 			events := 3000
 			if testing.Short() {
 				events = 200
 			}
-			j := countedStates{memory.New(), make(map[string]int)}
-			dropOften(t, j, events, c.metadata, c.keys, c.behind)
+			j := byteCountingJournal{memory.New(), make(map[string]int)}
+			saveAndReload(t, j, events, c.metadata, c.keys, c.behind)
 			for name, n := range j.bytes {
 				if per := n / events; n == 0 || per > c.keys*savedPerEvent {
 					t.Errorf("%d bytes for each event under %q", per, name)
 				}
 			}
 			if len(j.bytes) != 3 {
-				t.Errorf("what is kept has %d names", len(j.bytes))
+				t.Errorf("states are saved under %d names, want 3", len(j.bytes))
 			}
 		})
 	}
 }
 
-func dropOften(t *testing.T, j journal.Journal, events, metadata, keys int, behind int64) {
+// saveAndReload saves a conversation after each event and loads it again after each save. It fails if more
+// than behind events follow the saved state, or if a loaded conversation lacks a key.
+func saveAndReload(t *testing.T, j journal.Journal, events, metadata, keys int, behind int64) {
+	t.Helper()
 	e := &Engine{journal: j, log: slog.New(slog.DiscardHandler)}
-	s, _ := keptState(0)
+	s, _ := sampleState(0)
 	s.state.Metadata = bytes.Repeat([]byte("x"), metadata)
 	c := &Conversation{engine: e, id: "x"}
 	for n := range events {
@@ -279,7 +311,7 @@ func dropOften(t *testing.T, j journal.Journal, events, metadata, keys int, behi
 			t.Fatal(err)
 		}
 		if s.state.Seq-c.savedSeq > behind {
-			t.Fatalf("%d events would be read anew at %d", s.state.Seq-c.savedSeq, n)
+			t.Fatalf("%d events follow the saved state after event %d", s.state.Seq-c.savedSeq, n)
 		}
 		if c.savedSeq < s.state.Seq {
 			continue
@@ -296,20 +328,22 @@ func dropOften(t *testing.T, j journal.Journal, events, metadata, keys int, behi
 	}
 }
 
+// numberedKey returns the nth of a sequence of distinct keys that are not in order.
 func numberedKey(n int) (id fold.KeyID) {
 	binary.BigEndian.PutUint64(id[:], uint64(n)*0x9e3779b97f4a7c15)
 	return id
 }
 
-// TestUsedWhileSwept: who uses a conversation that the sweeper has taken has used it, also when the sweeper gives it back last.
-func TestUsedWhileSwept(t *testing.T) {
+// TestPutBack_KeepsUseDuringSweep checks that a use of a conversation during a sweep counts, even if the
+// sweeper puts the conversation back last.
+func TestPutBack_KeepsUseDuringSweep(t *testing.T) {
 	e := &Engine{opts: Options{MaxLoaded: 1, MaxLoadedBytes: 1 << 20}}
-	s, _ := keptState(0)
+	s, _ := sampleState(0)
 	c := &Conversation{engine: e, id: "x", head: s.state, index: inUse, pins: 1}
 	old := time.Now()
 	e.putBack(c, old)
 	e.takeLocked(c)
-	c.pins++ // somebody
+	c.pins++ // a caller uses it
 	e.putBack(c, old.Add(time.Hour))
 	e.putBack(c, time.Time{})
 	if c.index == inUse || !c.usedAt.Equal(old.Add(time.Hour)) {
@@ -317,8 +351,9 @@ func TestUsedWhileSwept(t *testing.T) {
 	}
 }
 
-// TestInTurnsIsNoThrash: where conversations are used in turn and one in ten has no room, most are found in memory.
-func TestInTurnsIsNoThrash(t *testing.T) {
+// TestVictim_CyclicUseDoesNotThrash checks that most conversations are found in memory if they are used in
+// turn and one in ten does not fit.
+func TestVictim_CyclicUseDoesNotThrash(t *testing.T) {
 	const n, room, rounds = 1000, 900, 20
 	all := make([]*Conversation, n)
 	for i := range all {
@@ -345,11 +380,12 @@ func TestInTurnsIsNoThrash(t *testing.T) {
 	}
 }
 
-// BenchmarkSaved: what a conversation of 10,000 keys costs when it is dropped, with its settled keys and without, and loaded again.
-func BenchmarkSaved(b *testing.B) {
+// BenchmarkSaveAndLoad measures how long a conversation of 10,000 keys takes to save, with and without its
+// settled keys, and to load.
+func BenchmarkSaveAndLoad(b *testing.B) {
 	const n = 10_000
 	j := memory.New()
-	s, keys := keptState(n)
+	s, keys := sampleState(n)
 	e := &Engine{journal: j, log: slog.New(slog.DiscardHandler)}
 	save := func(b *testing.B, before settled) {
 		b.ReportAllocs()

@@ -237,7 +237,7 @@ func (s *Subscription) poll(ctx context.Context, max int, near bool) ([]Item, er
 	return items, nil
 }
 
-// endErr returns why the subscription has ended, or nil.
+// endErr returns why the subscription is over, or nil while it is open.
 func (s *Subscription) endErr(ctx context.Context) error {
 	select {
 	case <-s.closed:

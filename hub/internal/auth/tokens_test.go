@@ -1,4 +1,4 @@
-package hub
+package auth
 
 // Inside the package, because what is forgotten shows nowhere else.
 
@@ -38,7 +38,7 @@ func TestEndedTokensAreForgotten(t *testing.T) {
 			t.Fatalf("after %d tokens %d are kept", i, n)
 		}
 	}
-	k.forgetLocked()
+	k.dropEndedLocked()
 	if len(k.byID) > 10+6 || len(k.made["a"]) != len(k.byID) {
 		t.Errorf("%d are live, %d counted", len(k.byID), len(k.made["a"]))
 	}
@@ -53,14 +53,14 @@ func TestFullMakerCostsLittle(t *testing.T) {
 	}
 	full := &Principal{AgentID: "7"}
 	if n := testing.AllocsPerRun(10, func() {
-		if k.room(full) == nil {
+		if k.checkRoom(full) == nil {
 			t.Fatal("there is room")
 		}
 	}); n > 100 {
 		t.Errorf("a refusal allocates %.0f times", n)
 	}
 	k.revoke("7")
-	if err := k.room(full); err != nil {
+	if err := k.checkRoom(full); err != nil {
 		t.Errorf("after one has ended: %v", err)
 	}
 }

@@ -1,0 +1,367 @@
+package auth
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/internal/conv"
+)
+
+// Principal is a caller: a participant, and what its token allows. It does not change.
+type Principal struct {
+	// AgentID is the participant that it speaks as.
+	AgentID string
+	// TokenID names its token; empty for callers inside the hub's process.
+	TokenID string
+	// Account names the token under which its use is counted: the first one, from its own upwards, that
+	// an admin created.
+	Account string
+	// ExpiresAt is when the token ends; zero means never.
+	ExpiresAt time.Time
+
+	agents        []string // ids that its token may speak as; nil with admin: any
+	scopes        []parley.Scope
+	conversations []string        // nil: any
+	workspaces    []string        // that its token grants; with admin: any
+	guest         bool            // it has only a ticket for one conversation, and does not own its token
+	revoked       <-chan struct{} // closed when its token is revoked; nil: it cannot be
+	claim         *fold.ClaimHash // it may speak under this claim only; nil: no restriction
+	claimTurn     int64
+	session       string     // it is a command of this session, and may start others; empty: it is not
+	home          string     // its id elsewhere, if it speaks as another of its ids in one conversation
+	conn          Connection // nil if it calls without a lasting connection
+}
+
+// Connection is a lasting connection of a principal. It remembers the claims that were taken on it.
+type Connection interface {
+	// Hold returns the claim that was taken last in a conversation.
+	Hold(conversation string) (Hold, bool)
+	// Implied returns the claim that a call need not name; current is the claim of the conversation.
+	Implied(conversation string, current *fold.Claim) (*fold.ClaimHash, int64)
+	// Attach makes p the owner of the connection's registration, or ends that if p may not have it.
+	Attach(p *Principal)
+}
+
+// Hold is a claim that a connection has taken in a conversation.
+type Hold struct {
+	Hash fold.ClaimHash
+	Turn int64
+	// Seat is the identity of the caller in the conversation. Serves is what an executor must serve to
+	// hold the claim.
+	Seat   *Principal
+	Serves string
+	// Seatless is set if the caller has no other seat in the conversation.
+	Seatless bool
+	Over     bool // the claim is over
+	Moved    bool // another connection holds the claim
+}
+
+// Local returns a principal for a caller inside the hub's process. Without scopes it has the default
+// scopes.
+func Local(agentID string, scopes ...parley.Scope) *Principal {
+	if len(scopes) == 0 {
+		scopes = parley.DefaultScopes
+	}
+	return &Principal{AgentID: agentID, agents: []string{agentID}, scopes: scopes}
+}
+
+// SpeakingAs returns a copy of p, a local principal, that may also speak as these agents.
+func (p *Principal) SpeakingAs(agents ...string) *Principal {
+	more := *p
+	more.agents = append(slices.Clone(p.agents), agents...)
+	return &more
+}
+
+// WithWorkspaces returns a copy of p, a local principal, whose token grants these workspaces.
+func (p *Principal) WithWorkspaces(workspaces ...string) *Principal {
+	more := *p
+	more.workspaces = slices.Clone(workspaces)
+	return &more
+}
+
+// On returns a copy of p that calls on a connection. p becomes the owner of its registration; if p may
+// not have that, the registration ends.
+func (p *Principal) On(c Connection) *Principal {
+	on := *p
+	on.conn = c
+	c.Attach(&on)
+	return &on
+}
+
+// Connection returns the connection of p, or nil.
+func (p *Principal) Connection() Connection { return p.conn }
+
+// As returns p as another participant that it may speak as.
+func (p *Principal) As(id string) *Principal {
+	if p.AgentID == id {
+		return p
+	}
+	seat := *p
+	seat.home, seat.AgentID = cmp.Or(p.home, p.AgentID), id
+	return &seat
+}
+
+// In returns the identity of p in a conversation. On a connection that has taken a claim there, it is
+// the participant of the claim until the claim is over. A caller without another seat keeps that
+// identity.
+func (p *Principal) In(conversation string) *Principal {
+	if p.conn == nil {
+		return p
+	}
+	h, ok := p.conn.Hold(conversation)
+	if !ok || (h.Over || h.Moved) && !h.Seatless || h.Seat.TokenID != p.TokenID {
+		return p
+	}
+	seat := h.Seat.AgentID
+	if p.MaySpeakAs(seat) || p.MaySpeakAs(h.Serves) || strings.HasPrefix(h.Serves, fold.ExecutorKey(p.AgentID, "")) {
+		return p.As(seat) // with the rights of now, not with those at the time of the claim
+	}
+	return p
+}
+
+// Resolve returns the identity of p in a conversation: a seat if the token allows it, else its id, else
+// the first agent that it may speak as if it has no seat. It also reports whether the conversation
+// exists for p.
+func (p *Principal) Resolve(s *fold.State, seat string) (*Principal, bool) {
+	p = p.In(s.ID)
+	if i := s.Seat(seat); i >= 0 && p.AgentID != seat && p.MaySit(s, i) {
+		return p.As(seat), true
+	}
+	if p.Sees(s) {
+		return p, true
+	}
+	if p.Reaches(s.ID) {
+		for i := range s.Participants {
+			if p.MaySit(s, i) {
+				return p.As(s.Participants[i].ID), true
+			}
+		}
+	}
+	return p, false
+}
+
+// ParticipantID is AgentID.
+func (p *Principal) ParticipantID() string { return p.AgentID }
+
+// Home is the id of p in other conversations, if it speaks as another of its ids in this one; else empty.
+func (p *Principal) Home() string { return p.home }
+
+// Has reports whether the principal has a scope. Admin has all.
+func (p *Principal) Has(s parley.Scope) bool {
+	return s == parley.ScopeNone || s == parley.ScopeSelf || p.Admin() || slices.Contains(p.scopes, s)
+}
+
+// Admin reports whether the principal has the scope admin.
+func (p *Principal) Admin() bool { return slices.Contains(p.scopes, parley.ScopeAdmin) }
+
+// Agents returns the ids that its token may speak as, AgentID among them. It returns nil for an admin,
+// whose token may speak as any.
+func (p *Principal) Agents() []string {
+	if p.Admin() {
+		return nil
+	}
+	return slices.Clone(p.agents)
+}
+
+// Scopes returns the scopes of its token. Admin includes all others.
+func (p *Principal) Scopes() []parley.Scope { return append([]parley.Scope{}, p.scopes...) }
+
+// MaySpeakAs reports whether its token may speak as id.
+func (p *Principal) MaySpeakAs(id string) bool { return p.Admin() || slices.Contains(p.agents, id) }
+
+// MaySit reports whether its token may speak as the agent of a seat. In a session of a runner, only the
+// participant that registered the runner may speak as the agent of the session.
+func (p *Principal) MaySit(s *fold.State, i int) bool {
+	seat := s.Participants[i]
+	if r := s.Session; r.OfRunner() && r.AgentID == seat.ID {
+		return r.Runner != nil && (p.Admin() || p.AgentID == r.Runner.ParticipantID)
+	}
+	return p.MaySpeakAs(seat.ID) || seat.Kind.Claims() && p.MaySpeakAs(fold.AgentName(seat))
+}
+
+// IsCommand reports whether p has the token of a command.
+func (p *Principal) IsCommand() bool { return p.session != "" }
+
+// CommandOf is the session of the command whose token p has; empty for other tokens.
+func (p *Principal) CommandOf() string { return p.session }
+
+// Claim is the only claim under which p may speak; nil if it is not restricted to one.
+func (p *Principal) Claim() *fold.ClaimHash { return p.claim }
+
+// IsRestricted reports whether the token of p is restricted to some conversations.
+func (p *Principal) IsRestricted() bool { return p.conversations != nil }
+
+// IsGuest reports whether p has a ticket for one conversation.
+func (p *Principal) IsGuest() bool { return p.guest }
+
+// IsUnrestricted reports whether p has a whole token, which is for any conversation, turn and method.
+func (p *Principal) IsUnrestricted() bool {
+	return p.conversations == nil && p.claim == nil && p.session == "" && !p.guest
+}
+
+// Implied returns the claim that p need not name in a conversation; current is the claim there.
+func (p *Principal) Implied(conversation string, current *fold.Claim) (*fold.ClaimHash, int64) {
+	if p.claim != nil {
+		return p.claim, p.claimTurn
+	}
+	if p.conn == nil {
+		return nil, 0
+	}
+	return p.conn.Implied(conversation, current)
+}
+
+// HasCurrentClaim reports whether p is not restricted to a claim, or that claim is the one of a state.
+// The end of the claim may not be committed yet, and the token still valid.
+func (p *Principal) HasCurrentClaim(s *fold.State) bool {
+	return p.claim == nil || s.Claim != nil && s.Claim.Hash == *p.claim
+}
+
+// Viewer selects the events that p may read.
+func (p *Principal) Viewer() fold.Viewer {
+	return fold.Viewer{ID: p.AgentID, All: p.Has(parley.ScopeTrace)}
+}
+
+// MaxIDBytes is the maximum length of a conversation id.
+const MaxIDBytes = 64
+
+// Reaches reports whether the token of p covers a conversation id.
+func (p *Principal) Reaches(id string) bool {
+	if id == "" || len(id) > MaxIDBytes {
+		return false
+	}
+	if conv.Reserved(id) {
+		return p.Admin() && p.conversations == nil
+	}
+	return p.conversations == nil || slices.Contains(p.conversations, id)
+}
+
+// Sees reports whether p takes part in a conversation. Then it may write, as far as the floor and its
+// scopes allow.
+func (p *Principal) Sees(s *fold.State) bool {
+	return s.Exists() && p.Reaches(s.ID) && (p.Admin() || p.AgentID == s.CreatedBy || s.HasParticipant(p.AgentID))
+}
+
+// Reads reports whether p may read a conversation: one in which it takes part, or one of a workspace
+// that its token grants.
+func (p *Principal) Reads(s *fold.State) bool {
+	return p.Sees(s) || s.Exists() && p.Reaches(s.ID) && p.Grants(s.Workspace)
+}
+
+// RefuseWrite returns the refusal of a write to a conversation in which p does not take part.
+func (p *Principal) RefuseWrite(s *fold.State) error {
+	if p.Reads(s) {
+		return ErrReadsOnly
+	}
+	return ErrNotFound
+}
+
+// Ended is closed when the token of p is revoked; nil if that cannot happen.
+func (p *Principal) Ended() <-chan struct{} { return p.revoked }
+
+// Revoked reports whether the principal's token was revoked.
+func (p *Principal) Revoked() bool {
+	select {
+	case <-p.revoked:
+		return true
+	default:
+		return false
+	}
+}
+
+// Valid returns nil while the token of p is valid, else the refusal.
+func (p *Principal) Valid(now time.Time) error {
+	switch {
+	case p.Revoked():
+		return errRevoked
+	case !p.ExpiresAt.IsZero() && !now.Before(p.ExpiresAt):
+		return errExpired
+	}
+	return nil
+}
+
+// AnyWorkspace is the entry of Workspaces that means every workspace. It is not a valid name.
+const AnyWorkspace = "*"
+
+var everyWorkspace = []string{AnyWorkspace}
+
+// Workspaces returns what the token grants: names, or AnyWorkspace alone for an admin. The result must
+// not be changed.
+func (p *Principal) Workspaces() []string {
+	if p.Admin() {
+		return everyWorkspace
+	}
+	return p.workspaces
+}
+
+// Grants reports whether the token grants a workspace. An empty workspace is granted by no token.
+func (p *Principal) Grants(workspace string) bool { return IsGranted(p.Workspaces(), workspace) }
+
+// IsGranted reports whether a list as Workspaces returns it, or a RunnerRecord keeps it, has a workspace.
+func IsGranted(list []string, workspace string) bool {
+	return workspace != "" && (slices.Contains(list, workspace) || slices.Contains(list, AnyWorkspace))
+}
+
+// GrantedOf returns the workspaces of a list that the token of p grants too. A token for one turn keeps
+// them all, because it reaches no other conversation.
+func (p *Principal) GrantedOf(workspaces []string) []string {
+	switch {
+	case p.Admin(), p.claim != nil:
+		return workspaces
+	case slices.Contains(workspaces, AnyWorkspace):
+		return p.workspaces
+	}
+	return slices.DeleteFunc(slices.Clone(workspaces), func(w string) bool { return !p.Grants(w) })
+}
+
+// CheckGrants refuses a workspace that the token does not grant. The answer does not depend on whether
+// the workspace has conversations.
+func (p *Principal) CheckGrants(workspace string) error {
+	if err := checkWorkspace("workspace", workspace); err != nil {
+		return err
+	}
+	if !p.Grants(workspace) {
+		return parley.Refuse(parley.ErrForbidden,
+			fmt.Sprintf("the token does not grant the workspace %s", workspace), "a workspace of the token")
+	}
+	return nil
+}
+
+// checkWorkspace refuses an invalid name of a workspace; where names the parameter.
+func checkWorkspace(where, name string) error {
+	if !parley.ValidWorkspace(name) {
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("%s: %.80q is not acceptable", where, name),
+			"1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit")
+	}
+	return nil
+}
+
+// managesAllTokens reports whether p may see and revoke every token of the hub.
+func (p *Principal) managesAllTokens() bool { return p.Admin() && p.conversations == nil }
+
+// ownsNoToken reports whether p has no token, or one that it may not list and revoke.
+func (p *Principal) ownsNoToken() bool { return p.parentID() == "" || p.guest }
+
+// parentID is the parent of a token that p creates.
+func (p *Principal) parentID() string {
+	if p.TokenID == rootTokenID {
+		return ""
+	}
+	return p.TokenID
+}
+
+// The refusals of this package that others compare or return.
+var (
+	ErrNotFound = parley.Refuse(parley.ErrNotFound, "there is no such conversation", "")
+	// ErrReadsOnly tells a caller that may read the conversation that it exists.
+	ErrReadsOnly = parley.Refuse(parley.ErrForbidden,
+		"the caller may read the conversation, but does not take part in it", "a participant of the conversation")
+	ErrClaimOver = parley.Refuse(parley.ErrUnauthenticated, "the claim of the token is over", "a token that is valid")
+
+	errExpired = parley.Refuse(parley.ErrUnauthenticated, "the token has expired", "a token that is valid")
+	errRevoked = parley.Refuse(parley.ErrUnauthenticated, "the token was revoked", "a token that is valid")
+)
