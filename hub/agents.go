@@ -116,7 +116,7 @@ func (h *Hub) ListAgents(_ context.Context, p *auth.Principal, q *parley.ListAge
 	config := func(r parley.RunnerRef) bool { return q != nil && q.IncludeConfig && mayReadConfig(p, r) }
 	out := parley.ListAgentsResult{Agents: h.withExecutors(append(h.withPeers(h.agents.list()), h.runners.list(h.taken(), config)...))}
 	if q != nil && q.IncludeExecutors {
-		out.Executors, out.ExecutorsMore = h.turns.list(p, room(out.Agents))
+		out.Executors, out.ExecutorsMore = h.turns.ListExecutors(p, room(out.Agents))
 	}
 	return out, nil
 }
@@ -148,13 +148,7 @@ func room(list []parley.AgentInfo) int {
 
 // mayReadConfig reports whether p is told what the agents of a runner are made of, and what wakes them.
 func mayReadConfig(p *auth.Principal, r parley.RunnerRef) bool {
-	return seesRegistered(p, r.ParticipantID)
-}
-
-// seesRegistered reports whether p is told of what by has registered, beyond the public offer: by itself is, and an admin.
-func seesRegistered(p *auth.Principal, by string) bool {
-	whole := p.Claim() == nil && p.CommandOf() == "" && !p.IsGuest() && !p.IsRestricted()
-	return whole && (p.Admin() || p.AgentID == by)
+	return p.OwnsRegistration(r.ParticipantID)
 }
 
 // withExecutors adds the agents that executors run, of whom no more is known, as far as the answer has room for them.
@@ -164,7 +158,7 @@ func (h *Hub) withExecutors(list []parley.AgentInfo) []parley.AgentInfo {
 		known[list[i].Name] = true
 	}
 	room := room(list)
-	runners := h.turns.runners()
+	runners := h.turns.RunnersByAgent()
 	for _, name := range slices.Sorted(maps.Keys(runners)) {
 		runner := runners[name]
 		info := parley.AgentInfo{Name: name, Type: parley.AgentTypeAgent, Runner: runner, Online: true}

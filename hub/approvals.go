@@ -25,7 +25,7 @@ const approvalLevel = 6
 // RequestApproval asks for an approval under a claim, or meets what was asked with the same key in the same turn.
 func (h *Hub) RequestApproval(ctx context.Context, p *auth.Principal, q *parley.RequestApprovalParams) (*parley.Approval, error) {
 	cmd := fold.Command{Verb: fold.RequestApproval}
-	c, p, err := h.enterClaimed(p, parley.MethodRequestApproval, q.ConversationID, q.ClaimID, &cmd)
+	c, p, err := h.turns.EnterClaimed(p, parley.MethodRequestApproval, q.ConversationID, q.ClaimID, &cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (h *Hub) RequestApproval(ctx context.Context, p *auth.Principal, q *parley.
 		return nil, err
 	}
 	if q.ClaimID != "" {
-		h.turns.shown(*cmd.Named, q.ClaimID, p)
+		h.turns.ConfirmHolder(*cmd.Named, q.ClaimID, p)
 	}
 	return h.decidedApproval(p, d)
 }

@@ -34,7 +34,7 @@ func (h *Hub) UploadAttachment(ctx context.Context, p *auth.Principal, q *parley
 		if seat := h.sessions.seat(q.ConversationID, p); seat != "" { // a runner may bring what is large on another way than its own connection
 			p = p.As(seat)
 		}
-		return h.enterWrite(p, parley.MethodPutAttachment, q.ConversationID)
+		return h.auth.EnterWrite(p, parley.MethodPutAttachment, q.ConversationID)
 	})
 	if err != nil {
 		return none, err
@@ -116,7 +116,7 @@ func (h *Hub) keepFailed(err error) error {
 func (h *Hub) GetAttachment(ctx context.Context, p *auth.Principal, q *parley.GetAttachmentParams) (parley.GetAttachmentResult, error) {
 	p = p.In(q.ConversationID)
 	var none parley.GetAttachmentResult
-	c, err := h.enter(p, parley.MethodGetAttachment, q.ConversationID)
+	c, err := h.auth.Enter(p, parley.MethodGetAttachment, q.ConversationID)
 	if err != nil {
 		return none, err
 	}
@@ -173,7 +173,7 @@ func checkPart(q *parley.GetAttachmentParams, size int64) (length int64, err err
 // AttachmentInfo gives what the event says that added a file: its size, its name and its type.
 func (h *Hub) AttachmentInfo(_ context.Context, p *auth.Principal, q *parley.GetAttachmentParams) (parley.System, error) {
 	p = p.In(q.ConversationID)
-	c, err := h.enter(p, parley.MethodGetAttachment, q.ConversationID)
+	c, err := h.auth.Enter(p, parley.MethodGetAttachment, q.ConversationID)
 	if err != nil {
 		return parley.System{}, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/turns"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
@@ -39,7 +40,7 @@ func (h *Hub) RegisterBlueprints(
 		return
 	}
 	answered := make(chan struct{})
-	before := connectionOf(p).queueBlueprints(answered)
+	before := turns.ConnectionOf(p).QueueBlueprints(answered)
 	h.conv.Go(func() { // to compile schemas takes time
 		defer h.conv.End()
 		if before != nil {
@@ -59,20 +60,18 @@ func (h *Hub) RegisterBlueprints(
 }
 
 // runnerOf gives the executor of p's connection.
-func (h *Hub) runnerOf(p *auth.Principal) (*executor, error) {
+func (h *Hub) runnerOf(p *auth.Principal) (*turns.Registration, error) {
 	if err := h.auth.AllowClaims(p, parley.MethodRegisterBlueprints); err != nil {
 		return nil, err
 	}
-	if connectionOf(p) != nil {
-		if x := connectionOf(p).executor.Load(); x != nil {
-			return x, nil
-		}
+	if x := turns.ConnectionOf(p).Registration(); x != nil {
+		return x, nil
 	}
 	return nil, parley.Refuse(parley.ErrValidationFailed, "the connection is registered as no executor", "registerExecutor before")
 }
 
-func (h *Hub) registerBlueprints(p *auth.Principal, x *executor, q *parley.RegisterBlueprintsParams, done func(parley.RegisterBlueprintsResult, error)) {
-	ref := parley.RunnerRef{RunnerID: x.id, ParticipantID: x.by.AgentID}
+func (h *Hub) registerBlueprints(p *auth.Principal, x *turns.Registration, q *parley.RegisterBlueprintsParams, done func(parley.RegisterBlueprintsResult, error)) {
+	ref := parley.RunnerRef{RunnerID: x.ExecutorID, ParticipantID: x.Owner}
 	if err := h.conv.CatchUp(h.conv.Context()); err != nil { // what is known of it decides what is written
 		done(parley.RegisterBlueprintsResult{}, err)
 		return
@@ -81,13 +80,13 @@ func (h *Hub) registerBlueprints(p *auth.Principal, x *executor, q *parley.Regis
 		h.runners.leave(ref, runnerLeft, func(err error) { done(parley.RegisterBlueprintsResult{Agents: []parley.RegisteredBlueprint{}}, err) })
 		return
 	}
-	record := &parley.RunnerRecord{RunnerRef: ref, Labels: x.labels, Workspaces: watchableBy(p), Internal: x.conn.internal}
+	record := &parley.RunnerRecord{RunnerRef: ref, Labels: x.Labels, Workspaces: watchableBy(p), Internal: x.Internal}
 	made, err := h.checkBlueprints(p, record, q.Blueprints)
 	if err == nil {
 		err = h.runners.say(record, made)
 	}
 	if err == nil && !h.runners.has(ref) {
-		err = errRunnerTaken(x.id)
+		err = errRunnerTaken(x.ExecutorID)
 	}
 	if err != nil {
 		done(parley.RegisterBlueprintsResult{}, err)
@@ -354,7 +353,7 @@ func (r *runners) found(h *Hub, record *parley.RunnerRecord) parley.RegisterBlue
 }
 
 // taken tells which names are those of agents that no runner has registered.
-func (h *Hub) taken() *names { return &names{own: h.agents.has, executors: h.turns.served()} }
+func (h *Hub) taken() *names { return &names{own: h.agents.has, executors: h.turns.OwnersByAgent()} }
 
 // leave takes a runner away; its sessions end.
 func (r *runners) leave(ref parley.RunnerRef, why string, done func(error)) {

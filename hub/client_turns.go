@@ -24,7 +24,7 @@ type clientLine struct {
 // connect begins a connection.
 func (c *client) connect() *clientLine {
 	l := &clientLine{replaced: make(chan struct{})}
-	l.conn = c.hub.connectInside(l.notify, sync.OnceFunc(func() { close(l.replaced) }))
+	l.conn = c.hub.turns.NewConnection(true, l.notify, sync.OnceFunc(func() { close(l.replaced) }))
 	l.p = c.p.On(l.conn)
 	return l
 }

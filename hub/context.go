@@ -8,6 +8,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/internal/auth"
+	"github.com/parleyhub/parley/hub/internal/turns"
 	"github.com/parleyhub/parley/hub/policy"
 	"github.com/parleyhub/parley/hub/vector"
 	"github.com/parleyhub/parley/internal/selector"
@@ -79,7 +80,7 @@ func (h *Hub) getContext(ctx context.Context, p *auth.Principal, q *parley.GetCo
 	if err := h.auth.Allow(p, parley.MethodGetContext); err != nil {
 		return nil, err
 	}
-	c, s, err := h.pinFor(p, q.ConversationID)
+	c, s, err := h.turns.Pin(p, q.ConversationID)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +184,7 @@ func claimOfSeat(s *fold.State, seat, id string) (*fold.Claim, error) {
 	case id == "":
 		return c, nil
 	case !ok:
-		return nil, errNoClaimID
+		return nil, turns.ErrNoClaimID
 	case c == nil || c.Hash != fold.HashClaim(id):
 		return nil, parley.Refuse(parley.ErrClaimLost, "the claim does not stand any more", "the claim of the turn that is under way")
 	case c.AgentID != seat:

@@ -31,7 +31,7 @@ func (h *Hub) stuck(s *fold.State, seat int) parley.StuckReason {
 		return parley.StuckApproval
 	case s.Claim != nil, seat < 0, !s.Participants[seat].Kind.Claims():
 		return ""
-	case !h.turns.online(s, seat):
+	case !h.turns.IsOnline(s, seat):
 		return parley.StuckNoExecutor
 	case s.Attempts(s.Participants[seat].ID) >= s.Limits.Attempts() && s.Limits.AtTurnTimeout() == parley.TurnReoffer:
 		return parley.StuckAttempts

@@ -19,7 +19,7 @@ func (h *Hub) guide(s *fold.State, id string, explain bool) parley.Guidance {
 			g.Reason += fmt.Sprintf(" The %d attempts at turn %d have failed.", a.Attempts, g.Turn)
 		}
 	}
-	if !h.turns.online(s, seat) {
+	if !h.turns.IsOnline(s, seat) {
 		g.Reason += fmt.Sprintf(" No executor of %s is registered.", fold.AgentName(s.Participants[seat]))
 	}
 	return g

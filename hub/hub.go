@@ -12,6 +12,7 @@ import (
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/cluster"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/turns"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/journal"
@@ -110,7 +111,7 @@ type Hub struct {
 	log      *slog.Logger
 	started  time.Time
 	auth     *auth.Service
-	turns    *turns
+	turns    *turns.Dispatcher
 	presence *cluster.Presence // nil if no other hub serves the same journal
 
 	forks chan struct{} // a slot for each fork that is made
@@ -143,15 +144,17 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 		RootToken: h.opts.RootToken, Verifier: h.opts.Verifier, NewID: h.opts.NewID, NewSecret: h.opts.NewSecret,
 	})
 	h.changes = newChanges(h.opts.NewID)
-	h.turns = newTurns(h)
+	h.turns = turns.New(turns.Options{
+		Engine: h.conv, Auth: h.auth, Tracer: h.opts.Tracer, NewID: h.opts.NewID, StartedAt: h.started.Add(h.opts.skew),
+	})
 	h.runners, h.sessions, h.approvals = newRunners(h), newSessions(h), newApprovals()
 	h.triggers, h.contexts = newTriggers(h), newContexts(h)
 	parts := conv.Parts{
-		Authorizer: authorizer{h}, Observers: h.newObservers(), Guide: h.guideBriefly, AfterCommit: h.tellTurn,
+		Authorizer: authorizer{h}, Observers: h.newObservers(), Guide: h.guideBriefly, AfterCommit: h.turns.ReportTurn,
 	}
 	var follower *cluster.Follower
 	if h.shared {
-		h.presence = cluster.NewPresence(h.conv, h.opts.Peers, localExecutors{h})
+		h.presence = cluster.NewPresence(h.conv, h.opts.Peers, localExecutors{h.turns, h})
 		h.agents.presence = h.presence
 		follower = cluster.NewFollower(h.conv, h.presence.ID(), map[string]func() error{
 			auth.TokensConversation: h.auth.FollowTokens,
@@ -159,6 +162,7 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 		})
 		parts.Freshness = freshness{follower, h.presence}
 	}
+	h.turns.Connect(h.presence, h.sessions, h.runners)
 	h.conv.Connect(parts)
 	if err := h.load(); err != nil {
 		h.conv.Stop()
@@ -174,8 +178,8 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 	h.conv.Go(h.sessions.errands.alarm.Run)
 	h.conv.Go(h.triggers.run)
 	h.conv.Go(h.triggers.errands.alarm.Run)
-	h.conv.Go(h.turns.alarm.Run)
-	h.conv.Go(h.turns.recover)
+	h.conv.Go(h.turns.Run)
+	h.conv.Go(h.turns.Recover)
 	return h, nil
 }
 

@@ -16,7 +16,7 @@ import (
 
 // open is enter with a cursor and a limit; the conversation is pinned when there is no error.
 func (h *Hub) open(p *auth.Principal, method, id string, seq int64, limit int) (*conv.Conversation, int, error) {
-	c, err := h.enter(p, method, id)
+	c, err := h.auth.Enter(p, method, id)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -117,7 +117,7 @@ func (h *Hub) Tail(_ context.Context, p *auth.Principal, q *parley.TailParams) (
 // GetGuidance gives the caller's guidance.
 func (h *Hub) GetGuidance(_ context.Context, p *auth.Principal, q *parley.GetGuidanceParams) (parley.GetGuidanceResult, error) {
 	p = p.In(q.ConversationID)
-	c, err := h.enter(p, parley.MethodGetGuidance, q.ConversationID)
+	c, err := h.auth.Enter(p, parley.MethodGetGuidance, q.ConversationID)
 	if err != nil {
 		return parley.GetGuidanceResult{}, err
 	}
@@ -129,7 +129,7 @@ func (h *Hub) GetGuidance(_ context.Context, p *auth.Principal, q *parley.GetGui
 // Explain gives the guidance of every participant at a seq, with the rules tried.
 func (h *Hub) Explain(ctx context.Context, p *auth.Principal, q *parley.ExplainParams) (*parley.ExplainResult, error) {
 	p = p.In(q.ConversationID)
-	c, err := h.enter(p, parley.MethodExplain, q.ConversationID)
+	c, err := h.auth.Enter(p, parley.MethodExplain, q.ConversationID)
 	if err != nil {
 		return nil, err
 	}

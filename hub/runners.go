@@ -231,10 +231,12 @@ func (x *runner) key() string { return fold.ExecutorKey(x.ParticipantID, x.Runne
 
 // put makes x what its runner has said last. A name that the runner had before keeps its place.
 func (r *runners) put(x *runner) {
-	t := r.hub.turns
-	t.mu.Lock() // so that nobody comes or leaves in between
-	defer t.mu.Unlock()
-	online := t.executors[x.key()] != nil || r.hub.presence.Has(x.key())
+	r.hub.turns.WithConnected(func(isConnected func(string) bool) {
+		r.putIfFirst(x, isConnected(x.key()) || r.hub.presence.Has(x.key()))
+	})
+}
+
+func (r *runners) putIfFirst(x *runner, online bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old := r.byID[x.RunnerID]
@@ -380,7 +382,7 @@ func (r *runners) seatedLocked(name string, executors map[string][]string) *blue
 
 // seated is seatedLocked.
 func (h *Hub) seated(name string) *blueprint {
-	executors := h.turns.served()
+	executors := h.turns.OwnersByAgent()
 	h.runners.mu.Lock()
 	defer h.runners.mu.Unlock()
 	return h.runners.seatedLocked(name, executors)

@@ -18,8 +18,8 @@ func (r *runners) awayLocked(x *runner) {
 }
 
 // left and came are told of every executor that was registered, or is no longer. turns.mu is held.
-func (r *runners) left(key string) { r.moved(key, true) }
-func (r *runners) came(key string) { r.moved(key, false) }
+func (r *runners) Disconnected(key string) { r.moved(key, true) }
+func (r *runners) Connected(key string)    { r.moved(key, false) }
 
 func (r *runners) moved(key string, away bool) {
 	if away && r.hub.presence.Has(key) {
@@ -106,11 +106,7 @@ func (r *runners) stays(ref parley.RunnerRef) {
 	if x == nil || back {
 		return
 	}
-	t := r.hub.turns
-	t.mu.Lock()
-	here := t.executors[x.key()] != nil
-	t.mu.Unlock()
-	if !here {
+	if !r.hub.turns.IsConnected(x.key()) {
 		return
 	}
 	r.hub.conv.Go(func() {

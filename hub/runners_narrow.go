@@ -9,7 +9,7 @@ import (
 
 // narrow takes from what a runner has said, by another token perhaps, the workspaces that p's token does not grant and the subscriptions of agents as which it may
 // not speak: they count again when it says so anew, by a token that may.
-func (r *runners) narrow(p *auth.Principal, ref parley.RunnerRef) error {
+func (r *runners) Narrow(p *auth.Principal, ref parley.RunnerRef) error {
 	r.saying.Lock()
 	defer r.saying.Unlock()
 	record := r.narrowed(p, ref)

@@ -92,7 +92,7 @@ func (h *Hub) answerStart(ctx context.Context, p *auth.Principal, c *conv.Conver
 // settled waits until the hub knows what runs.
 func (h *Hub) settled(ctx context.Context) error {
 	select {
-	case <-h.turns.recovered:
+	case <-h.turns.WhenRecovered():
 		return nil
 	case <-h.conv.Draining():
 		return conv.ErrDraining

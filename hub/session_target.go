@@ -32,7 +32,7 @@ func (h *Hub) findAgent(name string, demands map[string]string) (*target, error)
 	if info, ok := h.agents.info(name); ok && !at {
 		return agentTarget(name, info.ParametersSchema)
 	}
-	if !at && h.turns.serves(name) {
+	if !at && h.turns.HasExecutor(name) {
 		switch b := h.seated(name); {
 		case b == nil:
 			return agentTarget(name, nil)

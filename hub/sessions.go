@@ -117,7 +117,7 @@ func (s *sessions) told(id string) {
 	delete(s.untold, id)
 	if l := s.live[id]; l != nil && !l.known() {
 		close(l.told)
-		s.hub.turns.alarm.Set(id, parley.TimestampOf(s.hub.Now()))
+		s.hub.turns.Wake(id, parley.TimestampOf(s.hub.Now()))
 	}
 }
 
@@ -141,7 +141,7 @@ func (s *sessions) isUntold(id string) bool {
 }
 
 // mayRun reports whether a session, or any other conversation, may be taken by an executor as far as its parent goes.
-func (s *sessions) mayRun(id string) bool {
+func (s *sessions) MayRun(id string) bool {
 	if !strings.HasPrefix(id, conv.SessionPrefix) {
 		return true
 	}
@@ -209,7 +209,7 @@ func (s *sessions) joins(id string) {
 }
 
 // seenAll is told when every open conversation was seen after a start.
-func (s *sessions) seenAll() {
+func (s *sessions) AllSeen() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.joinedBefore)

@@ -25,12 +25,12 @@ func TestRecoveredSessionsRunAtOnce(t *testing.T) {
 		s.recovered(&fold.State{ID: "case", Seq: 1, Children: []fold.Child{{ID: "ses_before"}, {ID: "ses_after"}, {ID: "ses_gone"}}})
 		s.note("ses_after", child("ses_after"))
 		for id, want := range map[string]bool{"ses_before": true, "ses_after": true, "ses_other": false} {
-			if got := s.mayRun(id); got != want {
+			if got := s.MayRun(id); got != want {
 				t.Errorf("%s may run: %t", id, got)
 			}
 		}
-		s.seenAll()
-		if s.note("ses_gone", child("ses_gone")); s.mayRun("ses_gone") {
+		s.AllSeen()
+		if s.note("ses_gone", child("ses_gone")); s.MayRun("ses_gone") {
 			t.Error("what was said of a session that was never seen is kept for ever")
 		}
 	})

@@ -24,7 +24,7 @@ func (h *Hub) Counted() parley.Stats {
 		Version: h.opts.Version, State: h.state(), UptimeMs: time.Since(h.started).Milliseconds(), Refusals: map[string]int64{},
 	}
 	h.conv.AddStats(&s)
-	h.turns.count(&s)
+	h.turns.AddStats(&s)
 	return s
 }
 

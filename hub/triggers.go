@@ -67,7 +67,7 @@ func newTriggers(h *Hub) *triggers {
 // run hands the errands out once the hub knows what runs: before, the room in a tree is not known.
 func (t *triggers) run() {
 	select {
-	case <-t.hub.turns.recovered:
+	case <-t.hub.turns.WhenRecovered():
 		t.errands.run()
 	case <-t.hub.conv.Context().Done():
 	}

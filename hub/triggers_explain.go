@@ -36,7 +36,7 @@ func (h *Hub) ExplainTriggers(ctx context.Context, p *auth.Principal, q *parley.
 
 func (h *Hub) explainTriggers(ctx context.Context, p *auth.Principal, q *parley.ExplainTriggersParams) (*parley.ExplainTriggersResult, error) {
 	p = p.In(q.ConversationID)
-	c, err := h.enter(p, parley.MethodExplainTriggers, q.ConversationID)
+	c, err := h.auth.Enter(p, parley.MethodExplainTriggers, q.ConversationID)
 	if err != nil {
 		return nil, err
 	}

@@ -139,7 +139,7 @@ func (t *triggers) begun(c *conv.Conversation) (bool, error) {
 	if !t.hub.shared {
 		return false, nil
 	}
-	s, err := t.hub.caughtUp(c)
+	s, err := t.hub.turns.FreshHead(c)
 	return s.Exists(), err
 }
 

@@ -2,13 +2,11 @@ package hub
 
 import (
 	"encoding/json"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
@@ -53,25 +51,10 @@ func TestClosedByItsOwnClaim(t *testing.T) {
 			post(t, h, on, id, parley.FinalityNone)
 		}
 		synctest.Wait()
-		h.turns.mu.Lock()
-		defer h.turns.mu.Unlock()
-		if n := len(h.turns.holdings); n != 0 {
+		if n := h.Counted().Claims; n != 0 {
 			t.Errorf("%d claims of closed conversations are remembered", n)
 		}
 	})
-}
-
-// TestHoldsAreBounded: a connection forgets the claims that others have taken over from it when it remembers as many as it may.
-func TestHoldsAreBounded(t *testing.T) {
-	c := &Connection{hub: &Hub{}}
-	for i := range maxHolds + 1000 {
-		id := strconv.Itoa(i)
-		c.took(id, auth.Hold{Hash: fold.ClaimHash{}})
-		c.moved(id, fold.ClaimHash{})
-	}
-	if n := len(c.holds); n > maxHolds {
-		t.Errorf("%d claims are remembered", n)
-	}
 }
 
 // TestAlarmsAreForgotten: the times of a conversation that have been put off do not pile up while another one waits for long.
@@ -97,7 +80,7 @@ func TestAlarmsAreForgotten(t *testing.T) {
 			post(t, h, b, id, parley.FinalityTurn)
 		}
 		synctest.Wait()
-		if entries, due := h.turns.alarm.Size(); entries > 2*due+64 {
+		if entries, due := h.turns.Alarms(); entries > 2*due+64 {
 			t.Errorf("%d entries for %d conversations", entries, due)
 		}
 	})

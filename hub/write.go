@@ -56,7 +56,7 @@ func checkPosition(turn int64, afterSeq *int64) error {
 // speak is what SendMessage and SendTrace have in common. The conversation is looked for before the params are held against the rules, so that
 // what is wrong with them tells nothing about foreign ones.
 func (h *Hub) speak(p *auth.Principal, method, conversation, claimID string, o *conv.Request, checked error, payload json.RawMessage, done func(parley.SendResult, error)) {
-	c, p, err := h.enterClaimed(p, method, conversation, claimID, &o.Cmd)
+	c, p, err := h.turns.EnterClaimed(p, method, conversation, claimID, &o.Cmd)
 	if err == nil {
 		if err = checked; err == nil {
 			err = checkSpeech(&o.Cmd, payload)
@@ -78,52 +78,17 @@ func (h *Hub) speak(p *auth.Principal, method, conversation, claimID string, o *
 			return
 		}
 		if claimID != "" {
-			h.turns.shown(*named, claimID, p)
+			h.turns.ConfirmHolder(*named, claimID, p)
 		}
-		done(parley.SendResult{Seq: d.Seq, Turn: d.Turn, Duplicate: d.Duplicate, ClaimID: h.turns.told(d, p)}, nil)
+		done(parley.SendResult{Seq: d.Seq, Turn: d.Turn, Duplicate: d.Duplicate, ClaimID: h.turns.ClaimIDOf(d, p)}, nil)
 	}
 	switch {
 	case o.Cmd.Verb == fold.Trace || !o.Cmd.Finality.Final():
-		h.mint(c, o)
+		h.turns.MintClaim(c, o)
 	case o.Cmd.Finality == parley.FinalityTurn:
 		o.Cmd.Wakes = h.triggers.onMessage(c, p.AgentID, o.Cmd.Payload)
 	}
 	c.Do(o)
-}
-
-// enter is allow and find.
-func (h *Hub) enter(p *auth.Principal, method, conversation string) (*conv.Conversation, error) {
-	if err := h.auth.Allow(p, method); err != nil {
-		return nil, err
-	}
-	return h.auth.Find(p, conversation, false)
-}
-
-// inKept are the writes to conversations in which an adapter keeps what is its own.
-var inKept = map[string]bool{parley.MethodSendNote: true, parley.MethodCloseConversation: true}
-
-// enterWrite is enter for a write: it may follow one that is not committed yet. The hub's own conversations are written by the
-// hub alone, but for those that an adapter keeps.
-func (h *Hub) enterWrite(p *auth.Principal, method, conversation string) (*conv.Conversation, error) {
-	if err := h.auth.Allow(p, method); err != nil {
-		return nil, err
-	}
-	c, err := h.auth.Find(p, conversation, true)
-	if err == nil && conv.Reserved(conversation) && !(parley.KeptConversationID(conversation) && inKept[method]) {
-		h.conv.Unpin(c)
-		return nil, parley.Refuse(parley.ErrForbidden, "only the hub writes to this conversation", "")
-	}
-	return c, err
-}
-
-// enterOwn is enterWrite for what is not a part of a turn.
-func (h *Hub) enterOwn(p *auth.Principal, method, conversation string) (*conv.Conversation, error) {
-	c, err := h.enterWrite(p, method, conversation)
-	if err == nil && p.Claim() != nil {
-		h.conv.Unpin(c)
-		return nil, parley.Refuse(parley.ErrForbidden, "a token for one turn does no more than speak", "the token of its executor")
-	}
-	return c, err
 }
 
 // checkSpeech holds a message or trace against the rules and puts its payload into cmd.
@@ -145,7 +110,7 @@ func checkSpeech(cmd *fold.Command, payload json.RawMessage) (err error) {
 // SendNote appends a note.
 func (h *Hub) SendNote(p *auth.Principal, q *parley.SendNoteParams, done func(parley.SeqResult, error)) {
 	p = p.In(q.ConversationID)
-	c, err := h.enterWrite(p, parley.MethodSendNote, q.ConversationID)
+	c, err := h.auth.EnterWrite(p, parley.MethodSendNote, q.ConversationID)
 	if err != nil {
 		done(parley.SeqResult{}, err)
 		return
@@ -167,7 +132,7 @@ func (h *Hub) SendNote(p *auth.Principal, q *parley.SendNoteParams, done func(pa
 // AddParticipant adds a seat.
 func (h *Hub) AddParticipant(p *auth.Principal, q *parley.AddParticipantParams, done func(parley.SeqResult, error)) {
 	p = p.In(q.ConversationID)
-	c, err := h.enterOwn(p, parley.MethodAddParticipant, q.ConversationID)
+	c, err := h.auth.EnterOwn(p, parley.MethodAddParticipant, q.ConversationID)
 	if err != nil {
 		done(parley.SeqResult{}, err)
 		return
@@ -180,7 +145,7 @@ func (h *Hub) AddParticipant(p *auth.Principal, q *parley.AddParticipantParams, 
 // CloseConversation closes a conversation.
 func (h *Hub) CloseConversation(p *auth.Principal, q *parley.CloseConversationParams, done func(parley.SeqResult, error)) {
 	p = p.In(q.ConversationID)
-	c, err := h.enterOwn(p, parley.MethodCloseConversation, q.ConversationID)
+	c, err := h.auth.EnterOwn(p, parley.MethodCloseConversation, q.ConversationID)
 	if err != nil {
 		done(parley.SeqResult{}, err)
 		return

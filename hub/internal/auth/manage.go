@@ -75,7 +75,7 @@ func (s *Service) checkCreated(q *parley.CreateTokenParams, live bool, err error
 	}
 	hash := fold.HashClaim(q.Claim.ClaimID)
 	if _, current := s.claims.TurnOf(hash); !current {
-		s.tokens.endClaim(hash) // the claim may have ended before the token was known
+		s.tokens.endClaim(hash) // the claim may end before the token is known
 		return parley.Refuse(parley.ErrClaimLost, "the claim is over", "")
 	}
 	return nil

@@ -47,7 +47,7 @@ type Connection interface {
 	Attach(p *Principal)
 }
 
-// Hold is a claim that a connection has taken in a conversation.
+// Hold is a claim that a connection took in a conversation.
 type Hold struct {
 	Hash fold.ClaimHash
 	Turn int64
@@ -106,7 +106,7 @@ func (p *Principal) As(id string) *Principal {
 	return &seat
 }
 
-// In returns the identity of p in a conversation. On a connection that has taken a claim there, it is
+// In returns the identity of p in a conversation. On a connection with a claim there, it is
 // the participant of the claim until the claim is over. A caller without another seat keeps that
 // identity.
 func (p *Principal) In(conversation string) *Principal {
@@ -357,7 +357,7 @@ func (p *Principal) parentID() string {
 // The refusals of this package that others compare or return.
 var (
 	ErrNotFound = parley.Refuse(parley.ErrNotFound, "there is no such conversation", "")
-	// ErrReadsOnly tells a caller that may read the conversation that it exists.
+	// ErrReadsOnly does not hide the conversation: the caller may read it.
 	ErrReadsOnly = parley.Refuse(parley.ErrForbidden,
 		"the caller may read the conversation, but does not take part in it", "a participant of the conversation")
 	ErrClaimOver = parley.Refuse(parley.ErrUnauthenticated, "the claim of the token is over", "a token that is valid")
@@ -365,3 +365,9 @@ var (
 	errExpired = parley.Refuse(parley.ErrUnauthenticated, "the token has expired", "a token that is valid")
 	errRevoked = parley.Refuse(parley.ErrUnauthenticated, "the token was revoked", "a token that is valid")
 )
+
+// OwnsRegistration reports whether p may see the details of what a participant registered: the
+// participant itself may, and an admin.
+func (p *Principal) OwnsRegistration(by string) bool {
+	return p.IsUnrestricted() && (p.Admin() || p.AgentID == by)
+}

@@ -224,7 +224,8 @@ func (s *Service) Allow(p *Principal, method string) error {
 	}
 	m, _ := parley.MethodByName(method)
 	if !p.Has(m.Scope) {
-		return parley.Refuse(parley.ErrForbidden, method+" needs the scope "+string(m.Scope), "a token with scope "+string(m.Scope))
+		return parley.Refuse(parley.ErrForbidden,
+			method+" needs the scope "+string(m.Scope), "a token with scope "+string(m.Scope))
 	}
 	return nil
 }
@@ -245,7 +246,8 @@ func (s *Service) AllowClaims(p *Principal, method string) error {
 		return parley.Refuse(parley.ErrForbidden, "a token for one turn takes no others", "the token of its executor")
 	}
 	if !p.Has(parley.ScopeRead) || !p.Has(parley.ScopeWrite) {
-		return parley.Refuse(parley.ErrForbidden, method+" needs the scopes read, write and claim", "a token with these scopes")
+		return parley.Refuse(parley.ErrForbidden,
+			method+" needs the scopes read, write and claim", "a token with these scopes")
 	}
 	return nil
 }
@@ -326,4 +328,41 @@ func CallFresh[T any](ctx context.Context, s *Service, call func() (T, error)) (
 		return none, err
 	}
 	return call()
+}
+
+// Enter pins a conversation for a method that reads it.
+func (s *Service) Enter(p *Principal, method, conversation string) (*conv.Conversation, error) {
+	if err := s.Allow(p, method); err != nil {
+		return nil, err
+	}
+	return s.Find(p, conversation, false)
+}
+
+// adapterMethods are the writes to conversations in which adapters keep data.
+var adapterMethods = map[string]bool{parley.MethodSendNote: true, parley.MethodCloseConversation: true}
+
+// EnterWrite is Enter for a write. A write may follow another one that is not committed. Only the hub
+// writes to reserved conversations, except for those in which adapters keep data.
+func (s *Service) EnterWrite(p *Principal, method, conversation string) (*conv.Conversation, error) {
+	if err := s.Allow(p, method); err != nil {
+		return nil, err
+	}
+	c, err := s.Find(p, conversation, true)
+	if err == nil && conv.Reserved(conversation) &&
+		!(parley.KeptConversationID(conversation) && adapterMethods[method]) {
+		s.engine.Unpin(c)
+		return nil, parley.Refuse(parley.ErrForbidden, "only the hub writes to this conversation", "")
+	}
+	return c, err
+}
+
+// EnterOwn is EnterWrite for a method that is not part of a turn.
+func (s *Service) EnterOwn(p *Principal, method, conversation string) (*conv.Conversation, error) {
+	c, err := s.EnterWrite(p, method, conversation)
+	if err == nil && p.claim != nil {
+		s.engine.Unpin(c)
+		return nil, parley.Refuse(parley.ErrForbidden,
+			"a token for one turn does no more than speak", "the token of its executor")
+	}
+	return c, err
 }

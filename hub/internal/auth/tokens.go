@@ -99,7 +99,7 @@ func (t *tokens) apply(e *parley.Event) error {
 	return nil
 }
 
-// revokedBy returns the tokens that the revocation event with a seq has ended, if it is a recent one.
+// revokedBy returns the tokens that the revocation event with a seq ended, if it is a recent one.
 func (t *tokens) revokedBy(seq int64) []string {
 	t.folding.Lock()
 	defer t.folding.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// TestEndedTokensAreForgotten: what is kept is bounded by what is live, however many have come and gone.
-func TestEndedTokensAreForgotten(t *testing.T) {
+// The tokens in memory are bounded by the live ones, however many were created.
+func TestTokens_DropEnded(t *testing.T) {
 	now := time.UnixMilli(0)
 	k := newTokens(func() time.Time { return now })
 	for i := range 50_000 {
@@ -44,12 +44,13 @@ func TestEndedTokensAreForgotten(t *testing.T) {
 	}
 }
 
-// TestFullMakerCostsLittle: who has made as many tokens as it may, and asks again and again, does not make the hub look through those of others.
-func TestFullMakerCostsLittle(t *testing.T) {
+// The calls of a participant that has the maximum number of tokens do not examine the tokens of others.
+func TestTokens_CheckRoomIsCheap(t *testing.T) {
 	k := newTokens(time.Now)
 	for i := range 20_000 {
 		id := strconv.Itoa(i)
-		k.create(&parley.TokenRecord{TokenID: id, CreatedBy: strconv.Itoa(i % 20), Agents: []string{"a"}}, &parley.Event{Seq: int64(i)})
+		r := &parley.TokenRecord{TokenID: id, CreatedBy: strconv.Itoa(i % 20), Agents: []string{"a"}}
+		k.create(r, &parley.Event{Seq: int64(i)})
 	}
 	full := &Principal{AgentID: "7"}
 	if n := testing.AllocsPerRun(10, func() {
@@ -70,14 +71,20 @@ func FuzzToken(f *testing.F) {
 	const given = "plt_t1_SECRET_with_more"
 	sum := sha256.Sum256([]byte(given))
 	k := newTokens(time.Now)
-	k.create(&parley.TokenRecord{TokenID: "t1", Agents: []string{"a"}, SHA256: hex.EncodeToString(sum[:])}, &parley.Event{Seq: 1})
-	k.create(&parley.TokenRecord{TokenID: "", Agents: []string{"b"}}, &parley.Event{Seq: 2}) // with no hash nothing fits
-	k.create(&parley.TokenRecord{TokenID: "t3", Agents: []string{"c"}, SHA256: "no hex"}, &parley.Event{Seq: 3})
-	const nobody = "plt_t4_x"
-	sum = sha256.Sum256([]byte(nobody))
-	k.create(&parley.TokenRecord{TokenID: "t4", SHA256: hex.EncodeToString(sum[:])}, &parley.Event{Seq: 4}) // speaks as no id
+	for i, r := range []*parley.TokenRecord{
+		{TokenID: "t1", Agents: []string{"a"}, SHA256: hex.EncodeToString(sum[:])},
+		{TokenID: "", Agents: []string{"b"}}, // without a hash no token matches
+		{TokenID: "t3", Agents: []string{"c"}, SHA256: "no hex"},
+	} {
+		k.create(r, &parley.Event{Seq: int64(i + 1)})
+	}
+	const withoutID = "plt_t4_x"
+	sum = sha256.Sum256([]byte(withoutID))
+	k.create(&parley.TokenRecord{TokenID: "t4", SHA256: hex.EncodeToString(sum[:])}, &parley.Event{Seq: 4})
 	for _, text := range []string{
-		nobody, given, given + "x", given + " ", "PLT_t1_SECRET_with_more", "plt_t1", "plt_t1_", "plt__", "plt__x", "plt_", "plt", "", "plt_t3_", "plt_t1_\x00", "eyJ.eyJ.", "tkt_x", "_", "plt_t\u0661_x",
+		withoutID, given, given + "x", given + " ", "PLT_t1_SECRET_with_more", "plt_t1", "plt_t1_", "plt__",
+		"plt__x", "plt_", "plt", "", "plt_t3_",
+		"plt_t1_\x00", "eyJ.eyJ.", "tkt_x", "_", "plt_t\u0661_x",
 	} {
 		f.Add(text)
 	}

@@ -6,7 +6,8 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// Scanned records go to the conversation that continues from there without a gap, until the next scan.
+// Scanned records go to the conversation that continues from there without a gap, until the next
+// scan.
 func TestFollower_Scanned(t *testing.T) {
 	var f Follower
 	if got := f.Scanned("a", 0); got != nil {

@@ -40,8 +40,9 @@ func (c *Conversation) passDeltaLocked(d parley.Delta) {
 	c.wakeLocked()
 }
 
-// PassPeerDelta passes a delta that another hub accepted on a state with the given seq and claim hash.
-// It drops the delta if this hub is behind that state, or if the claim is no longer current here.
+// PassPeerDelta passes a delta that another hub accepted on a state with the given seq and claim
+// hash. It drops the delta if this hub is behind that state, or if the claim is no longer current
+// here.
 func (e *Engine) PassPeerDelta(d parley.Delta, seq int64, claim string) {
 	if e.find(d.ConversationID) == nil {
 		return

@@ -24,8 +24,8 @@ import (
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
-// sampleState returns a saved state in which most fields are set, and n keys. The saved state includes the
-// recent keys and the place of the settled ones.
+// sampleState returns a saved state in which most fields are set, and n keys. The saved state
+// includes the recent keys and describes the settled ones.
 func sampleState(n int) (*saved, fold.Keys) {
 	var keys fold.Keys
 	s := &saved{state: fold.State{
@@ -104,8 +104,8 @@ func reseal(b []byte) []byte {
 	return binary.BigEndian.AppendUint32(b[:len(b):len(b)], crc32.Checksum(b, castagnoli))
 }
 
-// TestDecodeSaved_RefusesDamage checks that decodeSaved refuses a state with a changed or missing byte,
-// and that it still decodes an intact state afterwards.
+// TestDecodeSaved_RefusesDamage checks that decodeSaved refuses a state with a changed or missing
+// byte, and that it still decodes an intact state afterwards.
 func TestDecodeSaved_RefusesDamage(t *testing.T) {
 	want, _ := sampleState(70)
 	whole := want.encode()
@@ -134,8 +134,8 @@ func TestDecodeSaved_RefusesDamage(t *testing.T) {
 	}
 }
 
-// FuzzDecodeSaved checks that decodeSaved accepts bytes with a valid checksum or fails with errSaved, and
-// that it still decodes an intact state afterwards.
+// FuzzDecodeSaved checks that decodeSaved accepts bytes with a valid checksum or fails with
+// errSaved, and that it still decodes an intact state afterwards.
 func FuzzDecodeSaved(f *testing.F) {
 	sample, _ := sampleState(60)
 	whole := sample.encode()
@@ -167,8 +167,8 @@ func (r refusingJournal) SaveState(id string, seq int64, state []byte) error {
 	return r.Journal.SaveState(id, seq, state)
 }
 
-// TestSave_KeepsOldStateIfRefused checks that the previous saved state can still be loaded if the journal
-// saves new settled keys but refuses the state that refers to them.
+// TestSave_KeepsOldStateIfRefused checks that the previous saved state can still be loaded if the
+// journal saves new settled keys but refuses the state that refers to them.
 func TestSave_KeepsOldStateIfRefused(t *testing.T) {
 	j := memory.New()
 	s, keys := sampleState(60)
@@ -199,8 +199,8 @@ func TestSave_KeepsOldStateIfRefused(t *testing.T) {
 	}
 }
 
-// TestSave_OmitsKeysOfLostAppend checks that a state saved after a lost append has no key of that append
-// and can be loaded.
+// TestSave_OmitsKeysOfLostAppend checks that a state saved after a lost append has no key of that
+// append and can be loaded.
 func TestSave_OmitsKeysOfLostAppend(t *testing.T) {
 	j := memory.New()
 	s, _ := sampleState(0)
@@ -232,8 +232,8 @@ func TestSave_OmitsKeysOfLostAppend(t *testing.T) {
 	}
 }
 
-// TestLoad_MergeReleasesLoadedKeys checks that a merge of the keys releases the memory of the settled keys
-// that the conversation was loaded with.
+// TestLoad_MergeReleasesLoadedKeys checks that a merge of the keys releases the memory of the
+// settled keys that the conversation was loaded with.
 func TestLoad_MergeReleasesLoadedKeys(t *testing.T) {
 	e := &Engine{journal: memory.New(), log: slog.New(slog.DiscardHandler)}
 	s, keys := sampleState(10_000)
@@ -265,13 +265,13 @@ func (j byteCountingJournal) SaveState(id string, seq int64, state []byte) error
 	return j.Journal.SaveState(id, seq, state)
 }
 
-// TestSave_BoundsBytesPerEvent checks a conversation that is saved after every event and reloaded after
-// every save. It has all its keys after each load, and few events follow the saved state. The state and
-// each place of the settled keys cost at most savedPerEvent bytes for each key of an event.
+// TestSave_BoundsBytesPerEvent checks a conversation that is reloaded after each save. It has all
+// its keys after each load, and few events follow the saved state. The bytes saved under each name
+// are at most savedPerEvent for each event and key.
 func TestSave_BoundsBytesPerEvent(t *testing.T) {
 	for _, c := range []struct {
-		metadata int // bytes
-		keys     int // of each event
+		metadata int   // bytes
+		keys     int   // of each event
 		behind   int64 // the most events that may follow the saved state
 	}{{10, 1, minUnsaved}, {64 << 10, 1, 80}, {10, 2, minUnsaved}} {
 		t.Run(fmt.Sprint(c.metadata, " ", c.keys), func(t *testing.T) {
@@ -293,10 +293,10 @@ func TestSave_BoundsBytesPerEvent(t *testing.T) {
 	}
 }
 
-// saveAndReload saves a conversation after each event and loads it again after each save. It fails if more
-// than behind events follow the saved state, or if a loaded conversation lacks a key.
+// saveAndReload calls save after each event and reloads the conversation whenever its state was
+// saved. It fails if more than behind events follow the saved state, or if a reloaded conversation
+// lacks a key.
 func saveAndReload(t *testing.T, j journal.Journal, events, metadata, keys int, behind int64) {
-	t.Helper()
 	e := &Engine{journal: j, log: slog.New(slog.DiscardHandler)}
 	s, _ := sampleState(0)
 	s.state.Metadata = bytes.Repeat([]byte("x"), metadata)
@@ -328,14 +328,14 @@ func saveAndReload(t *testing.T, j journal.Journal, events, metadata, keys int, 
 	}
 }
 
-// numberedKey returns the nth of a sequence of distinct keys that are not in order.
+// numberedKey returns key n of a sequence of distinct keys in scattered order.
 func numberedKey(n int) (id fold.KeyID) {
 	binary.BigEndian.PutUint64(id[:], uint64(n)*0x9e3779b97f4a7c15)
 	return id
 }
 
-// TestPutBack_KeepsUseDuringSweep checks that a use of a conversation during a sweep counts, even if the
-// sweeper puts the conversation back last.
+// TestPutBack_KeepsUseDuringSweep checks that a use of a conversation during a sweep counts, even
+// if the sweeper puts the conversation back last.
 func TestPutBack_KeepsUseDuringSweep(t *testing.T) {
 	e := &Engine{opts: Options{MaxLoaded: 1, MaxLoadedBytes: 1 << 20}}
 	s, _ := sampleState(0)
@@ -351,8 +351,8 @@ func TestPutBack_KeepsUseDuringSweep(t *testing.T) {
 	}
 }
 
-// TestVictim_CyclicUseDoesNotThrash checks that most conversations are found in memory if they are used in
-// turn and one in ten does not fit.
+// TestVictim_CyclicUseDoesNotThrash checks that most conversations are found in memory if they are
+// used in turn and one in ten does not fit.
 func TestVictim_CyclicUseDoesNotThrash(t *testing.T) {
 	const n, room, rounds = 1000, 900, 20
 	all := make([]*Conversation, n)
@@ -380,8 +380,8 @@ func TestVictim_CyclicUseDoesNotThrash(t *testing.T) {
 	}
 }
 
-// BenchmarkSaveAndLoad measures how long a conversation of 10,000 keys takes to save, with and without its
-// settled keys, and to load.
+// BenchmarkSaveAndLoad measures saving a conversation of 10,000 keys, with and without its settled
+// keys, and loading it again.
 func BenchmarkSaveAndLoad(b *testing.B) {
 	const n = 10_000
 	j := memory.New()

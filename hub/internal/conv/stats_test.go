@@ -10,8 +10,8 @@ import (
 	"github.com/parleyhub/parley/hub/fold"
 )
 
-// BenchmarkCounting measures what counting adds to a message. Compare it with BenchmarkSendMessage of
-// package hub in the same run.
+// BenchmarkCounting measures what counting adds to a message. Compare it with BenchmarkSendMessage
+// of package hub in the same run.
 func BenchmarkCounting(b *testing.B) {
 	var n counters
 	c := &Conversation{}
@@ -23,7 +23,8 @@ func BenchmarkCounting(b *testing.B) {
 	}
 }
 
-// A duration that equals a bound is in its bucket, and the last bucket has everything beyond the bounds.
+// A duration that equals a bound is in its bucket, and the last bucket has everything beyond the
+// bounds.
 func TestHistogramBounds(t *testing.T) {
 	for i, bound := range histogramBounds {
 		var h histogram

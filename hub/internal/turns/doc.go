@@ -1,0 +1,22 @@
+// Package turns dispatches the turns of agents. A [Dispatcher] observes every commit, offers turns to
+// executors, tracks who holds which claim, and ends what is overdue. It does not write to the log
+// itself: it issues commands, as callers do. All of its state is in memory
+// and may be lost; after a restart it is found again in the logs.
+//
+// The rules are in package desk, which is pure. A Dispatcher adds the executors, their connections and
+// time.
+//
+// # Goroutines
+//
+//	| goroutine | started by | does |
+//	|---|---|---|
+//	| Recover | the hub | loads every open conversation once |
+//	| Run | the hub | steps the desks whose time is due |
+//	| a registration | RegisterExecutor | waits until all claims are known |
+//
+// # Locks
+//
+// Dispatcher.mu is taken after the mutex of a conversation, never before it. Connection.mu is taken
+// after Dispatcher.mu. The notify functions of connections are called with Dispatcher.mu held, so they
+// must not block.
+package turns
