@@ -169,7 +169,8 @@ func (c *Connection) Implied(conversation string, current *fold.Claim) (h *fold.
 }
 
 // registered returns the executor of the connection, also after its end: a request from before the end
-// may be decided later, and its claim is still that of the executor. It returns nil if the connection never had an executor.
+// may be decided later, and its claim is still that of the executor. It
+// returns nil if the connection never had an executor.
 func (c *Connection) registered() *executor {
 	if x := c.executor.Load(); x != nil {
 		return x
