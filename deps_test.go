@@ -63,9 +63,9 @@ var never = []struct {
 	{"rpc", "executors", "A door carries; it does not speak.", nil},
 	{"rpc", "hub/journal/bolt", "A door works with any journal.", nil},
 	{"rpc", bbolt, "A door works with any journal.", nil},
-	{"executors", "hub", "The loop is the same inside the hub and outside: it knows parley.Client only.", []string{"executors/work/worktest"}},
-	{"executors", "rpc", "The loop is the same inside the hub and outside: it knows parley.Client only.", []string{"executors/work/worktest"}},
-	{"executors", "sdk", "The loop is the same inside the hub and outside: it knows parley.Client only.", []string{"executors/work/worktest"}},
+	{"executors", "hub", "The loop is the same inside the hub and outside: it knows parley.Client only.", nil},
+	{"executors", "rpc", "The loop is the same inside the hub and outside: it knows parley.Client only.", nil},
+	{"executors", "sdk", "The loop is the same inside the hub and outside: it knows parley.Client only.", nil},
 	{"executors", "internal", "The loop is the same inside the hub and outside: it knows parley.Client only.", []string{"executors/blueprint", "executors/function", "executors/llm", "executors/work", "executors/workflow"}},
 	{"sdk", bbolt, "Partners do not build a storage engine.", []string{"sdk/sdktest"}},
 	{"sdk", jsonschema, "Partners do not build what only the hub validates.", []string{"sdk/sdktest"}},
@@ -112,9 +112,9 @@ var never = []struct {
 	{"examples", "hub", "An example is what a partner could write.", nil},
 	{"examples", "rpc", "An example is what a partner could write.", nil},
 	{"examples", "sdk", "An agent works with any Client.", nil},
-	{"internal", "hub", "What doors and sdk share knows neither.", nil},
-	{"internal", "rpc", "What doors and sdk share knows neither.", nil},
-	{"internal", "sdk", "What doors and sdk share knows neither.", nil},
+	{"internal", "hub", "Doors and the sdk share this code, so it depends on neither.", []string{"internal/worktest"}},
+	{"internal", "rpc", "Doors and the sdk share this code, so it depends on neither.", []string{"internal/worktest"}},
+	{"internal", "sdk", "Doors and the sdk share this code, so it depends on neither.", []string{"internal/worktest"}},
 }
 
 // only says who alone may import a package directly.
@@ -143,6 +143,7 @@ var only = []struct {
 	{jose, []string{"rpc/oidc"}, "One package reads signed tokens."},
 	{prometheus, []string{"rpc", "internal/telemetry"}, "One package writes metrics, and one tells OpenTelemetry the same."},
 	{otel, []string{"internal/telemetry"}, "One package knows OpenTelemetry; whatever else runs begins spans with parley.StartSpan."},
+	{"internal/worktest", nil, "Tests run agents against a real hub; the program does not."},
 	{"internal/telemetry", []string{"cmd"}, "Whether anybody is told is chosen where the program is put together."},
 	{"internal/golden", nil, "Tests compare; the program does not."},
 	{"internal/schematest", nil, "Tests validate files a second time; the program does not."},

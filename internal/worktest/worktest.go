@@ -1,4 +1,9 @@
-// Package worktest runs agents of every kind against a real hub, for the tests of what makes them.
+// Package worktest runs agents of every kind against a real hub, for the tests of the packages below
+// executors. It is not below executors itself, because it needs the sdk:
+//
+//	w := worktest.New(t)
+//	w.Serve(worktest.Mux{"echo": agent}, agent.Blueprint())
+//	s := w.Start("echo", `{"text": "hello"}`)
 package worktest
 
 import (
@@ -22,14 +27,14 @@ type World struct {
 	*testing.T
 	Hub *sdktest.Hub
 	Ann parley.Client
-	// Client is the runner's, and Stop stops the runner: of the last Serve.
+	// Client is the client of the runner of the last Serve, and Stop stops that runner.
 	Client parley.Client
 	Stop   func()
-	// Room is the capacity of runners to come; 0, the default.
+	// Room is the capacity of the runners that Serve starts; 0 means the default.
 	Room int
 }
 
-// New makes a world, which ends with the test.
+// New returns a world, which ends with the test.
 func New(t *testing.T) *World {
 	t.Helper()
 	w := &World{T: t, Hub: sdktest.NewHub(t)}
@@ -37,10 +42,10 @@ func New(t *testing.T) *World {
 	return w
 }
 
-// Mux gives turns to agents by their names.
+// Mux maps the names of agents to agents.
 type Mux map[string]parley.Agent
 
-// HandleTurn gives a turn to its agent.
+// HandleTurn passes a turn to its agent.
 func (m Mux) HandleTurn(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 	name, _, _ := strings.Cut(turn.Agent, "@")
 	return m[name].HandleTurn(ctx, turn)
@@ -53,7 +58,8 @@ func (w *World) Serve(all Mux, blueprints ...parley.Blueprint) {
 	for _, b := range blueprints {
 		names = append(names, b.Name)
 	}
-	token, err := w.Hub.Admin(w.T).CreateToken(w.Context(), &parley.CreateTokenParams{AgentID: "runner", Agents: names, Scopes: parley.DefaultScopes})
+	p := &parley.CreateTokenParams{AgentID: "runner", Agents: names, Scopes: parley.DefaultScopes}
+	token, err := w.Hub.Admin(w.T).CreateToken(w.Context(), p)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -63,7 +69,8 @@ func (w *World) Serve(all Mux, blueprints ...parley.Blueprint) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- executors.Run(ctx, client, all, &executors.Options{
-			Agents: names, Blueprints: blueprints, ExecutorID: "box", Capacity: w.Room, Drain: -1, MinBackoff: time.Millisecond, Grace: 50 * time.Millisecond,
+			Agents: names, Blueprints: blueprints, ExecutorID: "box", Capacity: w.Room,
+			Drain: -1, MinBackoff: time.Millisecond, Grace: 50 * time.Millisecond,
 			Registered: func(*parley.RegisterBlueprintsResult) { registered <- struct{}{} },
 		})
 	}()
@@ -77,26 +84,31 @@ func (w *World) Serve(all Mux, blueprints ...parley.Blueprint) {
 	select {
 	case <-registered:
 	case err := <-ended:
-		w.Fatal("Run has ended: ", err)
+		w.Fatal("Run returned: ", err)
 	case <-time.After(Patience):
 		w.Fatal("the hub does not know the blueprints")
 	}
 }
 
-// Start starts a session and gives it when it has ended.
+// Start starts a session, waits for its end and returns it.
 func (w *World) Start(agent, parameters string) *parley.Session {
 	w.Helper()
-	s, err := w.Ann.StartSession(w.Context(), &parley.StartSessionParams{AgentName: agent, Parameters: json.RawMessage(parameters), TimeoutMs: Patience.Milliseconds()})
+	s, err := w.Ann.StartSession(w.Context(), &parley.StartSessionParams{
+		AgentName: agent, Parameters: json.RawMessage(parameters), TimeoutMs: Patience.Milliseconds(),
+	})
 	if err != nil {
 		w.Fatal(err)
 	}
 	return s
 }
 
-// Create makes a conversation of ann and tools, in which triggers give the turns.
+// Create creates a conversation of ann and tools, in which triggers assign the turns.
 func (w *World) Create(tools ...string) string {
 	w.Helper()
-	p := &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "ann", Kind: parley.KindHuman}}, Policy: &parley.Policy{Kind: parley.PolicyTriggers}}
+	p := &parley.CreateConversationParams{
+		Participants: []parley.Participant{{ID: "ann", Kind: parley.KindHuman}},
+		Policy:       &parley.Policy{Kind: parley.PolicyTriggers},
+	}
 	for _, id := range tools {
 		p.Participants = append(p.Participants, parley.Participant{ID: id, Kind: parley.KindTool})
 	}
@@ -107,38 +119,45 @@ func (w *World) Create(tools ...string) string {
 	return s.ConversationID
 }
 
-// Note posts one.
+// Note posts a note of ann and returns its seq.
 func (w *World) Note(conversation, schema, data string) int64 {
 	w.Helper()
-	r, err := w.Ann.SendNote(w.Context(), &parley.SendNoteParams{ConversationID: conversation, Payload: parley.Note{Schema: schema, Data: json.RawMessage(data)}})
+	r, err := w.Ann.SendNote(w.Context(), &parley.SendNoteParams{
+		ConversationID: conversation, Payload: parley.Note{Schema: schema, Data: json.RawMessage(data)},
+	})
 	if err != nil {
 		w.Fatal(err)
 	}
 	return r.Seq
 }
 
-// Say says something that ends a turn.
+// Say sends a message of ann that ends the turn, and returns its seq.
 func (w *World) Say(conversation string, m parley.Message) int64 {
 	w.Helper()
 	payload, err := json.Marshal(m)
 	if err != nil {
 		w.Fatal(err)
 	}
-	r, err := w.Ann.SendMessage(w.Context(), &parley.SendMessageParams{ConversationID: conversation, Payload: payload, Finality: parley.FinalityTurn})
+	r, err := w.Ann.SendMessage(w.Context(), &parley.SendMessageParams{
+		ConversationID: conversation, Payload: payload, Finality: parley.FinalityTurn,
+	})
 	if err != nil {
 		w.Fatal(err)
 	}
 	return r.Seq
 }
 
-// Until waits for so many events after a seq that a test wants.
-func (w *World) Until(conversation string, since int64, n int, wanted func(*parley.Event) bool) (found []parley.Event) {
+// Until waits for n events after a seq for which wanted is true, and returns them.
+func (w *World) Until(
+	conversation string, since int64, n int, wanted func(*parley.Event) bool,
+) (found []parley.Event) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), Patience)
 	defer cancel()
-	for e, err := range w.Hub.Admin(w.T).Subscribe(ctx, &parley.SubscribeParams{ConversationID: conversation, SinceSeq: since}) {
+	p := &parley.SubscribeParams{ConversationID: conversation, SinceSeq: since}
+	for e, err := range w.Hub.Admin(w.T).Subscribe(ctx, p) {
 		if err != nil {
-			w.Fatalf("%d of %d have come: %v", len(found), n, err)
+			w.Fatalf("got %d of %d events: %v", len(found), n, err)
 		}
 		if e.Event == nil || !wanted(e.Event) {
 			continue
@@ -150,10 +169,11 @@ func (w *World) Until(conversation string, since int64, n int, wanted func(*parl
 	return found
 }
 
-// Answers waits for messages of tools.
+// Answers waits for n messages of tools after a seq, and returns them.
 func (w *World) Answers(conversation string, since int64, n int) (said []parley.Message) {
 	w.Helper()
-	for _, e := range w.Until(conversation, since, n, func(e *parley.Event) bool { return e.Type == parley.TypeMessage && e.From != "ann" }) {
+	ofTools := func(e *parley.Event) bool { return e.Type == parley.TypeMessage && e.From != "ann" }
+	for _, e := range w.Until(conversation, since, n, ofTools) {
 		m, err := e.Message()
 		if err != nil {
 			w.Fatal(err)
@@ -163,7 +183,7 @@ func (w *World) Answers(conversation string, since int64, n int) (said []parley.
 	return said
 }
 
-// Indent writes what a test found, for people.
+// Indent returns v as indented JSON, for failures of tests.
 func Indent(v any) string {
 	b, _ := json.MarshalIndent(v, "", "  ")
 	return string(b)
