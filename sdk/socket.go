@@ -6,16 +6,17 @@ import (
 	"time"
 )
 
-// What one socket carries at once. Together they stay below parley.MaxInFlight and parley.MaxSubscriptions; further sockets are opened
-// for further waits and subscriptions, and further calls queue.
+// The most that one socket carries at once. Together they are below parley.MaxInFlight and
+// parley.MaxSubscriptions. Further waits and subscriptions open further sockets, and further calls
+// queue.
 const (
 	maxCalls = 24
 	maxWaits = 32
 	maxSubs  = 900
 )
 
-// session is a socket that is opened again whenever it is lost.
-type session struct {
+// socket is a WebSocket of a client. It gets a new connection whenever it loses one.
+type socket struct {
 	calls chan struct{} // holds one token for each call under way
 
 	mu      sync.Mutex    // guards the fields below
@@ -25,9 +26,10 @@ type session struct {
 	subs    int           // under way
 }
 
-// addSession starts a session; l is its connection if it has one already. It is nil when the client is closed.
-func (c *Client) addSession(l *link) *session {
-	s := &session{calls: make(chan struct{}, maxCalls), link: l, changed: make(chan struct{})}
+// addSocket starts a socket. l is its connection if it has one already. It returns nil if the client
+// is closed.
+func (c *Client) addSocket(l *link) *socket {
+	s := &socket{calls: make(chan struct{}, maxCalls), link: l, changed: make(chan struct{})}
 	if !c.start(func() { c.supervise(s, l) }) {
 		if l != nil {
 			l.close()
@@ -36,42 +38,43 @@ func (c *Client) addSession(l *link) *session {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sessions = append(c.sessions, s)
+	c.sockets = append(c.sockets, s)
 	return s
 }
 
-// take finds the first session for which has is true, or adds one. has also notes what was taken; it is called with the session's mu held.
-func (c *Client) take(has func(*session) bool) (*session, error) {
+// takeSocket returns the first socket for which has is true, or adds one. has also counts the use. It is
+// called with the mu of the socket held.
+func (c *Client) takeSocket(has func(*socket) bool) (*socket, error) {
 	c.mu.Lock()
-	sessions := c.sessions // grows only
+	sockets := c.sockets // only grows
 	c.mu.Unlock()
-	for _, s := range sessions {
-		if s.locked(has) {
+	for _, s := range sockets {
+		if s.withLock(has) {
 			return s, nil
 		}
 	}
-	s := c.addSession(nil)
+	s := c.addSocket(nil)
 	if s == nil {
 		return nil, context.Cause(c.life)
 	}
-	s.locked(has)
+	s.withLock(has)
 	return s, nil
 }
 
-func (s *session) locked(f func(*session) bool) bool {
+func (s *socket) withLock(f func(*socket) bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return f(s)
 }
 
-func (c *Client) first() *session {
+func (c *Client) firstSocket() *socket {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.sessions[0]
+	return c.sockets[0]
 }
 
-// supervise keeps a session connected until the client ends.
-func (c *Client) supervise(s *session, l *link) {
+// supervise keeps a socket connected until the client ends.
+func (c *Client) supervise(s *socket, l *link) {
 	pace := c.newPace()
 	var pause time.Duration
 	for c.pause(c.life, pause) == nil {
@@ -85,7 +88,7 @@ func (c *Client) supervise(s *session, l *link) {
 			c.o.Logger.Info("connected to the hub", "url", l.url, "agent", c.agentID)
 		}
 		since := time.Now()
-		next := c.hold(s, l)
+		next := c.holdLink(s, l)
 		if pause = 0; next == nil {
 			pause = pace.afterLink(l, time.Since(since))
 		}
@@ -109,14 +112,14 @@ func (c *Client) notConnected(err error) {
 	}
 }
 
-// hold offers the connection until it is lost or the client ends. When its hub says that others are better, and one of them takes the client before that, hold gives the
-// connection to that one.
-func (c *Client) hold(s *session, l *link) (next *link) {
-	s.set(l)
+// holdLink offers the connection until it is lost or the client ends. If its hub reports that other hubs
+// are better, and one of them takes the client before that, holdLink returns the connection to that hub.
+func (c *Client) holdLink(s *socket, l *link) (next *link) {
+	s.setLink(l)
 	select {
 	case <-l.lost:
 	case <-l.apart:
-		next = c.seek(l)
+		next = c.seekBetterHub(l)
 	case <-c.life.Done():
 	}
 	switch {
@@ -125,14 +128,15 @@ func (c *Client) hold(s *session, l *link) (next *link) {
 	case l.hasLost():
 		c.o.Logger.Info("connection to the hub lost", "url", l.url, "agent", c.agentID)
 	}
-	s.set(nil)
+	s.setLink(nil)
 	l.close()
 	l.wait()
 	return next
 }
 
-// seek tries the other hubs, with the pauses of a client that has none, until one takes this client, or the connection is lost that it has and goes on with meanwhile.
-func (c *Client) seek(l *link) *link {
+// seekBetterHub tries the other hubs, with the pauses of a client without a connection, until one takes this
+// client. It stops when the current connection, which stays in use meanwhile, is lost.
+func (c *Client) seekBetterHub(l *link) *link {
 	ctx, cancel := context.WithCancel(c.life)
 	defer cancel()
 	c.wg.Go(func() { // under way with the supervisor, which is one of wg
@@ -153,7 +157,7 @@ func (c *Client) seek(l *link) *link {
 	return nil
 }
 
-func (s *session) set(l *link) {
+func (s *socket) setLink(l *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.link = l
@@ -161,8 +165,8 @@ func (s *session) set(l *link) {
 	s.changed = make(chan struct{})
 }
 
-// await gives the connection, when there is one again.
-func (c *Client) await(ctx context.Context, s *session) (*link, error) {
+// awaitLink waits for a connection and returns it.
+func (c *Client) awaitLink(ctx context.Context, s *socket) (*link, error) {
 	for {
 		if c.life.Err() != nil {
 			return nil, context.Cause(c.life)
