@@ -146,7 +146,7 @@ func TestSlowReader(t *testing.T) {
 		}
 		time.Sleep(10*time.Second + time.Millisecond)
 		synctest.Wait()
-		if n := rpc.Sockets(w.server); n != 2 {
+		if n := rpc.CountSockets(w.server); n != 2 {
 			t.Errorf("%d sockets after 10 s; the slow one should be gone", n)
 		}
 		writer.must(parley.MethodPing, `{}`)
@@ -195,12 +195,12 @@ func TestDeadPeer(t *testing.T) {
 		alive := w.as("alice")
 		time.Sleep(15 * time.Second)
 		synctest.Wait()
-		if n := rpc.Sockets(w.server); n != 2 {
+		if n := rpc.CountSockets(w.server); n != 2 {
 			t.Errorf("%d sockets after 15 s, want 2", n)
 		}
 		time.Sleep(15 * time.Second)
 		synctest.Wait()
-		if n := rpc.Sockets(w.server); n != 1 {
+		if n := rpc.CountSockets(w.server); n != 1 {
 			t.Errorf("%d sockets after 30 s, want 1", n)
 		}
 		time.Sleep(time.Hour)
@@ -253,7 +253,7 @@ func TestGoodbyeIsHeard(t *testing.T) {
 		synctest.Wait()
 		writer.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"a"},"finality":"none"}`)
 		synctest.Wait()
-		if n := rpc.Sockets(w.server); n != 2 {
+		if n := rpc.CountSockets(w.server); n != 2 {
 			t.Errorf("%d sockets; one is to wait for the peer's goodbye", n)
 		}
 		for {

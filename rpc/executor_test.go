@@ -112,11 +112,11 @@ func TestExecutorThatReadsNothing(t *testing.T) {
 			ann.create(fmt.Sprintf(asked, fmt.Sprintf("case-%d", n)))
 		}
 		synctest.Wait()
-		if rpc.Sockets(w.server) != 2 {
+		if rpc.CountSockets(w.server) != 2 {
 			t.Fatal("the socket was cut though it was asked no more than it can be asked at once")
 		}
 		windows := 0
-		for ; rpc.Sockets(w.server) == 2 && windows < 10; windows++ {
+		for ; rpc.CountSockets(w.server) == 2 && windows < 10; windows++ {
 			time.Sleep(parley.DefaultClaimWindowMs * time.Millisecond)
 			synctest.Wait()
 		}

@@ -213,7 +213,7 @@ func TestPingFlood(t *testing.T) {
 		}
 		time.Sleep(11 * time.Second)
 		synctest.Wait()
-		if n := rpc.Sockets(w.server); n != 2 {
+		if n := rpc.CountSockets(w.server); n != 2 {
 			t.Errorf("%d sockets after 11 s; the one that reads nothing should be gone", n)
 		}
 		reads.write(frame(finBit|opText, pingCall))

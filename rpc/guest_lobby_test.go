@@ -27,7 +27,7 @@ func (w *world) stay(verb, token string, n int) {
 // TestGuestBodiesAreBounded: the bytes that requests under way hold are bounded, those of one account and those of all, and given back with the request.
 func TestGuestBodiesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newGuestWorld(t, nil, &rpc.Guest{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w := newGuestWorld(t, nil, &rpc.Protocol{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Stay") == "" {
 				untilTheEnd(w, r)
 			}
@@ -77,7 +77,7 @@ func TestGuestBodiesAreBounded(t *testing.T) {
 func TestGuestStreamsAreCountedApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const posts, streams, ofOne = 3, 300, 256
-		w := newGuestWorld(t, &rpc.Options{MaxPosts: posts}, &rpc.Guest{
+		w := newGuestWorld(t, &rpc.Options{MaxPosts: posts}, &rpc.Protocol{
 			Handler: http.HandlerFunc(untilTheEnd), Verbs: []string{"POST", "GET"}, MaxStreams: streams,
 			Streams: func(r *http.Request) bool { return r.Method == "GET" },
 		})
@@ -107,7 +107,7 @@ func TestGuestStreamsAreCountedApart(t *testing.T) {
 // TestGuestKnowsTheAddress that a trusted proxy tells.
 func TestGuestKnowsTheAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newGuestWorld(t, &rpc.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}, &rpc.Guest{
+		w := newGuestWorld(t, &rpc.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}, &rpc.Protocol{
 			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				c, _ := rpc.CallerOf(r.Context())
 				fmt.Fprint(w, c.From)
@@ -123,7 +123,7 @@ func TestGuestKnowsTheAddress(t *testing.T) {
 func TestGuestIsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		known := make(chan struct{})
-		w := newGuestWorld(t, nil, &rpc.Guest{
+		w := newGuestWorld(t, nil, &rpc.Protocol{
 			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				select {
 				case <-known:

@@ -23,12 +23,12 @@ import (
 const guestPath = "/guest"
 
 // newGuestWorld is newWorld with a guest.
-func newGuestWorld(t testing.TB, o *rpc.Options, g *rpc.Guest) *world {
+func newGuestWorld(t testing.TB, o *rpc.Options, g *rpc.Protocol) *world {
 	t.Helper()
 	if o == nil {
 		o = &rpc.Options{}
 	}
-	o.Guests = map[string]*rpc.Guest{guestPath: g}
+	o.Protocols = map[string]*rpc.Protocol{guestPath: g}
 	return newWorld(t, o)
 }
 
@@ -60,7 +60,7 @@ func guestHead(n int) string {
 func TestGuestDoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reached atomic.Int64
-		w := newGuestWorld(t, nil, &rpc.Guest{
+		w := newGuestWorld(t, nil, &rpc.Protocol{
 			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				reached.Add(1)
 				echo(w, r)
@@ -112,7 +112,7 @@ func TestGuestDoor(t *testing.T) {
 // TestGuestBodyWithoutLength: a body that does not say how large it is is cut off where it is too large.
 func TestGuestBodyWithoutLength(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newGuestWorld(t, nil, &rpc.Guest{Handler: http.HandlerFunc(echo), MaxBody: 1000})
+		w := newGuestWorld(t, nil, &rpc.Protocol{Handler: http.HandlerFunc(echo), MaxBody: 1000})
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+w.addr+guestPath, io.MultiReader(bytes.NewReader(make([]byte, 1001))))
 		if err != nil {
 			t.Fatal(err)
@@ -142,7 +142,7 @@ func TestGuestBodyThatDoesNotCome(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newGuestWorld(t, nil, &rpc.Guest{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("half a body has reached the handler") })})
+				w := newGuestWorld(t, nil, &rpc.Protocol{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("half a body has reached the handler") })})
 				conn := w.dialRaw()
 				fmt.Fprint(conn, guestHead(100)+"half")
 				begin := time.Now()
@@ -170,7 +170,7 @@ func TestGuestEndsWithItsToken(t *testing.T) {
 	for _, begun := range []bool{false, true} {
 		t.Run(fmt.Sprintf("begun=%t", begun), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newGuestWorld(t, nil, &rpc.Guest{Handler: untilEnd(begun)})
+				w := newGuestWorld(t, nil, &rpc.Protocol{Handler: untilEnd(begun)})
 				admin := w.as("admin")
 				begin := time.Now()
 				check := func(a told, what string, after time.Duration) {
@@ -199,7 +199,7 @@ func TestGuestEndsWithItsToken(t *testing.T) {
 // TestGuestEndsWithTheHub: visits under way hold up no drain, and are told.
 func TestGuestEndsWithTheHub(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newGuestWorld(t, nil, &rpc.Guest{Handler: untilEnd(false)})
+		w := newGuestWorld(t, nil, &rpc.Protocol{Handler: untilEnd(false)})
 		const visits = 50
 		answers := make(chan told, visits)
 		for range visits {
@@ -239,7 +239,7 @@ func flood(ended chan<- time.Time) http.HandlerFunc {
 func TestGuestWhosePeerTakesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan time.Time, 2)
-		w := newGuestWorld(t, &rpc.Options{WriteTimeout: 7 * time.Second}, &rpc.Guest{Handler: flood(ended)})
+		w := newGuestWorld(t, &rpc.Options{WriteTimeout: 7 * time.Second}, &rpc.Protocol{Handler: flood(ended)})
 		begin := time.Now()
 		fmt.Fprint(w.dialRaw(), guestHead(2)+"{}")
 		if took := (<-ended).Sub(begin); took != 7*time.Second {
@@ -259,7 +259,7 @@ func TestGuestWhosePeerTakesNothing(t *testing.T) {
 // TestGuestThatIsSilentForLong is answered all the same, also where nothing but a status is written, on a connection that goes on.
 func TestGuestThatIsSilentForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newGuestWorld(t, nil, &rpc.Guest{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w := newGuestWorld(t, nil, &rpc.Protocol{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			select {
 			case <-time.After(5 * time.Minute):
 				w.WriteHeader(http.StatusAccepted)
@@ -278,7 +278,7 @@ func TestGuestThatIsSilentForLong(t *testing.T) {
 func TestGuestWhosePeerGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan struct{})
-		w := newGuestWorld(t, nil, &rpc.Guest{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		w := newGuestWorld(t, nil, &rpc.Protocol{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
 			close(ended)
 		})})
@@ -302,7 +302,7 @@ func TestGuestsAreBounded(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newGuestWorld(t, &rpc.Options{MaxPosts: c.most}, &rpc.Guest{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w := newGuestWorld(t, &rpc.Options{MaxPosts: c.most}, &rpc.Protocol{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if caller, _ := rpc.CallerOf(r.Context()); caller.AgentID == "alice" {
 						<-r.Context().Done()
 					}
@@ -328,13 +328,13 @@ func TestGuestsAreBounded(t *testing.T) {
 func TestGuestThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		w := newGuestWorld(t, &rpc.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, &rpc.Guest{
+		w := newGuestWorld(t, &rpc.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, &rpc.Protocol{
 			Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("oh") }),
 		})
 		if a := w.plain(bearer(devToken), "POST", guestPath, "{}"); a.status != 500 || a.reason() != "internal" {
 			t.Errorf("%v", a)
 		}
-		if text := log.String(); !strings.Contains(text, "a guest panicked") || !strings.Contains(text, "oh") {
+		if text := log.String(); !strings.Contains(text, "a protocol handler panicked") || !strings.Contains(text, "oh") {
 			t.Errorf("the log says %q", text)
 		}
 	})

@@ -26,7 +26,7 @@ func TestGuestStreamLives(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newGuestWorld(t, nil, &rpc.Guest{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w := newGuestWorld(t, nil, &rpc.Protocol{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					w.Header().Set("Content-Type", c.kind)
 					w.WriteHeader(http.StatusOK)
 					for _, text := range []string{c.first, c.second} {
@@ -48,7 +48,7 @@ func TestGuestStreamLives(t *testing.T) {
 func TestGuestAndPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const chat = "https://chat.example.com"
-		w := newGuestWorld(t, &rpc.Options{AllowOrigins: []string{chat}}, &rpc.Guest{
+		w := newGuestWorld(t, &rpc.Options{AllowOrigins: []string{chat}}, &rpc.Protocol{
 			Handler: http.HandlerFunc(echo), Verbs: []string{"POST", "GET"}, AllowHeaders: []string{"More-In"}, ExposeHeaders: []string{"More-Out"},
 		})
 		const allowed, exposed = "Authorization, Content-Type, Parley-Agent, Last-Event-ID, Idempotency-Key, Range, If-None-Match, Traceparent, Tracestate", "Retry-After, Location, ETag, Content-Range"

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/rpc/internal/calls"
 )
 
 // taker is a peer that takes what it likes.
@@ -53,7 +54,7 @@ func (p *taker) write(b []byte) error {
 	return nil
 }
 
-func (p *taker) outbox(f *crew[*outbox]) *outbox {
+func (p *taker) outbox(f *workerPool[*outbox]) *outbox {
 	return &outbox{
 		flushers: f, try: p.try, write: p.write,
 		sent:   func(frames, bytes int) { p.frames, p.bytes = p.frames+frames, p.bytes+bytes },
@@ -80,7 +81,7 @@ func (p *taker) texts() (texts []string) {
 // TestOutboxOrder: whatever peers take at once, every frame goes out once and whole, those of an author in its order, and nobody writes beside another.
 func TestOutboxOrder(t *testing.T) {
 	const peers, authors, frames = 6, 3, 200
-	f := newCrew((*outbox).flush)
+	f := newWorkerPool((*outbox).flush)
 	defer f.stop()
 	var all sync.WaitGroup
 	for range peers {
@@ -91,10 +92,10 @@ func TestOutboxOrder(t *testing.T) {
 			for a := range authors {
 				group.Go(func() {
 					for i := range frames {
-						if o.room(t.Context(), true) != nil {
+						if o.waitForRoom(t.Context(), true) != nil {
 							t.Error("no room in an outbox that has not ended")
 						}
-						o.add(fmt.Appendf(nil, "%d %d ", a, i), bytes.Repeat([]byte("x"), rand.IntN(400))...)
+						o.addFrame(fmt.Appendf(nil, "%d %d ", a, i), bytes.Repeat([]byte("x"), rand.IntN(400))...)
 					}
 				})
 			}
@@ -127,7 +128,7 @@ func TestOutboxFails(t *testing.T) {
 	gone := errors.New("gone")
 	for _, late := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			f := newCrew((*outbox).flush)
+			f := newWorkerPool((*outbox).flush)
 			defer f.stop()
 			p, failed := &taker{t: t}, 0
 			o := p.outbox(f)
@@ -141,23 +142,23 @@ func TestOutboxFails(t *testing.T) {
 				return nil, gone
 			}
 			o.write = func([]byte) error { <-stuck; return gone }
-			c := &call{id: "1"}
-			if err := o.begin(c); err != nil {
+			c := &calls.Call{Request: calls.Request{ID: "1"}}
+			if err := o.beginCall(c); err != nil {
 				t.Fatal(err)
 			}
-			o.add([]byte("first"))
+			o.addFrame([]byte("first"))
 			synctest.Wait()
-			o.add(make([]byte, outboxFull+1))
+			o.addFrame(make([]byte, outboxFull+1))
 			waited := make(chan error, 1)
-			go func() { waited <- o.room(t.Context(), true) }()
+			go func() { waited <- o.waitForRoom(t.Context(), true) }()
 			synctest.Wait()
 			close(stuck)
-			if err := <-waited; err != errSocketEnded {
+			if err := <-waited; err != calls.ErrSocketEnded {
 				t.Errorf("room gave %v, expected the end of the socket", err)
 			}
 			<-o.settled()
-			o.finish(c, []byte("late"))
-			o.add([]byte("later"))
+			o.finishCall(c, []byte("late"))
+			o.addFrame([]byte("later"))
 			o.end()
 			if o.b != nil || o.flushing || failed != 1 {
 				t.Errorf("held %v, flushing %v, failed %d times; expected nothing, and once", o.b != nil, o.flushing, failed)
@@ -169,19 +170,19 @@ func TestOutboxFails(t *testing.T) {
 // TestOutboxEnds: the end of a socket waits for who writes, and for nothing else.
 func TestOutboxEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newCrew((*outbox).flush)
+		f := newWorkerPool((*outbox).flush)
 		defer f.stop()
 		p := &taker{t: t}
 		o := p.outbox(f)
 		stuck := make(chan struct{})
 		o.try = func(b []byte) ([]byte, error) { return b, nil }
 		o.write = func(b []byte) error { <-stuck; return p.write(b) }
-		if err := o.begin(&call{id: "1", handler: handlers[parley.MethodPing]}); err != nil {
+		if err := o.beginCall(&calls.Call{Request: calls.Request{ID: "1", Handler: methods[parley.MethodPing]}}); err != nil {
 			t.Fatal(err)
 		}
-		o.add([]byte("one"))
+		o.addFrame([]byte("one"))
 		synctest.Wait()
-		o.add([]byte("two"))
+		o.addFrame([]byte("two"))
 		ended := make(chan struct{})
 		go func() { o.end(); close(ended) }()
 		synctest.Wait()

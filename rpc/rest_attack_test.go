@@ -68,7 +68,7 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 					t.Errorf("HTTP %d after %v", status, took)
 				}
 				synctest.Wait()
-				if n := rpc.Posts(w.server); n != 0 {
+				if n := rpc.CountRequests(w.server); n != 0 {
 					t.Errorf("%d requests are under way", n)
 				}
 			})
@@ -85,12 +85,12 @@ func TestPlainReplyThatIsNotTaken(t *testing.T) {
 		alice.say(strings.Repeat("a", 500<<10))
 		w.begin("GET /conversations/case HTTP/1.1\nHost: localhost\nAuthorization: Bearer " + devToken + "\n\n")
 		synctest.Wait()
-		if n := rpc.Posts(w.server); n != 1 {
+		if n := rpc.CountRequests(w.server); n != 1 {
 			t.Errorf("%d requests are under way at first", n)
 		}
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if n := rpc.Posts(w.server); n != 0 {
+		if n := rpc.CountRequests(w.server); n != 0 {
 			t.Errorf("%d requests are under way after 10 s", n)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/rpc"
+	"github.com/parleyhub/parley/rpc/internal/calls"
 )
 
 // told is an answer over plain HTTP.
@@ -351,7 +352,7 @@ func TestRetryAfter(t *testing.T) {
 		}
 	})
 	err := &parley.Error{Err: parley.ErrRateLimited, RetryAfterMs: 1001}
-	if got := rpc.ProblemHeader(err).Get("Retry-After"); got != "2" {
+	if got := calls.Problem(err).Header.Get("Retry-After"); got != "2" {
 		t.Errorf("1001 ms are %s s", got)
 	}
 }

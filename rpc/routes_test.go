@@ -92,37 +92,6 @@ func TestRoutesAskForATokenFirst(t *testing.T) {
 	}
 }
 
-// TestRoutesThatCannotBeServed are found when the program starts.
-func TestRoutesThatCannotBeServed(t *testing.T) {
-	for _, m := range []parley.Method{
-		{Name: parley.MethodTail, Route: "PUT /tail"},
-		{Name: parley.MethodTail, Route: "GET /tail/"},
-		{Name: parley.MethodTail, Route: "/tail"},
-		{Name: parley.MethodTail, Route: "GET /tail/{conversation}"},
-		{Name: parley.MethodGetGuidance, Route: "GET /guidance/{explain}"},
-		{Name: parley.MethodSendMessage, Route: "DELETE /conversations/{conversationId}"},
-		{Name: "noSuchMethod", Route: "GET /tail"},
-	} {
-		if !panics(func() { rpc.NewRoute(m) }) {
-			t.Errorf("%s at %s is taken", m.Name, m.Route)
-		}
-	}
-	for _, m := range []parley.Method{
-		{Name: parley.MethodTail, Route: "GET /conversations/{conversationId}/tail"},
-		{Name: parley.MethodTail, Route: "GET /conversations/{conversationId}/tail/{sinceSeq}"},
-	} {
-		if panics(func() { rpc.NewRoute(m) }) {
-			t.Errorf("%s at %s is not taken", m.Name, m.Route)
-		}
-	}
-}
-
-func panics(f func()) (did bool) {
-	defer func() { did = recover() != nil }()
-	f()
-	return false
-}
-
 // TestProblems: every error of the protocol is a problem with the status of the table, and comes back as itself.
 func TestProblems(t *testing.T) {
 	for _, row := range parley.Errors {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/schema"
-	"github.com/parleyhub/parley/rpc"
+	"github.com/parleyhub/parley/rpc/internal/httpapi"
 )
 
 // TestSchemasSayWhichRoutesDiffer: OpenRPC says of each route that is another than its method how it is, and of no other.
@@ -38,7 +38,7 @@ func TestSchemasSayWhichRoutesDiffer(t *testing.T) {
 		}
 	}
 	slices.Sort(said)
-	if want := rpc.DifferentRoutes(); !slices.Equal(said, want) || len(said) < 4 {
+	if want := httpapi.DifferentMethods(); !slices.Equal(said, want) || len(said) < 4 {
 		t.Errorf("x-http-differs stands with %v, and the door treats as special %v", said, want)
 	}
 }

@@ -169,7 +169,7 @@ func TestGuestsAreTraced(t *testing.T) {
 		fmt.Fprint(w, parley.TracerOf(r.Context()) == parley.Tracer(told), parley.TraceparentOf(r.Context()))
 	}
 	synctest.Test(t, func(t *testing.T) {
-		w := newGuestWorld(t, &rpc.Options{Tracer: told}, &rpc.Guest{Handler: http.HandlerFunc(handler)})
+		w := newGuestWorld(t, &rpc.Options{Tracer: told}, &rpc.Protocol{Handler: http.HandlerFunc(handler)})
 		h := bearer(devToken)
 		h.Set("traceparent", span1)
 		resp := w.do(h, "POST", guestPath, "")

@@ -49,7 +49,7 @@ func TestStreamEndsWithItsToken(t *testing.T) {
 			t.Errorf("revoked: closing %s after %v", got, time.Since(begin))
 		}
 		synctest.Wait()
-		if n := rpc.Feeds(w.server); n != 0 {
+		if n := rpc.CountStreams(w.server); n != 0 {
 			t.Errorf("%d streams are left", n)
 		}
 	})
@@ -82,12 +82,12 @@ func TestStreamEndsWithItsReader(t *testing.T) {
 		w.as("alice").create(twoAgents)
 		f := w.follow(speaks("bob"), events)
 		synctest.Wait()
-		if n := rpc.Feeds(w.server); n != 1 {
+		if n := rpc.CountStreams(w.server); n != 1 {
 			t.Errorf("%d streams while one is read", n)
 		}
 		f.leave()
 		synctest.Wait()
-		if n := rpc.Feeds(w.server); n != 0 {
+		if n := rpc.CountStreams(w.server); n != 0 {
 			t.Errorf("%d streams when nobody reads", n)
 		}
 	})
@@ -119,17 +119,17 @@ func TestStreamThatIsNotRead(t *testing.T) {
 		if got := len(reader.events()); got != 41 || time.Since(begin) != 0 {
 			t.Errorf("the other reader has %d events after %v", got, time.Since(begin))
 		}
-		if n := rpc.Feeds(w.server); n != 2 {
+		if n := rpc.CountStreams(w.server); n != 2 {
 			t.Errorf("%d streams at first", n)
 		}
 		time.Sleep(10*time.Second - time.Millisecond)
 		synctest.Wait()
-		if n := rpc.Feeds(w.server); n != 2 {
+		if n := rpc.CountStreams(w.server); n != 2 {
 			t.Errorf("%d streams before 10 s have gone by", n)
 		}
 		time.Sleep(time.Millisecond)
 		synctest.Wait()
-		if n := rpc.Feeds(w.server); n != 1 {
+		if n := rpc.CountStreams(w.server); n != 1 {
 			t.Errorf("%d streams after 10 s; the one that is not read should be gone", n)
 		}
 	})
@@ -180,7 +180,7 @@ func TestStreamsThatAreNotReadAreBounded(t *testing.T) {
 		for range streams {
 			w.stall(events)
 		}
-		if n := rpc.Feeds(w.server); n != streams {
+		if n := rpc.CountStreams(w.server); n != streams {
 			t.Fatalf("%d streams", n)
 		}
 		if each := (heap() - before) / streams; each > 2<<20 {

@@ -107,7 +107,7 @@ func TestEventsFrom(t *testing.T) {
 			}
 		}
 		synctest.Wait() // the last handler may be on its way out
-		if n := rpc.Feeds(w.server); n != 0 {
+		if n := rpc.CountStreams(w.server); n != 0 {
 			t.Errorf("%d streams are left", n)
 		}
 	})
