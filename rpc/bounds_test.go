@@ -66,7 +66,8 @@ func TestPostsAreBounded(t *testing.T) {
 		w := newWorld(t, &rpc.Options{MaxPosts: 1})
 		w.as("alice").create(twoAgents)
 		ctx, cancel := context.WithCancel(t.Context())
-		body := `{"jsonrpc":"2.0","id":1,"method":"waitForChange","params":{"conversationId":"case","sinceSeq":1,"timeoutMs":60000}}`
+		body := `{"jsonrpc":"2.0","id":1,"method":"waitForChange","params":{"conversationId":"case","sinceSeq":1,` +
+			`"timeoutMs":60000}}`
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url(), strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +83,8 @@ func TestPostsAreBounded(t *testing.T) {
 		}()
 		synctest.Wait()
 		ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
-		if status, _, reply := w.post(bearer(devToken), strings.NewReader(ping)); status != http.StatusServiceUnavailable || !strings.Contains(reply, `"unavailable","retryable":true,"retryAfterMs"`) {
+		if status, _, reply := w.post(bearer(devToken), strings.NewReader(ping)); status != http.StatusServiceUnavailable ||
+			!strings.Contains(reply, `"unavailable","retryable":true,"retryAfterMs"`) {
 			t.Errorf("one too many: %d %s", status, reply)
 		}
 		cancel()

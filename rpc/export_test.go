@@ -8,8 +8,8 @@ import (
 	"github.com/parleyhub/parley/rpc/internal/calls"
 )
 
-// ReplaceMethod replaces the handler of a method until restore is called, so that a test has one that
-// panics.
+// ReplaceMethod replaces the handler of a method until restore is called, so that a test has one
+// that panics.
 func ReplaceMethod(name string, serve func()) (restore func()) {
 	before := methods[name]
 	h := before

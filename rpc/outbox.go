@@ -47,7 +47,7 @@ type outbox struct {
 
 	mu       sync.Mutex             // guards the fields below
 	call     *calls.Call            // one that is not answered
-	calls    map[string]*calls.Call // the others, by their ids; nil while there are none
+	calls    map[string]*calls.Call // the others, by their ids; nil if there are no others
 	b        *[]byte                // frames, one after the other; nil: none
 	frames   int                    // number of frames in b
 	heads    int                    // bytes of the heads of frames in b
@@ -248,7 +248,7 @@ func (o *outbox) notifyRoomLocked() {
 	}
 }
 
-// takeBuffer takes all frames. If there are none, the flush has ended.
+// takeBuffer takes all frames. Without frames it ends the flush.
 func (o *outbox) takeBuffer() *[]byte {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -265,7 +265,7 @@ func (o *outbox) takeBuffer() *[]byte {
 	return b
 }
 
-// continueFlush reports whether there are more frames. If there are none, the flush has ended.
+// continueFlush reports whether there are more frames. Without more frames it ends the flush.
 func (o *outbox) continueFlush() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -302,8 +302,8 @@ func (o *outbox) endLocked() {
 	o.settleLocked()
 }
 
-// settled returns a channel that is closed when every call is answered and every frame written, or the
-// socket has ended.
+// settled returns a channel that is closed when every call is answered and every frame written, or
+// at the end of the socket.
 func (o *outbox) settled() <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 // taker is a peer that takes what it likes.
 type taker struct {
 	t    *testing.T
-	busy atomic.Bool // somebody writes, or owes a rest
+	busy atomic.Bool // a write is under way, or its rest is
 
 	got           []byte
 	frames, bytes int
@@ -78,7 +78,8 @@ func (p *taker) texts() (texts []string) {
 	return texts
 }
 
-// TestOutboxOrder: whatever peers take at once, every frame goes out once and whole, those of an author in its order, and nobody writes beside another.
+// TestOutboxOrder: for any partial writes, every frame is written once and whole, the frames of an
+// author are in order, and there is one writer at a time.
 func TestOutboxOrder(t *testing.T) {
 	const peers, authors, frames = 6, 3, 200
 	f := newWorkerPool((*outbox).flush)
@@ -123,7 +124,8 @@ func (p *taker) check(authors, frames int) {
 	}
 }
 
-// TestOutboxFails: a write that fails, at once or after a wait, ends the outbox once, and nobody waits for it any more.
+// TestOutboxFails: a failed write, at once or after a wait, ends the outbox once, and ends all
+// waits for it.
 func TestOutboxFails(t *testing.T) {
 	gone := errors.New("gone")
 	for _, late := range []bool{false, true} {

@@ -127,7 +127,7 @@ func (s *subscription) pump() (more bool) {
 // spawnPump starts a goroutine for the subscription.
 func (s *subscription) spawnPump() {
 	if !s.socket.spawn(s.pumpUntilRest) {
-		s.finish() // the socket has ended
+		s.finish() // the socket is closed
 	}
 }
 

@@ -112,7 +112,7 @@ func (s *Server) ConnContext(ctx context.Context, c net.Conn) context.Context {
 }
 
 // Ticket returns a ticket for a link that the program of the hub shows to a person. It opens one
-// socket of the hub's own pages.
+// socket of a page of the hub.
 func (s *Server) Ticket(holder *hub.Principal, life time.Duration) (string, error) {
 	return s.admission.CreateTicket(holder, "", life)
 }
@@ -231,10 +231,10 @@ func (s *Server) listSockets() []*socket {
 	return all
 }
 
-// Shutdown notifies all sockets that the hub is closing, drains the hub, waits until the calls under
-// way are answered, and closes the sockets with code 1001. It refuses HTTP requests whose body has not
-// arrived. It returns when every goroutine of the server has ended. If ctx ends first, it cuts sockets
-// and requests and returns the error of ctx.
+// Shutdown notifies all sockets that the hub is closing, drains the hub, waits until the calls
+// under way are answered, and closes the sockets with code 1001. It refuses HTTP requests whose
+// body has not arrived. It returns after the end of every goroutine of the server. If ctx ends
+// first, it cuts sockets and requests and returns the error of ctx.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.stopped = true

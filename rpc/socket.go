@@ -255,8 +255,8 @@ func (k *socket) refuse(id string, err error) {
 	k.out.addFrame(calls.AppendFailure(nil, id, parley.ToWire(err)))
 }
 
-// spawn runs f on a goroutine that serve waits for. It returns false, and does not run f, if the socket
-// has ended.
+// spawn runs f on a goroutine that serve waits for. After the end of the socket it returns false,
+// and does not run f.
 func (k *socket) spawn(f func()) bool {
 	k.ending.Lock()
 	defer k.ending.Unlock()

@@ -11,13 +11,15 @@ import (
 	"github.com/parleyhub/parley/rpc/internal/calls"
 )
 
-// TestPlainCall: what the quick way of reading makes of a frame is what the thorough one makes of it, for every method, and it weighs as much.
+// TestPlainCall: what the quick way of reading makes of a frame is what the thorough one makes of
+// it, for every method, and it weighs as much.
 func TestPlainCall(t *testing.T) {
 	k := &socket{server: &Server{calls: calls.NewDispatcher(calls.Options{})}}
 	k.principal.Store(&hub.Principal{AgentID: "a"})
 	taken := 0
 	for name, h := range methods {
-		for _, params := range []string{"", "{}", ` { } `, sample(h.Params), strings.ReplaceAll(sample(h.Params), `"x"`, `"\u0078\"}"`)} {
+		for _, params := range []string{"", "{}", ` { } `, sample(h.Params),
+			strings.ReplaceAll(sample(h.Params), `"x"`, `"\u0078\"}"`)} {
 			frame := fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q}`, name)
 			if params != "" {
 				frame = fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q,"params":%s}`, name, params)
@@ -36,7 +38,8 @@ func TestPlainCall(t *testing.T) {
 				continue
 			}
 			taken++
-			if quick.ID != thorough.ID || quick.Handler.Name != name || thorough.Handler.Name != name || quick.Size != len(thorough.Params) || quick.Principal != thorough.Principal {
+			if quick.ID != thorough.ID || quick.Handler.Name != name || thorough.Handler.Name != name ||
+				quick.Size != len(thorough.Params) || quick.Principal != thorough.Principal {
 				t.Errorf("%s: %+v and %+v", frame, quick, thorough)
 			}
 			if !reflect.DeepEqual(quick.Decoded, want) {
@@ -67,7 +70,7 @@ func TestPlainCallIsNone(t *testing.T) {
 	}
 }
 
-// sample gives params of a type with every member that it must have.
+// sample returns params of a type with every required member.
 func sample(p reflect.Type) string {
 	var members []string
 	for f := range p.Fields() {

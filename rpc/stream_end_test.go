@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// ended waits for the end of the stream and gives what closing said; empty when nothing did.
+// ended waits for the end of the stream and returns the params of closing; empty without one.
 func (f *follower) ended() string {
 	f.t.Helper()
 	<-f.done
@@ -32,7 +32,8 @@ func TestStreamEndsWithItsToken(t *testing.T) {
 		admin.create(twoAgents)
 		begin := time.Now()
 		f := w.follow(bearer(admin.token(`{"agentId":"bob","expiresInMs":20000}`)), events)
-		if got := f.ended(); got != `{"reason":"the token has expired"}` || time.Since(begin) != 20*time.Second || f.err.Error() != "EOF" {
+		if got := f.ended(); got != `{"reason":"the token has expired"}` || time.Since(begin) != 20*time.Second ||
+			f.err.Error() != "EOF" {
 			t.Errorf("expired: closing %s after %v, %v", got, time.Since(begin), f.err)
 		}
 		f = w.follow(bearer(admin.token(`{"agentId":"bob"}`)), events)
@@ -42,10 +43,12 @@ func TestStreamEndsWithItsToken(t *testing.T) {
 		list := w.plain(bearer(devToken), "GET", "/tokens", "")
 		unmarshal(t, list.body, &tokens)
 		id := tokens.Tokens[len(tokens.Tokens)-1].TokenID
-		if a := w.plain(bearer(devToken), "DELETE", "/tokens/"+id, ""); a.status != 200 || a.body != fmt.Sprintf(`{"revoked":[%q]}`, id) {
+		if a := w.plain(bearer(devToken), "DELETE", "/tokens/"+id, ""); a.status != 200 ||
+			a.body != fmt.Sprintf(`{"revoked":[%q]}`, id) {
 			t.Fatalf("revoke: %v", a)
 		}
-		if got := f.ended(); !strings.HasPrefix(got, `{"reason":"the token`) || strings.Contains(got, "retryAfterMs") || time.Since(begin) > time.Second {
+		if got := f.ended(); !strings.HasPrefix(got, `{"reason":"the token`) || strings.Contains(got, "retryAfterMs") ||
+			time.Since(begin) > time.Second {
 			t.Errorf("revoked: closing %s after %v", got, time.Since(begin))
 		}
 		synctest.Wait()
@@ -97,11 +100,13 @@ func TestStreamEndsWithItsReader(t *testing.T) {
 func (w *world) stall(target string) {
 	w.t.Helper()
 	c := w.dialRaw()
-	fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nParley-Agent: bob\r\n\r\n", target, devToken)
+	fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nParley-Agent: bob\r\n\r\n", target,
+		devToken)
 	synctest.Wait()
 }
 
-// TestStreamThatIsNotRead is cut after 10 s, however long it lasted before, and the others wait for nothing.
+// TestStreamThatIsNotRead is cut after 10 s, however long it lasted before, and the others wait for
+// nothing.
 func TestStreamThatIsNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -135,7 +140,8 @@ func TestStreamThatIsNotRead(t *testing.T) {
 	})
 }
 
-// TestStreamIsReadInItsOwnTime: a reader that takes a little now and then is not cut, though the whole takes minutes.
+// TestStreamIsReadInItsOwnTime: a reader that takes a little now and then is not cut, though the
+// whole takes minutes.
 func TestStreamIsReadInItsOwnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -145,7 +151,8 @@ func TestStreamIsReadInItsOwnTime(t *testing.T) {
 			alice.say(strings.Repeat("a", 800<<10))
 		}
 		c := w.dialRaw()
-		fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nParley-Agent: bob\r\n\r\n", events, devToken)
+		fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nParley-Agent: bob\r\n\r\n", events,
+			devToken)
 		total, buf := 0, make([]byte, 48<<10)
 		begin := time.Now()
 		for total < 3<<20 {
@@ -189,7 +196,8 @@ func TestStreamsThatAreNotReadAreBounded(t *testing.T) {
 	})
 }
 
-// TestShutdownCutsStalledStream: a peer that takes nothing delays the end no longer than ctx allows.
+// TestShutdownCutsStalledStream: a peer that takes nothing delays the end no longer than ctx
+// allows.
 func TestShutdownCutsStalledStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -242,7 +250,8 @@ func TestStreamByTicket(t *testing.T) {
 		alice.create(twoAgents)
 		ticket := func() string {
 			var r parley.CreateTicketResult
-			unmarshal(t, w.plain(bearer(alice.token(`{"agentId":"bob"}`)), "POST", "/tickets", `{"conversationId":"case"}`).body, &r)
+			unmarshal(t, w.plain(bearer(alice.token(`{"agentId":"bob"}`)), "POST", "/tickets", `{"conversationId":"case"}`).body,
+				&r)
 			return r.Ticket
 		}
 		once := ticket()

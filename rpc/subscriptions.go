@@ -52,7 +52,7 @@ func (k *socket) addSubscription(s *subscription, p *hub.Principal) error {
 	return nil
 }
 
-// removeSubscription removes and returns a subscription; nil if there is none with the id.
+// removeSubscription removes and returns a subscription; nil for an unknown id.
 func (k *socket) removeSubscription(id string) *subscription {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -61,8 +61,8 @@ func (k *socket) removeSubscription(id string) *subscription {
 	return s
 }
 
-// replaceCaller makes p, who has shown a new token, the caller of the socket and its subscriptions. It
-// refuses a token that does not allow all of them, and then changes nothing.
+// replaceCaller makes p, the principal of a new token, the caller of the socket and its
+// subscriptions. It refuses a token that does not allow all of them, and then changes nothing.
 func (k *socket) replaceCaller(p *hub.Principal) error {
 	p = k.withConnection(p)
 	k.mu.Lock()
@@ -127,7 +127,7 @@ func (k *socket) sendItem(id, conversationID string, item *hub.Item) {
 	}
 }
 
-// endSubscriptions ends all subscriptions and returns them. Each has ended when its done is closed.
+// endSubscriptions ends all subscriptions and returns them. The done of each is closed at its end.
 func (k *socket) endSubscriptions() []*subscription {
 	k.mu.Lock()
 	all := slices.Collect(maps.Values(k.subscriptions))

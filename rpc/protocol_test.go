@@ -19,16 +19,16 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// guestPath is where the guests of these tests are.
-const guestPath = "/guest"
+// protocolPath is where the protocol of these tests is.
+const protocolPath = "/other"
 
-// newGuestWorld is newWorld with a guest.
-func newGuestWorld(t testing.TB, o *rpc.Options, g *rpc.Protocol) *world {
+// newProtocolWorld is newWorld with a protocol.
+func newProtocolWorld(t testing.TB, o *rpc.Options, g *rpc.Protocol) *world {
 	t.Helper()
 	if o == nil {
 		o = &rpc.Options{}
 	}
-	o.Protocols = map[string]*rpc.Protocol{guestPath: g}
+	o.Protocols = map[string]*rpc.Protocol{protocolPath: g}
 	return newWorld(t, o)
 }
 
@@ -51,16 +51,17 @@ func untilEnd(begun bool) http.HandlerFunc {
 	}
 }
 
-// guestHead is the head of a request to a guest with a body of n bytes.
-func guestHead(n int) string {
-	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", guestPath, devToken, n)
+// protocolHead is the head of a request to a protocol with a body of n bytes.
+func protocolHead(n int) string {
+	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n",
+		protocolPath, devToken, n)
 }
 
-// TestGuestDoor: what may not pass does not reach the handler, and is told why.
-func TestGuestDoor(t *testing.T) {
+// TestProtocolAdmission: refused requests do not reach the handler, and get the reason.
+func TestProtocolAdmission(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reached atomic.Int64
-		w := newGuestWorld(t, nil, &rpc.Protocol{
+		w := newProtocolWorld(t, nil, &rpc.Protocol{
 			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				reached.Add(1)
 				echo(w, r)
@@ -85,7 +86,8 @@ func TestGuestDoor(t *testing.T) {
 			{"too large", bearer(devToken), "POST", "", 101, 413, `at most 100 bytes`},
 		} {
 			before := reached.Load()
-			r, err := http.NewRequestWithContext(t.Context(), c.verb, "http://"+w.addr+guestPath, strings.NewReader(strings.Repeat("x", c.size)))
+			r, err := http.NewRequestWithContext(t.Context(), c.verb, "http://"+w.addr+protocolPath,
+				strings.NewReader(strings.Repeat("x", c.size)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,11 +111,13 @@ func TestGuestDoor(t *testing.T) {
 	})
 }
 
-// TestGuestBodyWithoutLength: a body that does not say how large it is is cut off where it is too large.
-func TestGuestBodyWithoutLength(t *testing.T) {
+// TestProtocolBodyWithoutLength: a body that does not say how large it is is cut off where it is too
+// large.
+func TestProtocolBodyWithoutLength(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newGuestWorld(t, nil, &rpc.Protocol{Handler: http.HandlerFunc(echo), MaxBody: 1000})
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+w.addr+guestPath, io.MultiReader(bytes.NewReader(make([]byte, 1001))))
+		w := newProtocolWorld(t, nil, &rpc.Protocol{Handler: http.HandlerFunc(echo), MaxBody: 1000})
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+w.addr+protocolPath,
+			io.MultiReader(bytes.NewReader(make([]byte, 1001))))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,14 +127,15 @@ func TestGuestBodyWithoutLength(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer resp.Body.Close()
-		if body, err := io.ReadAll(resp.Body); resp.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(string(body), `"too_large"`) {
+		if body, err := io.ReadAll(resp.Body); resp.StatusCode != http.StatusRequestEntityTooLarge ||
+			!strings.Contains(string(body), `"too_large"`) {
 			t.Errorf("HTTP %d %s, %v", resp.StatusCode, body, err)
 		}
 	})
 }
 
-// TestGuestBodyThatDoesNotCome is given up after 10 s, and at once when the server stops.
-func TestGuestBodyThatDoesNotCome(t *testing.T) {
+// TestProtocolBodyThatDoesNotArrive is given up after 10 s, and at once when the server stops.
+func TestProtocolBodyThatDoesNotArrive(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		stop   bool
@@ -142,9 +147,12 @@ func TestGuestBodyThatDoesNotCome(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newGuestWorld(t, nil, &rpc.Protocol{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("half a body has reached the handler") })})
+				w := newProtocolWorld(t, nil, &rpc.Protocol{Handler: http.HandlerFunc(func(http.ResponseWriter,
+					*http.Request) {
+					t.Error("half a body has reached the handler")
+				})})
 				conn := w.dialRaw()
-				fmt.Fprint(conn, guestHead(100)+"half")
+				fmt.Fprint(conn, protocolHead(100)+"half")
 				begin := time.Now()
 				if c.stop {
 					time.Sleep(time.Second)
@@ -165,30 +173,37 @@ func TestGuestBodyThatDoesNotCome(t *testing.T) {
 	}
 }
 
-// TestGuestEndsWithItsToken: a request is ended when its token expires or is revoked, and told so if nothing was written yet.
-func TestGuestEndsWithItsToken(t *testing.T) {
+// TestProtocolRequestEndsWithItsToken: a request ends when its token expires or is revoked. It gets
+// the reason if nothing of its answer was written.
+func TestProtocolRequestEndsWithItsToken(t *testing.T) {
 	for _, begun := range []bool{false, true} {
 		t.Run(fmt.Sprintf("begun=%t", begun), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newGuestWorld(t, nil, &rpc.Protocol{Handler: untilEnd(begun)})
+				w := newProtocolWorld(t, nil, &rpc.Protocol{Handler: untilEnd(begun)})
 				admin := w.as("admin")
 				begin := time.Now()
-				check := func(a told, what string, after time.Duration) {
+				check := func(a httpAnswer, what string, after time.Duration) {
 					t.Helper()
 					if took := time.Since(begin); took != after {
 						t.Errorf("%s: it ended after %v", what, took)
 					}
-					if begun && (a.status != 200 || !strings.HasPrefix(a.body, ": ok\n\n") || a.header.Get("X-Accel-Buffering") != "no") || !begun && (a.status != 401 || a.reason() != "unauthenticated" || !strings.Contains(a.body, what)) {
+					if begun && (a.status != 200 || !strings.HasPrefix(a.body, ": ok\n\n") ||
+						a.header.Get("X-Accel-Buffering") != "no") || !begun && (a.status != 401 || a.reason() != "unauthenticated" ||
+						!strings.Contains(a.body, what)) {
 						t.Errorf("%s: %v", what, a)
 					}
 				}
-				check(w.plain(bearer(admin.token(`{"agentId":"bob","expiresInMs":20000}`)), "POST", guestPath, "{}"), "expired", 20*time.Second)
+				check(w.plain(bearer(admin.token(`{"agentId":"bob","expiresInMs":20000}`)), "POST", protocolPath, "{}"), "expired",
+					20*time.Second)
 				var made parley.CreateTokenResult
 				unmarshal(t, string(admin.must(parley.MethodCreateToken, `{"agentId":"bob"}`)), &made)
 				begin = time.Now()
-				time.AfterFunc(5*time.Second, func() { admin.start(parley.MethodRevokeToken, fmt.Sprintf(`{"tokenId":%q}`, made.TokenID)) })
-				check(w.plain(bearer(made.Token), "POST", guestPath, "{}"), "revoked", 5*time.Second)
-				if a := w.plain(bearer(made.Token), "POST", guestPath, "{}"); a.status != 401 {
+				time.AfterFunc(5*time.Second, func() {
+					admin.start(parley.MethodRevokeToken,
+						fmt.Sprintf(`{"tokenId":%q}`, made.TokenID))
+				})
+				check(w.plain(bearer(made.Token), "POST", protocolPath, "{}"), "revoked", 5*time.Second)
+				if a := w.plain(bearer(made.Token), "POST", protocolPath, "{}"); a.status != 401 {
 					t.Errorf("after that: %v", a)
 				}
 			})
@@ -196,26 +211,26 @@ func TestGuestEndsWithItsToken(t *testing.T) {
 	}
 }
 
-// TestGuestEndsWithTheHub: visits under way hold up no drain, and are told.
-func TestGuestEndsWithTheHub(t *testing.T) {
+// TestProtocolRequestEndsWithTheHub: requests under way do not delay a drain, and get the reason.
+func TestProtocolRequestEndsWithTheHub(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newGuestWorld(t, nil, &rpc.Protocol{Handler: untilEnd(false)})
-		const visits = 50
-		answers := make(chan told, visits)
-		for range visits {
-			go func() { answers <- w.plain(bearer(devToken), "POST", guestPath, "{}") }()
+		w := newProtocolWorld(t, nil, &rpc.Protocol{Handler: untilEnd(false)})
+		const requests = 50
+		answers := make(chan httpAnswer, requests)
+		for range requests {
+			go func() { answers <- w.plain(bearer(devToken), "POST", protocolPath, "{}") }()
 		}
 		synctest.Wait()
 		begin := time.Now()
 		if err := w.server.Shutdown(t.Context()); err != nil || time.Since(begin) != 0 {
 			t.Errorf("shut down after %v: %v", time.Since(begin), err)
 		}
-		for range visits {
+		for range requests {
 			if a := <-answers; a.status != 503 || a.reason() != "unavailable" || a.header.Get("Retry-After") != "1" {
-				t.Errorf("a visit: %v", a)
+				t.Errorf("a request: %v", a)
 			}
 		}
-		if a := w.plain(bearer(devToken), "POST", guestPath, "{}"); a.status != 503 {
+		if a := w.plain(bearer(devToken), "POST", protocolPath, "{}"); a.status != 503 {
 			t.Errorf("one more: %v", a)
 		}
 	})
@@ -235,17 +250,18 @@ func flood(ended chan<- time.Time) http.HandlerFunc {
 	}
 }
 
-// TestGuestWhosePeerTakesNothing is ended after WriteTimeout, and delays a drain no longer than that allows.
-func TestGuestWhosePeerTakesNothing(t *testing.T) {
+// TestProtocolPeerReadsNothing is ended after WriteTimeout, and delays a drain no longer than
+// that allows.
+func TestProtocolPeerReadsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan time.Time, 2)
-		w := newGuestWorld(t, &rpc.Options{WriteTimeout: 7 * time.Second}, &rpc.Protocol{Handler: flood(ended)})
+		w := newProtocolWorld(t, &rpc.Options{WriteTimeout: 7 * time.Second}, &rpc.Protocol{Handler: flood(ended)})
 		begin := time.Now()
-		fmt.Fprint(w.dialRaw(), guestHead(2)+"{}")
+		fmt.Fprint(w.dialRaw(), protocolHead(2)+"{}")
 		if took := (<-ended).Sub(begin); took != 7*time.Second {
 			t.Errorf("it ended after %v", took)
 		}
-		fmt.Fprint(w.dialRaw(), guestHead(2)+"{}")
+		fmt.Fprint(w.dialRaw(), protocolHead(2)+"{}")
 		synctest.Wait()
 		begin = time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
@@ -256,10 +272,11 @@ func TestGuestWhosePeerTakesNothing(t *testing.T) {
 	})
 }
 
-// TestGuestThatIsSilentForLong is answered all the same, also where nothing but a status is written, on a connection that goes on.
-func TestGuestThatIsSilentForLong(t *testing.T) {
+// TestSilentProtocolHandler: a handler may answer late, also with a status only. The connection
+// stays open.
+func TestSilentProtocolHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newGuestWorld(t, nil, &rpc.Protocol{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w := newProtocolWorld(t, nil, &rpc.Protocol{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			select {
 			case <-time.After(5 * time.Minute):
 				w.WriteHeader(http.StatusAccepted)
@@ -267,31 +284,31 @@ func TestGuestThatIsSilentForLong(t *testing.T) {
 			}
 		})})
 		for range 2 {
-			if a := w.plain(bearer(devToken), "POST", guestPath, "{}"); a.status != http.StatusAccepted {
+			if a := w.plain(bearer(devToken), "POST", protocolPath, "{}"); a.status != http.StatusAccepted {
 				t.Errorf("%v", a)
 			}
 		}
 	})
 }
 
-// TestGuestWhosePeerGoes ends.
-func TestGuestWhosePeerGoes(t *testing.T) {
+// TestProtocolPeerDisconnects ends.
+func TestProtocolPeerDisconnects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan struct{})
-		w := newGuestWorld(t, nil, &rpc.Protocol{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		w := newProtocolWorld(t, nil, &rpc.Protocol{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
 			close(ended)
 		})})
 		conn := w.dialRaw()
-		fmt.Fprint(conn, guestHead(2)+"{}")
+		fmt.Fprint(conn, protocolHead(2)+"{}")
 		synctest.Wait()
 		conn.Close()
 		<-ended
 	})
 }
 
-// TestGuestsAreBounded: all of them, and those of one account, which cannot keep the others out.
-func TestGuestsAreBounded(t *testing.T) {
+// TestProtocolRequestsAreBounded: all of them, and those of one account, which cannot keep the others out.
+func TestProtocolRequestsAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		most, room    int
@@ -302,19 +319,20 @@ func TestGuestsAreBounded(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newGuestWorld(t, &rpc.Options{MaxPosts: c.most}, &rpc.Protocol{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if caller, _ := rpc.CallerOf(r.Context()); caller.AgentID == "alice" {
-						<-r.Context().Done()
-					}
-				})})
+				w := newProtocolWorld(t, &rpc.Options{MaxPosts: c.most},
+					&rpc.Protocol{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						if caller, _ := rpc.CallerOf(r.Context()); caller.AgentID == "alice" {
+							<-r.Context().Done()
+						}
+					})})
 				admin := w.as("admin")
 				token := admin.token(`{"agentId":"alice"}`)
 				for range c.room {
-					fmt.Fprint(w.dialRaw(), strings.ReplaceAll(guestHead(2), devToken, token)+"{}")
+					fmt.Fprint(w.dialRaw(), strings.ReplaceAll(protocolHead(2), devToken, token)+"{}")
 				}
 				synctest.Wait()
 				for who, want := range map[string]int{token: c.alice, devToken: c.others} {
-					a := w.plain(bearer(who), "POST", guestPath, "{}")
+					a := w.plain(bearer(who), "POST", protocolPath, "{}")
 					if a.status != want || want == 503 && (a.reason() != "unavailable" || !strings.Contains(a.body, "under way")) {
 						t.Errorf("one more: %v, expected %d", a, want)
 					}
@@ -324,14 +342,14 @@ func TestGuestsAreBounded(t *testing.T) {
 	}
 }
 
-// TestGuestThatPanics is logged as a fault, and the peer is told.
-func TestGuestThatPanics(t *testing.T) {
+// TestProtocolHandlerPanics: a panic is logged as an internal error, and the peer gets an error.
+func TestProtocolHandlerPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		w := newGuestWorld(t, &rpc.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, &rpc.Protocol{
+		w := newProtocolWorld(t, &rpc.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, &rpc.Protocol{
 			Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("oh") }),
 		})
-		if a := w.plain(bearer(devToken), "POST", guestPath, "{}"); a.status != 500 || a.reason() != "internal" {
+		if a := w.plain(bearer(devToken), "POST", protocolPath, "{}"); a.status != 500 || a.reason() != "internal" {
 			t.Errorf("%v", a)
 		}
 		if text := log.String(); !strings.Contains(text, "a protocol handler panicked") || !strings.Contains(text, "oh") {

@@ -9,8 +9,9 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// TestLoginTells: authenticate tells what the token may do, so that a page knows what to offer: an admin's any id and no list, another's its ids, its scopes and its end.
-func TestLoginTells(t *testing.T) {
+// TestLoginDescribesToken: the answer to authenticate has the rights of the token. An admin has any
+// id and no list; any other token has its ids, its scopes and its end.
+func TestLoginDescribesToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		admin := w.as("admin")

@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// ended sends a request on a connection that it then ends on its side, and gives all that comes back.
+// ended sends a request on a connection, ends its side, and returns the whole answer.
 func (w *world) ended(request string) string {
 	w.t.Helper()
 	c, err := net.Dial("tcp", w.addr)
@@ -33,9 +33,9 @@ func (w *world) ended(request string) string {
 	return string(answer)
 }
 
-// TestWhoHasGone: a connection that its peer has ended gets the answer or nothing, never one that looks like success and is empty. It is no fault of
-// the hub's own.
-func TestWhoHasGone(t *testing.T) {
+// TestClosedConnections: a connection that its peer has closed gets the answer or nothing, never an
+// empty success. That is no internal error.
+func TestClosedConnections(t *testing.T) {
 	var logged strings.Builder
 	w := newLoopbackWorld(t, &rpc.Options{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
 	alice := w.as("alice")
@@ -46,8 +46,10 @@ func TestWhoHasGone(t *testing.T) {
 		t.Fatal(resp.StatusCode, text)
 	}
 	file := resp.Header.Get("Location")
-	head := "HTTP/1.1\nHost: localhost\nAuthorization: Bearer " + devToken + "\nParley-Agent: alice\nContent-Type: application/json\n"
-	call := `{"jsonrpc":"2.0","id":1,"method":"waitForChange","params":{"conversationId":"quiet","sinceSeq":1,"timeoutMs":60000}}`
+	head := "HTTP/1.1\nHost: localhost\nAuthorization: Bearer " + devToken +
+		"\nParley-Agent: alice\nContent-Type: application/json\n"
+	call := `{"jsonrpc":"2.0","id":1,"method":"waitForChange","params":{"conversationId":"quiet","sinceSeq":1,` +
+		`"timeoutMs":60000}}`
 	say := `{"payload":{"text":"hello"},"finality":"none"}`
 	for name, request := range map[string]string{
 		"read":     "GET /conversations/case " + head + "\n",
@@ -73,14 +75,19 @@ func TestWhoHasGone(t *testing.T) {
 	w.start()
 }
 
-// TestShortAnswersThatAreNotTaken hold no connection for longer than other answers do, also those that need no token.
+// TestShortAnswersThatAreNotTaken hold no connection for longer than other answers do, also those
+// that need no token.
 func TestShortAnswersThatAreNotTaken(t *testing.T) {
 	preflight := "\nOrigin: https://chat.example.com\nAccess-Control-Request-Method: GET"
 	for name, request := range map[string]string{
-		"probe": "GET /livez HTTP/1.1\nHost: localhost", "ready": "GET /readyz HTTP/1.1\nHost: localhost", "no path": "GET /nothing HTTP/1.1\nHost: localhost",
-		"wrong verb": "BREW /livez HTTP/1.1\nHost: localhost", "another host": "GET /livez HTTP/1.1\nHost: evil.com", "document": "GET /openrpc.json HTTP/1.1\nHost: localhost",
-		"no token": "GET /conversations HTTP/1.1\nHost: localhost", "metrics": "GET /metrics HTTP/1.1\nHost: localhost", "preflight": "OPTIONS /livez HTTP/1.1\nHost: localhost" + preflight,
-		"socket": "GET /rpc HTTP/1.1\nHost: localhost", "stream": "GET /conversations/case/events HTTP/1.1\nHost: localhost",
+		"probe": "GET /livez HTTP/1.1\nHost: localhost", "ready": "GET /readyz HTTP/1.1\nHost: localhost",
+		"no path":    "GET /nothing HTTP/1.1\nHost: localhost",
+		"wrong verb": "BREW /livez HTTP/1.1\nHost: localhost", "another host": "GET /livez HTTP/1.1\nHost: evil.com",
+		"document": "GET /openrpc.json HTTP/1.1\nHost: localhost",
+		"no token": "GET /conversations HTTP/1.1\nHost: localhost", "metrics": "GET /metrics HTTP/1.1\nHost: localhost",
+		"preflight": "OPTIONS /livez HTTP/1.1\nHost: localhost" + preflight,
+		"socket":    "GET /rpc HTTP/1.1\nHost: localhost",
+		"stream":    "GET /conversations/case/events HTTP/1.1\nHost: localhost",
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, &rpc.Options{AllowOrigins: []string{"https://chat.example.com"}})

@@ -29,7 +29,8 @@ func (j lostJournal) Reached() error {
 	return nil
 }
 
-// TestHubApart: sockets of a hub that has lost its journal for a while are told so once, and stay; they are told what comes once it is found again.
+// TestHubApart: a hub that has lost its journal for a while notifies its sockets once, and they
+// stay open. They get the events that follow when the journal is back.
 func TestHubApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lost atomic.Bool
@@ -42,19 +43,20 @@ func TestHubApart(t *testing.T) {
 		ann := w.as("ann")
 		ann.create(`{"conversationId":"case","participants":[{"id":"ann","kind":"human"}]}`)
 		ann.must(parley.MethodSubscribe, `{"conversationId":"case","sinceSeq":1}`)
-		told := func() (n int) {
+		notified := func() (n int) {
 			synctest.Wait()
 			for _, f := range ann.take() {
-				if f == `{"jsonrpc":"2.0","method":"closing","params":{"reason":"the hub does not reach the log that it shares","stays":true}}` {
+				if f == `{"jsonrpc":"2.0","method":"closing","params":{"reason":"the hub does not reach the log that it shares",`+
+					`"stays":true}}` {
 					n++
 				}
 			}
 			return n
 		}
 		for _, way := range []struct {
-			lost  bool
-			lasts time.Duration
-			told  int
+			lost     bool
+			lasts    time.Duration
+			notified int
 		}{
 			{true, 2 * time.Second, 0}, // another server leads
 			{false, time.Second, 0},
@@ -66,8 +68,8 @@ func TestHubApart(t *testing.T) {
 		} {
 			lost.Store(way.lost)
 			time.Sleep(way.lasts)
-			if got := told(); got != way.told {
-				t.Errorf("lost %v for %v: told %d times, want %d", way.lost, way.lasts, got, way.told)
+			if got := notified(); got != way.notified {
+				t.Errorf("lost %v for %v: notified %d times, want %d", way.lost, way.lasts, got, way.notified)
 			}
 		}
 		_, err := wire.DialStream(t.Context(), w.url(), &wire.DialOptions{HTTPClient: w.client(), Header: bearer(devToken)})
@@ -76,15 +78,19 @@ func TestHubApart(t *testing.T) {
 		}
 		lost.Store(false)
 		ann.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"hello"},"finality":"turn"}`)
-		ann.find("the event", func(f string) bool { return strings.Contains(f, `"method":"event"`) && strings.Contains(f, "hello") })
+		ann.find("the event", func(f string) bool {
+			return strings.Contains(f, `"method":"event"`) &&
+				strings.Contains(f, "hello")
+		})
 	})
 }
 
-// TestAloneIsNotApart: a hub by itself tells nobody to go elsewhere.
+// TestAloneIsNotApart: a single hub never sends clients to another one.
 func TestAloneIsNotApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lost atomic.Bool
-		w := &world{t: t, journal: memory.New(), ids: map[string]int{}, wrap: func(j journal.Journal) journal.Journal { return lostJournal{j, &lost} }}
+		w := &world{t: t, journal: memory.New(), ids: map[string]int{},
+			wrap: func(j journal.Journal) journal.Journal { return lostJournal{j, &lost} }}
 		w.start()
 		t.Cleanup(w.end)
 		ann := w.as("ann")
@@ -92,7 +98,7 @@ func TestAloneIsNotApart(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if got := ann.take(); len(got) > 0 {
-			t.Errorf("told %q", got)
+			t.Errorf("notified with %q", got)
 		}
 	})
 }

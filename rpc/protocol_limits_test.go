@@ -19,15 +19,16 @@ func untilTheEnd(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() 
 // stay sends a request with a body of n bytes, and returns when all is silent.
 func (w *world) stay(verb, token string, n int) {
 	w.t.Helper()
-	head := strings.ReplaceAll(strings.Replace(guestHead(n), "POST", verb, 1), devToken, token)
-	go fmt.Fprint(w.dialRaw(), head+strings.Repeat("x", n)) // what is refused is not read
+	head := strings.ReplaceAll(strings.Replace(protocolHead(n), "POST", verb, 1), devToken, token)
+	go fmt.Fprint(w.dialRaw(), head+strings.Repeat("x", n)) // a refused body is not read
 	synctest.Wait()
 }
 
-// TestGuestBodiesAreBounded: the bytes that requests under way hold are bounded, those of one account and those of all, and given back with the request.
-func TestGuestBodiesAreBounded(t *testing.T) {
+// TestProtocolBodiesAreBounded: the bytes that requests under way hold are bounded, those of one
+// account and those of all, and given back with the request.
+func TestProtocolBodiesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newGuestWorld(t, nil, &rpc.Protocol{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w := newProtocolWorld(t, nil, &rpc.Protocol{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Stay") == "" {
 				untilTheEnd(w, r)
 			}
@@ -39,7 +40,7 @@ func TestGuestBodiesAreBounded(t *testing.T) {
 		}
 		brief := func(what, token string, body io.Reader, status int, reason string) {
 			t.Helper()
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+w.addr+guestPath, body)
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+w.addr+protocolPath, body)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,11 +74,12 @@ func TestGuestBodiesAreBounded(t *testing.T) {
 	})
 }
 
-// TestGuestStreamsAreCountedApart: they take no room of other requests, nor these theirs; all are bounded, and those of one account.
-func TestGuestStreamsAreCountedApart(t *testing.T) {
+// TestProtocolStreamsAreCountedSeparately: they take no room of other requests, nor these theirs; all are
+// bounded, and those of one account.
+func TestProtocolStreamsAreCountedSeparately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const posts, streams, ofOne = 3, 300, 256
-		w := newGuestWorld(t, &rpc.Options{MaxPosts: posts}, &rpc.Protocol{
+		w := newProtocolWorld(t, &rpc.Options{MaxPosts: posts}, &rpc.Protocol{
 			Handler: http.HandlerFunc(untilTheEnd), Verbs: []string{"POST", "GET"}, MaxStreams: streams,
 			Streams: func(r *http.Request) bool { return r.Method == "GET" },
 		})
@@ -85,7 +87,7 @@ func TestGuestStreamsAreCountedApart(t *testing.T) {
 		alice, bob := admin.token(`{"agentId":"alice"}`), admin.token(`{"agentId":"bob"}`)
 		refused := func(verb, token, words string) {
 			t.Helper()
-			if a := w.plain(bearer(token), verb, guestPath, ""); a.status != 503 || !strings.Contains(a.body, words) {
+			if a := w.plain(bearer(token), verb, protocolPath, ""); a.status != 503 || !strings.Contains(a.body, words) {
 				t.Errorf("one more %s: %v", verb, a)
 			}
 		}
@@ -104,26 +106,29 @@ func TestGuestStreamsAreCountedApart(t *testing.T) {
 	})
 }
 
-// TestGuestKnowsTheAddress that a trusted proxy tells.
-func TestGuestKnowsTheAddress(t *testing.T) {
+// TestProtocolGetsForwardedAddress: the handler gets the address that a trusted proxy reports.
+func TestProtocolGetsForwardedAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newGuestWorld(t, &rpc.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}, &rpc.Protocol{
-			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				c, _ := rpc.CallerOf(r.Context())
-				fmt.Fprint(w, c.From)
-			}),
-		})
-		if a := w.plain(speaks("bob", "X-Forwarded-For", "203.0.113.7"), "POST", guestPath, "{}"); a.body != "203.0.113.7" {
+		w := newProtocolWorld(t, &rpc.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}},
+			&rpc.Protocol{
+				Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					c, _ := rpc.CallerOf(r.Context())
+					fmt.Fprint(w, c.From)
+				}),
+			})
+		forwarded := speaks("bob", "X-Forwarded-For", "203.0.113.7")
+		if a := w.plain(forwarded, "POST", protocolPath, "{}"); a.body != "203.0.113.7" {
 			t.Errorf("%v", a)
 		}
 	})
 }
 
-// TestGuestIsStopped: what its handler can still answer when the hub stops is answered; what stays silent is ended soon after, and then its streams.
-func TestGuestIsStopped(t *testing.T) {
+// TestProtocolIsStopped: what its handler can still answer when the hub stops is answered; what stays
+// silent is ended soon after, and then its streams.
+func TestProtocolIsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		known := make(chan struct{})
-		w := newGuestWorld(t, nil, &rpc.Protocol{
+		w := newProtocolWorld(t, nil, &rpc.Protocol{
 			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				select {
 				case <-known:
@@ -143,11 +148,12 @@ func TestGuestIsStopped(t *testing.T) {
 		})
 		begin := time.Now()
 		type end struct {
-			told
+			httpAnswer
 			after time.Duration
 		}
 		ends := map[string]chan end{}
-		for name, r := range map[string]struct{ verb, key string }{"answered": {"POST", "k"}, "silent": {"POST", ""}, "stream": {"GET", ""}} {
+		for name, r := range map[string]struct{ verb, key string }{"answered": {"POST", "k"}, "silent": {"POST", ""},
+			"stream": {"GET", ""}} {
 			c := make(chan end, 1)
 			ends[name] = c
 			go func() {
@@ -155,7 +161,7 @@ func TestGuestIsStopped(t *testing.T) {
 				if r.key != "" {
 					h.Set("Idempotency-Key", r.key)
 				}
-				c <- end{w.plain(h, r.verb, guestPath, ""), time.Since(begin)}
+				c <- end{w.plain(h, r.verb, protocolPath, ""), time.Since(begin)}
 			}()
 		}
 		synctest.Wait()
@@ -167,7 +173,7 @@ func TestGuestIsStopped(t *testing.T) {
 			after  time.Duration
 		}{"answered": {200, 3 * time.Second}, "silent": {503, 5 * time.Second}, "stream": {503, 5 * time.Second}} {
 			if got := <-ends[name]; got.status != want.status || got.after != want.after {
-				t.Errorf("%s: %v after %v", name, got.told, got.after)
+				t.Errorf("%s: %v after %v", name, got.httpAnswer, got.after)
 			}
 		}
 	})
