@@ -14,24 +14,16 @@ import (
 
 // methods has the handler of each method. Those of this file need the socket of their call.
 var methods = calls.NewTable(calls.Table{
-	parley.MethodAuthenticate: calls.Typed[parley.AuthenticateParams, parley.AuthenticateResult](
-		calls.Handler{Serve: authenticate}),
-	parley.MethodSubscribe: calls.Typed[parley.SubscribeParams, parley.SubscribeResult](
-		calls.Handler{Waits: true, Serve: subscribe}),
-	parley.MethodUnsubscribe: calls.Typed[parley.UnsubscribeParams, parley.EmptyResult](
-		calls.Handler{Waits: true, Serve: unsubscribe}),
+	parley.MethodAuthenticate: calls.NewHandler[parley.AuthenticateParams, parley.AuthenticateResult](false, authenticate),
+	parley.MethodSubscribe:    calls.NewHandler[parley.SubscribeParams, parley.SubscribeResult](true, subscribe),
+	parley.MethodUnsubscribe:  calls.NewHandler[parley.UnsubscribeParams, parley.EmptyResult](true, unsubscribe),
 })
 
 // maxClientName bounds the name that a client sends for the log.
 const maxClientName = 128
 
-func authenticate(ctx context.Context, c *calls.Call) {
+func authenticate(ctx context.Context, c *calls.Call, q *parley.AuthenticateParams) {
 	k := c.Socket.(*socket)
-	q, err := calls.ParamsOf[parley.AuthenticateParams](c)
-	if err != nil {
-		c.Refuse(err)
-		return
-	}
 	if len(q.ClientName) > maxClientName {
 		c.Refuse(parley.Refuse(parley.ErrValidationFailed,
 			"clientName is too long", fmt.Sprintf("at most %d bytes", maxClientName)))
@@ -95,13 +87,8 @@ func optionalTimestamp(t time.Time) parley.Timestamp {
 }
 
 // subscribe answers, and then starts the subscription.
-func subscribe(ctx context.Context, c *calls.Call) {
+func subscribe(ctx context.Context, c *calls.Call, q *parley.SubscribeParams) {
 	k := c.Socket.(*socket)
-	q, err := calls.ParamsOf[parley.SubscribeParams](c)
-	if err != nil {
-		c.Refuse(err)
-		return
-	}
 	s, err := k.openSubscription(ctx, c.Principal, q)
 	if err != nil {
 		c.Fail(err)
@@ -113,12 +100,7 @@ func subscribe(ctx context.Context, c *calls.Call) {
 }
 
 // unsubscribe answers after the last notification of the subscription.
-func unsubscribe(ctx context.Context, c *calls.Call) {
-	q, err := calls.ParamsOf[parley.UnsubscribeParams](c)
-	if err != nil {
-		c.Refuse(err)
-		return
-	}
+func unsubscribe(ctx context.Context, c *calls.Call, q *parley.UnsubscribeParams) {
 	s := c.Socket.(*socket).removeSubscription(q.SubscriptionID)
 	if s == nil {
 		c.Refuse(parley.Refuse(parley.ErrNotFound, "the socket has no such subscription", ""))

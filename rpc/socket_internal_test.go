@@ -11,9 +11,8 @@ import (
 	"github.com/parleyhub/parley/rpc/internal/calls"
 )
 
-// TestPlainCall: what the quick way of reading makes of a frame is what the thorough one makes of
-// it, for every method, and it weighs as much.
-func TestPlainCall(t *testing.T) {
+// TestReadCallFast: readCallFast and readCall return equal calls, also in size, for every method.
+func TestReadCallFast(t *testing.T) {
 	k := &socket{server: &Server{calls: calls.NewDispatcher(calls.Options{})}}
 	k.principal.Store(&hub.Principal{AgentID: "a"})
 	taken := 0
@@ -52,8 +51,8 @@ func TestPlainCall(t *testing.T) {
 	}
 }
 
-// TestPlainCallIsNone: frames of which the thorough way says what they are.
-func TestPlainCallIsNone(t *testing.T) {
+// TestReadCallFastRefuses: readCallFast leaves faulty frames to readCall.
+func TestReadCallFastRefuses(t *testing.T) {
 	k := &socket{server: &Server{calls: calls.NewDispatcher(calls.Options{})}}
 	ping := []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
 	if k.readCallFast(ping) != nil {

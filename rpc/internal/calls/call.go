@@ -114,14 +114,18 @@ type Request struct {
 // Call is one request on its way to its one answer.
 type Call struct {
 	Request
-	dispatcher *Dispatcher
-	answer     chan Answer // over HTTP; has room for one
-	release    func()      // over HTTP: releases the room of the answer; may be nil
-	span       parley.Span // nil if the call is not traced
+	dispatcher  *Dispatcher
+	answer      chan Answer  // over HTTP; has room for one
+	release     func()       // over HTTP: releases the room of the answer; may be nil
+	waitForPage func() error // of a Reader
+	span        parley.Span  // nil if the call is not traced
 }
 
 // NewCall returns a call for a request.
 func (d *Dispatcher) NewCall(r Request) *Call { return &Call{Request: r, dispatcher: d} }
+
+// Hub returns the hub of the call.
+func (c *Call) Hub() *hub.Hub { return c.dispatcher.Hub }
 
 // Await runs a call over HTTP and returns its answer. The answer is empty if the peer has left.
 func (c *Call) Await(ctx context.Context) Answer {
@@ -175,7 +179,7 @@ func (c *Call) CheckAllowed() error {
 	if c.Principal == nil || c.Handler.Name == parley.MethodAuthenticate {
 		return nil
 	}
-	if err := c.dispatcher.Hub.Valid(c.Principal); err != nil {
+	if err := c.Hub().Valid(c.Principal); err != nil {
 		return err
 	}
 	if c.Principal.Has(c.Handler.Scope) {
@@ -193,19 +197,6 @@ func (c *Call) Actor() admission.Actor {
 	return admission.NewActor(c.Principal, c.From, c.Handler.Name)
 }
 
-// ParamsOf returns the params of a call and starts its span.
-func ParamsOf[P any](c *Call) (*P, error) {
-	q, ok := c.Decoded.(*P)
-	if !ok {
-		q = new(P)
-		if err := c.DecodeParams(q); err != nil {
-			return q, err
-		}
-	}
-	c.startSpan(q)
-	return q, nil
-}
-
 // DecodeParams decodes the params, with the Idempotency-Key.
 func (c *Call) DecodeParams(into any) error {
 	err := wire.Decode(c.Params, into)
@@ -221,9 +212,13 @@ func (c *Call) WithExpiry(ctx context.Context) (context.Context, context.CancelF
 	if c.Principal.ExpiresAt.IsZero() {
 		return ctx, func() {}
 	}
-	left := c.Principal.ExpiresAt.Sub(c.dispatcher.Hub.Now())
+	left := c.Principal.ExpiresAt.Sub(c.Hub().Now())
 	return context.WithTimeoutCause(ctx, left, admission.ErrExpired)
 }
+
+// WaitForPage waits until an answer with events can be sent. A Reader calls it. Its signature is that
+// of the callback of hub.GetUpdatesWhen; the wait ends with the call, not with the token.
+func (c *Call) WaitForPage(context.Context) error { return c.waitForPage() }
 
 // acquirePage waits until the answer with the events that are read next can be sent. The caller must
 // call release. Over HTTP, the answer releases the room when it has been sent.

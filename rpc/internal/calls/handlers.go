@@ -11,11 +11,11 @@ import (
 // newHandlers returns the handlers of all methods except those that need the socket of the caller.
 func newHandlers() Table {
 	return Table{
-		parley.MethodPing: Typed[parley.PingParams, parley.PingResult](Handler{Serve: ping}),
+		parley.MethodPing: NewHandler[parley.PingParams, parley.PingResult](false, ping),
 
 		parley.MethodCreateConversation: newWrite((*hub.Hub).CreateConversation, encodeJSON[*parley.Snapshot]),
-		parley.MethodForkConversation: Typed[parley.ForkConversationParams, *parley.Snapshot](
-			Handler{Serve: forkConversation}),
+		parley.MethodForkConversation: NewHandler[parley.ForkConversationParams, *parley.Snapshot](
+			false, forkConversation),
 		parley.MethodAddParticipant:     newWrite((*hub.Hub).AddParticipant, encodeSeqResult),
 		parley.MethodCloseConversation:  newWrite((*hub.Hub).CloseConversation, encodeSeqResult),
 		parley.MethodSendMessage:        newWrite((*hub.Hub).SendMessage, encodeSendResult),
@@ -28,13 +28,10 @@ func newHandlers() Table {
 		parley.MethodReleaseClaim:       newWrite((*hub.Hub).ReleaseClaim, encodeJSON[parley.EmptyResult]),
 		parley.MethodCancelTurn:         newWrite((*hub.Hub).CancelTurn, encodeSeqResult),
 		parley.MethodRegisterBlueprints: newWrite((*hub.Hub).RegisterBlueprints, encodeJSON[parley.RegisterBlueprintsResult]),
-		parley.MethodCreateToken: newAuditedWrite(
-			(*hub.Hub).CreateToken, encodeJSON[parley.CreateTokenResult], auditTokenCreated),
-		parley.MethodRevokeToken: newAuditedWrite(
-			(*hub.Hub).RevokeToken, encodeJSON[parley.RevokeTokenResult], auditTokensRevoked),
-		parley.MethodPutAttachment: NewRead(small((*hub.Hub).PutAttachment)), // waits for the disk
-		parley.MethodCreateTicket: Typed[parley.CreateTicketParams, parley.CreateTicketResult](
-			Handler{Waits: true, Serve: createTicket}),
+		parley.MethodCreateToken:        newWrite((*hub.Hub).CreateToken, encodeJSON[parley.CreateTokenResult]),
+		parley.MethodRevokeToken:        newWrite((*hub.Hub).RevokeToken, encodeJSON[parley.RevokeTokenResult]),
+		parley.MethodPutAttachment:      NewRead(small((*hub.Hub).PutAttachment)), // waits for the disk
+		parley.MethodCreateTicket:       NewHandler[parley.CreateTicketParams, parley.CreateTicketResult](true, createTicket),
 
 		parley.MethodGetConversation: NewRead(
 			gated(Reader[parley.GetConversationParams, parley.Snapshot](getConversation))),
@@ -48,7 +45,7 @@ func newHandlers() Table {
 		parley.MethodExplain:         NewRead(gated(small((*hub.Hub).Explain))),
 		parley.MethodGetAttachment:   NewRead(gated(small((*hub.Hub).GetAttachment))),
 		parley.MethodListAgents:      NewRead(gated(small((*hub.Hub).ListAgents))),
-		parley.MethodStartSession:    newReadFor(startSession), // may wait
+		parley.MethodStartSession:    NewRead(Reader[parley.StartSessionParams, parley.Session](startSession)), // may wait
 		parley.MethodGetSession:      NewRead(Reader[parley.GetSessionParams, parley.Session](getSession)),
 		parley.MethodStopSession:     NewRead(gated(Reader[parley.StopSessionParams, parley.Session](stopSession))),
 		parley.MethodRequestApproval: NewRead(gated(small((*hub.Hub).RequestApproval))),
@@ -56,18 +53,14 @@ func newHandlers() Table {
 		parley.MethodListApprovals:   NewRead(gated(small((*hub.Hub).ListApprovals))),
 		parley.MethodResolveApproval: NewRead(gated(small((*hub.Hub).ResolveApproval))),
 		parley.MethodGetContext:      NewRead(waiting((*hub.Hub).GetContext)), // may wait for an embedder
-		parley.MethodExplainTriggers: newReadFor(explainTriggers),
+		parley.MethodExplainTriggers: NewRead(Reader[parley.ExplainTriggersParams, *parley.ExplainTriggersResult](explainTriggers)),
 		parley.MethodListTokens:      NewRead(gated(small((*hub.Hub).ListTokens))),
-		parley.MethodStats:           Typed[parley.StatsParams, parley.Stats](Handler{Waits: true, Serve: getStats}),
+		parley.MethodStats:           NewHandler[parley.StatsParams, parley.Stats](true, getStats),
 	}
 }
 
-func ping(_ context.Context, c *Call) {
-	if _, err := ParamsOf[parley.PingParams](c); err != nil {
-		c.Refuse(err)
-		return
-	}
-	c.Succeed(JSON(parley.PingResult{NowMs: c.dispatcher.Hub.Now().UnixMilli()}))
+func ping(_ context.Context, c *Call, _ *parley.PingParams) {
+	c.Succeed(JSON(parley.PingResult{NowMs: c.Hub().Now().UnixMilli()}))
 }
 
 func sendDelta(h *hub.Hub, p *hub.Principal, q *parley.SendDeltaParams, done func(parley.EmptyResult, error)) {
@@ -75,27 +68,23 @@ func sendDelta(h *hub.Hub, p *hub.Principal, q *parley.SendDeltaParams, done fun
 }
 
 // forkConversation counts the bytes that the fork copies as bytes of its caller. The call itself has few.
-func forkConversation(ctx context.Context, c *Call) {
+func forkConversation(_ context.Context, c *Call, q *parley.ForkConversationParams) {
 	count := func(bytes int) error { return c.dispatcher.Admission.Rates.CountCopy(c.Principal, bytes) }
 	fork := func(h *hub.Hub, p *hub.Principal, q *parley.ForkConversationParams, done func(*parley.Snapshot, error)) {
 		h.ForkConversationPaid(p, q, count, done)
 	}
-	newWrite(fork, encodeJSON[*parley.Snapshot]).Serve(ctx, c)
+	runWrite(c, fork, q, encodeJSON[*parley.Snapshot])
 }
 
-func createTicket(_ context.Context, c *Call) {
-	q, err := ParamsOf[parley.CreateTicketParams](c)
-	if err != nil {
-		c.Refuse(err)
-		return
-	}
+func createTicket(_ context.Context, c *Call, q *parley.CreateTicketParams) {
 	holder := c.Principal
 	if holder.IsCommand() {
 		c.Fail(parley.Refuse(parley.ErrForbidden, "the token of a command makes no tickets", ""))
 		return
 	}
+	var err error
 	if q.ConversationID != "" {
-		holder, err = c.dispatcher.Hub.Narrow(holder, q.ConversationID)
+		holder, err = c.Hub().Narrow(holder, q.ConversationID)
 	}
 	var ticket string
 	if err == nil {
@@ -110,13 +99,8 @@ func createTicket(_ context.Context, c *Call) {
 }
 
 // getStats answers with the counters of the hub and of the server.
-func getStats(ctx context.Context, c *Call) {
-	q, err := ParamsOf[parley.StatsParams](c)
-	if err != nil {
-		c.Refuse(err)
-		return
-	}
-	n, err := c.dispatcher.Hub.Stats(ctx, c.Principal, q)
+func getStats(ctx context.Context, c *Call, q *parley.StatsParams) {
+	n, err := c.Hub().Stats(ctx, c.Principal, q)
 	if err != nil {
 		c.Fail(err)
 		return
@@ -125,127 +109,104 @@ func getStats(ctx context.Context, c *Call) {
 	c.Succeed(JSON(n))
 }
 
-func getConversation(
-	ctx context.Context, h *hub.Hub, p *hub.Principal, q *parley.GetConversationParams, _ Gate,
-) (Encoder, error) {
-	s, events, err := h.GetConversation(ctx, p, q)
+func getConversation(ctx context.Context, c *Call, q *parley.GetConversationParams) (Encoder, error) {
+	s, events, err := c.Hub().GetConversation(ctx, c.Principal, q)
 	return func(b []byte) ([]byte, error) { return appendSnapshot(b, s, events) }, err
 }
 
-func getUpdates(
-	ctx context.Context, h *hub.Hub, p *hub.Principal, q *parley.GetUpdatesParams, gate Gate,
-) (Encoder, error) {
-	u, events, err := h.GetUpdatesWhen(ctx, p, q, gate)
+func getUpdates(ctx context.Context, c *Call, q *parley.GetUpdatesParams) (Encoder, error) {
+	u, events, err := c.Hub().GetUpdatesWhen(ctx, c.Principal, q, c.WaitForPage)
 	return func(b []byte) ([]byte, error) { return appendUpdates(b, u, events) }, err
 }
 
-// watchConversations waits for the gate only if there are changes: while it waits for these, the
-// caller reads other things.
-func watchConversations(
-	ctx context.Context, h *hub.Hub, p *hub.Principal, q *parley.WatchConversationsParams, gate Gate,
-) (Encoder, error) {
-	r, err := h.WatchConversations(ctx, p, q)
+// watchConversations waits for a page only if there are changes: while it waits for these, the caller
+// reads other things.
+func watchConversations(ctx context.Context, c *Call, q *parley.WatchConversationsParams) (Encoder, error) {
+	r, err := c.Hub().WatchConversations(ctx, c.Principal, q)
 	if err == nil && len(r.Conversations) > 0 {
-		err = gate(ctx)
+		err = c.WaitForPage(ctx)
 	}
 	return JSON(r), err
 }
 
-func readTail(ctx context.Context, h *hub.Hub, p *hub.Principal, q *parley.TailParams, _ Gate) (Encoder, error) {
-	page, err := h.Tail(ctx, p, q)
+func readTail(ctx context.Context, c *Call, q *parley.TailParams) (Encoder, error) {
+	page, err := c.Hub().Tail(ctx, c.Principal, q)
 	return func(b []byte) ([]byte, error) { return AppendTail(b, page.Events, page.NextSeq, page.LatestSeq), nil }, err
 }
 
 // explainTriggers may wait, and its answer may be large, so a socket has one such call at a time.
-func explainTriggers(c *Call) Reader[parley.ExplainTriggersParams, *parley.ExplainTriggersResult] {
-	return func(
-		ctx context.Context, h *hub.Hub, p *hub.Principal, q *parley.ExplainTriggersParams, gate Gate,
-	) (Encoder, error) {
-		if c.Socket != nil {
-			release, err := c.Socket.AcquireExplain(ctx)
-			if err != nil {
-				return nil, err
-			}
-			defer release()
+func explainTriggers(ctx context.Context, c *Call, q *parley.ExplainTriggersParams) (Encoder, error) {
+	if c.Socket != nil {
+		release, err := c.Socket.AcquireExplain(ctx)
+		if err != nil {
+			return nil, err
 		}
-		return waiting((*hub.Hub).ExplainTriggers)(ctx, h, p, q, gate)
+		defer release()
 	}
+	return waiting((*hub.Hub).ExplainTriggers)(ctx, c, q)
 }
 
 // getApproval may wait, and its answer may be large. While there is no room for the answer, it is in
 // the log only, not in memory.
-func getApproval(
-	ctx context.Context, h *hub.Hub, p *hub.Principal, q *parley.GetApprovalParams, gate Gate,
-) (Encoder, error) {
-	a, err := h.GetApproval(ctx, p, q)
+func getApproval(ctx context.Context, c *Call, q *parley.GetApprovalParams) (Encoder, error) {
+	a, err := c.Hub().GetApproval(ctx, c.Principal, q)
 	if err != nil {
 		return nil, err
 	}
 	timedOut := a.TimedOut
 	a = nil
-	if err := gate(ctx); err != nil {
+	if err := c.WaitForPage(ctx); err != nil {
 		return nil, err
 	}
-	if a, err = h.GetApproval(ctx, p, &parley.GetApprovalParams{ApprovalID: q.ApprovalID}); err != nil {
+	a, err = c.Hub().GetApproval(ctx, c.Principal, &parley.GetApprovalParams{ApprovalID: q.ApprovalID})
+	if err != nil {
 		return nil, err
 	}
 	a.TimedOut = timedOut && !a.Status.Resolved()
 	return JSON(a), nil
 }
 
-func startSession(c *Call) Reader[parley.StartSessionParams, parley.Session] {
-	return func(
-		ctx context.Context, h *hub.Hub, p *hub.Principal, q *parley.StartSessionParams, gate Gate,
-	) (Encoder, error) {
-		s, err := h.StartSession(ctx, p, q)
-		if err != nil {
-			return nil, err
-		}
-		c.setSpanResult(s)
-		return encodeSession(ctx, h, p, s, gate)
-	}
-}
-
-func getSession(
-	ctx context.Context, h *hub.Hub, p *hub.Principal, q *parley.GetSessionParams, gate Gate,
-) (Encoder, error) {
-	s, err := h.GetSession(ctx, p, q)
+func startSession(ctx context.Context, c *Call, q *parley.StartSessionParams) (Encoder, error) {
+	s, err := c.Hub().StartSession(ctx, c.Principal, q)
 	if err != nil {
 		return nil, err
 	}
-	return encodeSession(ctx, h, p, s, gate)
+	c.setSpanResult(s)
+	return encodeSession(ctx, c, s)
 }
 
-func stopSession(
-	ctx context.Context, h *hub.Hub, p *hub.Principal, q *parley.StopSessionParams, _ Gate,
-) (Encoder, error) {
-	s, err := h.StopSession(ctx, p, q)
+func getSession(ctx context.Context, c *Call, q *parley.GetSessionParams) (Encoder, error) {
+	s, err := c.Hub().GetSession(ctx, c.Principal, q)
+	if err != nil {
+		return nil, err
+	}
+	return encodeSession(ctx, c, s)
+}
+
+func stopSession(ctx context.Context, c *Call, q *parley.StopSessionParams) (Encoder, error) {
+	s, err := c.Hub().StopSession(ctx, c.Principal, q)
 	return JSON(s), err
 }
 
 // encodeSession answers with a session, whose result may be large. While there is no room for the
 // answer, the result is in the log only, not in memory: a caller with scope read gets the session
 // read again. Other callers may not read it again, so they get the session that their call returned.
-func encodeSession(
-	ctx context.Context, h *hub.Hub, p *hub.Principal, s *parley.Session, gate Gate,
-) (Encoder, error) {
+func encodeSession(ctx context.Context, c *Call, s *parley.Session) (Encoder, error) {
 	switch {
 	case s.Result == nil:
 		return JSON(s), nil
-	case p.Has(parley.ScopeRead):
-		return rereadSession(ctx, h, p, s.SessionID, s.Duplicate, s.TimedOut, gate)
+	case c.Principal.Has(parley.ScopeRead):
+		return rereadSession(ctx, c, s.SessionID, s.Duplicate, s.TimedOut)
 	}
-	return JSON(s), gate(ctx)
+	return JSON(s), c.WaitForPage(ctx)
 }
 
 // rereadSession does not take the session, so that its result can be collected during the wait.
-func rereadSession(
-	ctx context.Context, h *hub.Hub, p *hub.Principal, id string, duplicate, timedOut bool, gate Gate,
-) (Encoder, error) {
-	if err := gate(ctx); err != nil {
+func rereadSession(ctx context.Context, c *Call, id string, duplicate, timedOut bool) (Encoder, error) {
+	if err := c.WaitForPage(ctx); err != nil {
 		return nil, err
 	}
-	s, err := h.GetSession(ctx, p, &parley.GetSessionParams{SessionID: id})
+	s, err := c.Hub().GetSession(ctx, c.Principal, &parley.GetSessionParams{SessionID: id})
 	if err != nil {
 		return nil, err
 	}

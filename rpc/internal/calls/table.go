@@ -69,15 +69,28 @@ func NewTable(forSockets Table) Table {
 	return t
 }
 
-// Typed adds to a handler the types of its params and its result. R may be a pointer.
-func Typed[P, R any](h Handler) Handler {
-	h.Params, h.Result = reflect.TypeFor[P](), reflect.TypeFor[R]()
+// NewHandler returns a handler that decodes params of type P and answers with an R, which may be a
+// pointer. It refuses invalid params, and starts the span of the call before serve.
+func NewHandler[P, R any](waits bool, serve func(ctx context.Context, c *Call, q *P)) Handler {
+	h := Handler{Waits: waits, Params: reflect.TypeFor[P](), Result: reflect.TypeFor[R]()}
+	if h.Result.Kind() == reflect.Pointer {
+		h.Result = h.Result.Elem()
+	}
 	h.Decode = func(data []byte) (any, error) {
 		q := new(P)
 		return q, wire.Decode(data, q)
 	}
-	if h.Result.Kind() == reflect.Pointer {
-		h.Result = h.Result.Elem()
+	h.Serve = func(ctx context.Context, c *Call) {
+		q, ok := c.Decoded.(*P)
+		if !ok {
+			q = new(P)
+			if err := c.DecodeParams(q); err != nil {
+				c.Refuse(err)
+				return
+			}
+		}
+		c.startSpan(q)
+		serve(ctx, c, q)
 	}
 	return h
 }
@@ -93,35 +106,39 @@ func JSON(v any) Encoder {
 // writeFunc is a method of the hub that answers through a callback.
 type writeFunc[P, R any] = func(h *hub.Hub, p *hub.Principal, q *P, done func(R, error))
 
-// encodeFunc appends a result of type R.
-type encodeFunc[R any] = func([]byte, R) ([]byte, error)
-
 // newWrite returns a handler for a method of the hub that answers through a callback.
-func newWrite[P, R any](f writeFunc[P, R], encode encodeFunc[R]) Handler {
-	return newAuditedWrite(f, encode, func(*Call, *P, R) {})
+func newWrite[P, R any](f writeFunc[P, R], encode func([]byte, R) ([]byte, error)) Handler {
+	return NewHandler[P, R](false, func(_ context.Context, c *Call, q *P) { runWrite(c, f, q, encode) })
 }
 
-// newAuditedWrite is newWrite with a function that audits the result.
-func newAuditedWrite[P, R any](f writeFunc[P, R], encode encodeFunc[R], audit func(*Call, *P, R)) Handler {
-	return Typed[P, R](Handler{Serve: func(_ context.Context, c *Call) {
-		q, err := ParamsOf[P](c)
+func runWrite[P, R any](c *Call, f writeFunc[P, R], q *P, encode func([]byte, R) ([]byte, error)) {
+	f(c.Hub(), c.Principal, q, func(r R, err error) {
 		if err != nil {
-			c.Refuse(err)
+			if errors.Is(err, parley.ErrForbidden) { // more than the token or the participant may do
+				c.dispatcher.Admission.Audit.Refuse("call_refused", c.Actor(), err, "")
+			}
+			c.Fail(err)
 			return
 		}
-		f(c.dispatcher.Hub, c.Principal, q, func(r R, err error) {
-			if err != nil {
-				if errors.Is(err, parley.ErrForbidden) { // more than the token or the participant may do
-					c.dispatcher.Admission.Audit.Refuse("call_refused", c.Actor(), err, "")
-				}
-				c.Fail(err)
-				return
-			}
-			audit(c, q, r)
-			c.setSpanResult(r)
-			succeedWith(c, encode, r)
-		})
-	}})
+		c.auditResult(q, r)
+		c.setSpanResult(r)
+		succeedWith(c, encode, r)
+	})
+}
+
+// auditResult audits the results of the methods for tokens.
+func (c *Call) auditResult(params, result any) {
+	switch r := result.(type) {
+	case parley.CreateTokenResult:
+		c.dispatcher.Admission.Audit.Grant("token_created", c.Actor(),
+			slog.String("madeTokenId", admission.Untrusted(r.TokenID)),
+			slog.String("madeFor", admission.Untrusted(params.(*parley.CreateTokenParams).AgentID)))
+	case parley.RevokeTokenResult:
+		for _, id := range r.Revoked {
+			c.dispatcher.Admission.Audit.Grant("token_revoked", c.Actor(),
+				slog.String("revokedTokenId", admission.Untrusted(id)))
+		}
+	}
 }
 
 func encodeSeqResult(b []byte, r parley.SeqResult) ([]byte, error) { return appendSeqResult(b, r), nil }
@@ -132,39 +149,26 @@ func encodeSendResult(b []byte, r parley.SendResult) ([]byte, error) {
 
 func encodeJSON[R any](b []byte, r R) ([]byte, error) { return AppendJSON(b, r) }
 
-// Gate waits until an answer with events can be sent. A Reader calls it at most once, before it reads
-// what may be large.
-type Gate = func(context.Context) error
-
-// Reader is a method that may wait. Its encoder encodes an R.
-type Reader[P, R any] func(context.Context, *hub.Hub, *hub.Principal, *P, Gate) (Encoder, error)
+// Reader is a method that may wait. It calls Call.WaitForPage at most once, before it reads data that
+// may be large. Its encoder encodes an R.
+type Reader[P, R any] func(ctx context.Context, c *Call, q *P) (Encoder, error)
 
 // NewRead returns a handler for a reader.
-func NewRead[P, R any](f Reader[P, R]) Handler {
-	return newReadFor(func(*Call) Reader[P, R] { return f })
-}
-
-// newReadFor returns a handler that creates a reader for each call.
-func newReadFor[P, R any](readerFor func(*Call) Reader[P, R]) Handler {
-	return Typed[P, R](Handler{Waits: true, Serve: func(ctx context.Context, c *Call) {
-		q, err := ParamsOf[P](c)
-		if err != nil {
-			c.Refuse(err)
-			return
-		}
+func NewRead[P, R any](read Reader[P, R]) Handler {
+	return NewHandler[P, R](true, func(ctx context.Context, c *Call, q *P) {
 		defer c.endSpan()
 		untilExpiry, cancel := c.WithExpiry(ctx)
 		defer cancel()
 		release := func() {}
 		defer func() { release() }()
-		gate := func(context.Context) error {
+		c.waitForPage = func() error {
 			done, err := c.acquirePage(ctx)
 			if err == nil {
 				release = done
 			}
 			return err
 		}
-		result, err := readerFor(c)(untilExpiry, c.dispatcher.Hub, c.Principal, q, gate)
+		result, err := read(untilExpiry, c, q)
 		expired := err != nil && context.Cause(untilExpiry) == admission.ErrExpired
 		if expired && !errors.Is(err, parley.ErrOutcomeUnknown) {
 			err = admission.ErrExpired
@@ -177,7 +181,7 @@ func newReadFor[P, R any](readerFor func(*Call) Reader[P, R]) Handler {
 			return
 		}
 		c.Succeed(result)
-	}})
+	})
 }
 
 // readFunc is a method of the hub that may wait.
@@ -185,56 +189,44 @@ type readFunc[P, R any] = func(*hub.Hub, context.Context, *hub.Principal, *P) (R
 
 // small returns a reader for a method with a small result.
 func small[P, R any](f readFunc[P, R]) Reader[P, R] {
-	return func(ctx context.Context, h *hub.Hub, p *hub.Principal, q *P, _ Gate) (Encoder, error) {
-		r, err := f(h, ctx, p, q)
+	return func(ctx context.Context, c *Call, q *P) (Encoder, error) {
+		r, err := f(c.Hub(), ctx, c.Principal, q)
 		return JSON(r), err
 	}
 }
 
-// gated returns a reader that waits for the gate first. It is for a method that does not wait itself.
-func gated[P, R any](f Reader[P, R]) Reader[P, R] {
-	return func(ctx context.Context, h *hub.Hub, p *hub.Principal, q *P, gate Gate) (Encoder, error) {
-		if err := gate(ctx); err != nil {
+// gated returns a reader that waits for a page first. It is for a method that does not wait itself.
+func gated[P, R any](read Reader[P, R]) Reader[P, R] {
+	return func(ctx context.Context, c *Call, q *P) (Encoder, error) {
+		if err := c.WaitForPage(ctx); err != nil {
 			return nil, err
 		}
-		return f(ctx, h, p, q, gate)
+		return read(ctx, c, q)
 	}
 }
 
-// waiting returns a reader that waits for the gate after the method, so that the caller can read other
+// waiting returns a reader that waits for a page after the method, so that the caller can read other
 // things while the method waits.
 func waiting[P, R any](f readFunc[P, R]) Reader[P, R] {
-	return func(ctx context.Context, h *hub.Hub, p *hub.Principal, q *P, gate Gate) (Encoder, error) {
-		r, err := f(h, ctx, p, q)
+	return func(ctx context.Context, c *Call, q *P) (Encoder, error) {
+		r, err := f(c.Hub(), ctx, c.Principal, q)
 		if err == nil {
-			err = gate(ctx)
+			err = c.WaitForPage(ctx)
 		}
 		return JSON(r), err
 	}
 }
 
-// keyHeader is the header for the param clientRequestId over plain HTTP.
-const keyHeader = "Idempotency-Key"
+// KeyHeader is the header for the param clientRequestId over plain HTTP.
+const KeyHeader = "Idempotency-Key"
 
 // setKey sets the param clientRequestId to the key of the header. The param must be empty or the same.
 func setKey(params any, key string) error {
 	field := reflect.ValueOf(params).Elem().FieldByName("ClientRequestID")
 	if given := field.String(); given != "" && given != key {
 		return parley.Refuse(parley.ErrInvalidParams,
-			"clientRequestId is not what the header "+keyHeader+" says", "one of them, or both the same")
+			"clientRequestId is not what the header "+KeyHeader+" says", "one of them, or both the same")
 	}
 	field.SetString(key)
 	return nil
-}
-
-func auditTokenCreated(c *Call, q *parley.CreateTokenParams, r parley.CreateTokenResult) {
-	c.dispatcher.Admission.Audit.Grant("token_created", c.Actor(),
-		slog.String("madeTokenId", admission.Untrusted(r.TokenID)), slog.String("madeFor", admission.Untrusted(q.AgentID)))
-}
-
-func auditTokensRevoked(c *Call, _ *parley.RevokeTokenParams, r parley.RevokeTokenResult) {
-	for _, id := range r.Revoked {
-		c.dispatcher.Admission.Audit.Grant("token_revoked", c.Actor(),
-			slog.String("revokedTokenId", admission.Untrusted(id)))
-	}
 }

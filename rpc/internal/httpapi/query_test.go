@@ -17,9 +17,9 @@ import (
 
 // testMethods is the table of all methods, without the handlers of package rpc.
 var testMethods = calls.NewTable(calls.Table{
-	parley.MethodAuthenticate: calls.Typed[parley.AuthenticateParams, parley.AuthenticateResult](calls.Handler{}),
-	parley.MethodSubscribe:    calls.Typed[parley.SubscribeParams, parley.SubscribeResult](calls.Handler{}),
-	parley.MethodUnsubscribe:  calls.Typed[parley.UnsubscribeParams, parley.EmptyResult](calls.Handler{}),
+	parley.MethodAuthenticate: calls.NewHandler[parley.AuthenticateParams, parley.AuthenticateResult](false, nil),
+	parley.MethodSubscribe:    calls.NewHandler[parley.SubscribeParams, parley.SubscribeResult](true, nil),
+	parley.MethodUnsubscribe:  calls.NewHandler[parley.UnsubscribeParams, parley.EmptyResult](true, nil),
 })
 
 func routeOf(t testing.TB, method string) *route {

@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/rpc/internal/calls"
 )
 
@@ -76,7 +75,7 @@ func (rt *route) withCreated(answer calls.Answer) (calls.Answer, error) {
 	return answer, nil
 }
 
-const keyHeader = "Idempotency-Key"
+const keyHeader = calls.KeyHeader
 
 // readKey returns the header Idempotency-Key, which sets the param clientRequestId; "" if it is missing.
 func (rt *route) readKey(r *http.Request) (string, error) {
@@ -107,9 +106,7 @@ type waitParams struct {
 }
 
 // waitAndTail is waitForChange and, on request, tail after it.
-func waitAndTail(
-	ctx context.Context, h *hub.Hub, p *hub.Principal, q *waitParams, gate calls.Gate,
-) (calls.Encoder, error) {
+func waitAndTail(ctx context.Context, c *calls.Call, q *waitParams) (calls.Encoder, error) {
 	if q.Include != "" && q.Include != "events" {
 		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("include is %.64q", q.Include), "events")
 	}
@@ -120,16 +117,17 @@ func waitAndTail(
 		return nil, parley.Refuse(parley.ErrValidationFailed,
 			fmt.Sprintf("limit is %d", q.Limit), fmt.Sprintf("1 to %d", parley.MaxPage))
 	}
-	waited, err := h.WaitForChange(ctx, p, &parley.WaitForChangeParams{
+	waited, err := c.Hub().WaitForChange(ctx, c.Principal, &parley.WaitForChangeParams{
 		ConversationID: q.ConversationID, SinceSeq: q.SinceSeq, TimeoutMs: q.TimeoutMs,
 	})
 	if err != nil || q.Include == "" {
 		return calls.JSON(waited), err
 	}
-	if err := gate(ctx); err != nil {
+	if err := c.WaitForPage(ctx); err != nil {
 		return nil, err
 	}
-	page, err := h.Tail(ctx, p, &parley.TailParams{ConversationID: q.ConversationID, SinceSeq: q.SinceSeq, Limit: q.Limit})
+	tail := &parley.TailParams{ConversationID: q.ConversationID, SinceSeq: q.SinceSeq, Limit: q.Limit}
+	page, err := c.Hub().Tail(ctx, c.Principal, tail)
 	timedOut := waited.TimedOut && page.LatestSeq == q.SinceSeq // an event may have arrived after the wait
 	return func(b []byte) ([]byte, error) {
 		b = calls.AppendTail(b, page.Events, page.NextSeq, page.LatestSeq)

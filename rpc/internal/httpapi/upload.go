@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/rpc/internal/calls"
 )
 
@@ -78,14 +77,12 @@ func (a *API) readUploadCall(r *http.Request, rt *route) (*calls.Call, error) {
 }
 
 // put passes the file to the hub, which calls read if it would accept the file.
-func (u *upload) put(
-	ctx context.Context, h *hub.Hub, p *hub.Principal, q *uploadParams, _ calls.Gate,
-) (calls.Encoder, error) {
+func (u *upload) put(ctx context.Context, c *calls.Call, q *uploadParams) (calls.Encoder, error) {
 	u.conversation = q.ConversationID
 	about := &parley.PutAttachmentParams{
 		ConversationID: q.ConversationID, Name: q.Name, MediaType: u.request.Header.Get("Content-Type"),
 	}
-	r, err := h.UploadAttachment(ctx, p, about, u.request.ContentLength, u.read)
+	r, err := c.Hub().UploadAttachment(ctx, c.Principal, about, u.request.ContentLength, u.read)
 	return calls.JSON(r), err
 }
 
