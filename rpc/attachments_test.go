@@ -86,8 +86,8 @@ func problemReason(t testing.TB, resp *http.Response, body string) string {
 	return p.Reason
 }
 
-// TestFileComesBackAsDownload: a page that a browser would run goes out as bytes to be stored, and
-// nothing else.
+// TestFileComesBackAsDownload: a file that a browser would run as a page is sent as bytes to store
+// only.
 func TestFileComesBackAsDownload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -293,7 +293,8 @@ type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
-// TestSlowFile: a file that comes steadily has time, one that stops or drips has not.
+// TestSlowFile: a file that arrives steadily may take long. One that stops or is too slow is
+// refused.
 func TestSlowFile(t *testing.T) {
 	for name, c := range map[string]struct {
 		size    int64 // as claimed
@@ -350,7 +351,7 @@ func TestSlowFile(t *testing.T) {
 	}
 }
 
-// TestDamagedFile: nothing of a damaged file goes out.
+// TestDamagedFile: no byte of a damaged file is sent.
 func TestDamagedFile(t *testing.T) {
 	w := newLoopbackWorld(t, nil)
 	w.as("alice").create(twoAgents)
@@ -411,8 +412,8 @@ func TestShutdownDuringUpload(t *testing.T) {
 	})
 }
 
-// TestSlowDownload: a peer that takes nothing is cut, and one that takes something has all the time
-// it needs.
+// TestSlowDownload: a peer that reads nothing is cut. A peer that reads a little may take as long
+// as it needs.
 func TestSlowDownload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)

@@ -37,8 +37,8 @@ func (w *world) attempts(p *peer, agent, method, params string) map[string]strin
 	return got
 }
 
-// TestParamsDoNotNameAuthor: no param of a write says who speaks, at no door; in a payload such a
-// name is a word like any other.
+// TestParamsDoNotNameAuthor: no param of a write sets the author, over any transport. In a payload
+// such a name has no meaning.
 func TestParamsDoNotNameAuthor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -87,8 +87,8 @@ func TestParamsDoNotNameAuthor(t *testing.T) {
 	})
 }
 
-// TestOnlyTheHeaderShowsAToken: a token that is shown by a cookie or another header opens nothing,
-// and so does an id that a proxy might name.
+// TestOnlyTheHeaderShowsAToken: a token in a cookie or another header is ignored, and so is an id
+// that a proxy might set.
 func TestOnlyTheHeaderShowsAToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)

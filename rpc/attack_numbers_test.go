@@ -12,8 +12,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// TestNumbersAtTheirEdges: a number that is too small, too large or none is refused by the same
-// name at each door, and never read as another.
+// TestNumbersAtTheirEdges: a number that is too small, too large or invalid is refused with the
+// same name over each transport, and never read as another number.
 func TestNumbersAtTheirEdges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)

@@ -94,8 +94,8 @@ func TestFramesThatEndTheSocket(t *testing.T) {
 	}
 }
 
-// TestHugeHeader: a frame that claims a GiB ends its socket once it has sent more than a MiB, and
-// costs no more memory than that.
+// TestHugeHeader: a frame that announces a GiB ends its socket after more than a MiB, and costs no
+// more memory than that.
 func TestHugeHeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -125,8 +125,8 @@ func TestHugeHeader(t *testing.T) {
 	})
 }
 
-// TestSlowReader: a subscriber that reads nothing is closed within 10 s, having cost bounded
-// memory; the others get everything at once.
+// TestSlowReader: a subscriber that reads nothing is closed within 10 s and costs bounded memory.
+// The others get everything at once.
 func TestSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -160,8 +160,8 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// TestDeafPeer: one that sends and never reads is not read from either, so what it can make the hub
-// keep is bounded.
+// TestDeafPeer: the hub stops reading from a peer that sends and never reads, so such a peer costs
+// bounded memory.
 func TestDeafPeer(t *testing.T) {
 	for name, frame := range map[string]string{
 		"garbage": "x", "calls": `{"jsonrpc":"2.0","id":1,"method":"ping"}`,
@@ -196,7 +196,7 @@ func TestDeafPeer(t *testing.T) {
 	}
 }
 
-// TestDeadPeer: one that answers no ping is gone within 30 s, one that does stays.
+// TestDeadPeer: a peer that answers no ping is disconnected within 30 s; one that does stays.
 func TestDeadPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -217,7 +217,7 @@ func TestDeadPeer(t *testing.T) {
 	})
 }
 
-// TestTokenEnds: a socket ends with its token, unless a fresh one was shown.
+// TestTokenEnds: a socket ends with its token, unless it has shown a new one.
 func TestTokenEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -280,7 +280,7 @@ func TestGoodbyeIsHeard(t *testing.T) {
 	})
 }
 
-// TestAuthTimeout: 5 s without a token, whatever else is sent.
+// TestAuthTimeout: a socket without a token is closed after 5 s, for any other frames.
 func TestAuthTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -297,7 +297,7 @@ func TestAuthTimeout(t *testing.T) {
 	})
 }
 
-// TestPanic: a handler that panics is answered, and the socket lives.
+// TestPanic: a call whose handler panics is answered, and the socket stays open.
 func TestPanic(t *testing.T) {
 	for _, method := range []string{parley.MethodPing, parley.MethodTail} { // on the reading goroutine, and on its own
 		t.Run(method, func(t *testing.T) {
@@ -319,7 +319,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestManySubscriptions: 1000 on a socket and no more; one that ends makes room.
+// TestManySubscriptions: a socket has at most 1000. The end of one makes room.
 func TestManySubscriptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -336,7 +336,7 @@ func TestManySubscriptions(t *testing.T) {
 	})
 }
 
-// TestSecretsAreNotLogged: whatever is sent, no token is in the log.
+// TestSecretsAreNotLogged: for any frames, no token is in the log.
 func TestSecretsAreNotLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder

@@ -153,8 +153,8 @@ func TestAuditIsNotFlooded(t *testing.T) {
 	})
 }
 
-// TestNoSecretIsLogged: whatever is sent wherever, no token, ticket or secret is in any log, and
-// nothing breaks a line.
+// TestNoSecretIsLogged: for any text in any place, no token, ticket or secret is in any log, and no
+// text breaks a line.
 func TestNoSecretIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log, audit record

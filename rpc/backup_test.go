@@ -152,7 +152,7 @@ func TestBackupThatIsNotTaken(t *testing.T) {
 	})
 }
 
-// TestBackupEndsWithTheHub: a hub that stops waits for no reader of a backup.
+// TestBackupEndsWithTheHub: a hub that stops does not wait for the reader of a backup.
 func TestBackupEndsWithTheHub(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -173,7 +173,7 @@ func TestBackupEndsWithTheHub(t *testing.T) {
 	})
 }
 
-// TestBackupEndsWithItsToken: what began with a token that is revoked does not go on.
+// TestBackupEndsWithItsToken: a backup under way ends when its token is revoked.
 func TestBackupEndsWithItsToken(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")

@@ -14,7 +14,7 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// TestPendingSocketsAreBounded: sockets without a token are counted, those with one are not.
+// TestPendingSocketsAreBounded: only sockets without a token are counted.
 func TestPendingSocketsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, &rpc.Options{MaxPending: 2})
@@ -60,7 +60,7 @@ func TestPendingSocketsAreBounded(t *testing.T) {
 	})
 }
 
-// TestPostsAreBounded: so many at once and no more; one that ends makes room.
+// TestPostsAreBounded: requests under way are bounded. The end of one makes room.
 func TestPostsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, &rpc.Options{MaxPosts: 1})

@@ -75,8 +75,8 @@ func TestClosedConnections(t *testing.T) {
 	w.start()
 }
 
-// TestShortAnswersThatAreNotTaken hold no connection for longer than other answers do, also those
-// that need no token.
+// TestShortAnswersThatAreNotTaken: an unread short answer keeps its connection no longer than other
+// answers do, also if it needs no token.
 func TestShortAnswersThatAreNotTaken(t *testing.T) {
 	preflight := "\nOrigin: https://chat.example.com\nAccess-Control-Request-Method: GET"
 	for name, request := range map[string]string{

@@ -134,7 +134,7 @@ func TestExecutorThatReadsNothing(t *testing.T) {
 	})
 }
 
-// TestMetricsOfClaims: offers, claims and how they end are counted, and how long they took.
+// TestMetricsOfClaims: metrics count offers, claims, their ends and their durations.
 func TestMetricsOfClaims(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -179,7 +179,7 @@ func TestMetricsOfClaims(t *testing.T) {
 	})
 }
 
-// TestClaimsAreWrites: what claims write is bounded as other writes are.
+// TestClaimsAreWrites: the rates bound claims as other writes.
 func TestClaimsAreWrites(t *testing.T) {
 	for method, params := range map[string]string{
 		parley.MethodRegisterExecutor: `{"executorId":"x","agents":["bot"]}`,

@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// TestForkOverHTTP: a fork that was made is 201 with its place, and a retry 200.
+// TestForkOverHTTP: a new fork is answered with 201 and its path, and a retry with 200.
 func TestForkOverHTTP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -32,8 +32,8 @@ func TestForkOverHTTP(t *testing.T) {
 	})
 }
 
-// TestForkCostsWhatItCopies: the events that a fork copies count as bytes of its caller's, as if it
-// had written them; one that is refused for it is not made, and a retry copies none.
+// TestForkCostsWhatItCopies: the events that a fork copies count as bytes of its caller. A fork
+// that exceeds the rate is not created, and a retry copies no events.
 func TestForkCostsWhatItCopies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, &rpc.Options{Rates: &rpc.Rates{BytesPerSecond: 10_000, ByteBurst: 100_000}})
@@ -66,7 +66,7 @@ func TestForkCostsWhatItCopies(t *testing.T) {
 	})
 }
 
-// TestUnreadChangesAreBounded: a peer that watches and reads nothing makes the hub hold one answer,
+// TestUnreadChangesAreBounded: a peer that watches and reads nothing makes the hub keep one answer,
 // as with every other page.
 func TestUnreadChangesAreBounded(t *testing.T) {
 	if testing.Short() {

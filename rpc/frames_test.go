@@ -127,8 +127,8 @@ func (h *handmade) closed() int {
 	return int(binary.BigEndian.Uint16(payload))
 }
 
-// TestNoCompression: it is offered and not taken, so that what is said cannot be guessed from its
-// length nor a small frame be a huge one.
+// TestNoCompression: the hub declines compression, so that lengths reveal no content, and a small
+// frame cannot be a huge one.
 func TestNoCompression(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -152,7 +152,7 @@ func TestNoCompression(t *testing.T) {
 	})
 }
 
-// TestFragments: how a message is cut changes neither what it says nor how large it may be.
+// TestFragments: the fragments of a message change neither its meaning nor its size limit.
 func TestFragments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -181,8 +181,8 @@ func TestFragments(t *testing.T) {
 	})
 }
 
-// TestPingFlood: 40,000 pings are answered, or their sender is cut if it reads nothing; neither
-// costs the others time, nor the hub memory.
+// TestPingFlood: 40,000 pings are answered, or their sender is cut if it reads nothing. Neither
+// delays others, nor costs memory.
 func TestPingFlood(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")

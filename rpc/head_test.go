@@ -11,8 +11,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// TestHead: HEAD is taken wherever GET is, and says the same without the body; but not where GET
-// makes a socket or a stream.
+// TestHead: every path with GET has HEAD, with the same answer without the body, except for sockets
+// and streams.
 func TestHead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)

@@ -11,7 +11,7 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// TestHostAndOrigin: on every route, before anything else is looked at.
+// TestHostAndOrigin: every route checks them before anything else.
 func TestHostAndOrigin(t *testing.T) {
 	j := memory.New()
 	defer j.Close()

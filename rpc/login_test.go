@@ -27,8 +27,8 @@ func from(address, token string) http.Header {
 	return h
 }
 
-// TestGuessing: after ten bad tokens in a minute the answers to an address are slow, at every door,
-// and good tokens are not held up.
+// TestGuessing: after ten bad tokens in a minute the answers to an address are delayed, over every
+// transport. Good tokens are not.
 func TestGuessing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, behindProxy())
@@ -112,8 +112,7 @@ func TestGuessingFromOneNetwork(t *testing.T) {
 	})
 }
 
-// TestManyGuesses: answers that are held back are so many and no more, and what comes from
-// elsewhere is served.
+// TestManyGuesses: the number of delayed answers is bounded, and other addresses are served.
 func TestManyGuesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, behindProxy())
@@ -155,8 +154,8 @@ func TestDevIsNotSlowed(t *testing.T) {
 	})
 }
 
-// TestTokensInURLs: they are refused by name on every route, also beside a good header, and never
-// repeated.
+// TestTokensInURLs: every route refuses them by name, also with a good header, and never repeats
+// them.
 func TestTokensInURLs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)

@@ -33,8 +33,8 @@ func TestMetricsAreForAdmins(t *testing.T) {
 	}
 }
 
-// TestMetricsHandler serves without a token, and whatever state the hub is in; but not a page whose
-// name was made to resolve to it.
+// TestMetricsHandler serves without a token, in any state of the hub, but not to a page whose name
+// resolves to it.
 func TestMetricsHandler(t *testing.T) {
 	w := newWorld(t, &rpc.Options{AllowHosts: []string{"hub.example"}})
 	handler := w.server.MetricsHandler()
@@ -78,7 +78,7 @@ func TestMetricsHandler(t *testing.T) {
 	}
 }
 
-// TestStatsInProcess: a client inside the hub gets the hub's part.
+// TestStatsInProcess: a client inside the hub gets the counters of the hub only.
 func TestStatsInProcess(t *testing.T) {
 	w := newWorld(t, nil)
 	p := w.as("a")

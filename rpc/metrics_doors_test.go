@@ -34,7 +34,7 @@ func (w *world) ask(ctx context.Context, method, path, body string, header http.
 	return resp
 }
 
-// TestMetricsCountEveryDoor: a refusal is counted once, whatever its form, and nothing else is.
+// TestMetricsCountEveryDoor: a refusal over any transport is counted once, and nothing else is.
 func TestMetricsCountEveryDoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)

@@ -108,7 +108,7 @@ func idle() map[string]float64 {
 	return want
 }
 
-// TestMetricsCount drives a hub through its doors and compares every series with what was done.
+// TestMetricsCount uses all transports of a hub and compares every series with its actions.
 func TestMetricsCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -199,8 +199,8 @@ func TestMetricsCount(t *testing.T) {
 	})
 }
 
-// TestMetricsDoNotGrow: what a hub holds and what callers choose makes no series, and nothing of it
-// can be read there.
+// TestMetricsDoNotGrow: the content of a hub and the text of callers create no series, and do not
+// appear in any.
 func TestMetricsDoNotGrow(t *testing.T) {
 	w := newWorld(t, nil)
 	before := series(t, w.scrape())
@@ -254,8 +254,8 @@ func TestMetricsDoNotGrow(t *testing.T) {
 	}
 }
 
-// TestMetricsAreOfGoodForm by the rules of Prometheus, and those of Go and of the process are
-// there.
+// TestMetricsAreOfGoodForm: the metrics follow the rules of Prometheus, and include those of Go and
+// of the process.
 func TestMetricsAreOfGoodForm(t *testing.T) {
 	text := newWorld(t, nil).scrape()
 	problems, err := promlint.New(bytes.NewReader([]byte(text))).Lint()

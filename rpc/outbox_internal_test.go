@@ -169,7 +169,7 @@ func TestOutboxFails(t *testing.T) {
 	}
 }
 
-// TestOutboxEnds: the end of a socket waits for who writes, and for nothing else.
+// TestOutboxEnds: the end of a socket waits for the writer only.
 func TestOutboxEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newWorkerPool((*outbox).flush)

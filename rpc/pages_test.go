@@ -51,8 +51,8 @@ func sendAll(t *testing.T, s *wire.Stream, n int, request string) {
 	synctest.Wait()
 }
 
-// TestUnreadPagesAreBounded: a peer that asks for page after page and reads none makes the hub hold
-// one, however it asks.
+// TestUnreadPagesAreBounded: a peer that requests page after page and reads none makes the hub keep
+// one, for any method.
 func TestUnreadPagesAreBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -92,8 +92,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestPumpDoesNotHoldUpReads: a subscription that has found only what its reader does not see waits
-// without holding up the socket's reads.
+// TestPumpDoesNotHoldUpReads: a subscription that finds only events that its reader may not see
+// does not delay the reads of the socket.
 func TestPumpDoesNotHoldUpReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -109,7 +109,7 @@ func TestPumpDoesNotHoldUpReads(t *testing.T) {
 	})
 }
 
-// TestPeerLeavesItsPages: reads that wait for a peer that leaves end without a fault.
+// TestPeerLeavesItsPages: reads that wait for a peer end without an error when it leaves.
 func TestPeerLeavesItsPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log record

@@ -140,8 +140,8 @@ func TestSilentConnections(t *testing.T) {
 	})
 }
 
-// TestGoodTokensMakeRoom: a connection counts until it has shown a good token, by a header or on
-// its socket, and a bad one does not help.
+// TestGoodTokensMakeRoom: a connection counts until it shows a good token, in a header or on its
+// socket. A bad token does not help.
 func TestGoodTokensMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t, &rpc.Options{MaxPendingOfOne: 3}, nil)
@@ -206,7 +206,8 @@ func (c *crowd) socket(conn net.Conn) (say func(frame string)) {
 	}
 }
 
-// TestPendingBounds: those of all together are bounded too; loopback and trusted proxies are not.
+// TestPendingBounds: all connections together are bounded, except those of loopback and trusted
+// proxies.
 func TestPendingBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t, &rpc.Options{MaxPending: 10, MaxPendingOfOne: 4,
@@ -234,7 +235,7 @@ func TestPendingBounds(t *testing.T) {
 	})
 }
 
-// TestPendingBelowTLS: a good token is heard of through TLS.
+// TestPendingBelowTLS: a good token above TLS ends the count of its connection.
 func TestPendingBelowTLS(t *testing.T) {
 	certificate := httptest.NewTLSServer(nil)
 	defer certificate.Close()
@@ -294,8 +295,8 @@ func TestFewAddressesKeepNoOneOut(t *testing.T) {
 	})
 }
 
-// TestSilentSocketsBehindAProxy: sockets are counted by who is behind the proxy, so that one of
-// them keeps no other out.
+// TestSilentSocketsBehindAProxy: sockets are counted by the address behind the proxy, so that no
+// client keeps another out.
 func TestSilentSocketsBehindAProxy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := behindProxy()

@@ -135,7 +135,7 @@ func TestPostWaits(t *testing.T) {
 	})
 }
 
-// TestPostEndsWithItsToken: a wait does not outlive the token that it came with.
+// TestPostEndsWithItsToken: a wait ends with its token.
 func TestPostEndsWithItsToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -157,7 +157,7 @@ func TestPostEndsWithItsToken(t *testing.T) {
 	})
 }
 
-// TestAgentOfTheUpgrade: the headers say who speaks on a socket as they do over POST.
+// TestAgentOfTheUpgrade: the headers set the agent of a socket as they do for POST.
 func TestAgentOfTheUpgrade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)

@@ -24,8 +24,8 @@ func (w *world) stay(verb, token string, n int) {
 	synctest.Wait()
 }
 
-// TestProtocolBodiesAreBounded: the bytes that requests under way hold are bounded, those of one
-// account and those of all, and given back with the request.
+// TestProtocolBodiesAreBounded: the bytes of the bodies of requests under way are bounded, for one
+// account and for all, and released with the request.
 func TestProtocolBodiesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newProtocolWorld(t, nil, &rpc.Protocol{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -74,8 +74,8 @@ func TestProtocolBodiesAreBounded(t *testing.T) {
 	})
 }
 
-// TestProtocolStreamsAreCountedSeparately: they take no room of other requests, nor these theirs; all are
-// bounded, and those of one account.
+// TestProtocolStreamsAreCountedSeparately: streams and other requests have separate limits, for all
+// and for one account.
 func TestProtocolStreamsAreCountedSeparately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const posts, streams, ofOne = 3, 300, 256
@@ -123,8 +123,8 @@ func TestProtocolGetsForwardedAddress(t *testing.T) {
 	})
 }
 
-// TestProtocolIsStopped: what its handler can still answer when the hub stops is answered; what stays
-// silent is ended soon after, and then its streams.
+// TestProtocolIsStopped: when the hub stops, requests that the handler can still answer are
+// answered. Silent ones are ended soon after, and then the streams.
 func TestProtocolIsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		known := make(chan struct{})

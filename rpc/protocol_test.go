@@ -111,8 +111,7 @@ func TestProtocolAdmission(t *testing.T) {
 	})
 }
 
-// TestProtocolBodyWithoutLength: a body that does not say how large it is is cut off where it is too
-// large.
+// TestProtocolBodyWithoutLength: a body of unknown length is cut off at the limit.
 func TestProtocolBodyWithoutLength(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newProtocolWorld(t, nil, &rpc.Protocol{Handler: http.HandlerFunc(echo), MaxBody: 1000})
@@ -134,7 +133,8 @@ func TestProtocolBodyWithoutLength(t *testing.T) {
 	})
 }
 
-// TestProtocolBodyThatDoesNotArrive is given up after 10 s, and at once when the server stops.
+// TestProtocolBodyThatDoesNotArrive: the wait for a body ends after 10 s, and at once when the
+// server stops.
 func TestProtocolBodyThatDoesNotArrive(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -250,8 +250,7 @@ func flood(ended chan<- time.Time) http.HandlerFunc {
 	}
 }
 
-// TestProtocolPeerReadsNothing is ended after WriteTimeout, and delays a drain no longer than
-// that allows.
+// TestProtocolPeerReadsNothing: the request ends after WriteTimeout, and delays a drain no longer.
 func TestProtocolPeerReadsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan time.Time, 2)
@@ -291,7 +290,7 @@ func TestSilentProtocolHandler(t *testing.T) {
 	})
 }
 
-// TestProtocolPeerDisconnects ends.
+// TestProtocolPeerDisconnects: the request ends with its connection.
 func TestProtocolPeerDisconnects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan struct{})
@@ -307,7 +306,7 @@ func TestProtocolPeerDisconnects(t *testing.T) {
 	})
 }
 
-// TestProtocolRequestsAreBounded: all of them, and those of one account, which cannot keep the others out.
+// TestProtocolRequestsAreBounded: for all, and for one account, which cannot keep the others out.
 func TestProtocolRequestsAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		name          string

@@ -51,7 +51,7 @@ func countFrames(frames []string, with string) (n int) {
 	return n
 }
 
-// TestRestingSubscriptions cost no goroutine, and end with their socket or before.
+// TestRestingSubscriptions: they cost no goroutine, and end with their socket or before.
 func TestRestingSubscriptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)

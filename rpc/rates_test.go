@@ -14,8 +14,8 @@ import (
 
 const note = `{"conversationId":"case","payload":{"schema":"s","data":1}}`
 
-// TestWriteRate: what one token writes is bounded over all doors together; others, and reading, are
-// not touched.
+// TestWriteRate: the writes of one token are bounded over all transports together. Other tokens and
+// reads are not affected.
 func TestWriteRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, &rpc.Options{Rates: &rpc.Rates{WritesPerSecond: 10, WriteBurst: 30}})
@@ -121,8 +121,7 @@ func TestChildrenAreNoWayRound(t *testing.T) {
 	})
 }
 
-// TestByteRate: bytes are bounded too, and what is larger than may come at once passes after a
-// rest.
+// TestByteRate: bytes are bounded too. A write larger than the burst passes after a pause.
 func TestByteRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, &rpc.Options{Rates: &rpc.Rates{BytesPerSecond: 10_000, ByteBurst: 100_000}})
@@ -169,8 +168,8 @@ func TestByteRate(t *testing.T) {
 	})
 }
 
-// TestStreams: those of one token are bounded over sockets and SSE together; one that ends makes
-// room.
+// TestStreams: the streams of one token are bounded over sockets and SSE together. The end of one
+// makes room.
 func TestStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, &rpc.Options{Rates: &rpc.Rates{Streams: 3}})

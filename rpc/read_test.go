@@ -50,7 +50,7 @@ func TestEventsAreStoredBytes(t *testing.T) {
 	})
 }
 
-// TestUnsubscribeIsTheEnd: after its answer nothing comes, however much is on its way.
+// TestUnsubscribeIsTheEnd: no notification follows its answer, also if many are on their way.
 func TestUnsubscribeIsTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -71,8 +71,8 @@ func TestUnsubscribeIsTheEnd(t *testing.T) {
 	})
 }
 
-// TestWritesKeepTheirOrder: many writes that are sent without waiting take effect in the order in
-// which they were sent.
+// TestWritesKeepTheirOrder: many writes that are sent without waiting take effect in the order of
+// their frames.
 func TestWritesKeepTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)

@@ -79,7 +79,7 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 	}
 }
 
-// TestPlainReplyThatIsNotTaken is given up after 10 s.
+// TestPlainReplyThatIsNotTaken: the answer is given up after 10 s.
 func TestPlainReplyThatIsNotTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -99,7 +99,7 @@ func TestPlainReplyThatIsNotTaken(t *testing.T) {
 	})
 }
 
-// TestManyOnOneConnection: what one request has set does not outlive it.
+// TestManyOnOneConnection: the settings of a request end with it.
 func TestManyOnOneConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)

@@ -218,7 +218,8 @@ func TestPlainHTTP(t *testing.T) {
 	})
 }
 
-// TestPathsThatAreNone: no way around the guard, no redirect, and what is no id finds nothing.
+// TestPathsThatAreNone: no path avoids the check of the origin or redirects, and an invalid id
+// finds nothing.
 func TestPathsThatAreNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -259,7 +260,7 @@ func TestPathsThatAreNone(t *testing.T) {
 	})
 }
 
-// TestIdempotencyKey is another way to say clientRequestId.
+// TestIdempotencyKey: the header sets clientRequestId.
 func TestIdempotencyKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -315,7 +316,7 @@ func idOf(snapshot string) string {
 	return s.ConversationID
 }
 
-// TestWaitWithEvents is waitForChange and tail in one.
+// TestWaitWithEvents: one request is waitForChange and tail.
 func TestWaitWithEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -347,7 +348,7 @@ func TestWaitWithEvents(t *testing.T) {
 	})
 }
 
-// TestPlainWaitEnds: with its token, its caller, and the hub.
+// TestPlainWaitEnds: a wait ends with its token, its caller, and the hub.
 func TestPlainWaitEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -399,7 +400,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestPlainPanic: a handler that panics is answered.
+// TestPlainPanic: a call whose handler panics is answered.
 func TestPlainPanic(t *testing.T) {
 	defer rpc.ReplaceMethod(parley.MethodGetGuidance, func() { panic("a bug") })()
 	synctest.Test(t, func(t *testing.T) {

@@ -21,8 +21,8 @@ func tokenIDOf(token string) string { return strings.Split(token, "_")[1] }
 
 func revokes(token string) string { return fmt.Sprintf(`{"tokenId":%q}`, tokenIDOf(token)) }
 
-// TestRevokedTokenEndsEverywhere: sockets, waits and streams of a token and of those made with it
-// end within a second, and no others.
+// TestRevokedTokenEndsEverywhere: sockets, waits and streams of a token, and of the tokens made
+// with it, end within a second. Others do not.
 func TestRevokedTokenEndsEverywhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -104,8 +104,8 @@ func (h waitingHandler) Handle(_ context.Context, r slog.Record) error {
 
 func (h waitingHandler) Enabled(context.Context, slog.Level) bool { return true }
 
-// TestRevokedWhileItIsShown: a token that is revoked between the look at it and the socket's
-// knowing it ends that socket all the same.
+// TestRevokedWhileItIsShown: a token that is revoked between its verification and its use by the
+// socket ends that socket.
 func TestRevokedWhileItIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
@@ -134,7 +134,7 @@ func TestRevokedWhileItIsShown(t *testing.T) {
 	})
 }
 
-// TestRevokedBeforeTheBody: a call whose body comes after the end of its token is refused.
+// TestRevokedBeforeTheBody: a call whose body arrives after the end of its token is refused.
 func TestRevokedBeforeTheBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -180,7 +180,8 @@ func TestRotation(t *testing.T) {
 	})
 }
 
-// TestOwnRevocationIsAnswered: who revokes its own token hears that it did, before its socket ends.
+// TestOwnRevocationIsAnswered: a caller that revokes its own token gets the answer before its
+// socket ends.
 func TestOwnRevocationIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// before the answer

@@ -96,8 +96,8 @@ func TestRoutesAskForATokenFirst(t *testing.T) {
 	}
 }
 
-// TestProblems: every error of the protocol is a problem with the status of the table, and comes
-// back as itself.
+// TestProblems: every error of the protocol becomes a problem with the status of the table, and is
+// the same error when it is read.
 func TestProblems(t *testing.T) {
 	for _, row := range parley.Errors {
 		p := parley.ToProblem(row.Err, row.HTTP)

@@ -281,8 +281,8 @@ func (b *bounder) try(path string, params any) {
 	}
 }
 
-// TestEveryBoundIsTried: the full params have every member that the schemas know, so that none is
-// left out above.
+// TestEveryBoundIsTried: the full params have every member of the schemas, so that the test above
+// tries all of them.
 func TestEveryBoundIsTried(t *testing.T) {
 	for _, m := range rpc.ServedMethods() {
 		document, _ := schema.Lookup(m.Name + ".params")

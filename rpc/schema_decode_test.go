@@ -15,9 +15,9 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// TestSchemasRefuseWhatTheDecoderRefuses draws params of every method, good and bad, and holds the
-// strict decoder against the schema without its bounds: what one refuses the other refuses. The
-// schema with its bounds may refuse more, never less.
+// TestSchemasRefuseWhatTheDecoderRefuses generates good and bad params of every method, and
+// compares the strict decoder with the schema without its bounds: both refuse the same. The schema
+// with its bounds may refuse more, never less.
 func TestSchemasRefuseWhatTheDecoderRefuses(t *testing.T) {
 	for _, m := range rpc.ServedMethods() {
 		t.Run(m.Name, func(t *testing.T) {

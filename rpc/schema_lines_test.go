@@ -26,8 +26,8 @@ func (j lossy) GetBlob(h journal.Hash) ([]byte, error) {
 	return j.Journal.GetBlob(h)
 }
 
-// TestSchemasOfLinesAreTrue holds each line of a backup and of an export against the schemas: that
-// of its kind takes it, those of others do not.
+// TestSchemasOfLinesAreTrue: the schema of its kind accepts each line of a backup and of an export,
+// and the schemas of other kinds do not.
 func TestSchemasOfLinesAreTrue(t *testing.T) {
 	w := newWorld(t, nil)
 	alice := w.as("alice")

@@ -16,8 +16,8 @@ import (
 	"github.com/parleyhub/parley/rpc/internal/httpapi"
 )
 
-// TestSchemasSayWhichRoutesDiffer: OpenRPC says of each route that is another than its method how
-// it is, and of no other.
+// TestSchemasSayWhichRoutesDiffer: OpenRPC describes the difference of each route that differs from
+// its method, and of no other.
 func TestSchemasSayWhichRoutesDiffer(t *testing.T) {
 	var doc struct {
 		Methods []struct {
@@ -80,8 +80,8 @@ type httpWitness struct {
 	seen map[string]int
 }
 
-// TestSchemasOfHTTPAreTrue holds every JSON body of the examples of plain HTTP, and every message
-// of their streams, against the schemas.
+// TestSchemasOfHTTPAreTrue: the schemas accept every JSON body of the examples of plain HTTP, and
+// every message of their streams.
 func TestSchemasOfHTTPAreTrue(t *testing.T) {
 	doc, err := os.ReadFile(protocolFile)
 	if err != nil {
@@ -182,8 +182,8 @@ func (w *httpWitness) answer(result, answer string) {
 	}
 }
 
-// TestSchemasOfStreamsAreTrue: what a stream says besides events is as the schemas of streams say,
-// and is no notification of a socket.
+// TestSchemasOfStreamsAreTrue: the messages of a stream besides events follow the schemas of
+// streams, and are no notifications of a socket.
 func TestSchemasOfStreamsAreTrue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)

@@ -75,8 +75,8 @@ func TestDocumentsAreServed(t *testing.T) {
 	})
 }
 
-// TestDocumentsNameWhatIsServed: every method that is served, and no other, in the order of the
-// table.
+// TestDocumentsNameWhatIsServed: the documents have every served method, and no other, in the order
+// of the table.
 func TestDocumentsNameWhatIsServed(t *testing.T) {
 	var served, documented []string
 	for _, m := range parley.Methods {

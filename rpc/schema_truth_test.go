@@ -28,8 +28,8 @@ type schemaWitness struct {
 	said   int               // those that it refuses too
 }
 
-// TestSchemasAreTrue holds every frame of the transcripts, and every problem of the examples,
-// against the schemas.
+// TestSchemasAreTrue: the schemas accept every frame of the transcripts, and every problem of the
+// examples.
 func TestSchemasAreTrue(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it makes one call after another: the race detector, which is slow, learns nothing from so many")

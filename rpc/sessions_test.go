@@ -177,8 +177,8 @@ func TestParameterFailure(t *testing.T) {
 	})
 }
 
-// TestWhoSeesSessions: a session is there for who has started it, where it takes part and for
-// admins; humans of the parent may stop it if they see it at all.
+// TestWhoSeesSessions: the caller that started a session, its participants and admins see it.
+// Humans of the parent may stop it if they see it.
 func TestWhoSeesSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -236,7 +236,7 @@ func TestWhoSeesSessions(t *testing.T) {
 	})
 }
 
-// TestWaitingStartDelaysNoOne: starts that wait count as calls under way, and nothing else waits
+// TestWaitingStartDelaysNoOne: starts that wait count as calls under way, and no other call waits
 // for them.
 func TestWaitingStartDelaysNoOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -53,7 +53,7 @@ func (w *world) stallBody() *bufio.Reader {
 	return r
 }
 
-// TestShutdownWaitsForNoBody: a POST whose body is still to come is refused when the server stops.
+// TestShutdownWaitsForNoBody: a POST whose body has not arrived is refused when the server stops.
 func TestShutdownWaitsForNoBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -76,7 +76,7 @@ func TestShutdownWaitsForNoBody(t *testing.T) {
 	})
 }
 
-// TestBodyThatDoesNotCome is given up after 10 s.
+// TestBodyThatDoesNotCome: the wait for it ends after 10 s.
 func TestBodyThatDoesNotCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -112,7 +112,7 @@ func (w *world) stallReply() {
 	synctest.Wait()
 }
 
-// TestShutdownCutsStalledReply: a peer that takes no reply delays the end no longer than ctx
+// TestShutdownCutsStalledReply: a peer that reads no answer delays the end no longer than ctx
 // allows.
 func TestShutdownCutsStalledReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestShutdownCutsStalledReply(t *testing.T) {
 	})
 }
 
-// TestReplyThatIsNotTaken is given up after 10 s, also one that came after a long wait.
+// TestReplyThatIsNotTaken: the answer is given up after 10 s, also after a long wait.
 func TestReplyThatIsNotTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -139,7 +139,7 @@ func TestReplyThatIsNotTaken(t *testing.T) {
 	})
 }
 
-// TestPostOutlivesItsBodysTime: a wait is longer than a body may take, and is answered.
+// TestPostOutlivesItsBodysTime: a wait longer than BodyTimeout is answered.
 func TestPostOutlivesItsBodysTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)

@@ -13,8 +13,8 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// TestSlowReaders: over real connections, readers that take nothing for a while, and those that
-// ping in between, get every event once and in order.
+// TestSlowReaders: over real connections, readers that pause for a while, and readers that ping
+// meanwhile, get every event once and in order.
 func TestSlowReaders(t *testing.T) {
 	const readers, messages = 6, 600
 	w := newLoopbackWorld(t, &rpc.Options{WriteTimeout: 5 * time.Minute, PingAfter: time.Hour}) // no peer is disconnected

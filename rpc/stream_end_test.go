@@ -24,7 +24,8 @@ func (f *follower) ended() string {
 	return strings.TrimPrefix(all[len(all)-1], "closing ")
 }
 
-// TestStreamEndsWithItsToken: it says so and ends, when the token expires and when it is revoked.
+// TestStreamEndsWithItsToken: a stream ends with a message when its token expires, and when it is
+// revoked.
 func TestStreamEndsWithItsToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -58,7 +59,7 @@ func TestStreamEndsWithItsToken(t *testing.T) {
 	})
 }
 
-// TestStreamEndsWithTheHub: it says so, and Shutdown need not wait.
+// TestStreamEndsWithTheHub: a stream ends with a message, and does not delay Shutdown.
 func TestStreamEndsWithTheHub(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -78,7 +79,7 @@ func TestStreamEndsWithTheHub(t *testing.T) {
 	})
 }
 
-// TestStreamEndsWithItsReader: one that goes costs nothing any more.
+// TestStreamEndsWithItsReader: a stream without a reader costs nothing.
 func TestStreamEndsWithItsReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -105,8 +106,7 @@ func (w *world) stall(target string) {
 	synctest.Wait()
 }
 
-// TestStreamThatIsNotRead is cut after 10 s, however long it lasted before, and the others wait for
-// nothing.
+// TestStreamThatIsNotRead: an unread stream is cut after 10 s, for any age, and delays no other.
 func TestStreamThatIsNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -140,7 +140,7 @@ func TestStreamThatIsNotRead(t *testing.T) {
 	})
 }
 
-// TestStreamIsReadInItsOwnTime: a reader that takes a little now and then is not cut, though the
+// TestStreamIsReadInItsOwnTime: a reader that takes a little now and then is not cut, even if the
 // whole takes minutes.
 func TestStreamIsReadInItsOwnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestStreamIsReadInItsOwnTime(t *testing.T) {
 	})
 }
 
-// TestStreamsThatAreNotReadAreBounded: each costs a page at most, however much there is for it.
+// TestStreamsThatAreNotReadAreBounded: each costs at most a page, for any number of events.
 func TestStreamsThatAreNotReadAreBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -196,7 +196,7 @@ func TestStreamsThatAreNotReadAreBounded(t *testing.T) {
 	})
 }
 
-// TestShutdownCutsStalledStream: a peer that takes nothing delays the end no longer than ctx
+// TestShutdownCutsStalledStream: a peer that reads nothing delays the end no longer than ctx
 // allows.
 func TestShutdownCutsStalledStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -217,7 +217,8 @@ func TestShutdownCutsStalledStream(t *testing.T) {
 	})
 }
 
-// TestStreamsOfOneToken are bounded together with its subscriptions; one that ends makes room.
+// TestStreamsOfOneToken: they are bounded together with its subscriptions. The end of one makes
+// room.
 func TestStreamsOfOneToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, &rpc.Options{Rates: &rpc.Rates{Streams: 3}})
@@ -242,7 +243,7 @@ func TestStreamsOfOneToken(t *testing.T) {
 	})
 }
 
-// TestStreamByTicket: a browser that cannot set headers shows a ticket, once, and only here.
+// TestStreamByTicket: a browser that cannot set headers uses a ticket, once.
 func TestStreamByTicket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)

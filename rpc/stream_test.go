@@ -58,7 +58,7 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// TestEventsFrom: where a stream begins, and which it is not begun for.
+// TestEventsFrom: the first event of a stream for each cursor, and the cursors that are refused.
 func TestEventsFrom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -166,8 +166,8 @@ func TestEventsUntilClosed(t *testing.T) {
 	})
 }
 
-// TestEventsKeepAlive: a comment every 15 s when nothing else comes, also when what comes is for
-// others.
+// TestEventsKeepAlive: a silent stream gets a comment every 15 s, also while there are events that
+// its reader may not see.
 func TestEventsKeepAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -205,7 +205,7 @@ func TestEventsKeepAlive(t *testing.T) {
 	})
 }
 
-// TestEventsOfOthers are never on a stream, in replay and live alike.
+// TestEventsOfOthers: a stream never has them, neither in replay nor live.
 func TestEventsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -235,7 +235,7 @@ func TestEventsOfOthers(t *testing.T) {
 	})
 }
 
-// TestEventsAreBytes: events of every size and kind of text come as they are stored.
+// TestEventsAreBytes: events of every size and kind of text arrive as stored.
 func TestEventsAreBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)

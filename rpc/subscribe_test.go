@@ -69,7 +69,7 @@ func TestSubscribeIsAnswered(t *testing.T) {
 	})
 }
 
-// TestBrokenSubscriptionEndsItsSocket: a subscription that cannot go on does not fall silent.
+// TestBrokenSubscriptionEndsItsSocket: a subscription that fails closes its socket.
 func TestBrokenSubscriptionEndsItsSocket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, disk := onBadDisk(t)
@@ -98,8 +98,8 @@ func TestBrokenSubscriptionEndsItsSocket(t *testing.T) {
 	})
 }
 
-// TestDrainKeepsSockets: a subscription that ends because the hub drains leaves the goodbye to
-// Shutdown.
+// TestDrainKeepsSockets: Shutdown closes the socket of a subscription that ends because the hub
+// drains.
 func TestDrainKeepsSockets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -116,8 +116,8 @@ func TestDrainKeepsSockets(t *testing.T) {
 	})
 }
 
-// TestFreshTokenKeepsSubscriptions: a token that a socket shows later takes its subscriptions over,
-// or is refused and changes nothing.
+// TestFreshTokenKeepsSubscriptions: a new token of a socket takes over its subscriptions, or is
+// refused and changes nothing.
 func TestFreshTokenKeepsSubscriptions(t *testing.T) {
 	const minute = 60_000
 	token := func(admin *peer, more string, ms int) string {
@@ -180,8 +180,8 @@ func TestFreshTokenKeepsSubscriptions(t *testing.T) {
 	}
 }
 
-// TestSubscriptionOfAnOldToken: one that was under way when a narrower token was shown is refused,
-// and one that is as wide gets it.
+// TestSubscriptionOfAnOldToken: a subscription that was being opened when a narrower token was
+// shown is refused. An equal token takes it over.
 func TestSubscriptionOfAnOldToken(t *testing.T) {
 	for _, c := range []struct{ scopes, want string }{{`["read"]`, "forbidden"}, {`["read","trace"]`, ""}} {
 		synctest.Test(t, func(t *testing.T) {

@@ -107,8 +107,8 @@ func TestNotificationsAreThoseOfTheProtocol(t *testing.T) {
 	compare(t, "the table of notifications", doc, code)
 }
 
-// TestTranscriptsShowEverything: every method is called, every error provoked and every
-// notification seen in some transcript.
+// TestTranscriptsShowEverything: the transcripts have a call of every method, every error and every
+// notification.
 func TestTranscriptsShowEverything(t *testing.T) {
 	text := section(t, "20. Transcripts")
 	for _, m := range parley.Methods {

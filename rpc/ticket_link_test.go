@@ -11,8 +11,8 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// TestTicketOfALink lasts longer than those of createTicket, is good once, and does not keep those
-// from their end.
+// TestTicketOfALink: it is valid for longer than a ticket of createTicket, and once. It does not
+// delay the end of other tickets.
 func TestTicketOfALink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -49,8 +49,8 @@ func TestTicketOfALink(t *testing.T) {
 	})
 }
 
-// TestPagesMayEndInASlash: a page at such a path is served; paths that are written in another way
-// than cleanly are still nothing.
+// TestPagesMayEndInASlash: a page at such a path is served. Other paths that are not clean are
+// still unknown.
 func TestPagesMayEndInASlash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })

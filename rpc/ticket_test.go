@@ -35,7 +35,7 @@ func (w *world) upgrade(query string, header http.Header) (*peer, error) {
 	return p, nil
 }
 
-// TestTicketOpensASocket: as its maker, once.
+// TestTicketOpensASocket: with the identity of its creator, once.
 func TestTicketOpensASocket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -68,7 +68,7 @@ func TestTicketOpensASocket(t *testing.T) {
 	})
 }
 
-// TestTicketsThatAreNoGood are refused alike, and end by the attempt.
+// TestTicketsThatAreNoGood: all are refused with the same answer, and the attempt ends them.
 func TestTicketsThatAreNoGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, &rpc.Options{AllowOrigins: []string{"https://chat.example.com", "https://evil.example.com"}})
@@ -180,7 +180,7 @@ func TestTicketIsUsedOnce(t *testing.T) {
 	}
 }
 
-// TestTicketEndsWithItsToken: what a ticket has opened ends when the token does.
+// TestTicketEndsWithItsToken: everything that a ticket has opened ends with the token.
 func TestTicketEndsWithItsToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -200,8 +200,7 @@ func TestTicketEndsWithItsToken(t *testing.T) {
 	})
 }
 
-// TestManyTickets: 100 of one token wait for their use, and no more; those that are used or over
-// make room.
+// TestManyTickets: one token has at most 100 unused tickets. The use or the end of one makes room.
 func TestManyTickets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -248,7 +247,7 @@ func TestTicketEndsWhereverItIsTried(t *testing.T) {
 	})
 }
 
-// TestTicketsOfOneParticipant: who makes itself many tokens does not take the tickets of all
+// TestTicketsOfOneParticipant: a participant with many tokens does not use up the tickets of all
 // others.
 func TestTicketsOfOneParticipant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

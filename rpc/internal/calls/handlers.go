@@ -53,9 +53,10 @@ func newHandlers() Table {
 		parley.MethodListApprovals:   NewRead(gated(small((*hub.Hub).ListApprovals))),
 		parley.MethodResolveApproval: NewRead(gated(small((*hub.Hub).ResolveApproval))),
 		parley.MethodGetContext:      NewRead(waiting((*hub.Hub).GetContext)), // may wait for an embedder
-		parley.MethodExplainTriggers: NewRead(Reader[parley.ExplainTriggersParams, *parley.ExplainTriggersResult](explainTriggers)),
-		parley.MethodListTokens:      NewRead(gated(small((*hub.Hub).ListTokens))),
-		parley.MethodStats:           NewHandler[parley.StatsParams, parley.Stats](true, getStats),
+		parley.MethodExplainTriggers: NewRead(
+			Reader[parley.ExplainTriggersParams, *parley.ExplainTriggersResult](explainTriggers)),
+		parley.MethodListTokens: NewRead(gated(small((*hub.Hub).ListTokens))),
+		parley.MethodStats:      NewHandler[parley.StatsParams, parley.Stats](true, getStats),
 	}
 }
 
