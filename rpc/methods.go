@@ -101,7 +101,7 @@ func subscribe(ctx context.Context, c *calls.Call, q *parley.SubscribeParams) {
 
 // unsubscribe answers after the last notification of the subscription.
 func unsubscribe(ctx context.Context, c *calls.Call, q *parley.UnsubscribeParams) {
-	s := c.Socket.(*socket).removeSubscription(q.SubscriptionID)
+	s := c.Socket.(*socket).subscriptions.remove(q.SubscriptionID)
 	if s == nil {
 		c.Refuse(parley.Refuse(parley.ErrNotFound, "the socket has no such subscription", ""))
 		return

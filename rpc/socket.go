@@ -53,11 +53,10 @@ type socket struct {
 	ending sync.Mutex // guards the field below; nothing is called while it is held
 	ended  bool       // no goroutine may be added to wg
 
-	mu            sync.Mutex // guards the fields below
-	timer         *time.Timer
-	subscriptions map[string]*subscription
-	opening       int   // reserved subscriptions
-	opened        int64 // number of subscriptions so far
+	subscriptions subscriptionSet
+
+	mu    sync.Mutex // guards the field below
+	timer *time.Timer
 }
 
 var _ calls.Socket = (*socket)(nil)
@@ -93,7 +92,7 @@ func (k *socket) serve(parent context.Context, p *hub.Principal) {
 	}
 	cancel()
 	k.end()
-	k.endSubscriptions()
+	k.subscriptions.end()
 	var rule *wire.CloseError
 	if errors.As(err, &rule) {
 		k.closing.Store(true)
@@ -104,7 +103,7 @@ func (k *socket) serve(parent context.Context, p *hub.Principal) {
 	}
 	k.out.end()
 	k.wg.Wait()
-	for _, s := range k.endSubscriptions() { // also those that were being opened
+	for _, s := range k.subscriptions.end() { // also those that were being opened
 		<-s.done
 	}
 }
@@ -337,13 +336,20 @@ func (k *socket) setCaller(p *hub.Principal) {
 	if p != nil {
 		p = k.withConnection(p)
 	}
-	k.mu.Lock()
-	k.setCallerLocked(p)
-	k.mu.Unlock()
+	k.storeCaller(p)
 	k.checkRevoked()
 }
 
-func (k *socket) setCallerLocked(p *hub.Principal) {
+// replaceCaller makes p, the principal of a new token, the caller of the socket and its subscriptions.
+// It refuses a token that does not allow all of them, and then changes nothing.
+func (k *socket) replaceCaller(p *hub.Principal) error {
+	p = k.withConnection(p)
+	return k.subscriptions.replaceCaller(p, func() { k.storeCaller(p) })
+}
+
+func (k *socket) storeCaller(p *hub.Principal) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if k.timer != nil {
 		k.timer.Stop()
 		k.timer = nil

@@ -24,7 +24,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/parleyhub/parley"
@@ -57,16 +56,16 @@ type Options struct {
 // API serves a hub over HTTP.
 type API struct {
 	Options
-	requests *requests
-	routes   []*route
-	mux      *http.ServeMux
-	metrics  http.Handler
-	streams  atomic.Int64 // SSE streams that are open
+	*requests
+	responder
+	routes  []*route
+	mux     *http.ServeMux
+	metrics http.Handler
 }
 
 // New returns the API of a hub.
 func New(o Options) *API {
-	a := &API{Options: o, requests: newRequests(o.MaxRequests)}
+	a := &API{Options: o, requests: newRequests(o.MaxRequests), responder: responder{o.Calls, o.Log}}
 	a.routes = newRoutes(o.Methods)
 	a.metrics = newMetricsHandler(o.Metrics, o.Log)
 	a.mux = a.newMux()
@@ -142,14 +141,6 @@ func (a *API) newMux() *http.ServeMux {
 	return mux
 }
 
-func (a *API) refuseVerb(w http.ResponseWriter, r *http.Request, allow string) {
-	w.Header().Set("Allow", allow)
-	a.writeProblem(w, &calls.StatusError{
-		Status:  http.StatusMethodNotAllowed,
-		Refusal: parley.Refuse(parley.ErrMethodNotFound, "this path does not take "+r.Method, allow),
-	})
-}
-
 func (a *API) serveUnknownPath(w http.ResponseWriter, _ *http.Request) {
 	a.writeProblem(w, parley.Refuse(parley.ErrMethodNotFound,
 		"there is no such path", "a path of protocol.md, sections 1 and 12"))
@@ -218,31 +209,6 @@ func writePreflight(w http.ResponseWriter, allow string, more ...string) {
 // appendNames appends names to a list of headers.
 func appendNames(list string, names []string) string {
 	return strings.Join(append([]string{list}, names...), ", ")
-}
-
-// WriteFailure answers a JSON-RPC request that did not become a call.
-func (a *API) WriteFailure(w http.ResponseWriter, err error) { a.failure("", err).WriteTo(w) }
-
-// failure returns the answer to a JSON-RPC request that did not become a call. id is empty if it is
-// not known.
-func (a *API) failure(id string, err error) calls.Answer {
-	a.Calls.CountRefusal(err)
-	return calls.Failure(id, err)
-}
-
-// problem returns the answer to a request over plain HTTP that did not become a call.
-func (a *API) problem(err error) calls.Answer {
-	a.Calls.CountRefusal(err)
-	return calls.Problem(err)
-}
-
-func (a *API) writeProblem(w http.ResponseWriter, err error) { a.problem(err).WriteTo(w) }
-
-func writeText(w http.ResponseWriter, status int, text string) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(status)
-	_, _ = w.Write([]byte(text)) // fails if the peer has left
 }
 
 func (a *API) serveReady(w http.ResponseWriter, _ *http.Request) {

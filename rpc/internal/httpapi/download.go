@@ -25,18 +25,6 @@ const (
 	backupPiece = 64 << 10
 )
 
-// refuseUnanswered answers a request that failed before any part of its answer was written. It logs
-// internal errors.
-func (a *API) refuseUnanswered(ctx context.Context, w http.ResponseWriter, what string, err error) {
-	if ctx.Err() != nil {
-		abort()
-	}
-	if parley.ErrorRowOf(err).Err == parley.ErrInternal {
-		a.Log.Error("a call failed", "method", what, "error", err)
-	}
-	a.writeProblem(w, err)
-}
-
 // downloadParams are the params of getAttachment over plain HTTP, which has Range instead of offset
 // and length.
 type downloadParams struct {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/parleyhub/parley/rpc/internal/admission"
@@ -20,10 +21,11 @@ var errPeerGone = errors.New("the peer takes no more")
 // an answer that is not written.
 func abort() { panic(http.ErrAbortHandler) }
 
-// requests are the requests under way.
+// requests are the requests under way. API embeds them, so its exported methods are those of API.
 type requests struct {
 	most int            // of exchanges
 	wg   sync.WaitGroup // all requests, and the goroutines that stop protocols
+	open atomic.Int64   // SSE streams that are open
 
 	mu        sync.Mutex // guards the fields below, and the fields that name it
 	stopped   bool       // no request may be added to wg
@@ -47,49 +49,47 @@ type Counts struct {
 }
 
 // Counts returns the numbers of requests under way.
-func (a *API) Counts() Counts {
-	a.requests.mu.Lock()
-	defer a.requests.mu.Unlock()
-	open := a.streams.Load()
-	return Counts{
-		Requests: int64(len(a.requests.exchanges)), Streams: open, Opening: int64(len(a.requests.streams)) - open,
-	}
+func (t *requests) Counts() Counts {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	open := t.open.Load()
+	return Counts{Requests: int64(len(t.exchanges)), Streams: open, Opening: int64(len(t.streams)) - open}
 }
 
 // Stop refuses further requests, and those whose body has not arrived. It ends the requests to
 // protocols as Protocol.Stop describes. Calls under way continue until Cut.
-func (a *API) Stop() {
-	a.requests.mu.Lock()
-	defer a.requests.mu.Unlock()
-	a.requests.stopped = true
-	for e := range a.requests.exchanges {
+func (t *requests) Stop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stopped = true
+	for e := range t.exchanges {
 		if !e.hasBody {
 			_ = e.http.SetReadDeadline(expired) // fails without deadlines
 		}
 	}
-	a.requests.endProtocolsLocked((*protocolRequest).stopLocked)
+	t.endProtocolsLocked((*protocolRequest).stopLocked)
 }
 
 // Cut ends all requests without an answer.
-func (a *API) Cut() {
-	a.requests.mu.Lock()
-	defer a.requests.mu.Unlock()
-	for e := range a.requests.exchanges {
+func (t *requests) Cut() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for e := range t.exchanges {
 		e.cut()
 	}
-	for s := range a.requests.streams {
+	for s := range t.streams {
 		s.cut()
 	}
-	for q := range a.requests.protocols {
+	for q := range t.protocols {
 		q.cut()
 	}
 }
 
 // EndRevoked ends the requests to protocols whose token was revoked. Streams end by themselves.
-func (a *API) EndRevoked() {
-	a.requests.mu.Lock()
-	defer a.requests.mu.Unlock()
-	a.requests.endProtocolsLocked(func(q *protocolRequest) error {
+func (t *requests) EndRevoked() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.endProtocolsLocked(func(q *protocolRequest) error {
 		if q.principal != nil && q.principal.Revoked() {
 			return admission.ErrRevoked
 		}
@@ -98,7 +98,7 @@ func (a *API) EndRevoked() {
 }
 
 // Wait returns after the end of all requests. Stop must have been called.
-func (a *API) Wait() { a.requests.wg.Wait() }
+func (t *requests) Wait() { t.wg.Wait() }
 
 // endProtocolsLocked ends the requests to protocols for which reason returns an error.
 func (t *requests) endProtocolsLocked(reason func(*protocolRequest) error) {

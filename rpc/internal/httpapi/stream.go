@@ -166,8 +166,8 @@ func (s *eventStream) isOver(ctx context.Context) (bool, error) {
 
 // serve writes the stream until it ends.
 func (s *eventStream) serve(ctx context.Context) {
-	s.api.streams.Add(1)
-	defer s.api.streams.Add(-1)
+	s.api.open.Add(1)
+	defer s.api.open.Add(-1)
 	defer func() {
 		if r := recover(); r != nil {
 			s.api.Log.Error("a stream panicked",
