@@ -28,7 +28,7 @@ func fixtureHub(t *testing.T) string {
 	alice := h.Client(h.LocalPrincipal("alice", parley.DefaultScopes...))
 	s := mcp.NewServer(&mcp.Options{Version: "fixtures", Connect: mcp.Client(alice)})
 	addFixtures(s.Server)
-	door := rpc.NewServer(h, &rpc.Options{Guests: map[string]*rpc.Guest{
+	door := rpc.NewServer(h, &rpc.Options{Protocols: map[string]*rpc.Protocol{
 		"/mcp": {Handler: mcp.NewHandler(s, accountOf), Verbs: mcp.Verbs, MaxBody: mcp.MaxBodyBytes},
 	}})
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -38,7 +38,7 @@ func (w *world) files(agent string) fileDoor {
 	return fileDoor{w, h}
 }
 
-// do makes a request and gives the answer with all of its body.
+// do makes a request and returns the answer with its whole body.
 func (d fileDoor) do(method, path string, header http.Header, body io.Reader) (*http.Response, string) {
 	d.w.t.Helper()
 	req, err := http.NewRequest(method, "http://"+d.w.addr+path, body)
@@ -75,17 +75,19 @@ func (d fileDoor) get(hash, query string, header http.Header) (*http.Response, s
 	return d.do(http.MethodGet, "/attachments/"+hash+"?"+query, header, nil)
 }
 
-// problemReason gives the reason of a problem, and the status that it says.
+// problemReason returns the reason of a problem, and checks its status.
 func problemReason(t testing.TB, resp *http.Response, body string) string {
 	t.Helper()
 	var p parley.Problem
-	if err := json.Unmarshal([]byte(body), &p); err != nil || resp.Header.Get("Content-Type") != parley.ProblemType || p.Status != resp.StatusCode {
+	if err := json.Unmarshal([]byte(body), &p); err != nil || resp.Header.Get("Content-Type") != parley.ProblemType ||
+		p.Status != resp.StatusCode {
 		t.Fatalf("no problem: %d %s, %v", resp.StatusCode, body, err)
 	}
 	return p.Reason
 }
 
-// TestFileComesBackAsDownload: a page that a browser would run goes out as bytes to be stored, and nothing else.
+// TestFileComesBackAsDownload: a file that a browser would run as a page is sent as bytes to store
+// only.
 func TestFileComesBackAsDownload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -95,18 +97,22 @@ func TestFileComesBackAsDownload(t *testing.T) {
 		resp, body := alice.put("conversationId=case&name="+url.QueryEscape(name), "image/svg+xml", svg)
 		location := resp.Header.Get("Location")
 		want := fmt.Sprintf(`{"sha256":%q,"size":%d,"seq":2}`, hashOf(svg), len(svg))
-		if resp.StatusCode != http.StatusCreated || body != want || location != "/attachments/"+hashOf(svg)+"?conversationId=case" {
+		if resp.StatusCode != http.StatusCreated || body != want ||
+			location != "/attachments/"+hashOf(svg)+"?conversationId=case" {
 			t.Fatalf("%d %s at %s", resp.StatusCode, body, location)
 		}
-		if resp, body = alice.put("conversationId=case", "text/html", svg); resp.StatusCode != http.StatusOK || !strings.HasSuffix(body, `"duplicate":true}`) {
+		if resp, body = alice.put("conversationId=case", "text/html", svg); resp.StatusCode != http.StatusOK ||
+			!strings.HasSuffix(body, `"duplicate":true}`) {
 			t.Fatalf("again: %d %s", resp.StatusCode, body)
 		}
-		if resp, body = w.files("bob").do(http.MethodGet, location, nil, nil); resp.StatusCode != http.StatusOK || body != svg {
+		if resp, body = w.files("bob").do(http.MethodGet, location, nil, nil); resp.StatusCode != http.StatusOK ||
+			body != svg {
 			t.Fatalf("%d %s", resp.StatusCode, body)
 		}
 		for header, want := range map[string]string{
-			"Content-Type":                 "application/octet-stream",
-			"Content-Disposition":          "attachment; filename*=UTF-8''%3Cimg%20src%3Dx%20onerror%3Dalert%281%29%3E%22%3B%20filename%3Devil.html%20%C3%A9.svg",
+			"Content-Type": "application/octet-stream",
+			"Content-Disposition": "attachment; filename*=UTF-8''" +
+				"%3Cimg%20src%3Dx%20onerror%3Dalert%281%29%3E%22%3B%20filename%3Devil.html%20%C3%A9.svg",
 			"X-Content-Type-Options":       "nosniff",
 			"Content-Security-Policy":      "sandbox; default-src 'none'",
 			"Cross-Origin-Resource-Policy": "same-origin",
@@ -128,7 +134,8 @@ func TestFileComesBackAsDownload(t *testing.T) {
 func (d fileDoor) tail(t testing.TB) string {
 	t.Helper()
 	header := d.header.Clone()
-	_, _, reply := d.w.post(header, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tail","params":{"conversationId":"case","sinceSeq":0}}`))
+	_, _, reply := d.w.post(header, strings.NewReader(
+		`{"jsonrpc":"2.0","id":1,"method":"tail","params":{"conversationId":"case","sinceSeq":0}}`))
 	return reply
 }
 
@@ -164,7 +171,7 @@ func TestFileRanges(t *testing.T) {
 				t.Errorf("%v: %d with %d bytes, want %d with %d", c.header, resp.StatusCode, len(body), c.status, len(c.want))
 			}
 		}
-		// Not even that it is unchanged is told to who may not see it.
+		// A caller who may not see the file does not learn that it is unchanged.
 		zed := fileDoor{w, bearer(w.as("admin").token(`{"agentId":"zed"}`))}
 		resp, body := zed.get(hash, "conversationId=case", http.Header{"If-None-Match": {`"` + hash + `"`}})
 		if problemReason(t, resp, body) != "not_found" {
@@ -173,7 +180,7 @@ func TestFileRanges(t *testing.T) {
 	})
 }
 
-// TestFileRefusals: what is refused is refused before the file is read, where that can be.
+// TestFileRefusals: a file is refused before it is read, where that is possible.
 func TestFileRefusals(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -185,7 +192,8 @@ func TestFileRefusals(t *testing.T) {
 	dave.create(`{"conversationId":"foreign","participants":[{"id":"dave","kind":"peer"}]}`)
 	with := func(params string) fileDoor { return fileDoor{w, bearer(w.as("admin").token(params))} }
 	alice := with(`{"agentId":"alice"}`)
-	if resp, body := with(`{"agentId":"dave"}`).put("conversationId=foreign", "", "theirs"); resp.StatusCode != http.StatusCreated {
+	if resp, body := with(`{"agentId":"dave"}`).put("conversationId=foreign", "",
+		"theirs"); resp.StatusCode != http.StatusCreated {
 		t.Fatalf("%d %s", resp.StatusCode, body)
 	}
 	for _, c := range []struct {
@@ -198,14 +206,21 @@ func TestFileRefusals(t *testing.T) {
 		reason string
 	}{
 		{"no token", fileDoor{w, nil}, "conversationId=case", nil, strings.NewReader("x"), 401, "unauthenticated"},
-		{"read only", with(`{"agentId":"alice","scopes":["read","trace"]}`), "conversationId=case", nil, strings.NewReader("x"), 403, "forbidden"},
-		{"read only, bad params", with(`{"agentId":"alice","scopes":["read"]}`), "x=1", nil, strings.NewReader("x"), 403, "forbidden"},
-		{"other conversations", with(`{"agentId":"alice","conversations":["else"]}`), "conversationId=case", nil, strings.NewReader("x"), 404, "not_found"},
-		{"gzip", alice, "conversationId=case", http.Header{"Content-Encoding": {"gzip"}}, strings.NewReader("x"), 415, "invalid_request"},
-		{"gzip after nothing", alice, "conversationId=case", http.Header{"Content-Encoding": {"", "gzip"}}, strings.NewReader("x"), 415, "invalid_request"},
-		{"two types", alice, "conversationId=case", http.Header{"Content-Type": {"text/plain", "text/html"}}, strings.NewReader("x"), 400, "invalid_params"},
+		{"read only", with(`{"agentId":"alice","scopes":["read","trace"]}`), "conversationId=case", nil,
+			strings.NewReader("x"), 403, "forbidden"},
+		{"read only, bad params", with(`{"agentId":"alice","scopes":["read"]}`), "x=1", nil, strings.NewReader("x"), 403,
+			"forbidden"},
+		{"other conversations", with(`{"agentId":"alice","conversations":["else"]}`), "conversationId=case", nil,
+			strings.NewReader("x"), 404, "not_found"},
+		{"gzip", alice, "conversationId=case", http.Header{"Content-Encoding": {"gzip"}}, strings.NewReader("x"), 415,
+			"invalid_request"},
+		{"gzip after nothing", alice, "conversationId=case", http.Header{"Content-Encoding": {"", "gzip"}},
+			strings.NewReader("x"), 415, "invalid_request"},
+		{"two types", alice, "conversationId=case", http.Header{"Content-Type": {"text/plain", "text/html"}},
+			strings.NewReader("x"), 400, "invalid_params"},
 		{"claimed length", alice, "conversationId=case", nil, claim(parley.MaxAttachmentBytes + 1), 413, "too_large"},
-		{"chunked and too large", alice, "conversationId=case", nil, io.LimitReader(zeros{}, parley.MaxAttachmentBytes+1), 413, "too_large"},
+		{"chunked and too large", alice, "conversationId=case", nil, io.LimitReader(zeros{}, parley.MaxAttachmentBytes+1),
+			413, "too_large"},
 		{"empty", alice, "conversationId=case", nil, strings.NewReader(""), 400, "validation_failed"},
 		{"empty and chunked", alice, "conversationId=case", nil, io.LimitReader(zeros{}, 0), 400, "validation_failed"},
 		{"foreign", alice, "conversationId=foreign", nil, strings.NewReader("theirs"), 404, "not_found"},
@@ -219,9 +234,12 @@ func TestFileRefusals(t *testing.T) {
 		{"path", alice, "conversationId=case&name=..%2f..%2fx", nil, strings.NewReader("x"), 400, "validation_failed"},
 		{"NUL", alice, "conversationId=case&name=x%00", nil, strings.NewReader("x"), 400, "validation_failed"},
 		{"no UTF-8", alice, "conversationId=case&name=%ff", nil, strings.NewReader("x"), 400, "invalid_params"},
-		{"key", alice, "conversationId=case", http.Header{"Idempotency-Key": {"k"}}, strings.NewReader("x"), 400, "invalid_params"},
-		{"long type", alice, "conversationId=case", http.Header{"Content-Type": {strings.Repeat("t", 128)}}, strings.NewReader("x"), 400, "validation_failed"},
-		{"host", alice, "conversationId=case", http.Header{"Origin": {"https://evil.example"}}, strings.NewReader("x"), 403, "forbidden"},
+		{"key", alice, "conversationId=case", http.Header{"Idempotency-Key": {"k"}}, strings.NewReader("x"), 400,
+			"invalid_params"},
+		{"long type", alice, "conversationId=case", http.Header{"Content-Type": {strings.Repeat("t", 128)}},
+			strings.NewReader("x"), 400, "validation_failed"},
+		{"host", alice, "conversationId=case", http.Header{"Origin": {"https://evil.example"}}, strings.NewReader("x"), 403,
+			"forbidden"},
 	} {
 		resp, body := c.door.do(http.MethodPost, "/attachments?"+c.query, c.header, c.body)
 		if reason := problemReason(t, resp, body); resp.StatusCode != c.status || reason != c.reason {
@@ -231,7 +249,7 @@ func TestFileRefusals(t *testing.T) {
 	hash := hashOf("theirs")
 	_, foreign := alice.get(hash, "conversationId=foreign", nil)
 	if _, absent := alice.get(hash, "conversationId=absent", nil); foreign != absent {
-		t.Errorf("foreign and absent can be told apart:\n%s\n%s", foreign, absent)
+		t.Errorf("foreign and absent differ:\n%s\n%s", foreign, absent)
 	}
 	for _, c := range []struct {
 		door   fileDoor
@@ -275,7 +293,8 @@ type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
-// TestSlowFile: a file that comes steadily has time, one that stops or drips has not.
+// TestSlowFile: a file that arrives steadily may take long. One that stops or is too slow is
+// refused.
 func TestSlowFile(t *testing.T) {
 	for name, c := range map[string]struct {
 		size    int64 // as claimed
@@ -309,7 +328,8 @@ func TestSlowFile(t *testing.T) {
 					<-ctx.Done()
 				}()
 				defer in.Close()
-				req, err := http.NewRequest(http.MethodPost, "http://"+w.addr+"/attachments?conversationId=case", io.LimitReader(in, c.size))
+				req, err := http.NewRequest(http.MethodPost, "http://"+w.addr+"/attachments?conversationId=case",
+					io.LimitReader(in, c.size))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -322,7 +342,8 @@ func TestSlowFile(t *testing.T) {
 				}
 				body, err := io.ReadAll(resp.Body)
 				resp.Body.Close()
-				if took := time.Since(begin); err != nil || resp.StatusCode != c.status || took != time.Duration(c.seconds)*time.Second {
+				if took := time.Since(begin); err != nil || resp.StatusCode != c.status ||
+					took != time.Duration(c.seconds)*time.Second {
 					t.Errorf("%d after %v: %s, %v", resp.StatusCode, took, body, err)
 				}
 			})
@@ -330,7 +351,7 @@ func TestSlowFile(t *testing.T) {
 	}
 }
 
-// TestDamagedFile: nothing of a damaged file goes out.
+// TestDamagedFile: no byte of a damaged file is sent.
 func TestDamagedFile(t *testing.T) {
 	w := newLoopbackWorld(t, nil)
 	w.as("alice").create(twoAgents)
@@ -340,7 +361,8 @@ func TestDamagedFile(t *testing.T) {
 	w.wrap = damageBlobs
 	w.restart()
 	resp, body := alice.get(hashOf(string(file)), "conversationId=case", nil)
-	if resp.StatusCode != http.StatusInternalServerError || problemReason(t, resp, body) != "internal" || resp.Header.Get("ETag") != "" {
+	if resp.StatusCode != http.StatusInternalServerError || problemReason(t, resp, body) != "internal" ||
+		resp.Header.Get("ETag") != "" {
 		t.Errorf("%d %.200s", resp.StatusCode, body)
 	}
 }
@@ -354,7 +376,7 @@ func (blobless) GetBlob(journal.Hash) ([]byte, error) {
 	return nil, &journal.DamageError{File: "blobs/ab/cd", What: "hash of the blob"}
 }
 
-// TestShutdownDuringUpload: a file that is still coming holds nobody up.
+// TestShutdownDuringUpload: a file that is still arriving does not delay a shutdown.
 func TestShutdownDuringUpload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -390,14 +412,16 @@ func TestShutdownDuringUpload(t *testing.T) {
 	})
 }
 
-// TestSlowDownload: a peer that takes nothing is cut, and one that takes something has all the time it needs.
+// TestSlowDownload: a peer that reads nothing is cut. A peer that reads a little may take as long
+// as it needs.
 func TestSlowDownload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		w.as("alice").create(twoAgents)
 		file := strings.Repeat("0123456789", 200_000)
 		w.files("alice").put("conversationId=case", "", file)
-		request := "GET /attachments/" + hashOf(file) + "?conversationId=case HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nAuthorization: Bearer dev\r\n\r\n"
+		request := "GET /attachments/" + hashOf(file) +
+			"?conversationId=case HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nAuthorization: Bearer dev\r\n\r\n"
 		read := func(pause time.Duration) int {
 			conn, err := w.transport.DialContext(t.Context(), "tcp", w.addr)
 			if err != nil {

@@ -11,15 +11,18 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// names are members by which a caller might say that it is somebody else.
-var names = []string{"from", "agentId", "author", "participantId", "role", "seq", "at", "token", "executorId", "by", "createdBy", "type", "From", "conversationID"}
+// names are members that a caller might use to name another author.
+var names = []string{"from", "agentId", "author", "participantId", "role", "seq", "at", "token", "executorId", "by",
+	"createdBy", "type", "From", "conversationID"}
 
-// attempts send a call through every door that has it, and give the reasons of the refusals by door.
+// attempts sends a call over every transport that has it, and returns the reasons of the refusals.
 func (w *world) attempts(p *peer, agent, method, params string) map[string]string {
 	w.t.Helper()
 	header := speaks(agent)
-	_, _, posted := w.post(header, strings.NewReader(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params)))
-	got := map[string]string{"socket": parseReply(w.t, p.call(method, params)).reason(), "POST": parseReply(w.t, posted).reason()}
+	_, _, posted := w.post(header, strings.NewReader(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`,
+		method, params)))
+	got := map[string]string{"socket": parseReply(w.t, p.call(method, params)).reason(),
+		"POST": parseReply(w.t, posted).reason()}
 	if m, _ := parley.MethodByName(method); strings.HasPrefix(m.Route, "POST /conversations/{conversationId}/") {
 		var members map[string]json.RawMessage
 		unmarshal(w.t, params, &members)
@@ -28,17 +31,20 @@ func (w *world) attempts(p *peer, agent, method, params string) map[string]strin
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		got["plain"] = w.plain(header, "POST", strings.Replace(strings.TrimPrefix(m.Route, "POST "), "{conversationId}", "case", 1), string(body)).reason()
+		got["plain"] = w.plain(header, "POST", strings.Replace(strings.TrimPrefix(m.Route, "POST "), "{conversationId}",
+			"case", 1), string(body)).reason()
 	}
 	return got
 }
 
-// TestNobodySpeaksAsAnother: no param of a write says who speaks, at no door; in a payload such a name is a word like any other.
-func TestNobodySpeaksAsAnother(t *testing.T) {
+// TestParamsDoNotNameAuthor: no param of a write sets the author, over any transport. In a payload
+// such a name has no meaning.
+func TestParamsDoNotNameAuthor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		alice, mallory := w.as("alice"), w.as("mallory")
-		alice.create(`{"conversationId":"case","participants":[{"id":"alice","kind":"human"},{"id":"mallory","kind":"human"}],"policy":{"kind":"open"}}`)
+		alice.create(`{"conversationId":"case","participants":[{"id":"alice","kind":"human"},{"id":"mallory",` +
+			`"kind":"human"}],"policy":{"kind":"open"}}`)
 		writes := map[string]string{
 			parley.MethodSendMessage: `{"conversationId":"case","payload":{"text":"x"},"finality":"turn","NAME":"alice"}`,
 			parley.MethodSendTrace:   `{"conversationId":"case","payload":{"kind":"k"},"NAME":"alice"}`,
@@ -81,29 +87,35 @@ func TestNobodySpeaksAsAnother(t *testing.T) {
 	})
 }
 
-// TestOnlyTheHeaderShowsAToken: a token that is shown by a cookie or another header opens nothing, and so does an id that a proxy might name.
+// TestOnlyTheHeaderShowsAToken: a token in a cookie or another header is ignored, and so is an id
+// that a proxy might set.
 func TestOnlyTheHeaderShowsAToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		w.as("alice").create(`{"conversationId":"case","participants":[{"id":"alice","kind":"human"}]}`)
 		for name, value := range map[string]string{
-			"Cookie": "token=" + devToken + "; Authorization=Bearer " + devToken, "X-Api-Key": devToken, "X-Auth-Token": devToken, "Proxy-Authorization": "Bearer " + devToken,
-			"X-Forwarded-User": "alice", "Remote-User": "alice", "Parley-Agent": "alice", "Sec-Websocket-Protocol": "bearer, " + devToken, "Authorization": devToken,
+			"Cookie": "token=" + devToken + "; Authorization=Bearer " + devToken, "X-Api-Key": devToken,
+			"X-Auth-Token": devToken, "Proxy-Authorization": "Bearer " + devToken,
+			"X-Forwarded-User": "alice", "Remote-User": "alice", "Parley-Agent": "alice",
+			"Sec-Websocket-Protocol": "bearer, " + devToken, "Authorization": devToken,
 		} {
 			header := http.Header{name: {value}}
-			for _, target := range []string{"/conversations/case", "/conversations/case/events", "/conversations/case/wait?sinceSeq=0", "/metrics", "/backup", "/stats"} {
+			for _, target := range []string{"/conversations/case", "/conversations/case/events",
+				"/conversations/case/wait?sinceSeq=0", "/metrics", "/backup", "/stats"} {
 				if a := w.plain(header, "GET", target, ""); a.status != http.StatusUnauthorized {
 					t.Errorf("%s by %s: %v", target, name, a)
 				}
 			}
-			if status, _, body := w.post(header, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)); status != http.StatusUnauthorized {
+			if status, _, body := w.post(header, strings.NewReader(
+				`{"jsonrpc":"2.0","id":1,"method":"ping"}`)); status != http.StatusUnauthorized {
 				t.Errorf("POST /rpc by %s: HTTP %d %s", name, status, body)
 			}
 			if name == "Authorization" {
 				continue // the upgrade itself is refused
 			}
 			p := w.dial("nobody", header)
-			if reason := parseReply(t, p.call(parley.MethodGetConversation, `{"conversationId":"case"}`)).reason(); reason != "unauthenticated" {
+			if reason := parseReply(t, p.call(parley.MethodGetConversation,
+				`{"conversationId":"case"}`)).reason(); reason != "unauthenticated" {
 				t.Errorf("a socket by %s: %q", name, reason)
 			}
 			p.close()

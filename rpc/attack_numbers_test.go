@@ -12,7 +12,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// TestNumbersAtTheirEdges: a number that is too small, too large or none is refused by the same name at each door, and never read as another.
+// TestNumbersAtTheirEdges: a number that is too small, too large or invalid is refused with the
+// same name over each transport, and never read as another number.
 func TestNumbersAtTheirEdges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -24,11 +25,17 @@ func TestNumbersAtTheirEdges(t *testing.T) {
 			since, limit, timed string // the reasons
 		}{
 			{"0", ok, value, ok}, {"1", ok, ok, ok}, {"2", ahead, ok, ok}, {"-1", value, value, value}, {"-0", ok, value, ok},
-			{"1000000000", ahead, value, ok}, {"9007199254740991", ahead, value, ok}, {"9007199254740992", params, params, params},
-			{"9223372036854775807", params, params, params}, {"9223372036854775808", params, params, params}, {"18446744073709551617", params, params, params},
-			{"1e3", params, params, params}, {"1e999", params, params, params}, {"1.0", params, params, params}, {"0.5", params, params, params},
-			{`"1"`, params, params, params}, {"true", params, params, params}, {"[1]", params, params, params}, {"{}", params, params, params},
-			{"01", "", "", ""}, {"+1", "", "", ""}, {"0x1", "", "", ""}, {"NaN", "", "", ""}, {"Infinity", "", "", ""}, {"1_0", "", "", ""}, // these are not JSON
+			{"1000000000", ahead, value, ok}, {"9007199254740991", ahead, value, ok},
+			{"9007199254740992", params, params, params},
+			{"9223372036854775807", params, params, params}, {"9223372036854775808", params, params, params},
+			{"18446744073709551617", params, params, params},
+			{"1e3", params, params, params}, {"1e999", params, params, params}, {"1.0", params, params, params},
+			{"0.5", params, params, params},
+			{`"1"`, params, params, params}, {"true", params, params, params}, {"[1]", params, params, params},
+			{"{}", params, params, params},
+			// these are not JSON
+			{"01", "", "", ""}, {"+1", "", "", ""}, {"0x1", "", "", ""}, {"NaN", "", "", ""}, {"Infinity", "", "", ""},
+			{"1_0", "", "", ""},
 		} {
 			isJSON := c.since != "" || c.limit != "" || c.number == "1"
 			for name, want := range map[string]string{"sinceSeq": c.since, "limit": c.limit, "timeoutMs": c.timed} {
@@ -39,7 +46,10 @@ func TestNumbersAtTheirEdges(t *testing.T) {
 				body := fmt.Sprintf(`{"conversationId":"case",%s%q:%s}`, more, name, c.number)
 				call := fmt.Sprintf(`{"jsonrpc":"2.0","id":"n","method":%q,"params":%s}`, method, body)
 				alice.send(call)
-				overSocket := alice.find("a reply", func(f string) bool { return strings.Contains(f, `"id":"n"`) || strings.Contains(f, `"id":null`) })
+				overSocket := alice.find("a reply", func(f string) bool {
+					return strings.Contains(f, `"id":"n"`) ||
+						strings.Contains(f, `"id":null`)
+				})
 				_, _, posted := w.post(speaks("alice"), strings.NewReader(call))
 				if !isJSON {
 					want = "parse_error"
@@ -49,7 +59,8 @@ func TestNumbersAtTheirEdges(t *testing.T) {
 						t.Errorf("%s %s (%s): %q, want %q: %s", name, c.number, door, got, want, frame)
 					}
 				}
-				path := map[string]string{"timeoutMs": "/wait?sinceSeq=0&timeoutMs=", "limit": "/updates?limit=", "sinceSeq": "/updates?sinceSeq="}[name]
+				path := map[string]string{"timeoutMs": "/wait?sinceSeq=0&timeoutMs=", "limit": "/updates?limit=",
+					"sinceSeq": "/updates?sinceSeq="}[name]
 				if !isJSON {
 					want = params
 				}
@@ -69,14 +80,16 @@ func TestNumbersAtTheirEdges(t *testing.T) {
 	})
 }
 
-// TestCallsUnderWay: of the calls on a socket 64 may be under way, each with an id of its own; one that is refused leaves the others as they are.
+// TestCallsUnderWay: a socket may have 64 calls under way, each with another id. A refused call
+// does not affect the others.
 func TestCallsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		alice := w.as("alice")
 		alice.create(`{"conversationId":"case","participants":[{"id":"alice","kind":"human"}],"policy":{"kind":"open"}}`)
 		wait := func(id string) {
-			alice.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"waitForChange","params":{"conversationId":"case","sinceSeq":1,"timeoutMs":60000}}`, id))
+			alice.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"waitForChange","params":{"conversationId":"case",`+
+				`"sinceSeq":1,"timeoutMs":60000}}`, id))
 		}
 		for i := range parley.MaxInFlight {
 			wait(fmt.Sprint(i))
@@ -95,13 +108,15 @@ func TestCallsUnderWay(t *testing.T) {
 				t.Errorf("wait %d: %s", i, r.reason())
 			}
 		}
-		alice.send(`{"jsonrpc":"2.0","id":"twice","method":"waitForChange","params":{"conversationId":"case","sinceSeq":2,"timeoutMs":60000}}`)
+		alice.send(`{"jsonrpc":"2.0","id":"twice","method":"waitForChange","params":{"conversationId":"case","sinceSeq":2,` +
+			`"timeoutMs":60000}}`)
 		synctest.Wait()
 		alice.send(`{"jsonrpc":"2.0","id":"twice","method":"ping"}`)
 		if got := parseReply(t, alice.reply(`"twice"`)).reason(); got != "invalid_request" {
 			t.Errorf("an id that is under way: %q", got)
 		}
-		for _, id := range []string{`"` + strings.Repeat("a", 127) + `"`, `"` + strings.Repeat("a", 900_000) + `"`, `null`, `1.5`, `[1]`, `{}`, `true`} {
+		for _, id := range []string{`"` + strings.Repeat("a", 127) + `"`, `"` + strings.Repeat("a", 900_000) + `"`, `null`,
+			`1.5`, `[1]`, `{}`, `true`} {
 			alice.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"ping"}`)
 			if got := parseReply(t, alice.reply("null")).reason(); got != "invalid_request" {
 				t.Errorf("the id %.20s: %q", id, got)

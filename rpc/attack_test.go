@@ -22,7 +22,8 @@ import (
 // raw connects with the WebSocket library itself, for what a Stream does not do.
 func (w *world) raw(header http.Header) *websocket.Conn {
 	w.t.Helper()
-	c, _, err := websocket.Dial(context.Background(), w.url(), &websocket.DialOptions{HTTPClient: w.client(), HTTPHeader: header})
+	c, _, err := websocket.Dial(context.Background(), w.url(),
+		&websocket.DialOptions{HTTPClient: w.client(), HTTPHeader: header})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -33,7 +34,8 @@ func (w *world) raw(header http.Header) *websocket.Conn {
 // idle is a socket of which nothing is read.
 func (w *world) idle(header http.Header) *wire.Stream {
 	w.t.Helper()
-	s, err := wire.DialStream(context.Background(), w.url(), &wire.DialOptions{HTTPClient: w.client(), Header: header, WriteTimeout: time.Hour})
+	s, err := wire.DialStream(context.Background(), w.url(),
+		&wire.DialOptions{HTTPClient: w.client(), Header: header, WriteTimeout: time.Hour})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -41,7 +43,7 @@ func (w *world) idle(header http.Header) *wire.Stream {
 	return s
 }
 
-// endOf reads to the end of a socket and gives its close code.
+// endOf reads to the end of a socket and returns its close code.
 func endOf(c *websocket.Conn) int {
 	for {
 		if _, _, err := c.Read(context.Background()); err != nil {
@@ -55,7 +57,8 @@ func TestFramesThatEndTheSocket(t *testing.T) {
 		run := func(t *testing.T, open func(testing.TB, *rpc.Options) *world) {
 			w := open(t, nil)
 			binaryFrame := w.raw(bearer(devToken))
-			if err := binaryFrame.Write(t.Context(), websocket.MessageBinary, []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)); err != nil {
+			if err := binaryFrame.Write(t.Context(), websocket.MessageBinary,
+				[]byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)); err != nil {
 				t.Fatal(err)
 			}
 			if code := endOf(binaryFrame); code != wire.CloseUnsupported {
@@ -91,7 +94,8 @@ func TestFramesThatEndTheSocket(t *testing.T) {
 	}
 }
 
-// TestHugeHeader: a frame that claims a GiB ends its socket once it has sent more than a MiB, and costs no more memory than that.
+// TestHugeHeader: a frame that announces a GiB ends its socket after more than a MiB, and costs no
+// more memory than that.
 func TestHugeHeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -100,7 +104,8 @@ func TestHugeHeader(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		fmt.Fprintf(conn, "GET /rpc HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
+		fmt.Fprintf(conn, "GET /rpc HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+			"Sec-WebSocket-Version: 13\r\n"+
 			"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nAuthorization: Bearer %s\r\n\r\n", devToken)
 		r := bufio.NewReader(conn)
 		for line := ""; line != "\r\n"; {
@@ -120,7 +125,8 @@ func TestHugeHeader(t *testing.T) {
 	})
 }
 
-// TestSlowReader: a subscriber that reads nothing is closed within 10 s, having cost bounded memory; the others get everything at once.
+// TestSlowReader: a subscriber that reads nothing is closed within 10 s and costs bounded memory.
+// The others get everything at once.
 func TestSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -136,7 +142,8 @@ func TestSlowReader(t *testing.T) {
 		const messages = 40
 		text := strings.Repeat("a", 100<<10)
 		for range messages {
-			writer.must(parley.MethodSendMessage, fmt.Sprintf(`{"conversationId":"case","payload":{"text":%q},"finality":"none"}`, text))
+			writer.must(parley.MethodSendMessage, fmt.Sprintf(
+				`{"conversationId":"case","payload":{"text":%q},"finality":"none"}`, text))
 		}
 		for i := range messages {
 			reader.find("an event", func(f string) bool { return strings.Contains(f, fmt.Sprintf(`"event":{"seq":%d,`, i+2)) })
@@ -146,18 +153,20 @@ func TestSlowReader(t *testing.T) {
 		}
 		time.Sleep(10*time.Second + time.Millisecond)
 		synctest.Wait()
-		if n := rpc.Sockets(w.server); n != 2 {
+		if n := rpc.CountSockets(w.server); n != 2 {
 			t.Errorf("%d sockets after 10 s; the slow one should be gone", n)
 		}
 		writer.must(parley.MethodPing, `{}`)
 	})
 }
 
-// TestDeafPeer: one that sends and never reads is not read from either, so what it can make the hub keep is bounded.
+// TestDeafPeer: the hub stops reading from a peer that sends and never reads, so such a peer costs
+// bounded memory.
 func TestDeafPeer(t *testing.T) {
 	for name, frame := range map[string]string{
 		"garbage": "x", "calls": `{"jsonrpc":"2.0","id":1,"method":"ping"}`,
-		"writes": `{"jsonrpc":"2.0","id":1,"method":"sendNote","params":{"conversationId":"none","payload":{"schema":"s","data":1}}}`,
+		"writes": `{"jsonrpc":"2.0","id":1,"method":"sendNote","params":{"conversationId":"none","payload":{"schema":"s",` +
+			`"data":1}}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -187,20 +196,20 @@ func TestDeafPeer(t *testing.T) {
 	}
 }
 
-// TestDeadPeer: one that answers no ping is gone within 30 s, one that does stays.
+// TestDeadPeer: a peer that answers no ping is disconnected within 30 s; one that does stays.
 func TestDeadPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
-		w.idle(bearer(devToken)) // nobody reads it, so no pong comes
+		w.idle(bearer(devToken)) // no goroutine reads it, so it sends no pong
 		alive := w.as("alice")
 		time.Sleep(15 * time.Second)
 		synctest.Wait()
-		if n := rpc.Sockets(w.server); n != 2 {
+		if n := rpc.CountSockets(w.server); n != 2 {
 			t.Errorf("%d sockets after 15 s, want 2", n)
 		}
 		time.Sleep(15 * time.Second)
 		synctest.Wait()
-		if n := rpc.Sockets(w.server); n != 1 {
+		if n := rpc.CountSockets(w.server); n != 1 {
 			t.Errorf("%d sockets after 30 s, want 1", n)
 		}
 		time.Sleep(time.Hour)
@@ -208,12 +217,13 @@ func TestDeadPeer(t *testing.T) {
 	})
 }
 
-// TestTokenEnds: a socket ends with its token, unless a fresh one was shown.
+// TestTokenEnds: a socket ends with its token, unless it has shown a new one.
 func TestTokenEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		admin := w.as("admin")
-		short, long := admin.token(`{"agentId":"alice","expiresInMs":60000}`), admin.token(`{"agentId":"alice","expiresInMs":120000}`)
+		short, long := admin.token(`{"agentId":"alice","expiresInMs":60000}`),
+			admin.token(`{"agentId":"alice","expiresInMs":120000}`)
 		ends, refreshed := w.with(short), w.with(short)
 		waiting := ends.start(parley.MethodPing, `{}`)
 		ends.reply(waiting)
@@ -227,7 +237,8 @@ func TestTokenEnds(t *testing.T) {
 			t.Errorf("close code %d at the end of the token", ends.closeCode())
 		}
 		refreshed.must(parley.MethodPing, `{}`)
-		if got := parseReply(t, refreshed.call(parley.MethodAuthenticate, fmt.Sprintf(`{"token":%q,"agentId":"bob"}`, devToken))); got.reason() != "forbidden" {
+		if got := parseReply(t, refreshed.call(parley.MethodAuthenticate,
+			fmt.Sprintf(`{"token":%q,"agentId":"bob"}`, devToken))); got.reason() != "forbidden" {
 			t.Errorf("another id on the same socket: %q", got.reason())
 		}
 		time.Sleep(time.Minute)
@@ -238,7 +249,8 @@ func TestTokenEnds(t *testing.T) {
 	})
 }
 
-// TestGoodbyeIsHeard: what is still on its way to a socket that is being closed does not cut the goodbye short.
+// TestGoodbyeIsHeard: frames that are still written to a closing socket do not cut off the close
+// frame.
 func TestGoodbyeIsHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -246,14 +258,15 @@ func TestGoodbyeIsHeard(t *testing.T) {
 		token := writer.token(`{"agentId":"bob","expiresInMs":10000}`)
 		writer.create(`{"conversationId":"case","participants":[{"id":"alice","kind":"peer"},{"id":"bob","kind":"peer"}]}`)
 		late := w.idle(bearer(token)) // reads, and so says goodbye too, later than the next event
-		if err := late.WriteFrame([]byte(`{"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"conversationId":"case"}}`)); err != nil {
+		if err := late.WriteFrame([]byte(
+			`{"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"conversationId":"case"}}`)); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		writer.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"a"},"finality":"none"}`)
 		synctest.Wait()
-		if n := rpc.Sockets(w.server); n != 2 {
+		if n := rpc.CountSockets(w.server); n != 2 {
 			t.Errorf("%d sockets; one is to wait for the peer's goodbye", n)
 		}
 		for {
@@ -267,7 +280,7 @@ func TestGoodbyeIsHeard(t *testing.T) {
 	})
 }
 
-// TestAuthTimeout: 5 s without a token, whatever else is sent.
+// TestAuthTimeout: a socket without a token is closed after 5 s, for any other frames.
 func TestAuthTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -284,7 +297,7 @@ func TestAuthTimeout(t *testing.T) {
 	})
 }
 
-// TestPanic: a handler that panics is answered, and the socket lives.
+// TestPanic: a call whose handler panics is answered, and the socket stays open.
 func TestPanic(t *testing.T) {
 	for _, method := range []string{parley.MethodPing, parley.MethodTail} { // on the reading goroutine, and on its own
 		t.Run(method, func(t *testing.T) {
@@ -292,11 +305,13 @@ func TestPanic(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, nil)
 				p := w.as("alice")
-				if got := parseReply(t, p.call(method, `{}`)); got.reason() != "internal" || strings.Contains(got.Error.Message, "bug") {
+				if got := parseReply(t, p.call(method, `{}`)); got.reason() != "internal" ||
+					strings.Contains(got.Error.Message, "bug") {
 					t.Errorf("the reply is %+v", got.Error)
 				}
 				p.must(parley.MethodListConversations, `{}`)
-				if status, _, reply := w.post(bearer(devToken), strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`)); status != 500 {
+				if status, _, reply := w.post(bearer(devToken),
+					strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`)); status != 500 {
 					t.Errorf("over HTTP: %d %s", status, reply)
 				}
 			})
@@ -304,7 +319,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestManySubscriptions: 1000 on a socket and no more; one that ends makes room.
+// TestManySubscriptions: a socket has at most 1000. The end of one makes room.
 func TestManySubscriptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -321,11 +336,12 @@ func TestManySubscriptions(t *testing.T) {
 	})
 }
 
-// TestSecretsAreNotLogged: whatever is sent, no token is in the log.
+// TestSecretsAreNotLogged: for any frames, no token is in the log.
 func TestSecretsAreNotLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		w := newWorld(t, &rpc.Options{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+		w := newWorld(t, &rpc.Options{Logger: slog.New(slog.NewTextHandler(&log,
+			&slog.HandlerOptions{Level: slog.LevelDebug}))})
 		token := w.as("admin").token(`{"agentId":"alice"}`)
 		p := w.dial("alice", nil)
 		p.call(parley.MethodAuthenticate, fmt.Sprintf(`{"token":"%sx"}`, token))
@@ -344,7 +360,8 @@ func TestSecretsAreNotLogged(t *testing.T) {
 	})
 }
 
-// TestShutdownCutsWhatDoesNotEnd: a peer that answers nothing delays the end no longer than ctx allows.
+// TestShutdownCutsWhatDoesNotEnd: a peer that answers nothing delays the end no longer than ctx
+// allows.
 func TestShutdownCutsWhatDoesNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)

@@ -10,7 +10,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// TestOddText: text that two readers may read in two ways is refused at each door, or comes back to the byte; the socket goes on either way.
+// TestOddText: ambiguous text is refused over every transport, or returned unchanged. The socket
+// stays open in both cases.
 func TestOddText(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -28,12 +29,17 @@ func TestOddText(t *testing.T) {
 			{"invalid UTF-8", say("{\"text\":\"\xff\"}"), "parse_error"},
 			{"half a pair", say(`{"text":"\ud800"}`), "invalid_params"},
 			{"half a pair in a name", say(`{"text":"x","\udc00":1}`), "invalid_params"},
-			{"a name twice", call(`{"conversationId":"case","conversationId":"other","finality":"turn","payload":{"text":"x"}}`), "invalid_params"},
-			{"a name twice, once escaped", call(`{"conversationId":"case","\u0063onversationId":"other","finality":"turn","payload":{"text":"x"}}`), "invalid_params"},
-			{"a name in another case", call(`{"conversationId":"case","CONVERSATIONID":"other","finality":"turn","payload":{"text":"x"}}`), "invalid_params"},
+			{"a name twice", call(`{"conversationId":"case","conversationId":"other","finality":"turn","payload":{"text":"x"}}`),
+				"invalid_params"},
+			{"a name twice, once escaped",
+				call(`{"conversationId":"case","\u0063onversationId":"other","finality":"turn","payload":{"text":"x"}}`),
+				"invalid_params"},
+			{"a name in another case", call(
+				`{"conversationId":"case","CONVERSATIONID":"other","finality":"turn","payload":{"text":"x"}}`), "invalid_params"},
 			{"a name twice in a payload", say(`{"text":"x","text":"y"}`), "invalid_params"},
 			{"a method twice", `{"jsonrpc":"2.0","id":"t","method":"ping","method":"stats"}`, "invalid_request"},
-			{"params twice", `{"jsonrpc":"2.0","id":"t","method":"tail","params":{"conversationId":"case","sinceSeq":0},"params":{}}`, "invalid_request"},
+			{"params twice", `{"jsonrpc":"2.0","id":"t","method":"tail","params":{"conversationId":"case","sinceSeq":0},` +
+				`"params":{}}`, "invalid_request"},
 			{"NaN", say(`{"text":"x","n":NaN}`), "parse_error"},
 			{"a comment", say(`{"text":"x"/* */}`), "parse_error"},
 			{"a comma at the end", say(`{"text":"x",}`), "parse_error"},
@@ -44,7 +50,8 @@ func TestOddText(t *testing.T) {
 			{"an empty batch", `[]`, "invalid_request"},
 			{"a batch", `[` + say(`{"text":"x"}`) + `]`, "invalid_request"},
 			{"a batch of 300,000", `[` + strings.Repeat("{},", 300_000) + `{}]`, "invalid_request"},
-			{"a notification", `{"jsonrpc":"2.0","method":"sendMessage","params":{"conversationId":"case","finality":"turn","payload":{"text":"x"}}}`, "invalid_request"},
+			{"a notification", `{"jsonrpc":"2.0","method":"sendMessage","params":{"conversationId":"case","finality":"turn",` +
+				`"payload":{"text":"x"}}}`, "invalid_request"},
 			{"another version", `{"jsonrpc":"1.0","id":"t","method":"ping"}`, "invalid_request"},
 		} {
 			alice.send(c.frame)
@@ -60,10 +67,12 @@ func TestOddText(t *testing.T) {
 			t.Fatalf("%d events were written all the same", n-1)
 		}
 		for i, payload := range []string{
-			`{"text":"\u0000","n":1e999}`, `{"text":"x","n":9007199254740993,"m":-0,"k":1.00}`, `{"text":"\u2028\u202e\ufeff<script>&"}`, `{"text":"x","a":{"":null,"A":1,"a":2}}`,
+			`{"text":"\u0000","n":1e999}`, `{"text":"x","n":9007199254740993,"m":-0,"k":1.00}`,
+			`{"text":"\u2028\u202e\ufeff<script>&"}`, `{"text":"x","a":{"":null,"A":1,"a":2}}`,
 			`{"text":"\ud83d\ude00 😀"}`, `{"text":"x","data":` + strings.Repeat("[", 58) + strings.Repeat("]", 58) + `}`,
 		} {
-			alice.must(parley.MethodSendMessage, fmt.Sprintf(`{"conversationId":"case","finality":"turn","payload":%s}`, payload))
+			alice.must(parley.MethodSendMessage, fmt.Sprintf(`{"conversationId":"case","finality":"turn","payload":%s}`,
+				payload))
 			if stored := w.stored("case")[i+1]; !bytes.Contains([]byte(stored), []byte(`"payload":`+payload)) {
 				t.Errorf("%s comes back as %s", payload, stored)
 			}

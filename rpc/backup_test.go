@@ -40,7 +40,8 @@ func (w *world) talkMuch() {
 	p := w.as("clinic")
 	p.create(`{"conversationId":"case","participants":[{"id":"clinic","kind":"peer"}],"policy":{"kind":"open"}}`)
 	for i := range 12 {
-		p.must(parley.MethodSendMessage, fmt.Sprintf(`{"conversationId":"case","finality":"turn","payload":{"text":"%d %s"}}`, i, strings.Repeat("x", 800_000)))
+		p.must(parley.MethodSendMessage, fmt.Sprintf(`{"conversationId":"case","finality":"turn","payload":{"text":"%d %s"}}`,
+			i, strings.Repeat("x", 800_000)))
 	}
 	p.close()
 }
@@ -53,7 +54,8 @@ func TestBackup(t *testing.T) {
 	w.talkMuch()
 	resp := w.backup(devToken)
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "application/x-ndjson" || resp.Header.Get("Cache-Control") != "no-store" {
+	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "application/x-ndjson" ||
+		resp.Header.Get("Cache-Control") != "no-store" {
 		t.Fatalf("%d %v", resp.StatusCode, resp.Header)
 	}
 	r, err := archive.Check(resp.Body, nil)
@@ -66,7 +68,7 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// TestBackupIsForAdmins: who may not see everything gets nothing, and is told why.
+// TestBackupIsForAdmins: a restricted caller gets an error and no data.
 func TestBackupIsForAdmins(t *testing.T) {
 	w := newLoopbackWorld(t, nil)
 	admin := w.as("admin")
@@ -74,10 +76,11 @@ func TestBackupIsForAdmins(t *testing.T) {
 		token, reason string
 		status        int
 	}{
-		"no token":       {"", "unauthenticated", 401},
-		"a bad token":    {"plt_a_b", "unauthenticated", 401},
-		"a participant":  {admin.token(`{"agentId":"clinic"}`), "forbidden", 403},
-		"all but admin":  {admin.token(`{"agentId":"clinic","scopes":["read","write","create","claim","approve","trace"]}`), "forbidden", 403},
+		"no token":      {"", "unauthenticated", 401},
+		"a bad token":   {"plt_a_b", "unauthenticated", 401},
+		"a participant": {admin.token(`{"agentId":"clinic"}`), "forbidden", 403},
+		"all but admin": {admin.token(`{"agentId":"clinic","scopes":["read","write","create","claim","approve","trace"]}`),
+			"forbidden", 403},
 		"a narrow admin": {admin.token(`{"agentId":"admin","scopes":["admin"],"conversations":["case"]}`), "forbidden", 403},
 		"an admin":       {admin.token(`{"agentId":"admin","scopes":["admin"]}`), "", 200},
 	} {
@@ -85,7 +88,8 @@ func TestBackupIsForAdmins(t *testing.T) {
 			resp := w.backup(c.token)
 			body, err := io.ReadAll(resp.Body)
 			resp.Body.Close()
-			if err != nil || resp.StatusCode != c.status || !strings.Contains(string(body), c.reason) || c.status != 200 && strings.Contains(string(body), "parleyBackup") {
+			if err != nil || resp.StatusCode != c.status || !strings.Contains(string(body), c.reason) || c.status != 200 &&
+				strings.Contains(string(body), "parleyBackup") {
 				t.Errorf("%d %s, %v", resp.StatusCode, body, err)
 			}
 		})
@@ -113,7 +117,8 @@ func cutOff(t *testing.T, resp *http.Response) {
 	}
 }
 
-// TestBackupThatIsNotTaken is cut off, and holds nobody up: one at a time, until the peer has taken nothing for as long as it may.
+// TestBackupThatIsNotTaken: a backup whose peer reads nothing for the timeout is cut off. It delays
+// no other caller. There is one backup at a time.
 func TestBackupThatIsNotTaken(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -127,7 +132,8 @@ func TestBackupThatIsNotTaken(t *testing.T) {
 		second := w.backup(devToken)
 		body, _ := io.ReadAll(second.Body)
 		second.Body.Close()
-		if second.StatusCode != http.StatusTooManyRequests || second.Header.Get("Retry-After") != "1" || !strings.Contains(string(body), "rate_limited") {
+		if second.StatusCode != http.StatusTooManyRequests || second.Header.Get("Retry-After") != "1" ||
+			!strings.Contains(string(body), "rate_limited") {
 			t.Errorf("a second one: %d %s", second.StatusCode, body)
 		}
 		time.Sleep(9 * time.Second)
@@ -146,7 +152,7 @@ func TestBackupThatIsNotTaken(t *testing.T) {
 	})
 }
 
-// TestBackupEndsWithTheHub: a hub that stops waits for no reader of a backup.
+// TestBackupEndsWithTheHub: a hub that stops does not wait for the reader of a backup.
 func TestBackupEndsWithTheHub(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -167,7 +173,7 @@ func TestBackupEndsWithTheHub(t *testing.T) {
 	})
 }
 
-// TestBackupEndsWithItsToken: what began with a token that is revoked does not go on.
+// TestBackupEndsWithItsToken: a backup under way ends when its token is revoked.
 func TestBackupEndsWithItsToken(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")

@@ -260,8 +260,8 @@ func (c *comparison) inRequest(line string) string {
 	})
 }
 
-// frames compares what came back after one line. The notifications of a socket must keep their order.
-// A reply may come before or after a notification or another reply.
+// frames compares what came back after one line. The notifications of a socket must keep their
+// order. A reply may come before or after a notification or another reply.
 func (c *comparison) frames(recorded, played []string) error {
 	slices.SortStableFunc(recorded, byReply)
 	slices.SortStableFunc(played, byReply)

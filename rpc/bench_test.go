@@ -10,8 +10,9 @@ import (
 	"github.com/parleyhub/parley/internal/wire"
 )
 
-// BenchmarkSendMessage is one message in flight on each of some connections, over the loopback interface, each into a conversation of its own; the
-// journal is in memory, so it measures the door and the hub.
+// BenchmarkSendMessage has one message in flight on each of some connections, over the loopback
+// interface, each in its own conversation. The journal is in memory, so it measures the server and
+// the hub.
 func BenchmarkSendMessage(b *testing.B) {
 	for _, conns := range []int{1, 64} {
 		b.Run(fmt.Sprintf("conns=%d", conns), func(b *testing.B) {
@@ -46,7 +47,8 @@ type sender struct {
 func (w *world) sender(i int) *sender {
 	w.t.Helper()
 	p := w.as(fmt.Sprintf("agent-%d", i))
-	id := p.create(fmt.Sprintf(`{"participants":[{"id":"agent-%d","kind":"peer"}],"policy":{"kind":"open"},"limits":{"maxEvents":%d,"maxTurns":%d,"maxBytes":%d}}`,
+	id := p.create(fmt.Sprintf(`{"participants":[{"id":"agent-%d","kind":"peer"}],"policy":{"kind":"open"},`+
+		`"limits":{"maxEvents":%d,"maxTurns":%d,"maxBytes":%d}}`,
 		i, parley.MaxEventsLimit, parley.MaxTurnsLimit, parley.MaxBytesLimit))
 	stream, err := wire.DialStream(context.Background(), w.url(), &wire.DialOptions{HTTPClient: w.client()})
 	if err != nil {
@@ -54,9 +56,11 @@ func (w *world) sender(i int) *sender {
 	}
 	w.t.Cleanup(func() { stream.Close() })
 	s := &sender{stream: stream}
-	s.frame = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"authenticate","params":{"token":%q,"agentId":"agent-%d"}}`, devToken, i)
+	s.frame = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"authenticate","params":{"token":%q,`+
+		`"agentId":"agent-%d"}}`, devToken, i)
 	s.send(w.t, 1)
-	s.frame = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"sendMessage","params":{"conversationId":%q,"payload":{"text":"%0400d"},"finality":"turn"}}`, id, 7)
+	s.frame = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"sendMessage","params":{"conversationId":%q,`+
+		`"payload":{"text":"%0400d"},"finality":"turn"}}`, id, 7)
 	return s
 }
 

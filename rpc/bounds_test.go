@@ -14,7 +14,7 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// TestPendingSocketsAreBounded: sockets without a token are counted, those with one are not.
+// TestPendingSocketsAreBounded: only sockets without a token are counted.
 func TestPendingSocketsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, &rpc.Options{MaxPending: 2})
@@ -60,13 +60,14 @@ func TestPendingSocketsAreBounded(t *testing.T) {
 	})
 }
 
-// TestPostsAreBounded: so many at once and no more; one that ends makes room.
+// TestPostsAreBounded: requests under way are bounded. The end of one makes room.
 func TestPostsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, &rpc.Options{MaxPosts: 1})
 		w.as("alice").create(twoAgents)
 		ctx, cancel := context.WithCancel(t.Context())
-		body := `{"jsonrpc":"2.0","id":1,"method":"waitForChange","params":{"conversationId":"case","sinceSeq":1,"timeoutMs":60000}}`
+		body := `{"jsonrpc":"2.0","id":1,"method":"waitForChange","params":{"conversationId":"case","sinceSeq":1,` +
+			`"timeoutMs":60000}}`
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url(), strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +83,8 @@ func TestPostsAreBounded(t *testing.T) {
 		}()
 		synctest.Wait()
 		ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
-		if status, _, reply := w.post(bearer(devToken), strings.NewReader(ping)); status != http.StatusServiceUnavailable || !strings.Contains(reply, `"unavailable","retryable":true,"retryAfterMs"`) {
+		if status, _, reply := w.post(bearer(devToken), strings.NewReader(ping)); status != http.StatusServiceUnavailable ||
+			!strings.Contains(reply, `"unavailable","retryable":true,"retryAfterMs"`) {
 			t.Errorf("one too many: %d %s", status, reply)
 		}
 		cancel()

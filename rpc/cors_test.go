@@ -10,7 +10,8 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// TestCORS: pages of an allowed origin may ask and read; nobody else is granted anything, and nobody credentials.
+// TestCORS: pages of an allowed origin may send requests and read answers. Other pages may not, and
+// no page gets credentials.
 func TestCORS(t *testing.T) {
 	j := memory.New()
 	defer j.Close()
@@ -25,7 +26,7 @@ func TestCORS(t *testing.T) {
 	for _, c := range []struct {
 		verb, target, origin string
 		status               int
-		origins, methods     string // what is granted
+		origins, methods     string // the headers that grant access
 	}{
 		{"GET", "/conversations", chat, 200, chat, ""},
 		{"GET", "/conversations/none", chat, 404, chat, ""},
@@ -58,13 +59,16 @@ func TestCORS(t *testing.T) {
 		w := httptest.NewRecorder()
 		s.ServeHTTP(w, r)
 		got := w.Header()
-		if w.Code != c.status || got.Get("Access-Control-Allow-Origin") != c.origins || got.Get("Access-Control-Allow-Methods") != c.methods {
+		if w.Code != c.status || got.Get("Access-Control-Allow-Origin") != c.origins ||
+			got.Get("Access-Control-Allow-Methods") != c.methods {
 			t.Errorf("%s %s for %q: HTTP %d %v", c.verb, c.target, c.origin, w.Code, got)
 		}
-		if (got.Get("Access-Control-Expose-Headers") != "") != (c.origins != "") || (got.Get("Access-Control-Allow-Headers") != "") != (c.status == 204) {
+		if (got.Get("Access-Control-Expose-Headers") != "") != (c.origins != "") ||
+			(got.Get("Access-Control-Allow-Headers") != "") != (c.status == 204) {
 			t.Errorf("%s %s for %q: %v", c.verb, c.target, c.origin, got)
 		}
-		if got.Get("Access-Control-Allow-Credentials") != "" || w.Code != http.StatusForbidden && got.Get("Vary") != "Origin" {
+		if got.Get("Access-Control-Allow-Credentials") != "" || w.Code != http.StatusForbidden &&
+			got.Get("Vary") != "Origin" {
 			t.Errorf("%s %s for %q: %v", c.verb, c.target, c.origin, got)
 		}
 	}

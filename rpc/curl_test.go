@@ -17,7 +17,8 @@ var httpBlock = regexp.MustCompile("(?ms)^```http ([a-z0-9 -]+)\n(.*?)^```\n")
 // shownHeaders are those of an answer that the examples show.
 var shownHeaders = []string{"Content-Type", "Location", "Retry-After", "Www-Authenticate"} // as they go out
 
-// TestHTTPExamples plays the examples of plain HTTP in protocol.md, each against a fresh hub, and compares the answers byte for byte.
+// TestHTTPExamples plays the examples of plain HTTP in protocol.md, each against a fresh hub, and
+// compares the answers byte for byte.
 func TestHTTPExamples(t *testing.T) {
 	doc, err := os.ReadFile(protocolFile)
 	if err != nil {
@@ -47,7 +48,7 @@ func TestHTTPExamples(t *testing.T) {
 	}
 }
 
-// playHTTP runs the commands of a block and gives the block with their answers.
+// playHTTP runs the commands of a block and returns the block with their answers.
 func playHTTP(t *testing.T, text string) string {
 	w := newWorld(t, nil)
 	var out strings.Builder
@@ -60,7 +61,7 @@ func playHTTP(t *testing.T, text string) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// commands gives the comments and the commands of a block, with the line breaks in them.
+// commands yields the comments and the commands of a block, with their line breaks.
 func commands(text string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		var command string
@@ -113,10 +114,11 @@ func words(t *testing.T, line string) []string {
 	return out
 }
 
-// variable stands for the dollar of a variable.
+// variable replaces the dollar of a variable.
 const variable = '\x00'
 
-// curl does what curl would do with the arguments that the examples use, and gives what it would print, but for most headers.
+// curl interprets the curl arguments of the examples. It returns the output of curl, without most
+// headers.
 func (w *world) curl(args []string) string {
 	w.t.Helper()
 	verb, target, body := "", "", ""

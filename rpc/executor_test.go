@@ -15,7 +15,7 @@ import (
 // asked is a conversation in which it is an agent's turn: bot's.
 const asked = `{"conversationId":%q,"participants":[{"id":"bot","kind":"agent"},{"id":"ann","kind":"human"}]}`
 
-// notified waits for a notification and gives its params.
+// notified waits for a notification and returns its params.
 func (p *peer) notified(method string) string {
 	p.t.Helper()
 	head := fmt.Sprintf(`{"jsonrpc":"2.0","method":%q,"params":`, method)
@@ -23,7 +23,7 @@ func (p *peer) notified(method string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(frame, head), "}")
 }
 
-// claimIn gives the claimId in a text.
+// claimIn returns the claimId in a text.
 func claimIn(t testing.TB, text string) string {
 	t.Helper()
 	_, rest, found := strings.Cut(text, `"claimId":"`)
@@ -36,10 +36,12 @@ func claimIn(t testing.TB, text string) string {
 
 func (p *peer) register(executor, more string) string {
 	p.t.Helper()
-	return string(p.must(parley.MethodRegisterExecutor, fmt.Sprintf(`{"executorId":%q,"agents":["bot"],"mode":"push"%s}`, executor, more)))
+	return string(p.must(parley.MethodRegisterExecutor,
+		fmt.Sprintf(`{"executorId":%q,"agents":["bot"],"mode":"push"%s}`, executor, more)))
 }
 
-// TestLostExecutor: the claims of a socket that is gone stand for their grace; a socket of the same executor that comes in time goes on with those that it names.
+// TestLostExecutor: the claims of a lost socket stay active for their grace period. A socket of the
+// same executor that registers in time keeps those that it names.
 func TestLostExecutor(t *testing.T) {
 	for _, back := range []bool{true, false} {
 		t.Run(fmt.Sprintf("back %v", back), func(t *testing.T) {
@@ -55,7 +57,8 @@ func TestLostExecutor(t *testing.T) {
 				synctest.Wait()
 				again := w.as("bot")
 				if back {
-					if got := again.register("x", fmt.Sprintf(`,"holding":[%q,"clm_1_other"]`, claim)); got != fmt.Sprintf(`{"ok":true,"holding":[%q],"ended":0}`, claim) {
+					if got := again.register("x", fmt.Sprintf(`,"holding":[%q,"clm_1_other"]`, claim)); got != fmt.Sprintf(
+						`{"ok":true,"holding":[%q],"ended":0}`, claim) {
 						t.Errorf("registered again: %s", got)
 					}
 				}
@@ -75,15 +78,17 @@ func TestLostExecutor(t *testing.T) {
 	}
 }
 
-// TestReplacedExecutor: a socket whose executor has registered on another is told so, and closed with a code that says not to come back.
+// TestReplacedExecutor: a socket whose executor has registered on another one gets a notification,
+// and a close code that forbids a reconnect.
 func TestReplacedExecutor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		one, two := w.as("bot"), w.as("bot")
 		one.register("x", "")
 		two.register("x", "")
-		if got := one.notified(parley.NotifyClosing); got != `{"reason":"another connection has registered as this executor"}` {
-			t.Errorf("told: %s", got)
+		const replaced = `{"reason":"another connection has registered as this executor"}`
+		if got := one.notified(parley.NotifyClosing); got != replaced {
+			t.Errorf("notified with %s", got)
 		}
 		<-one.done
 		if code := one.closeCode(); code != 1000 || wire.CloseReplaced != 1000 {
@@ -97,13 +102,15 @@ func TestReplacedExecutor(t *testing.T) {
 	})
 }
 
-// TestExecutorThatReadsNothing is cut when more was told to it than a socket keeps; nothing was left out on a socket that goes on.
+// TestExecutorThatReadsNothing: a socket is cut when its notifications exceed the limit. No socket
+// stays open with a gap.
 func TestExecutorThatReadsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, &rpc.Options{WriteTimeout: time.Hour})
 		ann := w.as("ann")
 		deaf := w.idle(bearer(devToken))
-		registers := `{"jsonrpc":"2.0","id":1,"method":"registerExecutor","params":{"executorId":"x","agents":["bot"],"mode":"push","capacity":10000}}`
+		registers := `{"jsonrpc":"2.0","id":1,"method":"registerExecutor","params":{"executorId":"x","agents":["bot"],` +
+			`"mode":"push","capacity":10000}}`
 		if err := deaf.WriteFrame([]byte(registers)); err != nil {
 			t.Fatal(err)
 		}
@@ -112,11 +119,11 @@ func TestExecutorThatReadsNothing(t *testing.T) {
 			ann.create(fmt.Sprintf(asked, fmt.Sprintf("case-%d", n)))
 		}
 		synctest.Wait()
-		if rpc.Sockets(w.server) != 2 {
+		if rpc.CountSockets(w.server) != 2 {
 			t.Fatal("the socket was cut though it was asked no more than it can be asked at once")
 		}
 		windows := 0
-		for ; rpc.Sockets(w.server) == 2 && windows < 10; windows++ {
+		for ; rpc.CountSockets(w.server) == 2 && windows < 10; windows++ {
 			time.Sleep(parley.DefaultClaimWindowMs * time.Millisecond)
 			synctest.Wait()
 		}
@@ -127,7 +134,7 @@ func TestExecutorThatReadsNothing(t *testing.T) {
 	})
 }
 
-// TestMetricsOfClaims: offers, claims and how they end are counted, and how long they took.
+// TestMetricsOfClaims: metrics count offers, claims, their ends and their durations.
 func TestMetricsOfClaims(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -155,11 +162,15 @@ func TestMetricsOfClaims(t *testing.T) {
 		synctest.Wait()
 		got := series(t, w.scrape())
 		for name, want := range map[string]float64{
-			"parley_offers_total": 5, "parley_claims_taken_total": 5, "parley_claims": 1, "parley_executors": 1, "parley_conversations_open": 4,
-			`parley_claims_ended_total{reason="final"}`: 1, `parley_claims_ended_total{reason="silent"}`: 1, `parley_claims_ended_total{reason="yielded"}`: 1,
-			`parley_claims_ended_total{reason="closed"}`: 1, `parley_claims_ended_total{reason="expired"}`: 0,
-			"parley_turn_duration_seconds_count": 1, `parley_turn_duration_seconds_bucket{le="0.05"}`: 0, `parley_turn_duration_seconds_bucket{le="0.1"}`: 1,
-			"parley_claim_wait_seconds_count": 5, `parley_claim_wait_seconds_bucket{le="0.01"}`: 0, `parley_claim_wait_seconds_bucket{le="0.025"}`: 5,
+			"parley_offers_total": 5, "parley_claims_taken_total": 5, "parley_claims": 1, "parley_executors": 1,
+			"parley_conversations_open":                 4,
+			`parley_claims_ended_total{reason="final"}`: 1, `parley_claims_ended_total{reason="silent"}`: 1,
+			`parley_claims_ended_total{reason="yielded"}`: 1,
+			`parley_claims_ended_total{reason="closed"}`:  1, `parley_claims_ended_total{reason="expired"}`: 0,
+			"parley_turn_duration_seconds_count": 1, `parley_turn_duration_seconds_bucket{le="0.05"}`: 0,
+			`parley_turn_duration_seconds_bucket{le="0.1"}`: 1,
+			"parley_claim_wait_seconds_count":               5, `parley_claim_wait_seconds_bucket{le="0.01"}`: 0,
+			`parley_claim_wait_seconds_bucket{le="0.025"}`: 5,
 		} {
 			if got[name] != want {
 				t.Errorf("%s is %v, want %v", name, got[name], want)
@@ -168,7 +179,7 @@ func TestMetricsOfClaims(t *testing.T) {
 	})
 }
 
-// TestClaimsAreWrites: what claims write is bounded as other writes are.
+// TestClaimsAreWrites: the rates bound claims as other writes.
 func TestClaimsAreWrites(t *testing.T) {
 	for method, params := range map[string]string{
 		parley.MethodRegisterExecutor: `{"executorId":"x","agents":["bot"]}`,

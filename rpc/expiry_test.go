@@ -9,7 +9,7 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// TestExpiryBetweenDecisionAndCommit: what may be in the log is not said to be refused.
+// TestExpiryBetweenDecisionAndCommit: a write that may be in the log is not reported as refused.
 func TestExpiryBetweenDecisionAndCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -18,7 +18,7 @@ func TestExpiryBetweenDecisionAndCommit(t *testing.T) {
 		token := admin.token(`{"agentId":"alice","expiresInMs":1000}`)
 		before := len(w.stored("case"))
 		w.journal.Hold()
-		answered := make(chan told, 1)
+		answered := make(chan httpAnswer, 1)
 		go func() {
 			h := bearer(token)
 			h.Set("Content-Type", "application/octet-stream")
@@ -32,7 +32,7 @@ func TestExpiryBetweenDecisionAndCommit(t *testing.T) {
 		var p parley.Problem
 		unmarshal(t, a.body, &p)
 		if written := len(w.stored("case")) > before; !written || p.Reason != "outcome_unknown" {
-			t.Errorf("written: %t; told: %v", written, a)
+			t.Errorf("written: %t; answer: %v", written, a)
 		}
 		if a := w.plain(bearer(token), "GET", "/conversations", ""); a.status != http.StatusUnauthorized {
 			t.Errorf("after that: %v", a)

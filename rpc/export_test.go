@@ -2,52 +2,44 @@ package rpc
 
 import (
 	"context"
-	"net/http"
-	"slices"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/schema/generate"
+	"github.com/parleyhub/parley/rpc/internal/calls"
 )
 
-// ReplaceMethod makes a method do something else until restore is called: a handler that panics cannot be had otherwise.
+// ReplaceMethod replaces the handler of a method until restore is called, so that a test has one
+// that panics.
 func ReplaceMethod(name string, serve func()) (restore func()) {
-	before := handlers[name]
+	before := methods[name]
 	h := before
-	h.serve = func(context.Context, *call) { serve() }
-	handlers[name] = h
-	return func() { handlers[name] = before }
+	h.Serve = func(context.Context, *calls.Call) { serve() }
+	methods[name] = h
+	return func() { methods[name] = before }
 }
 
-// Sockets counts the sockets of a server.
-func Sockets(s *Server) int { return len(s.all()) }
-
-// Routes names everything that a server serves: "VERB /path", in order.
-func Routes(s *Server) []string {
-	var out []string
-	for path, served := range s.paths() {
-		for verb := range served {
-			out = append(out, verb+" "+path)
+// ServedMethods returns the methods with the types of their params and results.
+func ServedMethods() []generate.Method {
+	var served []generate.Method
+	for _, m := range parley.Methods {
+		if h, ok := methods[m.Name]; ok {
+			served = append(served, generate.Method{Method: m, Params: h.Params, Result: h.Result})
 		}
 	}
-	slices.Sort(out)
-	return out
+	return served
 }
 
-// NewRoute makes the route of a method, as at start.
-func NewRoute(m parley.Method) { newRoute(m) }
+// Routes returns everything that a server serves over HTTP as "VERB /path", in order.
+func Routes(s *Server) []string { return s.api.Routes() }
 
-// ProblemHeader are the headers of a problem.
-func ProblemHeader(err error) http.Header { return problemOf(err).header }
+// CountSockets returns the number of sockets of a server.
+func CountSockets(s *Server) int { return len(s.listSockets()) }
 
-// Feeds counts the SSE streams of a server.
-func Feeds(s *Server) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.feeds)
+// CountStreams returns the number of SSE streams of a server, also those that are not open yet.
+func CountStreams(s *Server) int {
+	n := s.api.Counts()
+	return int(n.Streams + n.Opening)
 }
 
-// Posts counts the requests over HTTP that are under way, without streams.
-func Posts(s *Server) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.posts)
-}
+// CountRequests returns the number of requests over HTTP under way, without streams.
+func CountRequests(s *Server) int { return int(s.api.Counts().Requests) }

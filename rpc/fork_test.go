@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// TestForkOverHTTP: a fork that was made is 201 with its place, and a retry 200.
+// TestForkOverHTTP: a new fork is answered with 201 and its path, and a retry with 200.
 func TestForkOverHTTP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -25,22 +25,26 @@ func TestForkOverHTTP(t *testing.T) {
 		if made.status != http.StatusCreated || made.header.Get("Location") != place {
 			t.Errorf("%v, at %q", made, made.header.Get("Location"))
 		}
-		if again := w.plain(header, http.MethodPost, "/conversations/case/forks", `{"seq":1}`); again.status != http.StatusOK || again.header.Get("Location") != "" {
+		if again := w.plain(header, http.MethodPost, "/conversations/case/forks",
+			`{"seq":1}`); again.status != http.StatusOK || again.header.Get("Location") != "" {
 			t.Errorf("again: %v", again)
 		}
 	})
 }
 
-// TestForkCostsWhatItCopies: the events that a fork copies count as bytes of its caller's, as if it had written them; one that is refused for it is not made, and a retry copies none.
+// TestForkCostsWhatItCopies: the events that a fork copies count as bytes of its caller. A fork
+// that exceeds the rate is not created, and a retry copies no events.
 func TestForkCostsWhatItCopies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, &rpc.Options{Rates: &rpc.Rates{BytesPerSecond: 10_000, ByteBurst: 100_000}})
 		alice := w.as("alice")
 		alice.create(twoAgents)
-		alice.must(parley.MethodSendNote, fmt.Sprintf(`{"conversationId":"case","payload":{"schema":"s","data":%q}}`, strings.Repeat("x", 60_000)))
+		alice.must(parley.MethodSendNote, fmt.Sprintf(`{"conversationId":"case","payload":{"schema":"s","data":%q}}`,
+			strings.Repeat("x", 60_000)))
 		time.Sleep(time.Minute)
 		fork := func(id string) reply {
-			return parseReply(t, alice.call(parley.MethodForkConversation, fmt.Sprintf(`{"conversationId":"case","seq":2,"forkId":%q,"clientRequestId":"k"}`, id)))
+			return parseReply(t, alice.call(parley.MethodForkConversation,
+				fmt.Sprintf(`{"conversationId":"case","seq":2,"forkId":%q,"clientRequestId":"k"}`, id)))
 		}
 		if got := fork("one").reason(); got != "" {
 			t.Fatalf("within the burst: %q", got)
@@ -48,7 +52,8 @@ func TestForkCostsWhatItCopies(t *testing.T) {
 		if r := fork("two"); r.reason() != "rate_limited" || r.Error.Data.RetryAfterMs < 1000 {
 			t.Errorf("over it: %+v", r.Error)
 		}
-		if r := parseReply(t, alice.call(parley.MethodGetConversation, `{"conversationId":"two"}`)); r.reason() != "not_found" {
+		if r := parseReply(t, alice.call(parley.MethodGetConversation,
+			`{"conversationId":"two"}`)); r.reason() != "not_found" {
 			t.Errorf("what was refused is there: %.100s", r.Result)
 		}
 		if got := fork("one").reason(); got != "" {
@@ -61,7 +66,8 @@ func TestForkCostsWhatItCopies(t *testing.T) {
 	})
 }
 
-// TestUnreadChangesAreBounded: a peer that watches and reads nothing makes the hub hold one answer, as with every other page.
+// TestUnreadChangesAreBounded: a peer that watches and reads nothing makes the hub keep one answer,
+// as with every other page.
 func TestUnreadChangesAreBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")

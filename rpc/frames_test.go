@@ -44,7 +44,8 @@ type handmade struct {
 func (w *world) handmade(more string) *handmade {
 	w.t.Helper()
 	c := w.dialRaw()
-	fmt.Fprintf(c, "GET /rpc HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
+	fmt.Fprintf(c, "GET /rpc HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+		"Sec-WebSocket-Version: 13\r\n"+
 		"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nAuthorization: Bearer %s\r\n%s\r\n", devToken, more)
 	r := bufio.NewReader(c)
 	resp, err := http.ReadResponse(r, nil)
@@ -57,7 +58,7 @@ func (w *world) handmade(more string) *handmade {
 	return &handmade{t: w.t, conn: c, r: r, head: resp.Header}
 }
 
-// frame is a masked frame; the mask is zero, so that the payload stands in it as it is.
+// frame returns a masked frame. The mask is zero, so the payload is unchanged.
 func frame(first byte, payload string) []byte {
 	b := []byte{first}
 	switch n := len(payload); {
@@ -84,12 +85,12 @@ func fragments(message string, size int) []byte {
 	}
 }
 
-// write sends all of b from a goroutine of its own, as the hub may go first.
+// write sends all of b from a separate goroutine, because the hub may send first.
 func (h *handmade) write(b []byte) {
 	go func() { _, _ = h.conn.Write(b) }()
 }
 
-// next reads a frame of the hub's; a socket that has ended without one is opcode 0.
+// next reads a frame of the hub. It returns opcode 0 at the end of the socket.
 func (h *handmade) next() (op byte, payload []byte) {
 	h.t.Helper()
 	var head [2]byte
@@ -103,7 +104,7 @@ func (h *handmade) next() (op byte, payload []byte) {
 	var long [8]byte
 	switch head[1] {
 	case 126:
-		_, _ = io.ReadFull(h.r, long[6:]) // what is missing is found below
+		_, _ = io.ReadFull(h.r, long[6:]) // the code below finds missing bytes
 		n = binary.BigEndian.Uint64(long[:])
 	case 127:
 		_, _ = io.ReadFull(h.r, long[:])
@@ -116,7 +117,7 @@ func (h *handmade) next() (op byte, payload []byte) {
 	return head[0] & 0xF, payload
 }
 
-// closed reads the close frame that is to be next, and gives its code.
+// closed reads the close frame, which must be next, and returns its code.
 func (h *handmade) closed() int {
 	h.t.Helper()
 	op, payload := h.next()
@@ -126,12 +127,14 @@ func (h *handmade) closed() int {
 	return int(binary.BigEndian.Uint16(payload))
 }
 
-// TestNoCompression: it is offered and not taken, so that what is said cannot be guessed from its length nor a small frame be a huge one.
+// TestNoCompression: the hub declines compression, so that lengths reveal no content, and a small
+// frame cannot be a huge one.
 func TestNoCompression(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		for _, offer := range []string{
-			"permessage-deflate", "permessage-deflate; client_max_window_bits", "permessage-deflate; server_no_context_takeover; client_no_context_takeover",
+			"permessage-deflate", "permessage-deflate; client_max_window_bits",
+			"permessage-deflate; server_no_context_takeover; client_no_context_takeover",
 		} {
 			h := w.handmade("Sec-WebSocket-Extensions: " + offer + "\r\n")
 			if got := h.head.Values("Sec-WebSocket-Extensions"); len(got) > 0 {
@@ -149,7 +152,7 @@ func TestNoCompression(t *testing.T) {
 	})
 }
 
-// TestFragments: how a message is cut changes neither what it says nor how large it may be.
+// TestFragments: the fragments of a message change neither its meaning nor its size limit.
 func TestFragments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -178,7 +181,8 @@ func TestFragments(t *testing.T) {
 	})
 }
 
-// TestPingFlood: 40,000 pings are answered, or their sender is cut if it reads nothing; neither costs the others time, nor the hub memory.
+// TestPingFlood: 40,000 pings are answered, or their sender is cut if it reads nothing. Neither
+// delays others, nor costs memory.
 func TestPingFlood(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
@@ -199,7 +203,8 @@ func TestPingFlood(t *testing.T) {
 		reads.write(flood)
 		synctest.Wait()
 		other.must(parley.MethodPing, `{}`)
-		if grown := heap() - before; grown > 2<<20 { // most of it is what the network in memory holds; all the pongs would be 10 MB
+		// most of it is what the network in memory holds; all the pongs would be 10 MB
+		if grown := heap() - before; grown > 2<<20 {
 			t.Errorf("the heap grew by %d KiB", grown>>10)
 		}
 		for i := range pings {
@@ -213,7 +218,7 @@ func TestPingFlood(t *testing.T) {
 		}
 		time.Sleep(11 * time.Second)
 		synctest.Wait()
-		if n := rpc.Sockets(w.server); n != 2 {
+		if n := rpc.CountSockets(w.server); n != 2 {
 			t.Errorf("%d sockets after 11 s; the one that reads nothing should be gone", n)
 		}
 		reads.write(frame(finBit|opText, pingCall))

@@ -14,7 +14,7 @@ import (
 	"github.com/parleyhub/parley/internal/ssetest"
 )
 
-// asked gives what the door answers to a request that comes from nowhere.
+// asked returns the answer to a request without a connection.
 func (w *world) asked(target string, header http.Header) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/", nil)
 	path, query, _ := strings.Cut(target, "?")
@@ -26,9 +26,11 @@ func (w *world) asked(target string, header http.Header) *httptest.ResponseRecor
 
 var decimal = regexp.MustCompile(`^(0|[1-9][0-9]{0,15})$`)
 
-// FuzzCursor: a stream goes on right behind the cursor that was given, in the header or else in the URL, and is refused for one that is none.
+// FuzzCursor: a stream continues after the cursor in the header, or else in the URL, and refuses an
+// invalid one.
 func FuzzCursor(f *testing.F) {
-	for _, id := range []string{"0", "1", "3", "4", "5", "01", "-1", "+1", " 1", "1 ", "1.0", "1e0", "0x1", "9007199254740991", "9007199254740992", "18446744073709551617", "", "null", "\u0661", "1\x00", "1,2", "1_0"} {
+	for _, id := range []string{"0", "1", "3", "4", "5", "01", "-1", "+1", " 1", "1 ", "1.0", "1e0", "0x1",
+		"9007199254740991", "9007199254740992", "18446744073709551617", "", "null", "\u0661", "1\x00", "1,2", "1_0"} {
 		f.Add(id, true, "2")
 		f.Add("1", true, id)
 		f.Add("", false, id)
@@ -51,8 +53,10 @@ func FuzzCursor(f *testing.F) {
 			cursor = last
 		}
 		seq, err := strconv.ParseInt(cursor, 10, 64)
-		valid := (decimal.MatchString(cursor) || !named && cursor == "-0") && err == nil && seq < 1<<53 // in the URL a number is what JSON takes for one
-		if n, err := strconv.ParseInt(since, 10, 64); named && (!decimal.MatchString(since) || err != nil || n >= 1<<53) && answer.Code == http.StatusBadRequest {
+		// in the URL a number is what JSON takes for one
+		valid := (decimal.MatchString(cursor) || !named && cursor == "-0") && err == nil && seq < 1<<53
+		if n, err := strconv.ParseInt(since, 10, 64); named && (!decimal.MatchString(since) || err != nil || n >= 1<<53) &&
+			answer.Code == http.StatusBadRequest {
 			return // what the header wins over must be a number all the same
 		}
 		want := http.StatusOK
@@ -65,7 +69,8 @@ func FuzzCursor(f *testing.F) {
 			want = http.StatusNoContent
 		}
 		if answer.Code != want {
-			t.Fatalf("Last-Event-ID %q (%t), sinceSeq %q: HTTP %d, want %d: %s", last, named, since, answer.Code, want, answer.Body)
+			t.Fatalf("Last-Event-ID %q (%t), sinceSeq %q: HTTP %d, want %d: %s", last, named, since, answer.Code, want,
+				answer.Body)
 		}
 		if want != http.StatusOK {
 			return
@@ -87,9 +92,10 @@ func FuzzCursor(f *testing.F) {
 	})
 }
 
-// FuzzPageCursor: a list goes on behind a cursor that it gave, and what is none is refused.
+// FuzzPageCursor: a list continues after a cursor that it returned, and refuses an invalid one.
 func FuzzPageCursor(f *testing.F) {
-	for _, cursor := range []string{"", "0", "1", "2", "-1", "18446744073709551615", "18446744073709551616", "01", "+1", "1 ", "x", "1.0", "\x00"} {
+	for _, cursor := range []string{"", "0", "1", "2", "-1", "18446744073709551615", "18446744073709551616", "01", "+1",
+		"1 ", "x", "1.0", "\x00"} {
 		f.Add(cursor)
 	}
 	w := newWorld(f, nil)
@@ -108,14 +114,15 @@ func FuzzPageCursor(f *testing.F) {
 	})
 }
 
-// FuzzShown: only the token itself opens anything, wherever a text is shown, and no answer tells of it.
+// FuzzShown: only the token itself authenticates, in any place, and no answer contains it.
 func FuzzShown(f *testing.F) {
 	w := newWorld(f, nil)
 	alice := w.as("alice")
 	alice.create(`{"conversationId":"case","participants":[{"id":"alice","kind":"peer"}]}`)
 	token := alice.token(`{"agentId":"alice"}`)
 	for _, text := range []string{
-		"Bearer " + token, "bearer " + token, "Bearer  " + token, "Bearer " + token + " ", "Bearer " + token[:len(token)-1], "Basic " + token, token, "Bearer plt_", "Bearer plt_t1_", "Bearer plc_s_clm_1_x",
+		"Bearer " + token, "bearer " + token, "Bearer  " + token, "Bearer " + token + " ", "Bearer " + token[:len(token)-1],
+		"Basic " + token, token, "Bearer plt_", "Bearer plt_t1_", "Bearer plc_s_clm_1_x",
 		"Bearer tkt_1", "Bearer eyJhbGciOiJub25lIn0.e30.", "Bearer", "", "Bearer \x00", "Bearer " + strings.Repeat("a", 5000),
 	} {
 		f.Add(text, "", "")
@@ -139,7 +146,8 @@ func FuzzShown(f *testing.F) {
 		}
 		answer := w.asked(target, header)
 		scheme, shown, _ := strings.Cut(authorization, " ")
-		good := strings.EqualFold(scheme, "bearer") && strings.TrimSpace(shown) == token && ticket == "" && (agent == "" || agent == "alice")
+		good := strings.EqualFold(scheme, "bearer") && strings.TrimSpace(shown) == token && ticket == "" &&
+			(agent == "" || agent == "alice")
 		if opened := answer.Code == http.StatusOK; opened && !good {
 			t.Fatalf("%q, ticket %q as %q: HTTP %d: %s", authorization, ticket, agent, answer.Code, answer.Body)
 		}

@@ -11,7 +11,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// TestHead: HEAD is taken wherever GET is, and says the same without the body; but not where GET makes a socket or a stream.
+// TestHead: every path with GET has HEAD, with the same answer without the body, except for sockets
+// and streams.
 func TestHead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -22,7 +23,8 @@ func TestHead(t *testing.T) {
 		}
 		w.helper()
 		var note parley.SeqResult
-		if err := json.Unmarshal(w.as("alice").must(parley.MethodSendNote, `{"conversationId":"case","payload":{"schema":"x","data":1}}`), &note); err != nil {
+		if err := json.Unmarshal(w.as("alice").must(parley.MethodSendNote,
+			`{"conversationId":"case","payload":{"schema":"x","data":1}}`), &note); err != nil {
 			t.Fatal(err)
 		}
 		session := w.as("alice").begin(`{"agentName":"helper","prompt":"x","mode":"async_poll"}`).SessionID
@@ -31,13 +33,16 @@ func TestHead(t *testing.T) {
 		targets := []string{"/rpc", "/livez", "/readyz", "/metrics", "/backup", "/openrpc.json", "/asyncapi.json"}
 		for _, m := range parley.Methods {
 			if path, ok := strings.CutPrefix(m.Route, "GET "); ok {
-				targets = append(targets, strings.NewReplacer("{conversationId}", "case", "{seq}", strconv.FormatInt(note.Seq, 10), "{sessionId}", session, "{approvalId}", approval, "{sha256}", hashOf("file")+"?conversationId=case", "/wait", "/wait?sinceSeq=0").Replace(path))
+				targets = append(targets, strings.NewReplacer("{conversationId}", "case", "{seq}", strconv.FormatInt(note.Seq, 10),
+					"{sessionId}", session, "{approvalId}", approval, "{sha256}", hashOf("file")+"?conversationId=case", "/wait",
+					"/wait?sinceSeq=0").Replace(path))
 			}
 		}
 		for _, target := range targets {
 			header := bearer(devToken)
 			if target == "/rpc" || target == "/backup" || strings.HasSuffix(target, "/events") {
-				if brew := w.plain(header, "BREW", target, ""); strings.Contains(brew.header.Get("Allow"), "HEAD") || !strings.Contains(brew.header.Get("Allow"), "GET") {
+				if brew := w.plain(header, "BREW", target, ""); strings.Contains(brew.header.Get("Allow"), "HEAD") ||
+					!strings.Contains(brew.header.Get("Allow"), "GET") {
 					t.Errorf("%s takes %s", target, brew.header.Get("Allow"))
 				}
 				continue

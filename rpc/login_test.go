@@ -27,7 +27,8 @@ func from(address, token string) http.Header {
 	return h
 }
 
-// TestGuessing: after ten bad tokens in a minute the answers to an address are slow, at every door, and good tokens are not held up.
+// TestGuessing: after ten bad tokens in a minute the answers to an address are delayed, over every
+// transport. Good tokens are not.
 func TestGuessing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, behindProxy())
@@ -81,7 +82,8 @@ func TestGuessing(t *testing.T) {
 			}
 		}
 		begin = time.Now()
-		if status, _, body := w.post(from("192.0.2.1", good), strings.NewReader(pingPost)); status != 200 || time.Since(begin) != 0 {
+		if status, _, body := w.post(from("192.0.2.1", good), strings.NewReader(pingPost)); status != 200 ||
+			time.Since(begin) != 0 {
 			t.Errorf("a good token from there: %d %s after %v", status, body, time.Since(begin))
 		}
 		for _, other := range []string{"192.0.2.2", "2001:db8::1"} {
@@ -96,20 +98,21 @@ func TestGuessing(t *testing.T) {
 	})
 }
 
-// TestGuessingFromOneNetwork: who has a whole IPv6 network does not have as many guesses as that has addresses.
+// TestGuessingFromOneNetwork: a client with a whole IPv6 network has the guesses of one address.
 func TestGuessingFromOneNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, behindProxy())
 		for i := range 11 {
 			_, _, body := w.post(from(fmt.Sprintf("2001:db8:1:2::%d", i), "nonsense"), strings.NewReader(pingPost))
-			if got, want := parseReply(t, body).reason(), map[bool]string{true: "rate_limited", false: "unauthenticated"}[i == 10]; got != want {
+			if got, want := parseReply(t, body).reason(),
+				map[bool]string{true: "rate_limited", false: "unauthenticated"}[i == 10]; got != want {
 				t.Errorf("guess %d: %q", i, got)
 			}
 		}
 	})
 }
 
-// TestManyGuesses: answers that are held back are so many and no more, and what comes from elsewhere is served.
+// TestManyGuesses: the number of delayed answers is bounded, and other addresses are served.
 func TestManyGuesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, behindProxy())
@@ -134,13 +137,14 @@ func TestManyGuesses(t *testing.T) {
 	})
 }
 
-// TestDevIsNotSlowed: without rates nobody is slowed.
+// TestDevIsNotSlowed: without rates no answer is delayed.
 func TestDevIsNotSlowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		begin := time.Now()
 		for range 100 {
-			if _, _, body := w.post(bearer("nonsense"), strings.NewReader(pingPost)); parseReply(t, body).reason() != "unauthenticated" {
+			if _, _, body := w.post(bearer("nonsense"), strings.NewReader(pingPost)); parseReply(t,
+				body).reason() != "unauthenticated" {
 				t.Fatal(body)
 			}
 		}
@@ -150,16 +154,19 @@ func TestDevIsNotSlowed(t *testing.T) {
 	})
 }
 
-// TestTokensInURLs: they are refused by name on every route, also beside a good header, and never repeated.
+// TestTokensInURLs: every route refuses them by name, also with a good header, and never repeats
+// them.
 func TestTokensInURLs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		w.as("alice").create(twoAgents)
 		for _, query := range []string{"?token=dev", "?access_token=dev", "?a=b&token=dev", "?token="} {
-			for _, target := range []string{"GET /conversations", "GET /conversations/case/events", "GET /rpc", "POST /rpc", "GET /metrics", "POST " + messages} {
+			for _, target := range []string{"GET /conversations", "GET /conversations/case/events", "GET /rpc", "POST /rpc",
+				"GET /metrics", "POST " + messages} {
 				verb, path, _ := strings.Cut(target, " ")
 				a := w.plain(speaks("alice"), verb, path+query, `{}`)
-				if a.status != http.StatusUnauthorized || !strings.Contains(a.body, "not taken from the URL") || strings.Contains(a.body, "dev") {
+				if a.status != http.StatusUnauthorized || !strings.Contains(a.body, "not taken from the URL") ||
+					strings.Contains(a.body, "dev") {
 					t.Errorf("%s%s: %v", target, query, a)
 				}
 			}
@@ -167,7 +174,8 @@ func TestTokensInURLs(t *testing.T) {
 	})
 }
 
-// TestTwoCredentials: two of a kind are refused; nobody shall have to guess which of them counts.
+// TestTwoCredentials: two credentials of a kind are refused, so that it is always clear which one
+// counts.
 func TestTwoCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -187,7 +195,8 @@ func TestTwoCredentials(t *testing.T) {
 			}
 		}
 		p := w.dial("", nil)
-		if got := parseReply(t, p.call(parley.MethodAuthenticate, fmt.Sprintf(`{"token":%q}`, strings.Repeat("x", 1<<20-200)))).reason(); got != "unauthenticated" {
+		if got := parseReply(t, p.call(parley.MethodAuthenticate,
+			fmt.Sprintf(`{"token":%q}`, strings.Repeat("x", 1<<20-200)))).reason(); got != "unauthenticated" {
 			t.Errorf("a token of nearly 1 MiB: %q", got)
 		}
 	})

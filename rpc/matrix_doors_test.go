@@ -14,20 +14,23 @@ import (
 	"github.com/parleyhub/parley/internal/sse"
 )
 
-// door is a way to call a method. It gives the refusal, empty for none, and all that the caller is told.
+// door is a way to call a method. It returns the reason of a refusal, empty for success, and the
+// whole answer.
 type door struct {
 	name string
-	call func(m *matrix, method parley.Method, params string) (reason, told string)
+	call func(m *matrix, method parley.Method, params string) (reason, answer string)
 	// serves reports whether the door has the method at all.
 	serves func(parley.Method) bool
-	route  bool // each method has a path of its own
+	route  bool // each method has its path
 }
 
 var (
 	overSocket = door{name: "WebSocket", call: (*matrix).overSocket, serves: func(parley.Method) bool { return true }}
 	overPost   = door{name: "POST /rpc", call: (*matrix).overPost, serves: func(m parley.Method) bool { return !m.Socket }}
-	overRoute  = door{name: "plain HTTP", call: (*matrix).overRoute, serves: func(m parley.Method) bool { return m.Route != "" }, route: true}
-	overWait   = door{name: "wait with events", call: (*matrix).overWait, serves: func(m parley.Method) bool { return m.Name == parley.MethodWaitForChange }, route: true}
+	overRoute  = door{name: "plain HTTP", call: (*matrix).overRoute,
+		serves: func(m parley.Method) bool { return m.Route != "" }, route: true}
+	overWait = door{name: "wait with events", call: (*matrix).overWait,
+		serves: func(m parley.Method) bool { return m.Name == parley.MethodWaitForChange }, route: true}
 
 	doors = []door{overSocket, overPost, overRoute, overWait}
 )
@@ -45,34 +48,36 @@ func (m *matrix) credential() (header http.Header, query string) {
 	return bearer(m.token), ""
 }
 
-func (m *matrix) overSocket(method parley.Method, params string) (reason, told string) {
+func (m *matrix) overSocket(method parley.Method, params string) (reason, answer string) {
 	header, query := m.credential()
 	p, err := m.world.upgrade(query, header)
 	if err != nil {
 		return parley.ErrorRowOf(err).Reason(), err.Error()
 	}
 	defer p.close()
-	told = p.call(method.Name, params)
-	return parseReply(m.t, told).reason(), told
+	answer = p.call(method.Name, params)
+	return parseReply(m.t, answer).reason(), answer
 }
 
-func (m *matrix) overPost(method parley.Method, params string) (reason, told string) {
+func (m *matrix) overPost(method parley.Method, params string) (reason, answer string) {
 	header, query := m.credential()
-	a := m.world.plain(header, http.MethodPost, "/rpc"+query, fmt.Sprintf(`{"jsonrpc":"2.0","id":"c1","method":%q,"params":%s}`, method.Name, params))
+	a := m.world.plain(header, http.MethodPost, "/rpc"+query,
+		fmt.Sprintf(`{"jsonrpc":"2.0","id":"c1","method":%q,"params":%s}`, method.Name, params))
 	return parseReply(m.t, a.body).reason(), a.body
 }
 
-// overWait is the route of waitForChange where it gives what tail does.
-func (m *matrix) overWait(method parley.Method, params string) (reason, told string) {
-	reason, told = m.overRoute(method, strings.TrimSuffix(params, "}")+`,"include":"events"}`)
-	if reason == "" && !strings.Contains(told, `"events":[{`) {
-		m.t.Errorf("%s got no events: %s", m.role.name, told)
+// overWait is the route of waitForChange with the result of tail.
+func (m *matrix) overWait(method parley.Method, params string) (reason, answer string) {
+	reason, answer = m.overRoute(method, strings.TrimSuffix(params, "}")+`,"include":"events"}`)
+	if reason == "" && !strings.Contains(answer, `"events":[{`) {
+		m.t.Errorf("%s got no events: %s", m.role.name, answer)
 	}
-	return reason, told
+	return reason, answer
 }
 
-// overRoute calls a method by its route. What it is told are the status, the headers and the body; of a stream, the head.
-func (m *matrix) overRoute(method parley.Method, params string) (reason, told string) {
+// overRoute calls a method by its route. The answer is the status, the headers and the body; of a
+// stream, the headers.
+func (m *matrix) overRoute(method parley.Method, params string) (reason, answer string) {
 	r := m.world.routed(method, params)
 	header, query := m.credential()
 	r.Header = header

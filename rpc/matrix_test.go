@@ -13,8 +13,9 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// role is who calls in the authorization matrix. own is a conversation of alice, bob and pat, a person, that carol created in the workspace w; foreign is one of
-// dave's, whom nobody here knows.
+// role is a kind of caller in the authorization matrix. own is a conversation of alice, bob and
+// pat, a person, that carol created in the workspace w. foreign is a conversation of dave, in which
+// no other caller takes part.
 type role struct {
 	name   string
 	token  string // params of createToken; empty: none at all
@@ -44,18 +45,24 @@ var roles = []role{
 	{name: "trace", token: `{"agentId":"zed","scopes":["read","trace"]}`},
 	{name: "other conversations", token: `{"agentId":"alice","conversations":["else"]}`, narrow: true},
 	{name: "admin", token: `{"agentId":"root","scopes":["admin"]}`, sees: true, all: true},
-	{name: "narrow admin", token: `{"agentId":"root","scopes":["admin"],"conversations":[` + ownConversations() + `]}`, sees: true, like: "admin", narrow: true},
-	{name: "holder of a ticket", token: `{"agentId":"alice"}`, sees: true, like: "participant", narrow: true, ticket: true},
+	{name: "narrow admin", token: `{"agentId":"root","scopes":["admin"],"conversations":[` + ownConversations() + `]}`,
+		sees: true, like: "admin", narrow: true},
+	{name: "holder of a ticket", token: `{"agentId":"alice"}`, sees: true, like: "participant", narrow: true,
+		ticket: true},
 	{name: "reader of the workspace", token: `{"agentId":"zed","workspaces":["v","w"]}`, reads: true},
-	{name: "reader of the workspace with approve", token: `{"agentId":"zed","scopes":["read","approve","trace"],"workspaces":["w"]}`, reads: true},
-	{name: "reader of the workspace without read", token: `{"agentId":"zed","scopes":["write"],"workspaces":["w"]}`, reads: true},
+	{name: "reader of the workspace with approve",
+		token: `{"agentId":"zed","scopes":["read","approve","trace"],"workspaces":["w"]}`, reads: true},
+	{name: "reader of the workspace without read", token: `{"agentId":"zed","scopes":["write"],"workspaces":["w"]}`,
+		reads: true},
 	{name: "reader of another workspace", token: `{"agentId":"zed","workspaces":["v"]}`},
-	{name: "holder of a reader's ticket", token: `{"agentId":"zed","workspaces":["w"]}`, reads: true, narrow: true, ticket: true},
+	{name: "holder of a reader's ticket", token: `{"agentId":"zed","workspaces":["w"]}`, reads: true, narrow: true,
+		ticket: true},
 	{name: "revoked", token: `{"agentId":"alice"}`, ended: func(m *matrix) {
 		m.world.as("admin").must(parley.MethodRevokeToken, revokes(m.token))
 	}},
 	{name: "expired", token: `{"agentId":"alice","expiresInMs":1000}`, ended: func(*matrix) { time.Sleep(time.Second) }},
-	{name: "expired admin", token: `{"agentId":"root","scopes":["admin"],"expiresInMs":1000}`, ended: func(*matrix) { time.Sleep(time.Second) }},
+	{name: "expired admin", token: `{"agentId":"root","scopes":["admin"],"expiresInMs":1000}`,
+		ended: func(*matrix) { time.Sleep(time.Second) }},
 }
 
 // ownConversation is the id of own in a row of the matrix.
@@ -70,8 +77,9 @@ func ownConversations() string {
 	return strings.Join(ids, ",")
 }
 
-// matrixParams are the params of every method. CONVERSATION stands for the conversation; without it the method is about none. CLAIM is that of alice in own, and APPROVAL what
-// who has the floor asks for in the conversation.
+// matrixParams are the params of every method. CONVERSATION is replaced by the conversation;
+// methods without it concern no conversation. CLAIM is the claim of alice in own, and APPROVAL the
+// approval that the agent with the floor asked for in the conversation.
 var matrixParams = map[string]string{
 	parley.MethodAuthenticate:       `{"token":"TOKEN"}`,
 	parley.MethodPing:               `{}`,
@@ -94,7 +102,8 @@ var matrixParams = map[string]string{
 	parley.MethodSendNote:           `{"conversationId":"CONVERSATION","payload":{"schema":"x","data":1}}`,
 	parley.MethodSendDelta:          `{"conversationId":"CONVERSATION","turn":1,"index":0,"text":"x"}`,
 	parley.MethodPutAttachment:      `{"conversationId":"CONVERSATION","data":"aGVsbG8="}`,
-	parley.MethodGetAttachment:      `{"conversationId":"CONVERSATION","sha256":"2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"}`,
+	parley.MethodGetAttachment: `{"conversationId":"CONVERSATION",` +
+		`"sha256":"2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"}`,
 	parley.MethodRegisterExecutor:   `{"executorId":"x","agents":["AGENT"]}`,
 	parley.MethodClaimTurn:          `{"conversationId":"CONVERSATION","turn":1}`,
 	parley.MethodRenewClaim:         `{"conversationId":"CONVERSATION","claimId":"CLAIM"}`,
@@ -102,43 +111,56 @@ var matrixParams = map[string]string{
 	parley.MethodCancelTurn:         `{"conversationId":"CONVERSATION","turn":1}`,
 	parley.MethodListAgents:         `{}`,
 	parley.MethodRegisterBlueprints: `{"blueprints":[]}`,
-	parley.MethodStartSession:       `{"agentName":"helper","prompt":"x","mode":"async_poll","parentConversationId":"CONVERSATION"}`,
-	parley.MethodGetSession:         `{"sessionId":"CONVERSATION"}`, // which is none: TestWhoSeesSessions has those that are
-	parley.MethodStopSession:        `{"sessionId":"CONVERSATION"}`,
-	parley.MethodRequestApproval:    `{"conversationId":"CONVERSATION","claimId":"CLAIM","key":"k","title":"May I?"}`,
-	parley.MethodGetApproval:        `{"approvalId":"APPROVAL"}`,
-	parley.MethodListApprovals:      `{"conversationId":"CONVERSATION"}`,
-	parley.MethodResolveApproval:    `{"approvalId":"APPROVAL","decision":"approved"}`,
-	parley.MethodGetContext:         `{"conversationId":"CONVERSATION","agentId":"alice"}`,
-	parley.MethodExplainTriggers:    `{"conversationId":"CONVERSATION","seq":2}`,
-	parley.MethodCreateTicket:       `{"conversationId":"CONVERSATION"}`,
-	parley.MethodCreateToken:        `{"agentId":"AGENT"}`,
-	parley.MethodListTokens:         `{}`,
-	parley.MethodRevokeToken:        `{"tokenId":"absent"}`,
-	parley.MethodStats:              `{}`,
+	parley.MethodStartSession: `{"agentName":"helper","prompt":"x","mode":"async_poll",` +
+		`"parentConversationId":"CONVERSATION"}`,
+	// It is no session: TestWhoSeesSessions has real ones.
+	parley.MethodGetSession:      `{"sessionId":"CONVERSATION"}`,
+	parley.MethodStopSession:     `{"sessionId":"CONVERSATION"}`,
+	parley.MethodRequestApproval: `{"conversationId":"CONVERSATION","claimId":"CLAIM","key":"k","title":"May I?"}`,
+	parley.MethodGetApproval:     `{"approvalId":"APPROVAL"}`,
+	parley.MethodListApprovals:   `{"conversationId":"CONVERSATION"}`,
+	parley.MethodResolveApproval: `{"approvalId":"APPROVAL","decision":"approved"}`,
+	parley.MethodGetContext:      `{"conversationId":"CONVERSATION","agentId":"alice"}`,
+	parley.MethodExplainTriggers: `{"conversationId":"CONVERSATION","seq":2}`,
+	parley.MethodCreateTicket:    `{"conversationId":"CONVERSATION"}`,
+	parley.MethodCreateToken:     `{"agentId":"AGENT"}`,
+	parley.MethodListTokens:      `{}`,
+	parley.MethodRevokeToken:     `{"tokenId":"absent"}`,
+	parley.MethodStats:           `{}`,
 }
 
 // matrixRefusals are what a role is refused although it sees the conversation and has the scope.
 var matrixRefusals = map[string]map[string]string{
-	parley.MethodAddParticipant:    {"participant": "forbidden", "other participant": "forbidden", "person": "forbidden", "no read": "forbidden"},
+	parley.MethodAddParticipant: {"participant": "forbidden", "other participant": "forbidden", "person": "forbidden",
+		"no read": "forbidden"},
 	parley.MethodCloseConversation: {"participant": "forbidden", "other participant": "forbidden", "no read": "forbidden"},
-	parley.MethodForkConversation:  {"participant": "forbidden", "other participant": "forbidden", "no read": "forbidden", "creator": "forbidden"}, // whose token grants no workspace
-	parley.MethodSendMessage:       {"other participant": "not_your_turn", "person": "not_your_turn", "creator": "forbidden", "admin": "forbidden"},
-	parley.MethodSendTrace:         {"other participant": "not_your_turn", "person": "not_your_turn", "creator": "forbidden", "admin": "forbidden"},
-	parley.MethodSendDelta:         {"other participant": "not_your_turn", "person": "not_your_turn", "creator": "forbidden", "admin": "forbidden"},
-	parley.MethodSendNote:          {"creator": "forbidden", "admin": "forbidden"},
-	parley.MethodPutAttachment:     {"creator": "forbidden", "admin": "forbidden"},
-	parley.MethodClaimTurn:         {"other participant": "not_your_turn", "creator": "forbidden"},
-	parley.MethodRenewClaim:        {"other participant": "claim_lost", "person": "claim_lost", "creator": "claim_lost"},
-	parley.MethodReleaseClaim:      {"other participant": "claim_lost", "person": "claim_lost", "creator": "claim_lost"},
-	parley.MethodCancelTurn:        {"participant": "forbidden", "other participant": "forbidden", "creator": "forbidden", "no read": "forbidden"},
-	parley.MethodStartSession:      {"creator": "forbidden", "admin": "forbidden"},
-	parley.MethodRequestApproval:   {"other participant": "not_your_turn", "person": "not_your_turn", "creator": "forbidden"},
-	parley.MethodGetApproval: {"other participant": "not_found", "creator": "not_found", "person without approve": "not_found", "agent with approve": "not_found",
+	// whose token grants no workspace
+	parley.MethodForkConversation: {"participant": "forbidden", "other participant": "forbidden", "no read": "forbidden",
+		"creator": "forbidden"},
+	parley.MethodSendMessage: {"other participant": "not_your_turn", "person": "not_your_turn",
+		"creator": "forbidden", "admin": "forbidden"},
+	parley.MethodSendTrace: {"other participant": "not_your_turn", "person": "not_your_turn",
+		"creator": "forbidden", "admin": "forbidden"},
+	parley.MethodSendDelta: {"other participant": "not_your_turn", "person": "not_your_turn",
+		"creator": "forbidden", "admin": "forbidden"},
+	parley.MethodSendNote:      {"creator": "forbidden", "admin": "forbidden"},
+	parley.MethodPutAttachment: {"creator": "forbidden", "admin": "forbidden"},
+	parley.MethodClaimTurn:     {"other participant": "not_your_turn", "creator": "forbidden"},
+	parley.MethodRenewClaim:    {"other participant": "claim_lost", "person": "claim_lost", "creator": "claim_lost"},
+	parley.MethodReleaseClaim:  {"other participant": "claim_lost", "person": "claim_lost", "creator": "claim_lost"},
+	parley.MethodCancelTurn: {"participant": "forbidden", "other participant": "forbidden", "creator": "forbidden",
+		"no read": "forbidden"},
+	parley.MethodStartSession: {"creator": "forbidden", "admin": "forbidden"},
+	parley.MethodRequestApproval: {"other participant": "not_your_turn", "person": "not_your_turn",
+		"creator": "forbidden"},
+	parley.MethodGetApproval: {"other participant": "not_found", "creator": "not_found",
+		"person without approve": "not_found", "agent with approve": "not_found",
 		"creator with approve": "not_found"},
-	parley.MethodGetContext: {"other participant": "forbidden", "creator": "forbidden", "person": "forbidden", "person without approve": "forbidden", "agent with approve": "forbidden",
+	parley.MethodGetContext: {"other participant": "forbidden", "creator": "forbidden", "person": "forbidden",
+		"person without approve": "forbidden", "agent with approve": "forbidden",
 		"creator with approve": "forbidden"}, // it is alice's
-	parley.MethodResolveApproval:    {"asker with approve": "forbidden", "agent with approve": "forbidden", "creator with approve": "forbidden"},
+	parley.MethodResolveApproval: {"asker with approve": "forbidden", "agent with approve": "forbidden",
+		"creator with approve": "forbidden"},
 	parley.MethodRegisterBlueprints: {"*": "validation_failed"}, // no executor is registered
 	parley.MethodGetSession:         {"*": "not_found"},
 	parley.MethodStopSession:        {"*": "not_found"},
@@ -146,7 +168,8 @@ var matrixRefusals = map[string]map[string]string{
 	parley.MethodRevokeToken:        {"*": "not_found"},
 }
 
-// TestAuthorizationMatrix calls every method in every role on an own, a foreign and an absent conversation, at every door.
+// TestAuthorizationMatrix calls every method in every role on an own, a foreign and an absent
+// conversation, at every door.
 func TestAuthorizationMatrix(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it makes one call after another: the race detector, which is slow, learns nothing from so many")
@@ -166,7 +189,8 @@ func TestAuthorizationMatrix(t *testing.T) {
 				if role.ended != nil {
 					role.ended(m)
 					late := m.world.dial(role.name, nil)
-					if got := parseReply(t, late.call(parley.MethodAuthenticate, fmt.Sprintf(`{"token":%q}`, m.token))).reason(); got != "unauthenticated" {
+					if got := parseReply(t, late.call(parley.MethodAuthenticate,
+						fmt.Sprintf(`{"token":%q}`, m.token))).reason(); got != "unauthenticated" {
 						t.Errorf("%s, shown to an open socket: %q", role.name, got)
 					}
 					late.close()
@@ -221,15 +245,19 @@ func (m *matrix) row(method parley.Method, door door) {
 	m.n++
 	m.own = ownConversation(m.n)
 	own, foreign, absent := m.own, fmt.Sprintf("for-%03d", m.n), fmt.Sprintf("abs-%03d", m.n)
-	m.carol.create(fmt.Sprintf(`{"conversationId":%q,"workspace":"w","participants":[{"id":"alice","kind":"agent"},{"id":"bob","kind":"agent"},{"id":"pat","kind":"human"}]}`, own))
+	m.carol.create(fmt.Sprintf(`{"conversationId":%q,"workspace":"w","participants":[{"id":"alice","kind":"agent"},`+
+		`{"id":"bob","kind":"agent"},{"id":"pat","kind":"human"}]}`, own))
 	guest := "erin"
 	if m.role.ticket {
 		guest = m.agent // her token would show her the foreign one
 	}
-	m.dave.create(fmt.Sprintf(`{"conversationId":%q,"participants":[{"id":"dave","kind":"agent"},{"id":%q,"kind":"agent"}]}`, foreign, guest))
+	m.dave.create(fmt.Sprintf(`{"conversationId":%q,"participants":[{"id":"dave","kind":"agent"},{"id":%q,`+
+		`"kind":"agent"}]}`, foreign, guest))
 	if method.Name == parley.MethodGetAttachment {
-		m.alice.must(parley.MethodPutAttachment, strings.ReplaceAll(matrixParams[parley.MethodPutAttachment], "CONVERSATION", own))
-		m.dave.must(parley.MethodPutAttachment, strings.ReplaceAll(matrixParams[parley.MethodPutAttachment], "CONVERSATION", foreign))
+		m.alice.must(parley.MethodPutAttachment, strings.ReplaceAll(matrixParams[parley.MethodPutAttachment], "CONVERSATION",
+			own))
+		m.dave.must(parley.MethodPutAttachment, strings.ReplaceAll(matrixParams[parley.MethodPutAttachment], "CONVERSATION",
+			foreign))
 	}
 	if method.Name == parley.MethodExplainTriggers {
 		m.alice.must(parley.MethodSendNote, strings.ReplaceAll(matrixParams[parley.MethodSendNote], "CONVERSATION", own))
@@ -243,24 +271,29 @@ func (m *matrix) row(method parley.Method, door door) {
 		m.alice.asks(own)
 		m.dave.asks(foreign)
 	}
-	told := map[string]string{}
+	answers := map[string]string{}
 	for _, conversation := range []string{own, foreign, absent} {
-		full := strings.NewReplacer("CONVERSATION", conversation, "TOKEN", m.token, "AGENT", m.agent, "CLAIM", claim, "APPROVAL", conversation+".3").Replace(params)
+		full := strings.NewReplacer("CONVERSATION", conversation, "TOKEN", m.token, "AGENT", m.agent, "CLAIM", claim,
+			"APPROVAL", conversation+".3").Replace(params)
 		var got string
-		got, told[conversation] = door.call(m, method, full)
+		got, answers[conversation] = door.call(m, method, full)
 		about := strings.Contains(params, "CONVERSATION") || strings.Contains(params, "APPROVAL")
 		want := m.want(method, door, about, conversation == own, conversation == foreign)
 		if got != want {
-			m.t.Errorf("%s, %s on %s (%s): %q, want %q: %s", m.role.name, method.Name, conversation, door.name, got, want, told[conversation])
+			m.t.Errorf("%s, %s on %s (%s): %q, want %q: %s", m.role.name, method.Name, conversation, door.name, got, want,
+				answers[conversation])
 		}
 	}
-	changes := slices.Contains([]string{parley.MethodCreateConversation, parley.MethodCreateToken, parley.MethodStats}, method.Name) // from call to call
-	if !m.role.all && !changes && told[foreign] != told[absent] {
-		m.t.Errorf("%s, %s (%s): foreign and absent can be told apart:\n%s\n%s", m.role.name, method.Name, door.name, told[foreign], told[absent])
+	// from call to call
+	changes := slices.Contains([]string{parley.MethodCreateConversation, parley.MethodCreateToken, parley.MethodStats},
+		method.Name)
+	if !m.role.all && !changes && answers[foreign] != answers[absent] {
+		m.t.Errorf("%s, %s (%s): foreign and absent differ:\n%s\n%s", m.role.name, method.Name, door.name,
+			answers[foreign], answers[absent])
 	}
 }
 
-// want says which refusal is expected; empty is none.
+// want returns the expected reason of a refusal; empty for success.
 func (m *matrix) want(method parley.Method, door door, about, own, foreign bool) string {
 	socket := door.name == overSocket.name
 	switch {
@@ -280,7 +313,8 @@ func (m *matrix) want(method parley.Method, door door, about, own, foreign bool)
 		return readerRefusal(method)
 	case about && !(own && m.role.sees) && !(foreign && m.role.all):
 		return "not_found"
-	case m.role.narrow && (method.Name == parley.MethodCreateConversation || method.Name == parley.MethodForkConversation): // which would be another conversation
+	// which would be another conversation
+	case m.role.narrow && (method.Name == parley.MethodCreateConversation || method.Name == parley.MethodForkConversation):
 		return "forbidden"
 	case foreign && method.Name == parley.MethodGetContext: // alice has no seat there
 		return "forbidden"
@@ -295,10 +329,12 @@ func (m *matrix) want(method parley.Method, door door, about, own, foreign bool)
 	return matrixRefusals[method.Name][cmp.Or(m.role.like, m.role.name)]
 }
 
-// readerRefusal is what a reader of a workspace is refused in its conversations: what writes, and what is for participants only does not exist.
+// readerRefusal is what a reader of a workspace is refused in its conversations: what writes, and
+// what is for participants only does not exist.
 func readerRefusal(method parley.Method) string {
 	switch method.Name {
-	case parley.MethodGetSession, parley.MethodStopSession, parley.MethodGetApproval, parley.MethodListApprovals, parley.MethodResolveApproval:
+	case parley.MethodGetSession, parley.MethodStopSession, parley.MethodGetApproval, parley.MethodListApprovals,
+		parley.MethodResolveApproval:
 		return "not_found"
 	case parley.MethodCreateTicket:
 		return ""

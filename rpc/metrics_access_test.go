@@ -19,11 +19,12 @@ func TestMetricsAreForAdmins(t *testing.T) {
 		header http.Header
 		status int
 	}{
-		"nobody":            {nil, http.StatusUnauthorized},
-		"a bad token":       {bearer("plt_no_such"), http.StatusUnauthorized},
-		"all but admin":     {bearer(user), http.StatusForbidden},
-		"an admin":          {bearer(devToken), http.StatusOK},
-		"a page of others'": {http.Header{"Authorization": {"Bearer " + devToken}, "Origin": {"https://evil.example"}}, http.StatusForbidden},
+		"nobody":        {nil, http.StatusUnauthorized},
+		"a bad token":   {bearer("plt_no_such"), http.StatusUnauthorized},
+		"all but admin": {bearer(user), http.StatusForbidden},
+		"an admin":      {bearer(devToken), http.StatusOK},
+		"a page of others'": {http.Header{"Authorization": {"Bearer " + devToken}, "Origin": {"https://evil.example"}},
+			http.StatusForbidden},
 	} {
 		status, text := w.get("/metrics", c.header)
 		if status != c.status || strings.Contains(text, "parley_") != (status == http.StatusOK) {
@@ -32,7 +33,8 @@ func TestMetricsAreForAdmins(t *testing.T) {
 	}
 }
 
-// TestMetricsHandler serves without a token, and whatever state the hub is in; but not a page whose name was made to resolve to it.
+// TestMetricsHandler serves without a token, in any state of the hub, but not to a page whose name
+// resolves to it.
 func TestMetricsHandler(t *testing.T) {
 	w := newWorld(t, &rpc.Options{AllowHosts: []string{"hub.example"}})
 	handler := w.server.MetricsHandler()
@@ -61,12 +63,14 @@ func TestMetricsHandler(t *testing.T) {
 		{"GET", "127.0.0.1", "/rpc", nil, 404},
 		{"POST", "127.0.0.1", "/metrics", nil, 405},
 	} {
-		if status, text := ask(c.method, c.host, c.path, c.header); status != c.status || strings.Contains(text, "parley_ready 1\n") != (status == 200) {
+		if status, text := ask(c.method, c.host, c.path, c.header); status != c.status ||
+			strings.Contains(text, "parley_ready 1\n") != (status == 200) {
 			t.Errorf("%s %s%s: %d, expected %d: %.200s", c.method, c.host, c.path, status, c.status, text)
 		}
 	}
 	w.hub.Drain()
-	if status, text := ask("GET", "127.0.0.1", "/metrics", nil); status != 200 || !strings.Contains(text, "\nparley_ready 0\n") {
+	if status, text := ask("GET", "127.0.0.1", "/metrics", nil); status != 200 ||
+		!strings.Contains(text, "\nparley_ready 0\n") {
 		t.Errorf("while the hub drains: %d", status)
 	}
 	if status, _ := w.get("/metrics", bearer(devToken)); status != http.StatusServiceUnavailable {
@@ -74,7 +78,7 @@ func TestMetricsHandler(t *testing.T) {
 	}
 }
 
-// TestStatsInProcess: a client inside the hub gets the hub's part.
+// TestStatsInProcess: a client inside the hub gets the counters of the hub only.
 func TestStatsInProcess(t *testing.T) {
 	w := newWorld(t, nil)
 	p := w.as("a")
@@ -83,7 +87,8 @@ func TestStatsInProcess(t *testing.T) {
 	client := w.hub.Client(w.hub.LocalPrincipal("admin", parley.ScopeAdmin))
 	defer client.Close()
 	n, err := client.Stats(t.Context(), &parley.StatsParams{})
-	if err != nil || n.EventsAppended[parley.TypeSystem] != 1 || n.Append.Count != 1 || n.Sockets != 0 || len(n.Refusals) != 0 || n.Received.Frames != 0 {
+	if err != nil || n.EventsAppended[parley.TypeSystem] != 1 || n.Append.Count != 1 || n.Sockets != 0 ||
+		len(n.Refusals) != 0 || n.Received.Frames != 0 {
 		t.Errorf("stats: %+v, %v", n, err)
 	}
 }

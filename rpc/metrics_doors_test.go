@@ -11,7 +11,7 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// ask sends a request over plain HTTP and gives its answer, whose body is still to be read. It ends with ctx.
+// ask sends a request over plain HTTP and returns its answer with an unread body. It ends with ctx.
 func (w *world) ask(ctx context.Context, method, path, body string, header http.Header) *http.Response {
 	w.t.Helper()
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+w.addr+path, strings.NewReader(body))
@@ -34,7 +34,7 @@ func (w *world) ask(ctx context.Context, method, path, body string, header http.
 	return resp
 }
 
-// TestMetricsCountEveryDoor: a refusal is counted once, whatever its form, and nothing else is.
+// TestMetricsCountEveryDoor: a refusal over any transport is counted once, and nothing else is.
 func TestMetricsCountEveryDoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -72,7 +72,8 @@ func TestMetricsCountEveryDoor(t *testing.T) {
 			{"POST", "/conversations", `{}`, admin, parley.ErrInvalidRequest},
 			{"POST", "/conversations", strings.Repeat(" ", 1<<20+1), json(admin), parley.ErrTooLarge},
 			{"POST", "/conversations/c/messages", `{"payload":{"text":"x"},"finality":"none"}`, json(as), parley.ErrForbidden},
-			{"POST", "/conversations/c/messages", `{"payload":{"text":"x"},"finality":"none","turn":9}`, json(speaker), parley.ErrTurnConflict},
+			{"POST", "/conversations/c/messages", `{"payload":{"text":"x"},"finality":"none","turn":9}`, json(speaker),
+				parley.ErrTurnConflict},
 			{"POST", "/rpc", fmt.Sprintf(call, "stats"), json(as), parley.ErrForbidden},
 			{"POST", "/rpc", fmt.Sprintf(call, "ping"), json(as), nil},
 			{"POST", "/rpc", fmt.Sprintf(call, "subscribe"), json(as), parley.ErrMethodNotFound},
@@ -91,7 +92,8 @@ func TestMetricsCountEveryDoor(t *testing.T) {
 					want = 1
 				}
 				if got := after[name] - before[name]; got != want {
-					t.Errorf("%s %s (%d): %v refusals are counted as %s, expected %v", c.method, c.path, resp.StatusCode, got, row.Reason(), want)
+					t.Errorf("%s %s (%d): %v refusals are counted as %s, expected %v", c.method, c.path, resp.StatusCode, got,
+						row.Reason(), want)
 				}
 			}
 		}

@@ -40,7 +40,7 @@ func (w *world) get(path string, header http.Header) (int, string) {
 	return resp.StatusCode, string(b)
 }
 
-// scrape gives the text of /metrics.
+// scrape returns the text of /metrics.
 func (w *world) scrape() string {
 	w.t.Helper()
 	status, text := w.get("/metrics", bearer(devToken))
@@ -50,7 +50,7 @@ func (w *world) scrape() string {
 	return text
 }
 
-// series gives the hub's own series of a text of /metrics, each with its value.
+// series returns the series of the hub in a text of /metrics, each with its value.
 func series(t *testing.T, text string) map[string]float64 {
 	t.Helper()
 	out := map[string]float64{}
@@ -77,22 +77,28 @@ func idle() map[string]float64 {
 		`parley_events_appended_total{type="message"}`: 0, `parley_events_appended_total{type="trace"}`: 0,
 		`parley_events_appended_total{type="system"}`: 0,
 		"parley_append_duration_seconds_count":        0, "parley_append_duration_seconds_sum": 0,
-		"parley_duplicates_total": 0, "parley_logins_refused_total": 0, "parley_connections_refused_total": 0, "parley_conversations_loaded": 0, "parley_subscribers": 0,
-		`parley_subscriber_lag_events{stat="max"}`: 0, `parley_subscriber_lag_events{stat="sum"}`: 0, "parley_journal_bytes": 0,
-		`parley_sockets{state="pending"}`: 0, `parley_sockets{state="authenticated"}`: 0, "parley_streams": 0, "parley_requests": 0,
+		"parley_duplicates_total": 0, "parley_logins_refused_total": 0, "parley_connections_refused_total": 0,
+		"parley_conversations_loaded": 0, "parley_subscribers": 0,
+		`parley_subscriber_lag_events{stat="max"}`: 0, `parley_subscriber_lag_events{stat="sum"}`: 0,
+		"parley_journal_bytes":            0,
+		`parley_sockets{state="pending"}`: 0, `parley_sockets{state="authenticated"}`: 0, "parley_streams": 0,
+		"parley_requests":                     0,
 		"parley_socket_received_frames_total": 0, "parley_socket_received_bytes_total": 0,
 		"parley_socket_sent_frames_total": 0, "parley_socket_sent_bytes_total": 0,
-		"parley_offers_total": 0, "parley_claims_taken_total": 0, "parley_claims": 0, "parley_executors": 0, "parley_conversations_open": 0,
+		"parley_offers_total": 0, "parley_claims_taken_total": 0, "parley_claims": 0, "parley_executors": 0,
+		"parley_conversations_open": 0,
 	}
 	for _, end := range parley.ClaimEnds {
 		want[fmt.Sprintf("parley_claims_ended_total{reason=%q}", end)] = 0
 	}
-	for _, le := range []string{"0.00025", "0.0005", "0.001", "0.0025", "0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "+Inf"} {
+	for _, le := range []string{"0.00025", "0.0005", "0.001", "0.0025", "0.005", "0.01", "0.025", "0.05", "0.1", "0.25",
+		"0.5", "1", "2.5", "5", "10", "+Inf"} {
 		want[fmt.Sprintf("parley_append_duration_seconds_bucket{le=%q}", le)] = 0
 	}
 	for _, name := range []string{"parley_turn_duration_seconds", "parley_claim_wait_seconds"} {
 		want[name+"_count"], want[name+"_sum"] = 0, 0
-		for _, le := range []string{"0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "30", "60", "300", "600", "3600", "+Inf"} {
+		for _, le := range []string{"0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "30", "60",
+			"300", "600", "3600", "+Inf"} {
 			want[fmt.Sprintf("%s_bucket{le=%q}", name, le)] = 0
 		}
 	}
@@ -102,7 +108,7 @@ func idle() map[string]float64 {
 	return want
 }
 
-// TestMetricsCount drives a hub through its doors and compares every series with what was done.
+// TestMetricsCount uses all transports of a hub and compares every series with its actions.
 func TestMetricsCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -129,10 +135,12 @@ func TestMetricsCount(t *testing.T) {
 		call(a, parley.MethodAuthenticate, `{"token":"dev","agentId":"a"}`)
 		call(b, parley.MethodAuthenticate, `{"token":"plt_no_such"}`)
 		call(b, parley.MethodPing, `{}`)
-		call(a, parley.MethodCreateConversation, `{"conversationId":"c","participants":[{"id":"a","kind":"peer"},{"id":"b","kind":"peer"}]}`)
+		call(a, parley.MethodCreateConversation,
+			`{"conversationId":"c","participants":[{"id":"a","kind":"peer"},{"id":"b","kind":"peer"}]}`)
 		call(a, parley.MethodSubscribe, `{"conversationId":"c","sinceSeq":1,"types":["message"]}`)
 		for range 2 {
-			call(a, parley.MethodSendMessage, `{"conversationId":"c","payload":{"text":"x"},"finality":"none","clientRequestId":"k"}`)
+			call(a, parley.MethodSendMessage,
+				`{"conversationId":"c","payload":{"text":"x"},"finality":"none","clientRequestId":"k"}`)
 		}
 		w.journal.Hold()
 		call(a, parley.MethodSendTrace, `{"conversationId":"c","payload":{"kind":"x"}}`)
@@ -180,7 +188,8 @@ func TestMetricsCount(t *testing.T) {
 		}
 		want["parley_append_duration_seconds_count"] = 3
 		for reason, n := range map[error]float64{
-			parley.ErrUnauthenticated: 4, parley.ErrParse: 2, parley.ErrInvalidRequest: 2, parley.ErrMethodNotFound: 2, parley.ErrNotFound: 1, parley.ErrForbidden: 1,
+			parley.ErrUnauthenticated: 4, parley.ErrParse: 2, parley.ErrInvalidRequest: 2, parley.ErrMethodNotFound: 2,
+			parley.ErrNotFound: 1, parley.ErrForbidden: 1,
 		} {
 			want[fmt.Sprintf("parley_refusals_total{reason=%q}", reason)] = n
 		}
@@ -190,7 +199,8 @@ func TestMetricsCount(t *testing.T) {
 	})
 }
 
-// TestMetricsDoNotGrow: what a hub holds and what callers choose makes no series, and nothing of it can be read there.
+// TestMetricsDoNotGrow: the content of a hub and the text of callers create no series, and do not
+// appear in any.
 func TestMetricsDoNotGrow(t *testing.T) {
 	w := newWorld(t, nil)
 	before := series(t, w.scrape())
@@ -202,7 +212,8 @@ func TestMetricsDoNotGrow(t *testing.T) {
 	answers := make(chan error, many)
 	for i := range many {
 		q := &parley.CreateConversationParams{
-			ConversationID: fmt.Sprint("CANARY-", i), Title: "CANARY title", Participants: []parley.Participant{{ID: fmt.Sprint("CANARY-p", i), Kind: parley.KindPeer}},
+			ConversationID: fmt.Sprint("CANARY-", i), Title: "CANARY title",
+			Participants: []parley.Participant{{ID: fmt.Sprint("CANARY-p", i), Kind: parley.KindPeer}},
 		}
 		w.hub.CreateConversation(admin, q, func(_ *parley.Snapshot, err error) { answers <- err })
 	}
@@ -212,7 +223,9 @@ func TestMetricsDoNotGrow(t *testing.T) {
 		}
 	}
 	p := w.as("CANARY-p1")
-	p.must(parley.MethodSendMessage, `{"conversationId":"CANARY-1","payload":{"text":"CANARY text","tags":["CANARY"]},"finality":"none","clientRequestId":"CANARY-key"}`)
+	p.must(parley.MethodSendMessage,
+		`{"conversationId":"CANARY-1","payload":{"text":"CANARY text","tags":["CANARY"]},"finality":"none",`+
+			`"clientRequestId":"CANARY-key"}`)
 	token := p.token(`{"agentId":"CANARY-p2"}`)
 	w.with(token).must(parley.MethodPing, `{}`)
 	p.must(parley.MethodSubscribe, `{"conversationId":"CANARY-1"}`)
@@ -221,7 +234,8 @@ func TestMetricsDoNotGrow(t *testing.T) {
 	w.post(bearer("plt_CANARY_secret"), strings.NewReader(`{}`))
 	w.post(http.Header{"Origin": {"https://CANARY.example"}}, strings.NewReader(`{}`))
 	w.get("/CANARY", bearer(devToken))
-	if _, err := w.hub.RegisterAgent(parley.AgentInfo{Name: "CANARY", Type: parley.AgentTypeAgent, Description: "CANARY"}); err != nil {
+	if _, err := w.hub.RegisterAgent(parley.AgentInfo{Name: "CANARY", Type: parley.AgentTypeAgent,
+		Description: "CANARY"}); err != nil {
 		t.Fatal(err)
 	}
 	text := w.scrape()
@@ -229,7 +243,8 @@ func TestMetricsDoNotGrow(t *testing.T) {
 	if d := cmp.Diff(slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after))); d != "" {
 		t.Errorf("series came or went (-before +after):\n%s", d)
 	}
-	if got := after[`parley_events_appended_total{type="system"}`]; got != float64(many+2) { // with the token, and the log of tokens
+	// with the token, and the log of tokens
+	if got := after[`parley_events_appended_total{type="system"}`]; got != float64(many+2) {
 		t.Errorf("%v system events were counted", got)
 	}
 	for _, secret := range []string{"canary", strings.Split(token, "_")[2], strings.Split(token, "_")[1]} {
@@ -239,7 +254,8 @@ func TestMetricsDoNotGrow(t *testing.T) {
 	}
 }
 
-// TestMetricsAreOfGoodForm by the rules of Prometheus, and those of Go and of the process are there.
+// TestMetricsAreOfGoodForm: the metrics follow the rules of Prometheus, and include those of Go and
+// of the process.
 func TestMetricsAreOfGoodForm(t *testing.T) {
 	text := newWorld(t, nil).scrape()
 	problems, err := promlint.New(bytes.NewReader([]byte(text))).Lint()

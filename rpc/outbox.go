@@ -2,85 +2,85 @@ package rpc
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/wire"
+	"github.com/parleyhub/parley/rpc/internal/calls"
 )
 
-// The out-buffer of a socket.
+// The limits of the out-buffer of a socket, in bytes.
 const (
-	// outboxFull is the number of bytes above which whoever can wait does.
+	// Above outboxFull, everything that can wait waits.
 	outboxFull = 256 << 10
-	// outboxAhead is the number of bytes above which no page is added: so a peer that stops taking holds little more than one.
+	// Above outboxAhead, no page is added. So a peer that reads nothing costs little more than a page.
 	outboxAhead = 48 << 10
 	// outboxKept is the largest buffer that is used again.
 	outboxKept = 64 << 10
-	// outboxTold is the number of bytes of notifications to an executor that wait to be written.
-	outboxTold = 256 << 10
+	// outboxForExecutor bounds the notifications to an executor that are not written.
+	outboxForExecutor = 256 << 10
 )
 
-// outBuffers are lent to sockets that have something to write. One at rest holds none.
+// outBuffers has the buffers of sockets that have nothing to write.
 var outBuffers = sync.Pool{New: func() any {
 	b := make([]byte, 0, 1<<10)
 	return &b
 }}
 
-func giveBuffer(b *[]byte) {
+func putBuffer(b *[]byte) {
 	if cap(*b) <= outboxKept {
 		*b = (*b)[:0]
 		outBuffers.Put(b)
 	}
 }
 
-var errSocketEnded = errors.New("the socket has ended")
-
-// outbox holds what goes out on a socket, and knows the calls that are not answered. Adding never blocks. While there is something to write, one goroutine at a
-// time takes everything that is there at once: one of the server's flushers, as long as nothing has to wait for the peer, else one of its own.
+// outbox has the frames that a socket must write, and the calls that are not answered. Adding a frame
+// never blocks. While there are frames, one goroutine at a time writes all of them at once: a flusher
+// of the server, or its own goroutine while it must wait for the peer.
 type outbox struct {
-	flushers *crew[*outbox]
-	try      func(b []byte) (rest []byte, err error) // writes what goes without waiting
+	flushers *workerPool[*outbox]
+	try      func(b []byte) (rest []byte, err error) // writes as much as possible without a wait
 	write    func(b []byte) error                    // waits until the peer takes the rest
 	sent     func(frames, bytes int)
-	broken   func(err error) // called once, when a write has failed
+	broken   func(err error) // called once, after a write has failed
 
-	mu       sync.Mutex       // guards the fields below
-	call     *call            // one that is not answered
-	calls    map[string]*call // the others, by their ids; nil while there are none
-	b        *[]byte          // frames, one behind the other; nil: none
-	frames   int              // in b
-	heads    int              // bytes in b that are heads of frames
-	told     int              // bytes in b that tell added
-	taken    int              // bytes out of b that are being written
+	mu       sync.Mutex             // guards the fields below
+	call     *calls.Call            // one that is not answered
+	calls    map[string]*calls.Call // the others, by their ids; nil if there are no others
+	b        *[]byte                // frames, one after the other; nil: none
+	frames   int                    // number of frames in b
+	heads    int                    // bytes of the heads of frames in b
+	executor int                    // bytes in b that addForExecutor added
+	taken    int                    // bytes taken from b that are being written
 	flushing bool
-	waiting  bool // what was taken out of b waits for the peer
+	waiting  bool // the bytes taken from b wait for the peer
 	ended    bool
-	wait     chan struct{} // closed when there may be room, and at the end; nil while nobody waits
-	settle   chan struct{} // closed when all is answered and written; nil while nobody waits
+	room     chan struct{} // closed when there may be room, and at the end; nil without waiters
+	settle   chan struct{} // closed when all calls are answered and all frames written; nil without waiters
 }
 
-// begin registers a call.
-func (o *outbox) begin(c *call) error {
+// beginCall registers a call.
+func (o *outbox) beginCall(c *calls.Call) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.call == nil && o.calls == nil {
 		o.call = c
 		return nil
 	}
-	if _, busy := o.calls[c.id]; busy || o.call != nil && o.call.id == c.id {
+	if _, busy := o.calls[c.ID]; busy || o.call != nil && o.call.ID == c.ID {
 		return parley.Refuse(parley.ErrInvalidRequest, "a call with this id is still under way", "an id that is not in use")
 	}
 	if o.underWayLocked() >= parley.MaxInFlight {
 		return &parley.Error{
-			Err: parley.ErrRateLimited, Message: fmt.Sprintf("%d calls are under way on this socket", parley.MaxInFlight), RetryAfterMs: 100,
+			Err: parley.ErrRateLimited, RetryAfterMs: 100,
+			Message: fmt.Sprintf("%d calls are under way on this socket", parley.MaxInFlight),
 		}
 	}
 	if o.calls == nil {
-		o.calls = make(map[string]*call)
+		o.calls = make(map[string]*calls.Call)
 	}
-	o.calls[c.id] = c
+	o.calls[c.ID] = c
 	return nil
 }
 
@@ -91,15 +91,15 @@ func (o *outbox) underWayLocked() int {
 	return len(o.calls)
 }
 
-// finish adds the reply of a call that begin registered; the first reply counts.
-func (o *outbox) finish(c *call, frame []byte) {
+// finishCall adds the answer of a registered call. The first answer of a call counts.
+func (o *outbox) finishCall(c *calls.Call, frame []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
 	case o.call == c:
 		o.call = nil
-	case o.calls[c.id] == c:
-		if delete(o.calls, c.id); len(o.calls) == 0 {
+	case o.calls[c.ID] == c:
+		if delete(o.calls, c.ID); len(o.calls) == 0 {
 			o.calls = nil
 		}
 	default:
@@ -109,21 +109,22 @@ func (o *outbox) finish(c *call, frame []byte) {
 	o.settleLocked()
 }
 
-// add adds a frame, given in one or two parts.
-func (o *outbox) add(frame []byte, more ...byte) {
+// addFrame adds a frame of one or two parts.
+func (o *outbox) addFrame(frame []byte, more ...byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.addLocked(frame, more)
 }
 
-// tell adds a notification that must not be left out, and has nobody who could wait. It reports false when there is no room for it.
-func (o *outbox) tell(frame []byte) bool {
+// addForExecutor adds a notification that must not be left out, for a caller that cannot wait. It
+// returns false if there is no room.
+func (o *outbox) addForExecutor(frame []byte) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.told+len(frame) > outboxTold {
+	if o.executor+len(frame) > outboxForExecutor {
 		return false
 	}
-	o.told += len(frame)
+	o.executor += len(frame)
 	o.addLocked(frame, nil)
 	return true
 }
@@ -142,42 +143,43 @@ func (o *outbox) addLocked(frame, more []byte) {
 	o.frames++
 	if !o.flushing {
 		o.flushing = true
-		o.flushers.add(o)
+		o.flushers.submit(o)
 	}
 }
 
-// room waits while the out-buffer is full, and, with taken, while anything waits for the peer or there is a page on its way.
-func (o *outbox) room(ctx context.Context, taken bool) error {
+// waitForRoom waits while the out-buffer is full. With taken it also waits while bytes wait for the
+// peer, or a page is being written.
+func (o *outbox) waitForRoom(ctx context.Context, taken bool) error {
 	for {
-		wait, err := o.fullness(taken)
-		if wait == nil {
+		room, err := o.checkRoom(taken)
+		if room == nil {
 			return err
 		}
 		select {
-		case <-wait:
+		case <-room:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-// fullness gives a channel to wait on when the out-buffer is full.
-func (o *outbox) fullness(taken bool) (<-chan struct{}, error) {
+// checkRoom returns a channel to wait for if the out-buffer is full.
+func (o *outbox) checkRoom(taken bool) (<-chan struct{}, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.ended {
-		return nil, errSocketEnded
+		return nil, calls.ErrSocketEnded
 	}
-	if !o.fullLocked(taken) {
+	if !o.isFullLocked(taken) {
 		return nil, nil
 	}
-	if o.wait == nil {
-		o.wait = make(chan struct{})
+	if o.room == nil {
+		o.room = make(chan struct{})
 	}
-	return o.wait, nil
+	return o.room, nil
 }
 
-func (o *outbox) fullLocked(taken bool) bool {
+func (o *outbox) isFullLocked(taken bool) bool {
 	bytes := 0
 	if o.b != nil {
 		bytes = len(*o.b)
@@ -185,17 +187,17 @@ func (o *outbox) fullLocked(taken bool) bool {
 	return bytes > outboxFull || taken && (o.waiting || bytes+o.taken > outboxAhead)
 }
 
-// roomNow reports whether room would not wait for what is taken.
-func (o *outbox) roomNow() bool {
+// hasRoom reports whether waitForRoom with taken would not wait.
+func (o *outbox) hasRoom() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return !o.ended && !o.fullLocked(true)
+	return !o.ended && !o.isFullLocked(true)
 }
 
-// flush writes what there is, once, without waiting, and reports whether there is more by now. What the peer does not take at once is written on a goroutine of
-// its own.
+// flush writes all frames once without a wait, and reports whether there are more by now. If the peer
+// does not take all bytes at once, it starts a goroutine for the rest.
 func (o *outbox) flush() (more bool) {
-	b := o.take()
+	b := o.takeBuffer()
 	if b == nil {
 		return false
 	}
@@ -206,25 +208,25 @@ func (o *outbox) flush() (more bool) {
 	}
 	if len(rest) > 0 {
 		o.setWaiting()
-		go o.waitFor(b, rest)
+		go o.writeRest(b, rest)
 		return false
 	}
-	giveBuffer(b)
-	return o.goesOn()
+	putBuffer(b)
+	return o.continueFlush()
 }
 
-// waitFor writes until there is nothing left, and waits for the peer. rest is the end of b.
-func (o *outbox) waitFor(b *[]byte, rest []byte) {
+// writeRest writes until there are no frames left, and waits for the peer. rest is the end of b.
+func (o *outbox) writeRest(b *[]byte, rest []byte) {
 	for {
 		if err := o.write(rest); err != nil {
 			o.fail(err)
 			return
 		}
-		giveBuffer(b)
-		if !o.goesOn() {
+		putBuffer(b)
+		if !o.continueFlush() {
 			return
 		}
-		if b = o.take(); b == nil {
+		if b = o.takeBuffer(); b == nil {
 			return
 		}
 		o.setWaiting()
@@ -238,19 +240,19 @@ func (o *outbox) setWaiting() {
 	o.waiting = true
 }
 
-// roomLocked wakes those that wait for room.
-func (o *outbox) roomLocked() {
-	if o.wait != nil {
-		close(o.wait)
-		o.wait = nil
+// notifyRoomLocked wakes the waiters for room.
+func (o *outbox) notifyRoomLocked() {
+	if o.room != nil {
+		close(o.room)
+		o.room = nil
 	}
 }
 
-// take takes what is to be written. When that is nothing, the flushing has ended.
-func (o *outbox) take() *[]byte {
+// takeBuffer takes all frames. Without frames it ends the flush.
+func (o *outbox) takeBuffer() *[]byte {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.roomLocked()
+	o.notifyRoomLocked()
 	if o.b == nil || o.ended {
 		o.flushing = false
 		o.settleLocked()
@@ -259,16 +261,16 @@ func (o *outbox) take() *[]byte {
 	b := o.b
 	o.sent(o.frames, len(*b)-o.heads)
 	o.taken = len(*b)
-	o.b, o.frames, o.heads, o.told = nil, 0, 0, 0
+	o.b, o.frames, o.heads, o.executor = nil, 0, 0, 0
 	return b
 }
 
-// goesOn reports whether there is more to write. When there is nothing, the flushing has ended.
-func (o *outbox) goesOn() bool {
+// continueFlush reports whether there are more frames. Without more frames it ends the flush.
+func (o *outbox) continueFlush() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.waiting, o.taken = false, 0
-	o.roomLocked()
+	o.notifyRoomLocked()
 	if o.b != nil && !o.ended {
 		return true
 	}
@@ -277,7 +279,7 @@ func (o *outbox) goesOn() bool {
 	return false
 }
 
-// fail ends the outbox from the flusher.
+// fail ends the outbox after a failed write. The goroutine that writes calls it.
 func (o *outbox) fail(err error) {
 	o.broken(err)
 	o.mu.Lock()
@@ -286,7 +288,7 @@ func (o *outbox) fail(err error) {
 	o.endLocked()
 }
 
-// end throws away what is not written and waits for the flusher. Its write must have been made to fail.
+// end discards the frames and waits for the goroutine that writes. Its write must fail soon.
 func (o *outbox) end() {
 	o.mu.Lock()
 	o.endLocked()
@@ -296,11 +298,12 @@ func (o *outbox) end() {
 
 func (o *outbox) endLocked() {
 	o.ended, o.b, o.call, o.calls = true, nil, nil, nil
-	o.roomLocked()
+	o.notifyRoomLocked()
 	o.settleLocked()
 }
 
-// settled is closed when every call is answered and everything is written, or the socket has ended.
+// settled returns a channel that is closed when every call is answered and every frame written, or
+// at the end of the socket.
 func (o *outbox) settled() <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()

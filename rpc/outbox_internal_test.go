@@ -13,12 +13,13 @@ import (
 	"testing/synctest"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/rpc/internal/calls"
 )
 
 // taker is a peer that takes what it likes.
 type taker struct {
 	t    *testing.T
-	busy atomic.Bool // somebody writes, or owes a rest
+	busy atomic.Bool // a write is under way, or its rest is
 
 	got           []byte
 	frames, bytes int
@@ -53,7 +54,7 @@ func (p *taker) write(b []byte) error {
 	return nil
 }
 
-func (p *taker) outbox(f *crew[*outbox]) *outbox {
+func (p *taker) outbox(f *workerPool[*outbox]) *outbox {
 	return &outbox{
 		flushers: f, try: p.try, write: p.write,
 		sent:   func(frames, bytes int) { p.frames, p.bytes = p.frames+frames, p.bytes+bytes },
@@ -77,10 +78,11 @@ func (p *taker) texts() (texts []string) {
 	return texts
 }
 
-// TestOutboxOrder: whatever peers take at once, every frame goes out once and whole, those of an author in its order, and nobody writes beside another.
+// TestOutboxOrder: for any partial writes, every frame is written once and whole, the frames of an
+// author are in order, and there is one writer at a time.
 func TestOutboxOrder(t *testing.T) {
 	const peers, authors, frames = 6, 3, 200
-	f := newCrew((*outbox).flush)
+	f := newWorkerPool((*outbox).flush)
 	defer f.stop()
 	var all sync.WaitGroup
 	for range peers {
@@ -91,10 +93,10 @@ func TestOutboxOrder(t *testing.T) {
 			for a := range authors {
 				group.Go(func() {
 					for i := range frames {
-						if o.room(t.Context(), true) != nil {
+						if o.waitForRoom(t.Context(), true) != nil {
 							t.Error("no room in an outbox that has not ended")
 						}
-						o.add(fmt.Appendf(nil, "%d %d ", a, i), bytes.Repeat([]byte("x"), rand.IntN(400))...)
+						o.addFrame(fmt.Appendf(nil, "%d %d ", a, i), bytes.Repeat([]byte("x"), rand.IntN(400))...)
 					}
 				})
 			}
@@ -122,12 +124,13 @@ func (p *taker) check(authors, frames int) {
 	}
 }
 
-// TestOutboxFails: a write that fails, at once or after a wait, ends the outbox once, and nobody waits for it any more.
+// TestOutboxFails: a failed write, at once or after a wait, ends the outbox once, and ends all
+// waits for it.
 func TestOutboxFails(t *testing.T) {
 	gone := errors.New("gone")
 	for _, late := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			f := newCrew((*outbox).flush)
+			f := newWorkerPool((*outbox).flush)
 			defer f.stop()
 			p, failed := &taker{t: t}, 0
 			o := p.outbox(f)
@@ -141,23 +144,23 @@ func TestOutboxFails(t *testing.T) {
 				return nil, gone
 			}
 			o.write = func([]byte) error { <-stuck; return gone }
-			c := &call{id: "1"}
-			if err := o.begin(c); err != nil {
+			c := &calls.Call{Request: calls.Request{ID: "1"}}
+			if err := o.beginCall(c); err != nil {
 				t.Fatal(err)
 			}
-			o.add([]byte("first"))
+			o.addFrame([]byte("first"))
 			synctest.Wait()
-			o.add(make([]byte, outboxFull+1))
+			o.addFrame(make([]byte, outboxFull+1))
 			waited := make(chan error, 1)
-			go func() { waited <- o.room(t.Context(), true) }()
+			go func() { waited <- o.waitForRoom(t.Context(), true) }()
 			synctest.Wait()
 			close(stuck)
-			if err := <-waited; err != errSocketEnded {
+			if err := <-waited; err != calls.ErrSocketEnded {
 				t.Errorf("room gave %v, expected the end of the socket", err)
 			}
 			<-o.settled()
-			o.finish(c, []byte("late"))
-			o.add([]byte("later"))
+			o.finishCall(c, []byte("late"))
+			o.addFrame([]byte("later"))
 			o.end()
 			if o.b != nil || o.flushing || failed != 1 {
 				t.Errorf("held %v, flushing %v, failed %d times; expected nothing, and once", o.b != nil, o.flushing, failed)
@@ -166,22 +169,22 @@ func TestOutboxFails(t *testing.T) {
 	}
 }
 
-// TestOutboxEnds: the end of a socket waits for who writes, and for nothing else.
+// TestOutboxEnds: the end of a socket waits for the writer only.
 func TestOutboxEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newCrew((*outbox).flush)
+		f := newWorkerPool((*outbox).flush)
 		defer f.stop()
 		p := &taker{t: t}
 		o := p.outbox(f)
 		stuck := make(chan struct{})
 		o.try = func(b []byte) ([]byte, error) { return b, nil }
 		o.write = func(b []byte) error { <-stuck; return p.write(b) }
-		if err := o.begin(&call{id: "1", handler: handlers[parley.MethodPing]}); err != nil {
+		if err := o.beginCall(&calls.Call{Request: calls.Request{ID: "1", Handler: methods[parley.MethodPing]}}); err != nil {
 			t.Fatal(err)
 		}
-		o.add([]byte("one"))
+		o.addFrame([]byte("one"))
 		synctest.Wait()
-		o.add([]byte("two"))
+		o.addFrame([]byte("two"))
 		ended := make(chan struct{})
 		go func() { o.end(); close(ended) }()
 		synctest.Wait()

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestPagesOverHTTPAreBounded: who asks for much and reads nothing gets so many answers made and no more, until those are cut; others do not notice.
+// TestPagesOverHTTPAreBounded: a client that requests much and reads nothing has a bounded number
+// of answers under way until they are cut. Other clients notice nothing.
 func TestPagesOverHTTPAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)

@@ -14,19 +14,22 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// What is read for a peer: one page at a time, and nothing waits while it holds the right to read.
+// A peer gets one page at a time, and no call waits while it has the right to read.
 
-const openAlice = `{"conversationId":"case","clientRequestId":"k","participants":[{"id":"alice","kind":"peer"}],"policy":{"kind":"open"}}`
+const openAlice = `{"conversationId":"case","clientRequestId":"k","participants":[{"id":"alice","kind":"peer"}],` +
+	`"policy":{"kind":"open"}}`
 
 const pageBytes = 700 << 10
 
-// fill makes a conversation of four large events and gives a socket of alice's that reads nothing.
+// fill creates a conversation of four large events and returns a socket of alice that reads
+// nothing.
 func (w *world) fill(t *testing.T) (alice *peer, deaf *wire.Stream) {
 	t.Helper()
 	alice = w.as("alice")
 	alice.create(openAlice)
 	for range 4 {
-		alice.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"`+strings.Repeat("x", pageBytes)+`"},"finality":"turn"}`)
+		alice.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"`+strings.Repeat("x",
+			pageBytes)+`"},"finality":"turn"}`)
 	}
 	header := bearer(devToken)
 	header.Set("Parley-Agent", "alice")
@@ -48,7 +51,8 @@ func sendAll(t *testing.T, s *wire.Stream, n int, request string) {
 	synctest.Wait()
 }
 
-// TestUnreadPagesAreBounded: a peer that asks for page after page and reads none makes the hub hold one, however it asks.
+// TestUnreadPagesAreBounded: a peer that requests page after page and reads none makes the hub keep
+// one, for any method.
 func TestUnreadPagesAreBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -67,7 +71,8 @@ func TestUnreadPagesAreBounded(t *testing.T) {
 				before := heap()
 				sendAll(t, deaf, 60, request)
 				if name == "updates" { // all of them have something to say at once
-					alice.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"bye"},"finality":"conversation"}`)
+					alice.must(parley.MethodSendMessage,
+						`{"conversationId":"case","payload":{"text":"bye"},"finality":"conversation"}`)
 					synctest.Wait()
 				}
 				if held := heap() - before; held > 12*pageBytes {
@@ -78,7 +83,7 @@ func TestUnreadPagesAreBounded(t *testing.T) {
 	}
 }
 
-// heap gives the bytes that are in use.
+// heap returns the bytes that are in use.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC() // what pools have set aside goes with the second
@@ -87,7 +92,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestPumpDoesNotHoldUpReads: a subscription that has found only what its reader does not see waits without holding up the socket's reads.
+// TestPumpDoesNotHoldUpReads: a subscription that finds only events that its reader may not see
+// does not delay the reads of the socket.
 func TestPumpDoesNotHoldUpReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -103,11 +109,12 @@ func TestPumpDoesNotHoldUpReads(t *testing.T) {
 	})
 }
 
-// TestPeerLeavesItsPages: reads that wait for a peer that leaves end without a fault.
+// TestPeerLeavesItsPages: reads that wait for a peer end without an error when it leaves.
 func TestPeerLeavesItsPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log record
-		w := newWorld(t, &rpc.Options{Logger: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+		w := newWorld(t, &rpc.Options{Logger: slog.New(slog.NewJSONHandler(&log,
+			&slog.HandlerOptions{Level: slog.LevelWarn}))})
 		_, deaf := w.fill(t)
 		sendAll(t, deaf, 20, `"method":"tail","params":{"conversationId":"case","sinceSeq":0}`)
 		deaf.Close()

@@ -63,7 +63,8 @@ func newCrowd(t *testing.T, o *rpc.Options, over func(net.Listener) net.Listener
 		t.Fatal(err)
 	}
 	c := &crowd{t: t, server: rpc.NewServer(h, o), conns: make(chan net.Conn), gone: make(chan struct{})}
-	c.http = &http.Server{Handler: c.server, ConnContext: c.server.ConnContext, ReadHeaderTimeout: 5 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
+	c.http = &http.Server{Handler: c.server, ConnContext: c.server.ConnContext, ReadHeaderTimeout: 5 * time.Second,
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
 	l := c.server.Listener(c)
 	if over != nil {
 		l = over(l)
@@ -99,10 +100,11 @@ func (c *crowd) connect(address string) (conn net.Conn, open bool) {
 	return mine, !errors.Is(err, io.EOF)
 }
 
-// ping makes a call on a connection and gives the status.
+// ping makes a call on a connection and returns the status.
 func ping(t *testing.T, conn net.Conn, token string) int {
 	t.Helper()
-	go io.WriteString(conn, "POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAuthorization: Bearer "+token+
+	go io.WriteString(conn, "POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+
+		"Authorization: Bearer "+token+
 		"\r\nContent-Length: 40\r\n\r\n"+`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
@@ -113,7 +115,7 @@ func ping(t *testing.T, conn net.Conn, token string) int {
 	return resp.StatusCode
 }
 
-// TestSilentConnections: who opens 2,000 and says nothing keeps nobody out.
+// TestSilentConnections: 2,000 silent connections of one client keep no other client out.
 func TestSilentConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t, nil, nil)
@@ -138,7 +140,8 @@ func TestSilentConnections(t *testing.T) {
 	})
 }
 
-// TestGoodTokensMakeRoom: a connection counts until it has shown a good token, by a header or on its socket, and a bad one does not help.
+// TestGoodTokensMakeRoom: a connection counts until it shows a good token, in a header or on its
+// socket. A bad token does not help.
 func TestGoodTokensMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t, &rpc.Options{MaxPendingOfOne: 3}, nil)
@@ -186,7 +189,8 @@ func TestGoodTokensMakeRoom(t *testing.T) {
 // socket makes a WebSocket of a connection; say sends a frame and waits for one.
 func (c *crowd) socket(conn net.Conn) (say func(frame string)) {
 	c.t.Helper()
-	go io.WriteString(conn, "GET /rpc HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
+	go io.WriteString(conn, "GET /rpc HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+		"Sec-WebSocket-Version: 13\r\n"+
 		"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
 	r := bufio.NewReader(conn)
 	resp, err := http.ReadResponse(r, nil)
@@ -202,10 +206,12 @@ func (c *crowd) socket(conn net.Conn) (say func(frame string)) {
 	}
 }
 
-// TestPendingBounds: those of all together are bounded too; loopback and trusted proxies are not.
+// TestPendingBounds: all connections together are bounded, except those of loopback and trusted
+// proxies.
 func TestPendingBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t, &rpc.Options{MaxPending: 10, MaxPendingOfOne: 4, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}, nil)
+		c := newCrowd(t, &rpc.Options{MaxPending: 10, MaxPendingOfOne: 4,
+			TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}, nil)
 		open := func(address string) bool {
 			_, ok := c.connect(address)
 			return ok
@@ -229,7 +235,7 @@ func TestPendingBounds(t *testing.T) {
 	})
 }
 
-// TestPendingBelowTLS: a good token is heard of through TLS.
+// TestPendingBelowTLS: a good token above TLS ends the count of its connection.
 func TestPendingBelowTLS(t *testing.T) {
 	certificate := httptest.NewTLSServer(nil)
 	defer certificate.Close()
@@ -254,8 +260,9 @@ func TestPendingBelowTLS(t *testing.T) {
 	})
 }
 
-// TestFewAddressesKeepNobodyOut: where all places are taken, who comes from elsewhere takes one of the address that has the most.
-func TestFewAddressesKeepNobodyOut(t *testing.T) {
+// TestFewAddressesKeepNoOneOut: when all places are taken, a client of another address replaces a
+// connection of the address with the most.
+func TestFewAddressesKeepNoOneOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t, &rpc.Options{MaxPending: 20, MaxPendingOfOne: 10}, nil)
 		var first net.Conn
@@ -288,7 +295,8 @@ func TestFewAddressesKeepNobodyOut(t *testing.T) {
 	})
 }
 
-// TestSilentSocketsBehindAProxy: sockets are counted by who is behind the proxy, so that one of them keeps no other out.
+// TestSilentSocketsBehindAProxy: sockets are counted by the address behind the proxy, so that no
+// client keeps another out.
 func TestSilentSocketsBehindAProxy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := behindProxy()
@@ -309,7 +317,8 @@ func TestSilentSocketsBehindAProxy(t *testing.T) {
 		if _, err := w.upgrade("", from("192.0.2.1", token)); err != nil {
 			t.Errorf("with a token: %v", err)
 		}
-		for _, elsewhere := range []string{"192.0.2.2", "127.0.0.1", "127.0.0.1", "127.0.0.1", "127.0.0.1"} { // nobody behind it has no bound of its own
+		// clients behind the proxy have no limits of the Listener
+		for _, elsewhere := range []string{"192.0.2.2", "127.0.0.1", "127.0.0.1", "127.0.0.1", "127.0.0.1"} {
 			if _, err := open(elsewhere); err != nil {
 				t.Errorf("from %s: %v", elsewhere, err)
 			}

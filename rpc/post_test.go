@@ -38,31 +38,45 @@ func TestPost(t *testing.T) {
 			want   string // in the reply
 		}{
 			{"ping", with(devToken), request("ping", `{}`), 200, `{"jsonrpc":"2.0","id":7,"result":{"nowMs":946684800000}}`},
-			{"charset", with(devToken, "Content-Type", "application/json; charset=UTF-8"), request("ping", `{}`), 200, `"nowMs"`},
-			{"speaks as", with(devToken, "Parley-Agent", "bob"), request("getGuidance", `{"conversationId":"case"}`), 200, `"kind":"wait"`},
-			{"speaks as its first", with(reader), request("getGuidance", `{"conversationId":"case"}`), 200, `"kind":"may_speak"`},
-			{"speaks as another", with(reader, "Parley-Agent", "bob"), request("ping", `{}`), 403, `"id":null,"error":{"code":4030`},
-			{"speaks as its second", with(reader, "Parley-Agent", "ann"), request("getGuidance", `{"conversationId":"case"}`), 404, `"not_found"`},
+			{"charset", with(devToken, "Content-Type", "application/json; charset=UTF-8"), request("ping", `{}`), 200,
+				`"nowMs"`},
+			{"speaks as", with(devToken, "Parley-Agent", "bob"), request("getGuidance", `{"conversationId":"case"}`), 200,
+				`"kind":"wait"`},
+			{"speaks as its first", with(reader), request("getGuidance", `{"conversationId":"case"}`), 200,
+				`"kind":"may_speak"`},
+			{"speaks as another", with(reader, "Parley-Agent", "bob"), request("ping", `{}`), 403,
+				`"id":null,"error":{"code":4030`},
+			{"speaks as its second", with(reader, "Parley-Agent", "ann"), request("getGuidance", `{"conversationId":"case"}`),
+				404, `"not_found"`},
 			{"no token", http.Header{}, request("ping", `{}`), 401, `"id":null,"error":{"code":4010`},
 			{"bad token", with("plt_t1_wrong"), request("ping", `{}`), 401, `"unauthenticated"`},
 			{"other scheme", http.Header{"Authorization": {"Basic ZGV2"}}, request("ping", `{}`), 401, `"unauthenticated"`},
-			{"two tokens", http.Header{"Authorization": {"Bearer dev", "Bearer dev"}}, request("ping", `{}`), 401, `"unauthenticated"`},
+			{"two tokens", http.Header{"Authorization": {"Bearer dev", "Bearer dev"}}, request("ping", `{}`), 401,
+				`"unauthenticated"`},
 			{"scope", with(reader), request("sendNote", `{"conversationId":"case"}`), 403, `"id":7,"error":{"code":4030`},
-			{"form", with(devToken, "Content-Type", "application/x-www-form-urlencoded"), request("ping", `{}`), 415, `"invalid_request"`},
+			{"form", with(devToken, "Content-Type", "application/x-www-form-urlencoded"), request("ping", `{}`), 415,
+				`"invalid_request"`},
 			{"plain text", with(devToken, "Content-Type", "text/plain"), request("ping", `{}`), 415, `"invalid_request"`},
-			{"latin", with(devToken, "Content-Type", "application/json; charset=latin1"), request("ping", `{}`), 415, `"invalid_request"`},
+			{"latin", with(devToken, "Content-Type", "application/json; charset=latin1"), request("ping", `{}`), 415,
+				`"invalid_request"`},
 			{"compressed", with(devToken, "Content-Encoding", "gzip"), request("ping", `{}`), 415, `"invalid_request"`},
 			{"not JSON", with(devToken), `{`, 400, `"id":null,"error":{"code":-32700`},
 			{"batch", with(devToken), `[]`, 400, `"id":null,"error":{"code":-32600`},
 			{"params", with(devToken), request("tail", `{}`), 400, `"id":7,"error":{"code":-32602`},
 			{"too large", with(devToken), strings.Repeat(" ", parley.MaxFrameBytes+1), 413, `"id":null,"error":{"code":4130`},
-			{"just not too large", with(devToken), request("ping", `{}`) + strings.Repeat(" ", parley.MaxFrameBytes-len(request("ping", `{}`))), 200, `"nowMs"`},
-			{"executor", with(devToken), request("registerExecutor", `{"executorId":"x","agents":["alice"]}`), 404, `needs a socket`},
+			{"just not too large", with(devToken), request("ping", `{}`) + strings.Repeat(" ",
+				parley.MaxFrameBytes-len(request("ping", `{}`))), 200, `"nowMs"`},
+			{"executor", with(devToken), request("registerExecutor", `{"executorId":"x","agents":["alice"]}`), 404,
+				`needs a socket`},
 			{"socket only", with(devToken), request("subscribe", `{"conversationId":"case"}`), 404, `needs a socket`},
 			{"no method", with(devToken), request("askApproval", `{}`), 404, `there is no such method`},
 			{"cursor", with(devToken), request("tail", `{"conversationId":"case","sinceSeq":2}`), 410, `"cursor_ahead"`},
-			{"write", with(devToken, "Parley-Agent", "alice"), request("sendMessage", `{"conversationId":"case","payload":{"text":"a"},"finality":"turn"}`), 200, `{"seq":2,"turn":1}`},
-			{"conflict", with(devToken, "Parley-Agent", "alice"), request("sendMessage", `{"conversationId":"case","payload":{"text":"a"},"finality":"turn"}`), 409, `"not_your_turn"`},
+			{"write", with(devToken, "Parley-Agent", "alice"),
+				request("sendMessage", `{"conversationId":"case","payload":{"text":"a"},"finality":"turn"}`), 200,
+				`{"seq":2,"turn":1}`},
+			{"conflict", with(devToken, "Parley-Agent", "alice"),
+				request("sendMessage", `{"conversationId":"case","payload":{"text":"a"},"finality":"turn"}`), 409,
+				`"not_your_turn"`},
 		} {
 			status, header, reply := w.post(c.header, strings.NewReader(c.body))
 			if status != c.status || !strings.Contains(reply, c.want) {
@@ -84,7 +98,8 @@ func TestPostWaits(t *testing.T) {
 		w := newWorld(t, nil)
 		w.as("alice").create(`{"conversationId":"case","participants":[{"id":"alice","kind":"peer"}]}`)
 		wait := func(ctx context.Context) (int, error) {
-			body := `{"jsonrpc":"2.0","id":1,"method":"waitForChange","params":{"conversationId":"case","sinceSeq":1,"timeoutMs":60000}}`
+			body := `{"jsonrpc":"2.0","id":1,"method":"waitForChange","params":{"conversationId":"case","sinceSeq":1,` +
+				`"timeoutMs":60000}}`
 			req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url(), strings.NewReader(body))
 			if err != nil {
 				t.Fatal(err)
@@ -120,7 +135,7 @@ func TestPostWaits(t *testing.T) {
 	})
 }
 
-// TestPostEndsWithItsToken: a wait does not outlive the token that it came with.
+// TestPostEndsWithItsToken: a wait ends with its token.
 func TestPostEndsWithItsToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -129,18 +144,20 @@ func TestPostEndsWithItsToken(t *testing.T) {
 		token := admin.token(`{"agentId":"alice","expiresInMs":20000}`)
 		begin := time.Now()
 		for _, body := range []string{
-			`{"jsonrpc":"2.0","id":1,"method":"waitForChange","params":{"conversationId":"case","sinceSeq":1,"timeoutMs":60000}}`,
+			`{"jsonrpc":"2.0","id":1,"method":"waitForChange",` +
+				`"params":{"conversationId":"case","sinceSeq":1,"timeoutMs":60000}}`,
 			`{"jsonrpc":"2.0","id":1,"method":"ping"}`,
 		} {
 			status, _, reply := w.post(bearer(token), strings.NewReader(body))
-			if status != http.StatusUnauthorized || !strings.Contains(reply, `"unauthenticated"`) || time.Since(begin) != 20*time.Second {
+			if status != http.StatusUnauthorized || !strings.Contains(reply, `"unauthenticated"`) ||
+				time.Since(begin) != 20*time.Second {
 				t.Errorf("%d %s after %v", status, reply, time.Since(begin))
 			}
 		}
 	})
 }
 
-// TestAgentOfTheUpgrade: the headers say who speaks on a socket as they do over POST.
+// TestAgentOfTheUpgrade: the headers set the agent of a socket as they do for POST.
 func TestAgentOfTheUpgrade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -151,7 +168,8 @@ func TestAgentOfTheUpgrade(t *testing.T) {
 		if !strings.Contains(string(got), `"agentId":"bob"`) {
 			t.Errorf("the socket speaks as %s", got)
 		}
-		if _, err := wire.DialStream(t.Context(), w.url(), &wire.DialOptions{HTTPClient: w.client(), Header: bearer("plt_x_y")}); !errors.Is(err, parley.ErrUnauthenticated) {
+		if _, err := wire.DialStream(t.Context(), w.url(),
+			&wire.DialOptions{HTTPClient: w.client(), Header: bearer("plt_x_y")}); !errors.Is(err, parley.ErrUnauthenticated) {
 			t.Errorf("a bad token on the upgrade: %v", err)
 		}
 	})

@@ -10,37 +10,40 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/internal/wire"
+	"github.com/parleyhub/parley/rpc/internal/calls"
+	"github.com/parleyhub/parley/rpc/internal/httpapi"
 )
 
-// pumpBatch is how many items are taken at once.
+// pumpBatch is how many items are read at once.
 const pumpBatch = 64
 
-// subscription is one cursor of a socket. At rest it has no goroutine: a change of the conversation gives it to the server's pumpers, which move all subscriptions on as
-// long as nothing has to be waited for. One that has to wait, for its peer or for the disk, gets a goroutine of its own until it rests again.
+// subscription is one cursor of a socket. At rest it has no goroutine. A change of the conversation
+// submits it to the pumps of the server, which move it forward as long as that needs no wait. If it
+// must wait for the peer or the disk, it gets its own goroutine until it rests again.
 type subscription struct {
 	socket       *socket
 	id           string
 	conversation string
 	cursor       *hub.Subscription
-	release      func()        // gives back its place among the streams of its token
-	done         chan struct{} // closed when nothing comes any more
+	release      func()        // ends the count among the streams of its account
+	done         chan struct{} // closed after the last notification
 
 	mu     sync.Mutex // guards the fields below
 	stage  stage
-	ended  bool               // it is over as soon as whoever moves it sees that
-	cancel context.CancelFunc // ends what its goroutine waits for; nil while it rests
+	ended  bool               // the owner must finish it
+	cancel context.CancelFunc // ends the waits of its goroutine; nil without one
 }
 
-// stage says who has a subscription.
+// stage says who owns a subscription.
 type stage uint8
 
 const (
-	moving stage = iota // a pumper has it or will, or its goroutine
-	woken               // moving, and something has changed since
-	resting
+	moving  stage = iota // a pump or its goroutine owns it, or soon will
+	woken                // moving, and something has changed since
+	resting              // no one owns it
 )
 
-// wake has it looked at once more.
+// wake makes sure that the subscription is moved after this call.
 func (s *subscription) wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,11 +52,12 @@ func (s *subscription) wake() {
 	}
 	if s.stage == resting && !s.ended {
 		s.stage = moving
-		s.socket.server.pumpers.add(s)
+		s.socket.server.pumps.submit(s)
 	}
 }
 
-// rest lets it rest, unless something has changed meanwhile. It reports whether it rests; then it is no longer the caller's.
+// rest lets the subscription rest, unless something has changed. If it returns true, the caller no
+// longer owns the subscription.
 func (s *subscription) rest() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +69,7 @@ func (s *subscription) rest() bool {
 	return true
 }
 
-// end ends it: done is closed soon.
+// end ends the subscription. Its done is closed soon after.
 func (s *subscription) end() {
 	s.mu.Lock()
 	rested := s.stage == resting && !s.ended
@@ -79,7 +83,7 @@ func (s *subscription) end() {
 	}
 }
 
-// finish gives back what it has. It is called once, by whoever has it.
+// finish releases everything. The owner calls it once.
 func (s *subscription) finish() {
 	s.cursor.Close()
 	s.release()
@@ -92,26 +96,26 @@ func (s *subscription) hasEnded() bool {
 	return s.ended
 }
 
-// pump moves it on by one batch, without waiting, and reports whether there is more to do for a pumper.
+// pump sends one batch without waiting. It returns true if a pump must call it again.
 func (s *subscription) pump() (more bool) {
 	defer func() {
 		if r := recover(); r != nil {
-			s.panicked(r)
+			s.closeAfterPanic(r)
 			more = false
 		}
 	}()
 	k := s.socket
-	pending, err := s.ready(k.ctx)
+	pending, err := s.checkReady(k.ctx)
 	if err == nil && pending {
-		if !k.pageNow() {
-			s.alone()
+		if !k.tryAcquirePage() {
+			s.spawnPump()
 			return false
 		}
-		more, err = s.take(k.ctx, true)
+		more, err = s.sendBatch(k.ctx, true)
 	}
 	switch {
 	case errors.Is(err, hub.ErrFar):
-		s.alone()
+		s.spawnPump()
 		return false
 	case err != nil:
 		s.fail(k.ctx, err)
@@ -120,27 +124,27 @@ func (s *subscription) pump() (more bool) {
 	return more || !s.rest()
 }
 
-// alone gives it a goroutine of its own.
-func (s *subscription) alone() {
-	if !s.socket.spawn(s.pumpAlone) {
-		s.finish() // the socket has ended
+// spawnPump starts a goroutine for the subscription.
+func (s *subscription) spawnPump() {
+	if !s.socket.spawn(s.pumpUntilRest) {
+		s.finish() // the socket is closed
 	}
 }
 
-// pumpAlone moves it on until it rests or ends.
-func (s *subscription) pumpAlone() {
+// pumpUntilRest sends batches until the subscription rests or ends. It may wait.
+func (s *subscription) pumpUntilRest() {
 	ctx, cancel := context.WithCancel(s.socket.ctx)
 	defer cancel()
 	defer func() {
 		if r := recover(); r != nil {
-			s.panicked(r)
+			s.closeAfterPanic(r)
 		}
 	}()
-	s.endsWith(cancel)
+	s.setCancel(cancel)
 	for {
-		pending, err := s.ready(ctx)
+		pending, err := s.checkReady(ctx)
 		if err == nil && pending {
-			pending, err = s.takeNext(ctx)
+			pending, err = s.waitAndSendBatch(ctx)
 		}
 		if err != nil {
 			s.fail(ctx, err)
@@ -152,8 +156,8 @@ func (s *subscription) pumpAlone() {
 	}
 }
 
-// endsWith notes what its end has to call.
-func (s *subscription) endsWith(cancel context.CancelFunc) {
+// setCancel sets the function that end calls.
+func (s *subscription) setCancel(cancel context.CancelFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cancel = cancel; s.ended {
@@ -161,16 +165,17 @@ func (s *subscription) endsWith(cancel context.CancelFunc) {
 	}
 }
 
-// ready reports whether there may be something to tell.
-func (s *subscription) ready(ctx context.Context) (pending bool, err error) {
-	if !s.look() {
+// checkReady reports whether there may be items.
+func (s *subscription) checkReady(ctx context.Context) (pending bool, err error) {
+	if !s.beginMove() {
 		return false, errUnsubscribed
 	}
 	return s.cursor.Ready(ctx)
 }
 
-// look begins a look, which sees what has changed until now. It reports false when the subscription was ended.
-func (s *subscription) look() bool {
+// beginMove clears woken: the caller sees all changes until now. It returns false if the subscription
+// was ended.
+func (s *subscription) beginMove() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stage = moving
@@ -179,52 +184,54 @@ func (s *subscription) look() bool {
 
 var errUnsubscribed = errors.New("the subscription was ended")
 
-// takeNext waits until the peer takes more: one that reads nothing costs one page, however many subscriptions it has.
-func (s *subscription) takeNext(ctx context.Context) (more bool, err error) {
-	if err := s.socket.page(ctx); err != nil {
+// waitAndSendBatch waits until the peer takes more. So all subscriptions of a peer that reads nothing
+// cost one page.
+func (s *subscription) waitAndSendBatch(ctx context.Context) (more bool, err error) {
+	if _, err := s.socket.AcquirePage(ctx); err != nil {
 		return false, err
 	}
-	return s.take(ctx, false)
+	return s.sendBatch(ctx, false)
 }
 
-// take puts the next batch into the out-buffer, and reports whether that was not all. The caller has the right to a page, which is given back. With near it fails with
-// hub.ErrFar before it reads the disk.
-func (s *subscription) take(ctx context.Context, near bool) (more bool, err error) {
-	defer s.socket.pageDone()
+// sendBatch adds the next batch to the out-buffer, and reports whether there are more items. The
+// caller has acquired a page, which it releases. With near, it returns hub.ErrFar instead of reading
+// the disk.
+func (s *subscription) sendBatch(ctx context.Context, near bool) (more bool, err error) {
+	defer s.socket.releasePage()
 	poll := s.cursor.Poll
 	if near {
 		poll = s.cursor.PollNear
 	}
 	items, err := poll(ctx, pumpBatch)
 	for i := range items {
-		s.socket.notify(s.id, s.conversation, &items[i])
+		s.socket.sendItem(s.id, s.conversation, &items[i])
 	}
 	return s.cursor.More(), err
 }
 
-func (s *subscription) panicked(r any) {
+func (s *subscription) closeAfterPanic(r any) {
 	k := s.socket
-	k.server.log.Error("a subscription panicked", "conversation", s.conversation, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
-	k.close(closeInternal, brokenSubscription)
+	k.server.log.Error("a subscription panicked",
+		"conversation", s.conversation, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+	k.close(closeInternal, httpapi.BrokenSubscription)
 	s.finish()
 }
 
-// brokenSubscription is why a socket ends whose subscription cannot go on.
-const brokenSubscription = "a subscription cannot go on: subscribe again from its cursor"
-
-// fail ends it. It cannot leave something out, so unless the end of the subscription, the socket or the hub is what err says, the socket ends too, and the peer goes
-// on from its cursor on another.
+// fail finishes the subscription. If err is not the end of the subscription, the socket or the hub,
+// it closes the socket: a subscription must not leave out items, and the peer can continue from its
+// cursor on another socket.
 func (s *subscription) fail(ctx context.Context, err error) {
 	k := s.socket
 	switch {
-	case s.hasEnded(), ctx.Err() != nil, errors.Is(err, errSocketEnded), k.server.draining(): // Shutdown closes the socket
+	case s.hasEnded(), ctx.Err() != nil, errors.Is(err, calls.ErrSocketEnded):
+	case k.server.isStopping(): // Shutdown closes the socket
 	case errors.Is(err, parley.ErrUnauthenticated) && s.cursor.Revoked():
 		k.checkRevoked()
 	case errors.Is(err, parley.ErrUnauthenticated):
 		k.close(wire.CloseUnauthenticated, parley.ToWire(err).Message)
 	default:
 		k.server.log.Error("a subscription failed", "conversation", s.conversation, "error", err)
-		k.close(closeInternal, brokenSubscription)
+		k.close(closeInternal, httpapi.BrokenSubscription)
 	}
 	s.finish()
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// TestPumpsMissNothing: whatever changes while a subscription is about to rest is told, without another change that would wake it.
+// TestPumpsMissNothing: a change while a subscription is about to rest is sent without a further
+// change.
 func TestPumpsMissNothing(t *testing.T) {
 	const sockets, each, rounds, atOnce = 3, 2, 500, 5
 	synctest.Test(t, func(t *testing.T) {
@@ -28,7 +29,8 @@ func TestPumpsMissNothing(t *testing.T) {
 		}
 		for round := range rounds {
 			for i := range atOnce {
-				alice.start(parley.MethodSendTrace, fmt.Sprintf(`{"conversationId":"case","payload":{"kind":"thought","text":"%d-%d"}}`, round, i))
+				alice.start(parley.MethodSendTrace, fmt.Sprintf(
+					`{"conversationId":"case","payload":{"kind":"thought","text":"%d-%d"}}`, round, i))
 			}
 			synctest.Wait()
 			for _, r := range readers {
@@ -49,7 +51,7 @@ func countFrames(frames []string, with string) (n int) {
 	return n
 }
 
-// TestRestingSubscriptions cost no goroutine, and end with their socket or before.
+// TestRestingSubscriptions: they cost no goroutine, and end with their socket or before.
 func TestRestingSubscriptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)

@@ -14,7 +14,8 @@ import (
 
 const note = `{"conversationId":"case","payload":{"schema":"s","data":1}}`
 
-// TestWriteRate: what one token writes is bounded over all doors together; others, and reading, are not touched.
+// TestWriteRate: the writes of one token are bounded over all transports together. Other tokens and
+// reads are not affected.
 func TestWriteRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, &rpc.Options{Rates: &rpc.Rates{WritesPerSecond: 10, WriteBurst: 30}})
@@ -27,7 +28,8 @@ func TestWriteRate(t *testing.T) {
 		}
 		socket := w.with(token)
 		post := func() string {
-			_, _, body := w.post(bearer(token), strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"sendNote","params":`+note+`}`))
+			_, _, body := w.post(bearer(token), strings.NewReader(
+				`{"jsonrpc":"2.0","id":1,"method":"sendNote","params":`+note+`}`))
 			return parseReply(t, body).reason()
 		}
 		rest := func() string {
@@ -48,14 +50,17 @@ func TestWriteRate(t *testing.T) {
 				t.Errorf("one too many, door %d: %q", i, got)
 			}
 		}
-		for _, method := range []string{parley.MethodSendMessage, parley.MethodSendDelta, parley.MethodCreateConversation, parley.MethodCreateToken, parley.MethodCreateTicket, parley.MethodPutAttachment,
-			parley.MethodRegisterBlueprints, parley.MethodStartSession, parley.MethodStopSession, parley.MethodRequestApproval, parley.MethodResolveApproval} {
+		for _, method := range []string{parley.MethodSendMessage, parley.MethodSendDelta, parley.MethodCreateConversation,
+			parley.MethodCreateToken, parley.MethodCreateTicket, parley.MethodPutAttachment,
+			parley.MethodRegisterBlueprints, parley.MethodStartSession, parley.MethodStopSession, parley.MethodRequestApproval,
+			parley.MethodResolveApproval} {
 			r := parseReply(t, socket.call(method, `{}`))
 			if r.reason() != "rate_limited" || r.Error.Data.RetryAfterMs != 100 {
 				t.Errorf("%s: %+v", method, r.Error)
 			}
 		}
-		if a := w.plain(bearer(token), "POST", "/attachments?conversationId=case", "file"); a.status != 429 || a.header.Get("Retry-After") != "1" {
+		if a := w.plain(bearer(token), "POST", "/attachments?conversationId=case", "file"); a.status != 429 ||
+			a.header.Get("Retry-After") != "1" {
 			t.Errorf("a file: %v", a)
 		}
 		for range 100 {
@@ -78,7 +83,8 @@ func TestWriteRate(t *testing.T) {
 	})
 }
 
-// TestChildrenAreNoWayRound: what was made with a token counts as that token, also what was made with that, and after a restart; what an admin has made does not.
+// TestChildrenAreNoWayRound: tokens that a token created count as that token, over any number of
+// steps and after a restart. Tokens of an admin count separately.
 func TestChildrenAreNoWayRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, &rpc.Options{Rates: &rpc.Rates{WritesPerSecond: 1, WriteBurst: 5}})
@@ -115,7 +121,7 @@ func TestChildrenAreNoWayRound(t *testing.T) {
 	})
 }
 
-// TestByteRate: bytes are bounded too, and what is larger than may come at once passes after a rest.
+// TestByteRate: bytes are bounded too. A write larger than the burst passes after a pause.
 func TestByteRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, &rpc.Options{Rates: &rpc.Rates{BytesPerSecond: 10_000, ByteBurst: 100_000}})
@@ -123,7 +129,9 @@ func TestByteRate(t *testing.T) {
 		time.Sleep(time.Minute)
 		send := func(bytes int) reply {
 			_, _, body := w.post(speaks("alice"), strings.NewReader(fmt.Sprintf(
-				`{"jsonrpc":"2.0","id":1,"method":"sendNote","params":{"conversationId":"case","payload":{"schema":"s","data":%q}}}`, strings.Repeat("x", bytes))))
+				`{"jsonrpc":"2.0","id":1,"method":"sendNote",`+
+					`"params":{"conversationId":"case","payload":{"schema":"s","data":%q}}}`,
+				strings.Repeat("x", bytes))))
 			return parseReply(t, body)
 		}
 		for range 9 {
@@ -131,7 +139,8 @@ func TestByteRate(t *testing.T) {
 				t.Fatalf("within the burst: %q", got)
 			}
 		}
-		if r := send(50_000); r.reason() != "rate_limited" || r.Error.Data.RetryAfterMs < 4000 || r.Error.Data.RetryAfterMs > 5000 {
+		if r := send(50_000); r.reason() != "rate_limited" || r.Error.Data.RetryAfterMs < 4000 ||
+			r.Error.Data.RetryAfterMs > 5000 {
 			t.Errorf("over it: %+v", r.Error)
 		}
 		if got := send(100).reason(); got != "" {
@@ -159,7 +168,8 @@ func TestByteRate(t *testing.T) {
 	})
 }
 
-// TestStreams: those of one token are bounded over sockets and SSE together; one that ends makes room.
+// TestStreams: the streams of one token are bounded over sockets and SSE together. The end of one
+// makes room.
 func TestStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, &rpc.Options{Rates: &rpc.Rates{Streams: 3}})
@@ -173,7 +183,8 @@ func TestStreams(t *testing.T) {
 		full := func(when string) {
 			t.Helper()
 			synctest.Wait()
-			if got := parseReply(t, other.call(parley.MethodSubscribe, `{"conversationId":"case"}`)).reason(); got != "rate_limited" {
+			if got := parseReply(t, other.call(parley.MethodSubscribe,
+				`{"conversationId":"case"}`)).reason(); got != "rate_limited" {
 				t.Errorf("%s, a subscription: %q", when, got)
 			}
 			if a := w.plain(bearer(token), "GET", events, ""); a.status != 429 {
@@ -181,7 +192,8 @@ func TestStreams(t *testing.T) {
 			}
 		}
 		full("three streams")
-		if got := parseReply(t, socket.call(parley.MethodSubscribe, `{"conversationId":"absent"}`)).reason(); got != "rate_limited" {
+		if got := parseReply(t, socket.call(parley.MethodSubscribe,
+			`{"conversationId":"absent"}`)).reason(); got != "rate_limited" {
 			t.Errorf("of nothing: %q", got)
 		}
 		socket.must(parley.MethodUnsubscribe, `{"subscriptionId":"sub_1"}`)
@@ -194,7 +206,8 @@ func TestStreams(t *testing.T) {
 		other.close()
 		synctest.Wait()
 		for range 2 { // and one that fails takes no room
-			if got := parseReply(t, socket.call(parley.MethodSubscribe, `{"conversationId":"absent"}`)).reason(); got != "not_found" {
+			if got := parseReply(t, socket.call(parley.MethodSubscribe,
+				`{"conversationId":"absent"}`)).reason(); got != "not_found" {
 				t.Errorf("of nothing: %q", got)
 			}
 		}

@@ -10,19 +10,23 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// TestEventsAreStoredBytes: every method that gives events gives the bytes that the others give, whatever stands around them.
+// TestEventsAreStoredBytes: all methods return the same bytes of an event, for any members around
+// it.
 func TestEventsAreStoredBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		p := w.as("alice")
 		trap := `{"events":[],"nextSeq":9,"messages":["<&>"]}`
-		p.create(`{"conversationId":"case","title":"\"events\":[],\"nextSeq\":","participants":[{"id":"alice","kind":"peer"}],"metadata":` + trap + `}`)
-		p.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"<&>\u2028\u00e9\ud83d\ude00","data":`+trap+`,"n":1.0e5},"finality":"turn"}`)
+		p.create(`{"conversationId":"case","title":"\"events\":[],\"nextSeq\":","participants":[{"id":"alice",` +
+			`"kind":"peer"}],"metadata":` + trap + `}`)
+		p.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"<&>\u2028\u00e9\ud83d\ude00","data":`+
+			trap+`,"n":1.0e5},"finality":"turn"}`)
 		want := `{"seq":2,"turn":1,"type":"message","from":"alice","at":"2000-01-01T00:00:00.000Z","finality":"turn",` +
 			`"payload":{"text":"<&>\u2028\u00e9\ud83d\ude00","data":` + trap + `,"n":1.0e5}}`
 		for method, params := range map[string]string{
-			parley.MethodGetConversation: `{"conversationId":"case","sinceSeq":1}`, parley.MethodTail: `{"conversationId":"case","sinceSeq":1}`,
-			parley.MethodGetUpdates: `{"conversationId":"case"}`,
+			parley.MethodGetConversation: `{"conversationId":"case","sinceSeq":1}`,
+			parley.MethodTail:            `{"conversationId":"case","sinceSeq":1}`,
+			parley.MethodGetUpdates:      `{"conversationId":"case"}`,
 		} {
 			result := p.must(method, params)
 			var r struct {
@@ -46,7 +50,7 @@ func TestEventsAreStoredBytes(t *testing.T) {
 	})
 }
 
-// TestUnsubscribeIsTheEnd: after its answer nothing comes, however much is on its way.
+// TestUnsubscribeIsTheEnd: no notification follows its answer, also if many are on their way.
 func TestUnsubscribeIsTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -67,7 +71,8 @@ func TestUnsubscribeIsTheEnd(t *testing.T) {
 	})
 }
 
-// TestWritesKeepTheirOrder: many writes that are sent without waiting take effect in the order in which they were sent.
+// TestWritesKeepTheirOrder: many writes that are sent without waiting take effect in the order of
+// their frames.
 func TestWritesKeepTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -76,7 +81,8 @@ func TestWritesKeepTheirOrder(t *testing.T) {
 		for round := range 20 {
 			var ids []string
 			for range 30 {
-				ids = append(ids, p.start(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"a"},"finality":"none"}`))
+				ids = append(ids, p.start(parley.MethodSendMessage,
+					`{"conversationId":"case","payload":{"text":"a"},"finality":"none"}`))
 			}
 			for i, id := range ids {
 				want := fmt.Sprintf(`"result":{"seq":%d,"turn":1}`, 2+round*30+i)

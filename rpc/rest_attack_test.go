@@ -21,7 +21,7 @@ func (w *world) begin(head string) *bufio.Reader {
 	return bufio.NewReader(c)
 }
 
-// answered reads an answer, and gives its status and the reason of its problem.
+// answered reads an answer, and returns its status and the reason of its problem.
 func answered(t *testing.T, r *bufio.Reader) (int, string) {
 	t.Helper()
 	resp, err := http.ReadResponse(r, nil)
@@ -33,12 +33,13 @@ func answered(t *testing.T, r *bufio.Reader) (int, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resp.StatusCode, told{resp.StatusCode, resp.Header, string(body)}.reason()
+	return resp.StatusCode, httpAnswer{resp.StatusCode, resp.Header, string(body)}.reason()
 }
 
 const postMessage = "POST /conversations/case/messages HTTP/1.1\nHost: localhost\n"
 
-// TestBodiesThatDoNotCome hold no place for longer than a body may take, whoever sends them and however they are refused.
+// TestBodiesThatDoNotCome: a body that does not arrive takes a place for the body timeout at most,
+// for any sender and any refusal.
 func TestBodiesThatDoNotCome(t *testing.T) {
 	authorized := "Authorization: Bearer " + devToken + "\n"
 	json := "Content-Type: application/json\n"
@@ -52,11 +53,13 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 		{"no token", postMessage + json + "Content-Length: 1000\n\n{", 401, 10 * time.Second},
 		{"a form", postMessage + authorized + "Content-Length: 1000\n\n{", 415, 10 * time.Second},
 		{"a form in pieces", postMessage + "Transfer-Encoding: chunked\n\n1\n{\n", 415, 10 * time.Second},
-		{"with GET", "GET /conversations HTTP/1.1\nHost: localhost\n" + authorized + "Content-Length: 1000\n\n{", 400, 10 * time.Second},
+		{"with GET", "GET /conversations HTTP/1.1\nHost: localhost\n" + authorized + "Content-Length: 1000\n\n{", 400,
+			10 * time.Second},
 		{"to nowhere", "POST /nowhere HTTP/1.1\nHost: localhost\nContent-Length: 1000\n\n{", 404, 10 * time.Second},
 		{"for another host", "POST /rpc HTTP/1.1\nHost: evil.com\nContent-Length: 1000\n\n{", 403, 10 * time.Second},
 		{"1 GiB is claimed", postMessage + authorized + json + "Content-Length: 1073741824\n\n{", 413, 0},
-		{"1 GiB is claimed at /rpc", "POST /rpc HTTP/1.1\nHost: localhost\n" + authorized + json + "Content-Length: 1073741824\n\n{", 413, 0},
+		{"1 GiB is claimed at /rpc", "POST /rpc HTTP/1.1\nHost: localhost\n" + authorized + json +
+			"Content-Length: 1073741824\n\n{", 413, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -68,7 +71,7 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 					t.Errorf("HTTP %d after %v", status, took)
 				}
 				synctest.Wait()
-				if n := rpc.Posts(w.server); n != 0 {
+				if n := rpc.CountRequests(w.server); n != 0 {
 					t.Errorf("%d requests are under way", n)
 				}
 			})
@@ -76,7 +79,7 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 	}
 }
 
-// TestPlainReplyThatIsNotTaken is given up after 10 s.
+// TestPlainReplyThatIsNotTaken: the answer is given up after 10 s.
 func TestPlainReplyThatIsNotTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -85,18 +88,18 @@ func TestPlainReplyThatIsNotTaken(t *testing.T) {
 		alice.say(strings.Repeat("a", 500<<10))
 		w.begin("GET /conversations/case HTTP/1.1\nHost: localhost\nAuthorization: Bearer " + devToken + "\n\n")
 		synctest.Wait()
-		if n := rpc.Posts(w.server); n != 1 {
+		if n := rpc.CountRequests(w.server); n != 1 {
 			t.Errorf("%d requests are under way at first", n)
 		}
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if n := rpc.Posts(w.server); n != 0 {
+		if n := rpc.CountRequests(w.server); n != 0 {
 			t.Errorf("%d requests are under way after 10 s", n)
 		}
 	})
 }
 
-// TestManyOnOneConnection: what one request has set does not outlive it.
+// TestManyOnOneConnection: the settings of a request end with it.
 func TestManyOnOneConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -105,7 +108,8 @@ func TestManyOnOneConnection(t *testing.T) {
 		r := bufio.NewReader(c)
 		ask := func(head, body string) {
 			t.Helper()
-			fmt.Fprintf(c, "%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nParley-Agent: alice\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", head, devToken, len(body), body)
+			fmt.Fprintf(c, "%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nParley-Agent: alice\r\n"+
+				"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", head, devToken, len(body), body)
 			if status, reason := answered(t, r); status >= 400 {
 				t.Errorf("%s: HTTP %d %s", head, status, reason)
 			}

@@ -16,12 +16,13 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// tokenIDOf gives the id of a token.
+// tokenIDOf returns the id of a token.
 func tokenIDOf(token string) string { return strings.Split(token, "_")[1] }
 
 func revokes(token string) string { return fmt.Sprintf(`{"tokenId":%q}`, tokenIDOf(token)) }
 
-// TestRevokedTokenEndsEverywhere: sockets, waits and streams of a token and of those made with it end within a second, and no others.
+// TestRevokedTokenEndsEverywhere: sockets, waits and streams of a token, and of the tokens made
+// with it, end within a second. Others do not.
 func TestRevokedTokenEndsEverywhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -38,10 +39,11 @@ func TestRevokedTokenEndsEverywhere(t *testing.T) {
 		posted := make(chan string, 1)
 		go func() {
 			_, _, body := w.post(bearer(child), strings.NewReader(
-				`{"jsonrpc":"2.0","id":1,"method":"waitForChange","params":{"conversationId":"case","sinceSeq":1,"timeoutMs":60000}}`))
+				`{"jsonrpc":"2.0","id":1,"method":"waitForChange","params":{"conversationId":"case","sinceSeq":1,`+
+					`"timeoutMs":60000}}`))
 			posted <- body
 		}()
-		waited := make(chan told, 1)
+		waited := make(chan httpAnswer, 1)
 		go func() {
 			waited <- w.plain(bearer(child), "GET", "/conversations/case/wait?sinceSeq=1&timeoutMs=60000", "")
 		}()
@@ -49,10 +51,12 @@ func TestRevokedTokenEndsEverywhere(t *testing.T) {
 		synctest.Wait()
 
 		begin := time.Now()
-		if got := string(admin.must(parley.MethodRevokeToken, revokes(parent))); got != fmt.Sprintf(`{"revoked":[%q,%q]}`, tokenIDOf(parent), tokenIDOf(child)) {
+		if got := string(admin.must(parley.MethodRevokeToken, revokes(parent))); got != fmt.Sprintf(`{"revoked":[%q,%q]}`,
+			tokenIDOf(parent), tokenIDOf(child)) {
 			t.Errorf("revoked %s", got)
 		}
-		for name, p := range map[string]*peer{"the parent's": holder, "an idle one": idle, "one with a subscription": subscribed} {
+		for name, p := range map[string]*peer{"the parent's": holder, "an idle one": idle,
+			"one with a subscription": subscribed} {
 			<-p.done
 			if p.closeCode() != wire.CloseUnauthenticated {
 				t.Errorf("%s: close code %d", name, p.closeCode())
@@ -81,7 +85,8 @@ func TestRevokedTokenEndsEverywhere(t *testing.T) {
 	})
 }
 
-// waitingHandler is an audit that takes its time: what is written there comes between the look at a token and the socket's knowing it.
+// waitingHandler is a slow audit. Events during its write come between the verification of a token
+// and its use by the socket.
 type waitingHandler struct {
 	slog.Handler
 	wait func(agent string)
@@ -99,7 +104,8 @@ func (h waitingHandler) Handle(_ context.Context, r slog.Record) error {
 
 func (h waitingHandler) Enabled(context.Context, slog.Level) bool { return true }
 
-// TestRevokedWhileItIsShown: a token that is revoked between the look at it and the socket's knowing it ends that socket all the same.
+// TestRevokedWhileItIsShown: a token that is revoked between its verification and its use by the
+// socket ends that socket.
 func TestRevokedWhileItIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
@@ -128,7 +134,7 @@ func TestRevokedWhileItIsShown(t *testing.T) {
 	})
 }
 
-// TestRevokedBeforeTheBody: a call whose body comes after the end of its token is refused.
+// TestRevokedBeforeTheBody: a call whose body arrives after the end of its token is refused.
 func TestRevokedBeforeTheBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -139,7 +145,8 @@ func TestRevokedBeforeTheBody(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		fmt.Fprintf(conn, "POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", token, len(pingPost))
+		fmt.Fprintf(conn, "POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAuthorization: "+
+			"Bearer %s\r\nContent-Length: %d\r\n\r\n", token, len(pingPost))
 		synctest.Wait()
 		admin.must(parley.MethodRevokeToken, revokes(token))
 		fmt.Fprint(conn, pingPost)
@@ -173,10 +180,12 @@ func TestRotation(t *testing.T) {
 	})
 }
 
-// TestOwnRevocationIsAnswered: who revokes its own token hears that it did, before its socket ends.
+// TestOwnRevocationIsAnswered: a caller that revokes its own token gets the answer before its
+// socket ends.
 func TestOwnRevocationIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		audit := waitingHandler{Handler: slog.DiscardHandler, wait: func(string) { time.Sleep(100 * time.Millisecond) }} // before the answer
+		// before the answer
+		audit := waitingHandler{Handler: slog.DiscardHandler, wait: func(string) { time.Sleep(100 * time.Millisecond) }}
 		w := newWorld(t, &rpc.Options{Audit: slog.New(audit)})
 		token := w.as("admin").token(`{"agentId":"alice"}`)
 		alice := w.with(token)
@@ -185,7 +194,7 @@ func TestOwnRevocationIsAnswered(t *testing.T) {
 	})
 }
 
-// TestSpeaksAsItself: whoever is named in what is sent, the author is the token's.
+// TestSpeaksAsItself: the author is that of the token, for any name in the params.
 func TestSpeaksAsItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -206,7 +215,8 @@ func TestSpeaksAsItself(t *testing.T) {
 				t.Errorf("stored: %s", e)
 			}
 		}
-		if got := parseReply(t, w.dial("b", nil).call(parley.MethodAuthenticate, fmt.Sprintf(`{"token":%q,"agentId":"bob"}`, token))).reason(); got != "forbidden" {
+		if got := parseReply(t, w.dial("b", nil).call(parley.MethodAuthenticate,
+			fmt.Sprintf(`{"token":%q,"agentId":"bob"}`, token))).reason(); got != "forbidden" {
 			t.Errorf("as bob: %q", got)
 		}
 		header := bearer(token)

@@ -20,7 +20,8 @@ const (
 	forAdmins  needs = "the scope admin"
 )
 
-// otherRoutes are those that are no method's. served is the HTTP status for who has what the route needs.
+// otherRoutes are those that are no method's. served is the HTTP status for who has what the route
+// needs.
 var otherRoutes = map[string]struct {
 	needs  needs
 	served int
@@ -42,7 +43,8 @@ var otherRoutes = map[string]struct {
 	"HEAD /readyz": {forAll, http.StatusOK},
 }
 
-// TestRoutes: the server serves the routes of parley.Methods and those of otherRoutes, and nothing else.
+// TestRoutes: the server serves the routes of parley.Methods and those of otherRoutes, and nothing
+// else.
 func TestRoutes(t *testing.T) {
 	want := slices.Collect(maps.Keys(otherRoutes))
 	for _, m := range parley.Methods {
@@ -58,11 +60,13 @@ func TestRoutes(t *testing.T) {
 	compare(t, "the routes", want, rpc.Routes(newWorld(t, nil).server))
 }
 
-// TestRoutesAskForATokenFirst: whoever has none is refused at every route but those that are open, and only an admin gets what is for admins. What a
-// method asks beyond that is in the authorization matrix.
+// TestRoutesAskForATokenFirst: every route except the open ones refuses a request without a token,
+// and routes for admins refuse other callers. The authorization matrix has the further rules of
+// each method.
 func TestRoutesAskForATokenFirst(t *testing.T) {
 	w := newWorld(t, nil)
-	participant := bearer(w.as("admin").token(`{"agentId":"alice","scopes":["read","write","create","claim","approve","trace"]}`))
+	participant := bearer(w.as("admin").token(
+		`{"agentId":"alice","scopes":["read","write","create","claim","approve","trace"]}`))
 	for _, route := range rpc.Routes(w.server) {
 		verb, path, _ := strings.Cut(route, " ")
 		status := func(header http.Header) int {
@@ -92,42 +96,13 @@ func TestRoutesAskForATokenFirst(t *testing.T) {
 	}
 }
 
-// TestRoutesThatCannotBeServed are found when the program starts.
-func TestRoutesThatCannotBeServed(t *testing.T) {
-	for _, m := range []parley.Method{
-		{Name: parley.MethodTail, Route: "PUT /tail"},
-		{Name: parley.MethodTail, Route: "GET /tail/"},
-		{Name: parley.MethodTail, Route: "/tail"},
-		{Name: parley.MethodTail, Route: "GET /tail/{conversation}"},
-		{Name: parley.MethodGetGuidance, Route: "GET /guidance/{explain}"},
-		{Name: parley.MethodSendMessage, Route: "DELETE /conversations/{conversationId}"},
-		{Name: "noSuchMethod", Route: "GET /tail"},
-	} {
-		if !panics(func() { rpc.NewRoute(m) }) {
-			t.Errorf("%s at %s is taken", m.Name, m.Route)
-		}
-	}
-	for _, m := range []parley.Method{
-		{Name: parley.MethodTail, Route: "GET /conversations/{conversationId}/tail"},
-		{Name: parley.MethodTail, Route: "GET /conversations/{conversationId}/tail/{sinceSeq}"},
-	} {
-		if panics(func() { rpc.NewRoute(m) }) {
-			t.Errorf("%s at %s is not taken", m.Name, m.Route)
-		}
-	}
-}
-
-func panics(f func()) (did bool) {
-	defer func() { did = recover() != nil }()
-	f()
-	return false
-}
-
-// TestProblems: every error of the protocol is a problem with the status of the table, and comes back as itself.
+// TestProblems: every error of the protocol becomes a problem with the status of the table, and is
+// the same error when it is read.
 func TestProblems(t *testing.T) {
 	for _, row := range parley.Errors {
 		p := parley.ToProblem(row.Err, row.HTTP)
-		if p.Type != "urn:parley:error:"+row.Reason() || p.Status != row.HTTP || p.Code != row.Code || strings.Contains(p.Title, "_") || p.Detail == "" {
+		if p.Type != "urn:parley:error:"+row.Reason() || p.Status != row.HTTP || p.Code != row.Code ||
+			strings.Contains(p.Title, "_") || p.Detail == "" {
 			t.Errorf("%s: %+v", row.Reason(), p)
 		}
 		if back := parley.ErrorRowOf(parley.FromProblem(p)); back != row {

@@ -14,21 +14,29 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// fullParams are params that the hub takes, with every optional member. CONVERSATION is a fresh conversation of alice's, SHA a file in it, APPROVAL one that bot asks her for in another.
+// fullParams are params that the hub takes, with every optional member. CONVERSATION is a fresh
+// conversation of alice's, SHA a file in it, APPROVAL one that bot asks her for in another.
 var fullParams = map[string]string{
-	parley.MethodAuthenticate: `{"token":"dev","agentId":"alice","clientName":"c","traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`,
+	parley.MethodAuthenticate: `{"token":"dev","agentId":"alice","clientName":"c",` +
+		`"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`,
 	parley.MethodPing:         `{}`,
 	parley.MethodCreateTicket: `{"conversationId":"CONVERSATION","origin":"http://127.0.0.1"}`,
-	parley.MethodCreateConversation: `{"conversationId":"new-CONVERSATION","title":"t","participants":[{"id":"alice","kind":"agent","agent":"a","executor":"any","role":"r","private":"p"}],
-		"policy":{"kind":"rules","rules":[{"when":"true","next":"alice"}]},"startsWith":"alice","limits":{"maxTurns":5,"maxEvents":5,"maxBytes":5000,"idleTimeoutMs":5000,"deadlineMs":5000,
-		"turnTimeoutMs":5000,"onTurnTimeout":"skip","maxAttempts":5,"maxClaimMs":50000,"claimWindowMs":5000,"maxAutonomousTurns":5,"maxHops":5,"maxWakesPerMinute":5,"stopWhen":"false"},"metadata":{},
+	parley.MethodCreateConversation: `{"conversationId":"new-CONVERSATION","title":"t","participants":[{"id":"alice",
+		"kind":"agent","agent":"a","executor":"any","role":"r","private":"p"}],
+		"policy":{"kind":"rules","rules":[{"when":"true","next":"alice"}]},"startsWith":"alice","limits":{"maxTurns":5,
+		"maxEvents":5,"maxBytes":5000,"idleTimeoutMs":5000,"deadlineMs":5000,
+		"turnTimeoutMs":5000,"onTurnTimeout":"skip","maxAttempts":5,"maxClaimMs":50000,"claimWindowMs":5000,
+		"maxAutonomousTurns":5,"maxHops":5,"maxWakesPerMinute":5,"stopWhen":"false"},"metadata":{},
 		"workspace":"w","clientRequestId":"k","traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`,
-	parley.MethodGetConversation:    `{"conversationId":"CONVERSATION","sinceSeq":1,"limit":1}`,
-	parley.MethodListConversations:  `{"status":"active","workspace":"w","participant":"alice","text":"t","newest":true,"limit":1}`,
+	parley.MethodGetConversation: `{"conversationId":"CONVERSATION","sinceSeq":1,"limit":1}`,
+	parley.MethodListConversations: `{"status":"active","workspace":"w","participant":"alice","text":"t",` +
+		`"newest":true,"limit":1}`,
 	parley.MethodWatchConversations: `{"workspace":"w","limit":1,"timeoutMs":1}`,
-	parley.MethodAddParticipant:     `{"conversationId":"CONVERSATION","participant":{"id":"carol","kind":"agent","agent":"c","executor":"external","role":"r","private":"p"}}`,
-	parley.MethodCloseConversation:  `{"conversationId":"CONVERSATION","outcome":{"status":"failed","reason":"r"}}`,
-	parley.MethodForkConversation: `{"conversationId":"CONVERSATION","seq":1,"forkId":"fork-CONVERSATION","title":"t","clientRequestId":"k",
+	parley.MethodAddParticipant: `{"conversationId":"CONVERSATION","participant":{"id":"carol","kind":"agent",` +
+		`"agent":"c","executor":"external","role":"r","private":"p"}}`,
+	parley.MethodCloseConversation: `{"conversationId":"CONVERSATION","outcome":{"status":"failed","reason":"r"}}`,
+	parley.MethodForkConversation: `{"conversationId":"CONVERSATION","seq":1,"forkId":"fork-CONVERSATION","title":"t",
+		"clientRequestId":"k",
 		"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`,
 	parley.MethodTail:          `{"conversationId":"CONVERSATION","sinceSeq":1,"limit":1}`,
 	parley.MethodWaitForChange: `{"conversationId":"CONVERSATION","sinceSeq":0,"timeoutMs":1}`,
@@ -37,38 +45,51 @@ var fullParams = map[string]string{
 	parley.MethodUnsubscribe:   `{"subscriptionId":"sub_0"}`,
 	parley.MethodGetGuidance:   `{"conversationId":"CONVERSATION","explain":true}`,
 	parley.MethodExplain:       `{"conversationId":"CONVERSATION","seq":1}`,
-	parley.MethodSendMessage: `{"conversationId":"CONVERSATION","payload":{"text":"t","data":1,"schema":"s","tags":["t"],"attachments":[{"sha256":"SHA","name":"n","mediaType":"m/t"}]},
-		"finality":"conversation","turn":1,"afterSeq":1,"outcome":{"status":"failed","reason":"r"},"clientRequestId":"k","traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`,
-	parley.MethodSendTrace:          `{"conversationId":"CONVERSATION","payload":{"kind":"k"},"turn":1,"clientRequestId":"k","traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`,
-	parley.MethodSendNote:           `{"conversationId":"CONVERSATION","payload":{"schema":"s","tags":["t"],"data":1},"clientRequestId":"k","traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`,
-	parley.MethodSendDelta:          `{"conversationId":"CONVERSATION","turn":1,"index":0,"text":"t"}`,
-	parley.MethodPutAttachment:      `{"conversationId":"CONVERSATION","data":"QUJD","name":"n","mediaType":"m/t"}`,
-	parley.MethodGetAttachment:      `{"conversationId":"CONVERSATION","sha256":"SHA","offset":1,"length":1}`,
-	parley.MethodRegisterExecutor:   `{"executorId":"x","agents":["alice"],"mode":"pull","capacity":5,"graceMs":5000,"holding":["clm_1_x"],"labels":{"a":"b"}}`,
-	parley.MethodRegisterBlueprints: `{"blueprints":[{"name":"alice","description":"d","parameters_schema":{},"output_schema":{},"params_via":"flags","timeout_ms":5000,"idempotent":true,"subscriptions":[{"schema_name":"s"}],"labels":{"a":"b"}}]}`,
-	parley.MethodStartSession:       `{"agentName":"helper","parameters":{"prompt":"p"},"mode":"async_poll","parentConversationId":"CONVERSATION","demands":{"a":"b"},"metadata":{},"timeoutMs":1,"clientRequestId":"k","traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`,
-	parley.MethodGetSession:         `{"sessionId":"SESSION","timeoutMs":1,"progressSince":0}`,
-	parley.MethodStopSession:        `{"sessionId":"SESSION","reason":"r"}`,
-	parley.MethodRequestApproval:    `{"conversationId":"CONVERSATION","claimId":"clm_1_x","key":"k","title":"t","details":{},"answerSchema":{},"expiresInMs":5000}`,
-	parley.MethodGetApproval:        `{"approvalId":"APPROVAL","timeoutMs":1}`,
-	parley.MethodListApprovals:      `{"status":"pending","conversationId":"CONVERSATION","limit":1}`,
-	parley.MethodResolveApproval:    `{"approvalId":"APPROVAL","decision":"approved","answer":{},"comment":"c","clientRequestId":"k"}`,
-	parley.MethodClaimTurn:          `{"conversationId":"CONVERSATION","turn":1}`,
-	parley.MethodRenewClaim:         `{"conversationId":"CONVERSATION","claimId":"clm_1_x"}`,
-	parley.MethodReleaseClaim:       `{"conversationId":"CONVERSATION","claimId":"clm_1_x","outcome":"yield","reason":"r"}`,
-	parley.MethodCancelTurn:         `{"conversationId":"CONVERSATION","turn":1,"reason":"r"}`,
-	parley.MethodListAgents:         `{"includeConfig":true,"includeExecutors":true}`,
-	parley.MethodGetContext:         `{"conversationId":"CONVERSATION","agentId":"alice","claimId":"clm_1_x"}`,
-	parley.MethodExplainTriggers:    `{"conversationId":"CONVERSATION","seq":2}`,
-	parley.MethodCreateToken:        `{"agentId":"alice","agents":["bob"],"scopes":["read"],"conversations":["CONVERSATION"],"workspaces":["w"],"expiresInMs":5000}`,
-	parley.MethodListTokens:         `{"limit":1}`,
-	parley.MethodRevokeToken:        `{"tokenId":"absent"}`,
-	parley.MethodStats:              `{}`,
+	parley.MethodSendMessage: `{"conversationId":"CONVERSATION","payload":{"text":"t","data":1,"schema":"s",
+		"tags":["t"],"attachments":[{"sha256":"SHA","name":"n","mediaType":"m/t"}]},
+		"finality":"conversation","turn":1,"afterSeq":1,"outcome":{"status":"failed","reason":"r"},"clientRequestId":"k",
+		"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`,
+	parley.MethodSendTrace: `{"conversationId":"CONVERSATION","payload":{"kind":"k"},"turn":1,` +
+		`"clientRequestId":"k","traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`,
+	parley.MethodSendNote: `{"conversationId":"CONVERSATION","payload":{"schema":"s","tags":["t"],"data":1},` +
+		`"clientRequestId":"k","traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`,
+	parley.MethodSendDelta:     `{"conversationId":"CONVERSATION","turn":1,"index":0,"text":"t"}`,
+	parley.MethodPutAttachment: `{"conversationId":"CONVERSATION","data":"QUJD","name":"n","mediaType":"m/t"}`,
+	parley.MethodGetAttachment: `{"conversationId":"CONVERSATION","sha256":"SHA","offset":1,"length":1}`,
+	parley.MethodRegisterExecutor: `{"executorId":"x","agents":["alice"],"mode":"pull","capacity":5,"graceMs":5000,` +
+		`"holding":["clm_1_x"],"labels":{"a":"b"}}`,
+	parley.MethodRegisterBlueprints: `{"blueprints":[{"name":"alice","description":"d","parameters_schema":{},` +
+		`"output_schema":{},"params_via":"flags","timeout_ms":5000,"idempotent":true,` +
+		`"subscriptions":[{"schema_name":"s"}],"labels":{"a":"b"}}]}`,
+	parley.MethodStartSession: `{"agentName":"helper","parameters":{"prompt":"p"},"mode":"async_poll",` +
+		`"parentConversationId":"CONVERSATION","demands":{"a":"b"},"metadata":{},"timeoutMs":1,"clientRequestId":"k",` +
+		`"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`,
+	parley.MethodGetSession:  `{"sessionId":"SESSION","timeoutMs":1,"progressSince":0}`,
+	parley.MethodStopSession: `{"sessionId":"SESSION","reason":"r"}`,
+	parley.MethodRequestApproval: `{"conversationId":"CONVERSATION","claimId":"clm_1_x","key":"k","title":"t",` +
+		`"details":{},"answerSchema":{},"expiresInMs":5000}`,
+	parley.MethodGetApproval:   `{"approvalId":"APPROVAL","timeoutMs":1}`,
+	parley.MethodListApprovals: `{"status":"pending","conversationId":"CONVERSATION","limit":1}`,
+	parley.MethodResolveApproval: `{"approvalId":"APPROVAL","decision":"approved","answer":{},"comment":"c",` +
+		`"clientRequestId":"k"}`,
+	parley.MethodClaimTurn:       `{"conversationId":"CONVERSATION","turn":1}`,
+	parley.MethodRenewClaim:      `{"conversationId":"CONVERSATION","claimId":"clm_1_x"}`,
+	parley.MethodReleaseClaim:    `{"conversationId":"CONVERSATION","claimId":"clm_1_x","outcome":"yield","reason":"r"}`,
+	parley.MethodCancelTurn:      `{"conversationId":"CONVERSATION","turn":1,"reason":"r"}`,
+	parley.MethodListAgents:      `{"includeConfig":true,"includeExecutors":true}`,
+	parley.MethodGetContext:      `{"conversationId":"CONVERSATION","agentId":"alice","claimId":"clm_1_x"}`,
+	parley.MethodExplainTriggers: `{"conversationId":"CONVERSATION","seq":2}`,
+	parley.MethodCreateToken: `{"agentId":"alice","agents":["bob"],"scopes":["read"],` +
+		`"conversations":["CONVERSATION"],"workspaces":["w"],"expiresInMs":5000}`,
+	parley.MethodListTokens:  `{"limit":1}`,
+	parley.MethodRevokeToken: `{"tokenId":"absent"}`,
+	parley.MethodStats:       `{}`,
 }
 
 // otherParams have the members that do not go with those of fullParams.
 var otherParams = map[string][]string{
-	parley.MethodCreateConversation: {`{"conversationId":"new-CONVERSATION","participants":[{"id":"alice","kind":"peer"}],"policy":{"kind":"moderator","moderator":"alice"}}`},
+	parley.MethodCreateConversation: {`{"conversationId":"new-CONVERSATION","participants":[{"id":"alice",` +
+		`"kind":"peer"}],"policy":{"kind":"moderator","moderator":"alice"}}`},
 	parley.MethodSendMessage: {
 		`{"conversationId":"CONVERSATION","payload":{"text":"t"},"finality":"turn","turnHint":{"next":"bob"}}`,
 		`{"conversationId":"CONVERSATION","payload":{"text":"t"},"finality":"turn","claimId":"clm_1_x"}`,
@@ -84,7 +105,8 @@ var otherParams = map[string][]string{
 	parley.MethodCreateToken: {`{"agentId":"alice","claim":{"conversationId":"CONVERSATION","claimId":"clm_1_x"}}`},
 }
 
-// beyondSchemas are what the hub holds against more than the form, by the end of the member's path: it refuses more than the schema.
+// beyondSchemas are what the hub holds against more than the form, by the end of the member's path:
+// it refuses more than the schema.
 var beyondSchemas = []string{
 	"startsWith", // one of the participants
 	"cursor",     // one that the hub gave
@@ -102,8 +124,9 @@ var beyondSchemas = []string{
 	"decision",          // an answer goes with one of them
 }
 
-// TestSchemasRefuseWhatTheHubRefuses puts many values in the place of each member of good params. What the schema refuses the hub
-// refuses for its form, and what the schema takes the hub does not, but for what no schema can know.
+// TestSchemasRefuseWhatTheHubRefuses replaces each member of good params by many values. If the
+// schema refuses a value, the hub refuses its form. If the schema accepts it, the hub does too,
+// except for rules that no schema can express.
 func TestSchemasRefuseWhatTheHubRefuses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it makes one call after another: the race detector, which is slow, learns nothing from so many")
@@ -143,7 +166,7 @@ type bounder struct {
 	refused, taken int
 }
 
-// member tries values in the place of one value; whole gives the params with another there.
+// member tries values in place of one value; whole returns the params with another value there.
 func (b *bounder) member(path string, value any, whole func(any) any) {
 	b.try(path, whole(value))
 	switch v := value.(type) {
@@ -173,8 +196,10 @@ func (b *bounder) member(path string, value any, whole func(any) any) {
 
 var candidateTexts = func() []string {
 	texts := []string{
-		"", "a", "hub", "cnv_a", "a b", "a\nb", "\u0085", "é", "ses_a", "-a", "_", ".", "a.b", "a@b", "~a", "open", "round_robin", "none", "turn", "conversation",
-		"human", "tool", "peer", "active", "closed", "completed", "canceled", "message", "trace", "system", "my_turn", "admin", "write", "self", "later",
+		"", "a", "hub", "cnv_a", "a b", "a\nb", "\u0085", "é", "ses_a", "-a", "_", ".", "a.b", "a@b", "~a", "open",
+		"round_robin", "none", "turn", "conversation",
+		"human", "tool", "peer", "active", "closed", "completed", "canceled", "message", "trace", "system", "my_turn",
+		"admin", "write", "self", "later",
 	}
 	for _, n := range []int{63, 127, 128, 255, 256, 1 << 10, 16 << 10} {
 		texts = append(texts, strings.Repeat("a", n), strings.Repeat("a", n+1))
@@ -183,7 +208,8 @@ var candidateTexts = func() []string {
 }()
 
 var candidateIntegers = []int64{
-	-1, 0, 1, 2, 99, 100, 101, 999, 1000, 1001, 1023, 1024, 1_000_000, 1_000_001, 1 << 30, 1<<30 + 1, parley.MaxDurationMs, parley.MaxDurationMs + 1,
+	-1, 0, 1, 2, 99, 100, 101, 999, 1000, 1001, 1023, 1024, 1_000_000, 1_000_001, 1 << 30, 1<<30 + 1, parley.MaxDurationMs,
+	parley.MaxDurationMs + 1,
 	parley.MaxAttachmentPart, parley.MaxAttachmentPart + 1, 1<<53 - 1, 1 << 53,
 }
 
@@ -197,7 +223,8 @@ func (b *bounder) try(path string, params any) {
 	}
 	b.calls++
 	id := fmt.Sprintf("c-%d", b.calls)
-	b.alice.create(fmt.Sprintf(`{"conversationId":%q,"policy":{"kind":"addressed"},"participants":[{"id":"alice","kind":"peer"},{"id":"bob","kind":"peer"}]}`, id))
+	b.alice.create(fmt.Sprintf(`{"conversationId":%q,"policy":{"kind":"addressed"},"participants":[{"id":"alice",`+
+		`"kind":"peer"},{"id":"bob","kind":"peer"}]}`, id))
 	if b.method == parley.MethodExplainTriggers {
 		b.alice.must(parley.MethodSendNote, fmt.Sprintf(`{"conversationId":%q,"payload":{"schema":"s","data":1}}`, id))
 	}
@@ -208,21 +235,24 @@ func (b *bounder) try(path string, params any) {
 	frame := string(text)
 	if strings.Contains(frame, "SHA") {
 		var put parley.PutAttachmentResult
-		if err := json.Unmarshal(b.alice.must(parley.MethodPutAttachment, fmt.Sprintf(`{"conversationId":%q,"data":"QUJD"}`, id)), &put); err != nil {
+		if err := json.Unmarshal(b.alice.must(parley.MethodPutAttachment,
+			fmt.Sprintf(`{"conversationId":%q,"data":"QUJD"}`, id)), &put); err != nil {
 			b.t.Fatal(err)
 		}
 		frame = strings.ReplaceAll(frame, "SHA", put.SHA256)
 	}
 	if strings.Contains(frame, "SESSION") {
-		ended := b.alice.begin(`{"agentName":"helper","prompt":"p","mode":"async_poll"}`).SessionID // nobody waits for it
+		ended := b.alice.begin(`{"agentName":"helper","prompt":"p","mode":"async_poll"}`).SessionID // no call waits for it
 		b.alice.must(parley.MethodStopSession, fmt.Sprintf(`{"sessionId":%q}`, ended))
 		frame = strings.ReplaceAll(frame, "SESSION", ended)
 	}
 	if strings.Contains(frame, "APPROVAL") {
-		b.bot.create(fmt.Sprintf(`{"conversationId":"b-%s","participants":[{"id":"bot","kind":"agent"},{"id":"alice","kind":"peer"}]}`, id))
+		b.bot.create(fmt.Sprintf(`{"conversationId":"b-%s","participants":[{"id":"bot","kind":"agent"},{"id":"alice",`+
+			`"kind":"peer"}]}`, id))
 		frame = strings.ReplaceAll(frame, "APPROVAL", b.bot.asks("b-"+id).ApprovalID)
-		if b.method == parley.MethodGetApproval { // nobody waits for it
-			b.bot.must(parley.MethodSendMessage, fmt.Sprintf(`{"conversationId":"b-%s","payload":{"text":"x"},"finality":"turn"}`, id))
+		if b.method == parley.MethodGetApproval { // no call waits for it
+			b.bot.must(parley.MethodSendMessage, fmt.Sprintf(
+				`{"conversationId":"b-%s","payload":{"text":"x"},"finality":"turn"}`, id))
 		}
 	}
 	frame = strings.ReplaceAll(frame, "CONVERSATION", id)
@@ -237,7 +267,8 @@ func (b *bounder) try(path string, params any) {
 	hubRefuses := slices.Contains(byForm, reason)
 	known := slices.ContainsFunc(beyondSchemas, func(s string) bool { return strings.HasSuffix(path, s) })
 	known = known || strings.HasSuffix(path, "agentName") && strings.Contains(frame, "resume") // that of the session
-	known = known || strings.Contains(path, ".subscriptions")                                  // which are held against rules of their own
+	// selectors have separate rules
+	known = known || strings.Contains(path, ".subscriptions")
 	switch {
 	case refused != nil && !hubRefuses:
 		b.t.Errorf("%s: the hub says %q, the schema refuses: %v\n%.300s", path, reason, refused, frame)
@@ -250,7 +281,8 @@ func (b *bounder) try(path string, params any) {
 	}
 }
 
-// TestEveryBoundIsTried: the full params have every member that the schemas know, so that none is left out above.
+// TestEveryBoundIsTried: the full params have every member of the schemas, so that the test above
+// tries all of them.
 func TestEveryBoundIsTried(t *testing.T) {
 	for _, m := range rpc.ServedMethods() {
 		document, _ := schema.Lookup(m.Name + ".params")

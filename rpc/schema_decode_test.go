@@ -15,8 +15,9 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// TestSchemasRefuseWhatTheDecoderRefuses draws params of every method, good and bad, and holds the strict decoder against the schema
-// without its bounds: what one refuses the other refuses. The schema with its bounds may refuse more, never less.
+// TestSchemasRefuseWhatTheDecoderRefuses generates good and bad params of every method, and
+// compares the strict decoder with the schema without its bounds: both refuse the same. The schema
+// with its bounds may refuse more, never less.
 func TestSchemasRefuseWhatTheDecoderRefuses(t *testing.T) {
 	for _, m := range rpc.ServedMethods() {
 		t.Run(m.Name, func(t *testing.T) {
@@ -28,7 +29,8 @@ func TestSchemasRefuseWhatTheDecoderRefuses(t *testing.T) {
 					t.Fatal(err)
 				}
 				refused := wire.Decode(params, reflect.New(m.Params).Interface())
-				if refused != nil && !errors.Is(refused, parley.ErrInvalidParams) && !errors.Is(refused, parley.ErrValidationFailed) {
+				if refused != nil && !errors.Is(refused, parley.ErrInvalidParams) &&
+					!errors.Is(refused, parley.ErrValidationFailed) {
 					t.Fatalf("%s: %v", params, refused)
 				}
 				if err := form.check(m.Name+".params", params); (err == nil) != (refused == nil) {
@@ -42,7 +44,8 @@ func TestSchemasRefuseWhatTheDecoderRefuses(t *testing.T) {
 	}
 }
 
-// formOnly leaves of a schema what the decoder looks at: names, JSON types, what is required, zero for absent, the range of integers, base64.
+// formOnly reduces a schema to the rules of the decoder: names, JSON types, required members, zero
+// for missing ones, the range of integers, base64.
 func formOnly(document any, params reflect.Type) any {
 	definitions := definitionsOf(document)
 	for _, definition := range definitions {
@@ -57,7 +60,9 @@ func formOnly(document any, params reflect.Type) any {
 	}
 	for _, definition := range definitions {
 		properties, _ := definition["properties"].(map[string]any)
-		for _, name := range []string{"payload", "metadata", "parameters", "parameters_schema", "output_schema", "details", "answerSchema", "answer", "agent_config"} { // any JSON for the decoder
+		// any JSON for the decoder
+		for _, name := range []string{"payload", "metadata", "parameters", "parameters_schema", "output_schema", "details",
+			"answerSchema", "answer", "agent_config"} {
 			if p, ok := properties[name].(map[string]any); ok && p["$ref"] != "#/$defs/Note" {
 				properties[name] = true
 			}
@@ -91,7 +96,8 @@ func formOf(p map[string]any, required bool) map[string]any {
 }
 
 func dropBounds(p map[string]any) {
-	for _, keyword := range []string{"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "maxProperties", "propertyNames", "enum", "not", "if", "then", "allOf", "anyOf", "oneOf"} {
+	for _, keyword := range []string{"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems",
+		"maxProperties", "propertyNames", "enum", "not", "if", "then", "allOf", "anyOf", "oneOf"} {
 		delete(p, keyword)
 	}
 	if p["contentEncoding"] == nil {
@@ -130,7 +136,8 @@ func drawField(t *rapid.T, field reflect.Type) any {
 	case field == reflect.TypeFor[json.RawMessage]():
 		return drawAny(t)
 	case field == reflect.TypeFor[[]byte]():
-		return rapid.SampledFrom([]string{"", "AA==", "AAA=", "AAAA", "QUJD", "A", "AB==", "AAB=", "AA", "AA=", "A A=", "AAAA\n", "AA-_", "=", "AAAAA==="}).Draw(t, "base64")
+		return rapid.SampledFrom([]string{"", "AA==", "AAA=", "AAAA", "QUJD", "A", "AB==", "AAB=", "AA", "AA=", "A A=",
+			"AAAA\n", "AA-_", "=", "AAAAA==="}).Draw(t, "base64")
 	}
 	switch field.Kind() {
 	case reflect.Pointer:
@@ -152,15 +159,19 @@ func drawField(t *rapid.T, field reflect.Type) any {
 	case reflect.Bool:
 		return rapid.Bool().Draw(t, "bool")
 	case reflect.Int, reflect.Int64:
-		return rapid.SampledFrom([]int64{0, 1, -1, 7, 1000, wire.MaxInteger, wire.MaxInteger + 1, -wire.MaxInteger, -wire.MaxInteger - 1, 1 << 62}).Draw(t, "integer")
+		return rapid.SampledFrom([]int64{0, 1, -1, 7, 1000, wire.MaxInteger, wire.MaxInteger + 1, -wire.MaxInteger,
+			-wire.MaxInteger - 1, 1 << 62}).Draw(t, "integer")
 	}
-	return rapid.SampledFrom([]string{"", "a", "hub", "turn", "read", "line\nbreak", strings.Repeat("é", 200)}).Draw(t, "text")
+	return rapid.SampledFrom([]string{"", "a", "hub", "turn", "read", "line\nbreak", strings.Repeat("é", 200)}).Draw(t,
+		"text")
 }
 
-// drawAny draws any JSON. It draws no 1.0, which is an integer for a schema and none for this protocol.
+// drawAny draws any JSON. It draws no 1.0, which is an integer for a schema and none for this
+// protocol.
 func drawAny(t *rapid.T) any {
 	return rapid.SampledFrom([]any{
-		nil, true, false, 0, 3, -3, 1.5, "", "text", []any{}, []any{1, "a", nil}, map[string]any{}, map[string]any{"id": "a", "kind": "agent"},
+		nil, true, false, 0, 3, -3, 1.5, "", "text", []any{}, []any{1, "a", nil}, map[string]any{},
+		map[string]any{"id": "a", "kind": "agent"},
 		map[string]any{"kind": "open"}, map[string]any{"schema": "s", "data": 1}, []any{map[string]any{"id": "a"}},
 	}).Draw(t, "any")
 }

@@ -12,7 +12,8 @@ import (
 
 const schemaDirectory = "../internal/schema/documents"
 
-// TestSchemasAreThoseOfTheCode makes the published documents anew and compares them with those that are kept.
+// TestSchemasAreThoseOfTheCode generates the published documents again and compares them with the
+// stored ones.
 func TestSchemasAreThoseOfTheCode(t *testing.T) {
 	files, err := generate.Documents("..", rpc.ServedMethods())
 	if err != nil {
@@ -28,7 +29,8 @@ func TestSchemasAreThoseOfTheCode(t *testing.T) {
 			continue
 		}
 		if !*update {
-			t.Errorf("%s is not what the code says (go test ./rpc -run Schemas -update rewrites it):\n%s", name, firstDifference(string(kept), string(fresh)))
+			t.Errorf("%s is not what the code says (go test ./rpc -run Schemas -update rewrites it):\n%s", name,
+				firstDifference(string(kept), string(fresh)))
 			continue
 		}
 		if err := os.WriteFile(path, fresh, 0o644); err != nil {

@@ -26,7 +26,8 @@ func (j lossy) GetBlob(h journal.Hash) ([]byte, error) {
 	return j.Journal.GetBlob(h)
 }
 
-// TestSchemasOfLinesAreTrue holds each line of a backup and of an export against the schemas: that of its kind takes it, those of others do not.
+// TestSchemasOfLinesAreTrue: the schema of its kind accepts each line of a backup and of an export,
+// and the schemas of other kinds do not.
 func TestSchemasOfLinesAreTrue(t *testing.T) {
 	w := newWorld(t, nil)
 	alice := w.as("alice")
@@ -47,7 +48,7 @@ func TestSchemasOfLinesAreTrue(t *testing.T) {
 	holdLines(t, exportOf(t, j), "export.line", kinds[1:4])
 }
 
-// exportOf gives an export of the conversation case.
+// exportOf returns an export of the conversation case.
 func exportOf(t *testing.T, j journal.Journal) string {
 	t.Helper()
 	records, err := j.Read("case", 0, 100, 1<<20)
@@ -71,7 +72,8 @@ func holdLines(t *testing.T, file, any string, kinds []string) {
 		if err := schemas.check(any, []byte(line)); err != nil {
 			t.Errorf("%s: %#v\n%s", any, err, line)
 		}
-		taken := slices.DeleteFunc(slices.Clone(kinds), func(kind string) bool { return schemas.check(kind, []byte(line)) != nil })
+		taken := slices.DeleteFunc(slices.Clone(kinds),
+			func(kind string) bool { return schemas.check(kind, []byte(line)) != nil })
 		if len(taken) != 1 {
 			t.Errorf("of %v the line is %v: %s", kinds, taken, line)
 			continue

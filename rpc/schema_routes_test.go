@@ -13,10 +13,11 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/schema"
-	"github.com/parleyhub/parley/rpc"
+	"github.com/parleyhub/parley/rpc/internal/httpapi"
 )
 
-// TestSchemasSayWhichRoutesDiffer: OpenRPC says of each route that is another than its method how it is, and of no other.
+// TestSchemasSayWhichRoutesDiffer: OpenRPC describes the difference of each route that differs from
+// its method, and of no other.
 func TestSchemasSayWhichRoutesDiffer(t *testing.T) {
 	var doc struct {
 		Methods []struct {
@@ -38,7 +39,7 @@ func TestSchemasSayWhichRoutesDiffer(t *testing.T) {
 		}
 	}
 	slices.Sort(said)
-	if want := rpc.DifferentRoutes(); !slices.Equal(said, want) || len(said) < 4 {
+	if want := httpapi.DifferentMethods(); !slices.Equal(said, want) || len(said) < 4 {
 		t.Errorf("x-http-differs stands with %v, and the door treats as special %v", said, want)
 	}
 }
@@ -79,7 +80,8 @@ type httpWitness struct {
 	seen map[string]int
 }
 
-// TestSchemasOfHTTPAreTrue holds every JSON body of the examples of plain HTTP, and every message of their streams, against the schemas.
+// TestSchemasOfHTTPAreTrue: the schemas accept every JSON body of the examples of plain HTTP, and
+// every message of their streams.
 func TestSchemasOfHTTPAreTrue(t *testing.T) {
 	doc, err := os.ReadFile(protocolFile)
 	if err != nil {
@@ -93,7 +95,8 @@ func TestSchemasOfHTTPAreTrue(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		"createConversation.params", "createConversation.result", "sendMessage.params", "sendMessage.result", "sendNote.params", "getUpdates.result",
+		"createConversation.params", "createConversation.result", "sendMessage.params", "sendMessage.result",
+		"sendNote.params", "getUpdates.result",
 		"listConversations.result", "waitForChange.events", "problem", "event", "caught_up.stream", "guidance.stream",
 	} {
 		if w.seen[name] == 0 {
@@ -179,7 +182,8 @@ func (w *httpWitness) answer(result, answer string) {
 	}
 }
 
-// TestSchemasOfStreamsAreTrue: what a stream says besides events is as the schemas of streams say, and is no notification of a socket.
+// TestSchemasOfStreamsAreTrue: the messages of a stream besides events follow the schemas of
+// streams, and are no notifications of a socket.
 func TestSchemasOfStreamsAreTrue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -193,7 +197,7 @@ func TestSchemasOfStreamsAreTrue(t *testing.T) {
 		w.restart()
 		<-f.done
 		got, seen := published{t: t, change: closed}, map[string]bool{}
-		for _, m := range f.all { // nobody writes to it any more
+		for _, m := range f.all { // the methods no longer change
 			name := "event"
 			if m.Name != "" {
 				name = m.Name + ".stream"

@@ -13,7 +13,8 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// TestDocumentsAreServed: anybody may read them, once; the guard stands before them as before all else.
+// TestDocumentsAreServed: anyone may read the documents, at one path each, with an allowed Host and
+// Origin.
 func TestDocumentsAreServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, &rpc.Options{AllowOrigins: []string{"https://page.example"}})
@@ -52,26 +53,30 @@ func TestDocumentsAreServed(t *testing.T) {
 			if resp, _ := ask("GET", path, "If-None-Match", `"another"`); resp.StatusCode != 200 {
 				t.Errorf("%s with another ETag: %d", path, resp.StatusCode)
 			}
-			if resp, body := ask("HEAD", path); resp.StatusCode != 200 || len(body) > 0 || resp.ContentLength != int64(len(document)) {
+			if resp, body := ask("HEAD", path); resp.StatusCode != 200 || len(body) > 0 ||
+				resp.ContentLength != int64(len(document)) {
 				t.Errorf("HEAD %s: %d, length %d", path, resp.StatusCode, resp.ContentLength)
 			}
 			if resp, _ := ask("POST", path); resp.StatusCode != 405 {
 				t.Errorf("POST %s: %d", path, resp.StatusCode)
 			}
-			if resp, body := ask("GET", path, "Host", "evil.example"); resp.StatusCode != 403 || bytes.Contains(body, []byte("openrpc")) {
+			if resp, body := ask("GET", path, "Host", "evil.example"); resp.StatusCode != 403 ||
+				bytes.Contains(body, []byte("openrpc")) {
 				t.Errorf("%s by another name of the host: %d", path, resp.StatusCode)
 			}
 			if resp, _ := ask("GET", path, "Origin", "https://evil.example"); resp.StatusCode != 403 {
 				t.Errorf("%s by a page of another: %d", path, resp.StatusCode)
 			}
-			if resp, _ := ask("GET", path, "Origin", "https://page.example"); resp.Header.Get("Access-Control-Allow-Origin") != "https://page.example" {
+			if resp, _ := ask("GET", path, "Origin", "https://page.example"); resp.Header.Get(
+				"Access-Control-Allow-Origin") != "https://page.example" {
 				t.Errorf("%s by an allowed page: %v", path, resp.Header)
 			}
 		}
 	})
 }
 
-// TestDocumentsNameWhatIsServed: every method that is served, and no other, in the order of the table.
+// TestDocumentsNameWhatIsServed: the documents have every served method, and no other, in the order
+// of the table.
 func TestDocumentsNameWhatIsServed(t *testing.T) {
 	var served, documented []string
 	for _, m := range parley.Methods {

@@ -28,7 +28,8 @@ type schemaWitness struct {
 	said   int               // those that it refuses too
 }
 
-// TestSchemasAreTrue holds every frame of the transcripts, and every problem of the examples, against the schemas.
+// TestSchemasAreTrue: the schemas accept every frame of the transcripts, and every problem of the
+// examples.
 func TestSchemasAreTrue(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it makes one call after another: the race detector, which is slow, learns nothing from so many")
@@ -37,7 +38,8 @@ func TestSchemasAreTrue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &schemaWitness{t: t, sent: published{t: t}, got: published{t: t, change: closed}, async: asyncMessages(t), seen: map[string]bool{}}
+	w := &schemaWitness{t: t, sent: published{t: t}, got: published{t: t, change: closed}, async: asyncMessages(t),
+		seen: map[string]bool{}}
 	for _, block := range transcriptBlock.FindAllSubmatch(doc, -1) {
 		w.calls = map[string]string{}
 		for line := range strings.Lines(string(block[2])) {
@@ -84,7 +86,7 @@ func (w *schemaWitness) line(line string) {
 
 func (w *schemaWitness) request(name, frame string) {
 	var r struct{ ID json.RawMessage }
-	_ = json.Unmarshal([]byte(frame), &r) // what is no JSON has no id
+	_ = json.Unmarshal([]byte(frame), &r) // other text has no id
 	w.calls[name+" "+string(r.ID)] = frame
 	w.calls[name+" null"] = frame
 }
@@ -151,7 +153,8 @@ func (w *schemaWitness) answer(name, frame string) {
 // unsayable are refusals for what no schema sees: it is lost when JSON is read into values.
 var unsayable = regexp.MustCompile(`is there twice|kept exactly`)
 
-// refused holds a request that was refused for its form against the schemas, which must refuse it too.
+// refused holds a request that was refused for its form against the schemas, which must refuse it
+// too.
 func (w *schemaWitness) refused(method, request string, e parley.WireError) {
 	w.t.Helper()
 	if _, ok := parley.MethodByName(method); ok {
@@ -161,9 +164,11 @@ func (w *schemaWitness) refused(method, request string, e parley.WireError) {
 		return
 	}
 	err := w.sent.check("request", []byte(request))
-	form := slices.Contains([]string{"invalid_request", "invalid_params"}, e.Data.Reason) && !strings.Contains(e.Message, "under way")
+	form := slices.Contains([]string{"invalid_request", "invalid_params"}, e.Data.Reason) &&
+		!strings.Contains(e.Message, "under way")
 	switch {
-	case err != nil && !slices.Contains([]string{"invalid_request", "invalid_params", "validation_failed", "method_not_found", "unauthenticated", "parse_error", "not_found", "too_large"}, e.Data.Reason):
+	case err != nil && !slices.Contains([]string{"invalid_request", "invalid_params", "validation_failed",
+		"method_not_found", "unauthenticated", "parse_error", "not_found", "too_large"}, e.Data.Reason):
 		w.t.Errorf("the schema refuses what is refused as %s: %#v\n%s", e.Data.Reason, err, request)
 	case err != nil:
 		w.said++
@@ -218,7 +223,8 @@ func eventsIn(t *testing.T, frame string) []map[string]any {
 	return found
 }
 
-// kindOf: a system event has only the members that the schema gives to its kind; their descriptions name the kinds.
+// kindOf checks that a system event has only the members of its kind in the schema; the
+// descriptions of the members name the kinds.
 func (w *schemaWitness) kindOf(payload map[string]any) {
 	w.t.Helper()
 	document, _ := schema.Lookup("system")

@@ -55,7 +55,8 @@ func decodeJSON(t testing.TB, b []byte) any {
 	return v
 }
 
-// definitionsOf are the schemas of a document by their titles: the document itself, and those that it refers to.
+// definitionsOf are the schemas of a document by their titles: the document itself, and those that
+// it refers to.
 func definitionsOf(document any) map[string]map[string]any {
 	root := document.(map[string]any)
 	definitions := map[string]map[string]any{root["title"].(string): root}
@@ -66,8 +67,9 @@ func definitionsOf(document any) map[string]map[string]any {
 	return definitions
 }
 
-// closed makes open schemas strict, so that the hub is found out when it sends what they do not name: no other members, but in
-// payloads that clients put together, and no other values than those of this version.
+// closed makes open schemas strict, so that the hub is found out when it sends what they do not
+// name: no other members, but in payloads that clients put together, and no other values than those
+// of this version.
 func closed(document any) any {
 	for name, definition := range definitionsOf(document) {
 		if _, ok := definition["properties"]; ok && !slices.Contains([]string{"Message", "Trace", "Attachment"}, name) {

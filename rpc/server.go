@@ -4,77 +4,79 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
-	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
-	"github.com/parleyhub/parley/internal/quota"
 	"github.com/parleyhub/parley/internal/wire"
-)
-
-// closingRetryMs is what the hub says of when to come back after it has stopped.
-const closingRetryMs = 1000
-
-// What reads over HTTP may hold in memory at once, in answers of at most [parley.MaxPageBytes]: all of them, and those of one account. Over a
-// socket there is one, whatever is asked for.
-const (
-	maxPages      = 512
-	maxPagesOfOne = 16
+	"github.com/parleyhub/parley/rpc/internal/admission"
+	"github.com/parleyhub/parley/rpc/internal/calls"
+	"github.com/parleyhub/parley/rpc/internal/httpapi"
+	"github.com/parleyhub/parley/rpc/internal/metrics"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Server serves one hub. It is an http.Handler for any number of listeners.
 type Server struct {
-	hub   *hub.Hub
-	opts  Options
-	log   *slog.Logger
-	guard guard
-	mux   *http.ServeMux
+	hub       *hub.Hub
+	opts      Options
+	log       *slog.Logger
+	admission *admission.Controller
+	calls     *calls.Dispatcher
+	api       *httpapi.API
 
-	flushers *crew[*outbox]       // write, as long as nothing has to wait for a peer
-	pumpers  *crew[*subscription] // move subscriptions on, as long as nothing has to be waited for
-	counters counters
-	metrics  func() http.Handler // writes them and what the hub has counted
+	flushers       *workerPool[*outbox]       // write to sockets without waiting
+	pumps          *workerPool[*subscription] // move subscriptions forward without waiting
+	received, sent traffic
 
 	ctx    context.Context // ends with Shutdown
 	cancel context.CancelFunc
-	wg     sync.WaitGroup // sockets, posts, feeds, visits, the sweeper, the watchers of revocations and of the journal
-
-	silent  *silent  // sockets without a token
-	unknown *pending // connections without one
-	logins  *logins  // nil: bad ones are not slowed
-	rates   *rates   // nil: nothing is bounded
-	tickets *tickets
-	audit   *audit
-	pages   *quota.Quota // of answers over HTTP that are on their way, by account
+	wg     sync.WaitGroup // sockets, and the goroutines of the server
 
 	mu      sync.Mutex // guards the fields below
-	stopped bool       // nothing is added to wg
-	cutOff  bool       // Shutdown waits for nobody any more
+	stopped bool       // no socket may be added to wg
+	cutOff  bool       // Shutdown waits for no peer
 	sockets map[*socket]struct{}
-	posts   map[*post]struct{}
-	feeds   map[*feed]struct{}
-	visits  map[*visit]struct{}
 }
 
-var _ http.Handler = (*Server)(nil)
+// traffic counts text frames and the bytes of their text.
+type traffic struct{ frames, bytes atomic.Int64 }
 
-// NewServer makes a server. End it with Shutdown.
+func (t *traffic) count(frames, bytes int) {
+	t.frames.Add(int64(frames))
+	t.bytes.Add(int64(bytes))
+}
+
+func (t *traffic) total() parley.Traffic {
+	return parley.Traffic{Frames: t.frames.Load(), Bytes: t.bytes.Load()}
+}
+
+// NewServer starts a server for a hub. The caller must call Shutdown.
 func NewServer(h *hub.Hub, o *Options) *Server {
-	s := &Server{hub: h, opts: o.withDefaults(), sockets: map[*socket]struct{}{}, posts: map[*post]struct{}{}, feeds: map[*feed]struct{}{}, visits: map[*visit]struct{}{}, counters: newCounters()}
+	s := &Server{hub: h, opts: o.withDefaults(), sockets: map[*socket]struct{}{}}
 	s.log = s.opts.Logger
-	s.guard = newGuard(s.opts.AllowHosts, s.opts.AllowOrigins)
-	s.metrics = sync.OnceValue(func() http.Handler { return newMetrics(s) })
-	s.pages = quota.New(maxPages, maxPagesOfOne)
-	s.silent, s.unknown, s.rates, s.tickets, s.audit = newSilent(s), newPending(s), newRates(s.opts.Rates), newTickets(), newAudit(&s.opts)
-	if s.opts.Rates != nil {
-		s.logins = newLogins()
-	}
-	s.flushers, s.pumpers = newCrew((*outbox).flush), newCrew((*subscription).pump)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.mux = s.newMux()
+	s.flushers = newWorkerPool((*outbox).flush)
+	s.pumps = newWorkerPool((*subscription).pump)
+	s.admission = admission.New(h, &admission.Options{
+		Logger: s.log, Audit: s.opts.Audit, AllowHosts: s.opts.AllowHosts, AllowOrigins: s.opts.AllowOrigins,
+		TrustedProxies: s.opts.TrustedProxies, MaxPending: s.opts.MaxPending, MaxPendingOfOne: s.opts.MaxPendingOfOne,
+		Rates: s.opts.Rates,
+	})
+	s.calls = calls.NewDispatcher(calls.Options{
+		Hub: h, Admission: s.admission, Log: s.log, Tracer: s.opts.Tracer, PageTimeout: s.opts.WriteTimeout,
+		AddStats: s.addStats,
+	})
+	s.api = httpapi.New(httpapi.Options{
+		Hub: h, Admission: s.admission, Calls: s.calls, Methods: methods, Log: s.log,
+		ServeSocket: s.serveSocket, Metrics: s.Gatherer(),
+		KeepAlive: s.opts.KeepAlive, WriteTimeout: s.opts.WriteTimeout, BodyTimeout: s.opts.BodyTimeout,
+		MaxRequests: s.opts.MaxPosts, Protocols: s.opts.Protocols, Pages: s.opts.Pages, Tracer: s.opts.Tracer,
+	})
 	s.wg.Go(s.sweep)
 	s.wg.Go(s.watchRevocations)
 	if h.Shares() {
@@ -83,23 +85,59 @@ func NewServer(h *hub.Hub, o *Options) *Server {
 	return s
 }
 
-func writeText(w http.ResponseWriter, status int, text string) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(status)
-	_, _ = w.Write([]byte(text)) // a peer that is gone needs no answer
+// ServeHTTP serves JSON-RPC at /rpc, the methods as plain HTTP at their routes, and the documents and
+// metrics of the hub.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.api.ServeHTTP(w, r) }
+
+// MetricsHandler serves /metrics without a token, for a separate listener. The Host must be allowed,
+// or an address.
+func (s *Server) MetricsHandler() http.Handler { return s.api.MetricsHandler() }
+
+// Gatherer returns the metrics of /metrics, for a program that sends them elsewhere too.
+func (s *Server) Gatherer() prometheus.Gatherer {
+	return metrics.NewGatherer(func() parley.Stats {
+		n := s.hub.Counted()
+		s.addStats(&n)
+		return n
+	}, s.opts.Metrics)
 }
 
-func (s *Server) serveReady(w http.ResponseWriter, _ *http.Request) {
-	if err := s.hub.Ready(); err != nil {
-		writeText(w, http.StatusServiceUnavailable, parley.ToWire(err).Message+"\n")
-		return
+// Listener bounds the connections of l that have not shown a good token, by Options.MaxPendingOfOne
+// and MaxPending. It belongs below TLS, and needs ConnContext.
+func (s *Server) Listener(l net.Listener) net.Listener { return s.admission.Listen(l) }
+
+// ConnContext is for http.Server. It connects requests with the connections of Listener.
+func (s *Server) ConnContext(ctx context.Context, c net.Conn) context.Context {
+	return s.admission.WithConnection(ctx, c)
+}
+
+// Ticket returns a ticket for a link that the program of the hub shows to a person. It opens one
+// socket of a page of the hub.
+func (s *Server) Ticket(holder *hub.Principal, life time.Duration) (string, error) {
+	return s.admission.CreateTicket(holder, "", life)
+}
+
+// addStats adds the counters of the server to those of the hub.
+func (s *Server) addStats(n *parley.Stats) {
+	for reason, count := range s.calls.Refusals() {
+		n.Refusals[reason] = count
 	}
-	writeText(w, http.StatusOK, "ok\n")
+	n.LoginsRefused, n.ConnectionsRefused = s.admission.Refused()
+	open := s.api.Counts()
+	n.Requests, n.Streams = open.Requests, open.Streams
+	n.Received, n.Sent = s.received.total(), s.sent.total()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n.Sockets = int64(len(s.sockets))
+	for k := range s.sockets {
+		if k.principal.Load() == nil {
+			n.PendingSockets++
+		}
+	}
 }
 
-// draining reports whether the hub is about to stop.
-func (s *Server) draining() bool {
+// isStopping reports whether the hub is about to stop.
+func (s *Server) isStopping() bool {
 	select {
 	case <-s.hub.Done():
 		return true
@@ -108,26 +146,30 @@ func (s *Server) draining() bool {
 	}
 }
 
-// serveSocket turns the request into a socket. The handler returns at once; the socket lives on a goroutine of its own.
+// serveSocket upgrades a request to a socket, which has its own goroutine.
 func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
-	if !s.enter() {
-		s.writeRefusal(w, errStopping)
+	if !s.reserveSocket() {
+		s.api.WriteFailure(w, admission.ErrStopping)
 		return
 	}
 	p, err := s.admit(r)
 	if err != nil {
 		s.wg.Done()
-		s.writeRefusal(w, err)
+		s.api.WriteFailure(w, err)
 		return
 	}
+	client := s.admission.ClientOf(r)
 	conn, err := wire.Accept(w, r, s.opts.WriteTimeout)
 	if err != nil {
-		s.leave(p, s.address(r))
-		s.log.Debug("no handshake", "remote", s.address(r), "error", err)
+		if p == nil {
+			s.admission.Sockets.Remove(client.From)
+		}
+		s.wg.Done()
+		s.log.Debug("no handshake", "remote", client.From, "error", err)
 		return
 	}
-	k := newSocket(s, conn, s.visitor(r))
-	k.traceparent = traceparentOf(r)
+	k := newSocket(s, conn, client)
+	k.traceparent = httpapi.Traceparent(r)
 	k.pending.Store(p == nil)
 	go func() {
 		defer s.wg.Done()
@@ -135,38 +177,24 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 	}()
 }
 
-// admit decides on an upgrade, and counts it if it shows no token.
+// admit returns the caller of an upgrade. It returns nil, and counts the socket, if there is no token.
 func (s *Server) admit(r *http.Request) (*hub.Principal, error) {
-	p, err := s.bearerOrTicket(r)
+	p, err := s.admission.AuthenticateWithTicket(r)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.hub.Ready(); err != nil && !errors.Is(err, parley.ErrStorageFull) { // then it still serves reads
+	// A hub without storage for writes still serves reads.
+	if err := s.hub.Ready(); err != nil && !errors.Is(err, parley.ErrStorageFull) {
 		return nil, err
 	}
 	if p == nil {
-		return nil, s.silent.enter(s.address(r))
+		return nil, s.admission.Sockets.Add(s.admission.Address(r))
 	}
 	return p, nil
 }
 
-// leave takes back what enter and admit have counted, for an upgrade that became no socket.
-func (s *Server) leave(p *hub.Principal, from netip.Addr) {
-	if p == nil {
-		s.silent.leave(from)
-	}
-	s.wg.Done()
-}
-
-// tooMany refuses what would pass a bound of the server.
-func tooMany(what string) error {
-	return &parley.Error{Err: parley.ErrUnavailable, Message: "the hub has too many " + what, RetryAfterMs: closingRetryMs}
-}
-
-var errStopping = &parley.Error{Err: parley.ErrUnavailable, Message: "the hub is about to stop", RetryAfterMs: closingRetryMs}
-
-// enter adds to wg unless the server has stopped. The caller owes a wg.Done.
-func (s *Server) enter() bool {
+// reserveSocket adds to wg unless the server has stopped. The caller must call wg.Done.
+func (s *Server) reserveSocket() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopped {
@@ -176,8 +204,8 @@ func (s *Server) enter() bool {
 	return true
 }
 
-// add makes a socket known; it reports false when the server has stopped and the socket is to be closed.
-func (s *Server) add(k *socket) bool {
+// addSocket adds a socket. It returns false if the server has stopped and the socket must be closed.
+func (s *Server) addSocket(k *socket) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sockets[k] = struct{}{}
@@ -187,13 +215,13 @@ func (s *Server) add(k *socket) bool {
 	return !s.stopped
 }
 
-func (s *Server) remove(k *socket) {
+func (s *Server) removeSocket(k *socket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.sockets, k)
 }
 
-func (s *Server) all() []*socket {
+func (s *Server) listSockets() []*socket {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := make([]*socket, 0, len(s.sockets))
@@ -203,19 +231,17 @@ func (s *Server) all() []*socket {
 	return all
 }
 
-// Shutdown tells every socket that the hub is closing, drains the hub, waits until what is under way is answered, and closes
-// the sockets with code 1001. POSTs whose body is still to come are refused. It returns when every goroutine of the server has
-// ended; when ctx ends first, sockets and POSTs are cut and ctx's error is returned.
+// Shutdown notifies all sockets that the hub is closing, drains the hub, waits until the calls
+// under way are answered, and closes the sockets with code 1001. It refuses HTTP requests whose
+// body has not arrived. It returns after the end of every goroutine of the server. If ctx ends
+// first, it cuts sockets and requests and returns the error of ctx.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.stopped = true
-	for p := range s.posts {
-		p.hurry()
-	}
 	s.mu.Unlock()
-	s.endVisits((*visit).stopping)
+	s.api.Stop()
 
-	sockets := s.all()
+	sockets := s.listSockets()
 	for _, k := range sockets {
 		k.notifyClosing()
 	}
@@ -224,43 +250,36 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	defer stop()
 	var closing sync.WaitGroup
 	for _, k := range sockets {
-		closing.Go(func() { k.retire(ctx) })
+		closing.Go(func() { k.closeWhenSettled(ctx) })
 	}
 	closing.Wait()
 	s.cancel()
+	s.api.Wait()
 	s.wg.Wait()
-	s.pumpers.stop()
+	s.pumps.stop()
 	s.flushers.stop()
 	return ctx.Err()
 }
 
-// cut ends all sockets, POSTs and streams without a word.
+// cut ends all sockets and requests without an answer.
 func (s *Server) cut() {
 	s.mu.Lock()
 	s.cutOff = true
-	for p := range s.posts {
-		p.cut()
-	}
-	for f := range s.feeds {
-		f.cut()
-	}
-	for v := range s.visits {
-		v.cut()
-	}
 	s.mu.Unlock()
-	for _, k := range s.all() {
+	s.api.Cut()
+	for _, k := range s.listSockets() {
 		k.conn.Cut()
 	}
 }
 
-// watchRevocations closes sockets whose token was revoked.
+// watchRevocations closes the sockets whose token was revoked.
 func (s *Server) watchRevocations() {
 	for {
 		next := s.hub.Revocations()
-		for _, k := range s.all() {
+		for _, k := range s.listSockets() {
 			k.checkRevoked()
 		}
-		s.endVisits((*visit).revoked)
+		s.api.EndRevoked()
 		select {
 		case <-next:
 		case <-s.ctx.Done():
@@ -269,7 +288,7 @@ func (s *Server) watchRevocations() {
 	}
 }
 
-// sweep pings sockets that are silent, and tells the audit what was left out.
+// sweep pings silent sockets, and reports the refusals that the audit left out.
 func (s *Server) sweep() {
 	period := max(s.opts.PingAfter/8, time.Millisecond)
 	ticker := time.NewTicker(period)
@@ -280,8 +299,8 @@ func (s *Server) sweep() {
 			return
 		case <-ticker.C:
 		}
-		s.audit.report()
-		for _, k := range s.all() {
+		s.admission.Audit.ReportLeftOut()
+		for _, k := range s.listSockets() {
 			k.sweep(int64(s.opts.PingAfter / period))
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// helper registers an agent of the hub's own, that takes {prompt} and does nothing.
+// helper registers an agent inside the hub that takes {prompt} and does nothing.
 func (w *world) helper() {
 	w.t.Helper()
 	if _, err := w.hub.RegisterAgent(parley.AgentInfo{Name: "helper", Type: parley.AgentTypeAgent}); err != nil {
@@ -42,13 +42,15 @@ func sessionIn(t testing.TB, text string) parley.Session {
 	return s
 }
 
-const counts = `{"name":"count","parameters_schema":{"type":"object","properties":{"n":{"type":"integer"}}},"params_via":"stdin"}`
+const counts = `{"name":"count","parameters_schema":{"type":"object","properties":{"n":{"type":"integer"}}},` +
+	`"params_via":"stdin"}`
 
 // host registers a runner whose agent is count.
 func (w *world) host(token string, more string) *peer {
 	w.t.Helper()
 	p := w.with(token)
-	p.must(parley.MethodRegisterExecutor, `{"executorId":"h","agents":[],"mode":"push","capacity":1000,"graceMs":180000`+more+`}`)
+	p.must(parley.MethodRegisterExecutor, `{"executorId":"h","agents":[],"mode":"push","capacity":1000,"graceMs":180000`+
+		more+`}`)
 	p.must(parley.MethodRegisterBlueprints, `{"blueprints":[`+counts+`]}`)
 	return p
 }
@@ -66,11 +68,14 @@ func (p *peer) takes() (offer parley.RequestTurn) {
 // answers ends a session whose turn was taken.
 func (p *peer) answers(offer parley.RequestTurn, text string) {
 	p.t.Helper()
-	p.must(parley.MethodSendMessage, fmt.Sprintf(`{"conversationId":%q,"claimId":%q,"finality":"conversation","payload":{"result":{"result_type":"deterministic","result_text":%q}}}`,
+	p.must(parley.MethodSendMessage, fmt.Sprintf(
+		`{"conversationId":%q,"claimId":%q,"finality":"conversation","payload":{"result":{"result_type":"deterministic",`+
+			`"result_text":%q}}}`,
 		offer.ConversationID, offer.ClaimID, text))
 }
 
-// TestSessionsAtEachDoor: started at one door a session is read at the others; what is wrong is said in the words of the door.
+// TestSessionsAtEachDoor: a session that starts over one transport can be read over the others.
+// Each transport has its form of errors.
 func TestSessionsAtEachDoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -80,7 +85,8 @@ func TestSessionsAtEachDoor(t *testing.T) {
 		for name, start := range map[string]func(params string) (status int, session parley.Session){
 			"WebSocket": func(params string) (int, parley.Session) { return 0, ann.begin(params) },
 			"POST /rpc": func(params string) (int, parley.Session) {
-				status, _, body := w.post(speaks("ann"), strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"startSession","params":`+params+`}`))
+				status, _, body := w.post(speaks("ann"), strings.NewReader(
+					`{"jsonrpc":"2.0","id":1,"method":"startSession","params":`+params+`}`))
 				r := parseReply(t, body)
 				if r.Error != nil {
 					t.Fatal(body)
@@ -98,7 +104,8 @@ func TestSessionsAtEachDoor(t *testing.T) {
 		} {
 			params := fmt.Sprintf(`{"agentName":"count","parameters":{"n":3},"timeoutMs":1000,"clientRequestId":%q}`, name)
 			status, first := start(params)
-			if want := map[string]int{"POST /rpc": 200, "plain HTTP": 201}[name]; status != want || !first.TimedOut || first.Status != parley.SessionPending || first.Duplicate {
+			if want := map[string]int{"POST /rpc": 200, "plain HTTP": 201}[name]; status != want || !first.TimedOut ||
+				first.Status != parley.SessionPending || first.Duplicate {
 				t.Errorf("%s: HTTP %d %+v", name, status, first)
 			}
 			offer := host.takes()
@@ -110,7 +117,8 @@ func TestSessionsAtEachDoor(t *testing.T) {
 			})
 			status, again := start(params)
 			<-answered
-			if status == 201 || again.SessionID != first.SessionID || !again.Duplicate || again.Status != parley.SessionCompleted || *again.Result.ResultText != "done" || again.TimedOut {
+			if status == 201 || again.SessionID != first.SessionID || !again.Duplicate ||
+				again.Status != parley.SessionCompleted || *again.Result.ResultText != "done" || again.TimedOut {
 				t.Errorf("%s, met again: HTTP %d %+v", name, status, again)
 			}
 			if took := time.Since(begin); took != 500*time.Millisecond {
@@ -118,7 +126,8 @@ func TestSessionsAtEachDoor(t *testing.T) {
 			}
 			over := ann.session(parley.MethodGetSession, fmt.Sprintf(`{"sessionId":%q}`, first.SessionID))
 			plain := w.plain(speaks("ann"), "GET", "/sessions/"+first.SessionID+"?timeoutMs=60000&progressSince=0", "")
-			if got := sessionIn(t, plain.body); plain.status != 200 || *got.Result.ResultText != "done" || *over.Result.ResultText != "done" {
+			if got := sessionIn(t, plain.body); plain.status != 200 || *got.Result.ResultText != "done" ||
+				*over.Result.ResultText != "done" {
 				t.Errorf("%s, read: %v, %+v", name, plain, over)
 			}
 			stopped := w.plain(speaks("ann"), "POST", "/sessions/"+first.SessionID+"/stop", `{"reason":"too late"}`)
@@ -141,35 +150,42 @@ func TestSessionsAtEachDoor(t *testing.T) {
 	})
 }
 
-// TestParameterFailure: the members of the seed, and nothing else of theirs, stand in the data of JSON-RPC and in the problem.
+// TestParameterFailure: the data of JSON-RPC and the problem have the members of the seed, and no
+// other members of it.
 func TestParameterFailure(t *testing.T) {
-	const want = `"error":"parameter_validation_failed","message":"Parameters do not match agent's parameters_schema","agent_name":"count",` +
-		`"validation_errors":[{"path":"$.n","message":"'three' is not of type 'integer'","schema_path":"properties.n.type"}],` +
+	const want = `"error":"parameter_validation_failed","message":"Parameters do not match agent's parameters_schema",` +
+		`"agent_name":"count",` +
+		`"validation_errors":[{"path":"$.n","message":"'three' is not of type 'integer'",` +
+		`"schema_path":"properties.n.type"}],` +
 		`"parameters_schema":{"type":"object","properties":{"n":{"type":"integer"}}}}`
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		w.host(devToken, "")
 		const params = `{"agentName":"count","parameters":{"n":"three"}}`
 		frame := w.as("ann").call(parley.MethodStartSession, params)
-		if !strings.HasSuffix(frame, `"data":{"reason":"parameter_validation_failed","retryable":false,`+want+`}}`) || !strings.Contains(frame, `"code":4001,`) {
+		if !strings.HasSuffix(frame, `"data":{"reason":"parameter_validation_failed","retryable":false,`+want+`}}`) ||
+			!strings.Contains(frame, `"code":4001,`) {
 			t.Errorf("by JSON-RPC: %s", frame)
 		}
 		a := w.plain(speaks("ann"), "POST", "/sessions", params)
 		head := `{"type":"urn:parley:error:parameter_validation_failed","title":"parameter validation failed","status":400,` +
-			`"detail":"Parameters do not match agent's parameters_schema","code":4001,"reason":"parameter_validation_failed","retryable":false,`
+			`"detail":"Parameters do not match agent's parameters_schema","code":4001,"reason":"parameter_validation_failed",` +
+			`"retryable":false,`
 		if a.status != 400 || a.body != head+want || a.header.Get("Content-Type") != parley.ProblemType {
 			t.Errorf("by plain HTTP: %v", a)
 		}
 	})
 }
 
-// TestWhoSeesSessions: a session is there for who has started it, where it takes part and for admins; humans of the parent may stop it if they see it at all.
+// TestWhoSeesSessions: the caller that started a session, its participants and admins see it.
+// Humans of the parent may stop it if they see it.
 func TestWhoSeesSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		w.helper()
 		admin := w.as("admin")
-		admin.create(`{"conversationId":"case","participants":[{"id":"ann","kind":"human"},{"id":"bob","kind":"human"},{"id":"pia","kind":"peer"}]}`)
+		admin.create(`{"conversationId":"case","participants":[{"id":"ann","kind":"human"},{"id":"bob","kind":"human"},` +
+			`{"id":"pia","kind":"peer"}]}`)
 		admin.create(`{"conversationId":"else","participants":[{"id":"ann","kind":"human"}]}`)
 		start := func(token, parent string) string {
 			return w.with(token).begin(`{"agentName":"helper","prompt":"x","mode":"async_poll"` + parent + `}`).SessionID
@@ -182,16 +198,19 @@ func TestWhoSeesSessions(t *testing.T) {
 			free       string // of one without a parent, to read
 			begin      string // one without a parent
 		}{
-			"who has started it":     {token: `{"agentId":"ann"}`},
-			"a human of the parent":  {token: `{"agentId":"bob"}`, read: "not_found", free: "not_found"},
-			"a peer of the parent":   {token: `{"agentId":"pia"}`, read: "not_found", stop: "not_found", free: "not_found"},
-			"its agent":              {token: `{"agentId":"helper"}`, stop: "forbidden"},
-			"a stranger":             {token: `{"agentId":"zed"}`, read: "not_found", stop: "not_found", free: "not_found"},
-			"an admin":               {token: `{"agentId":"root","scopes":["admin"]}`},
-			"one of the case":        {token: `{"agentId":"ann","conversations":["case"]}`, free: "not_found", begin: "forbidden"},
-			"one of another":         {token: `{"agentId":"ann","conversations":["else"]}`, read: "not_found", stop: "not_found", free: "not_found", begin: "forbidden"},
-			"one that reads":         {token: `{"agentId":"ann","scopes":["read"]}`, stop: "forbidden", begin: "forbidden"},
-			"one that writes":        {token: `{"agentId":"ann","scopes":["write","create"]}`, read: "forbidden", free: "forbidden"},
+			"who has started it":    {token: `{"agentId":"ann"}`},
+			"a human of the parent": {token: `{"agentId":"bob"}`, read: "not_found", free: "not_found"},
+			"a peer of the parent":  {token: `{"agentId":"pia"}`, read: "not_found", stop: "not_found", free: "not_found"},
+			"its agent":             {token: `{"agentId":"helper"}`, stop: "forbidden"},
+			"a stranger":            {token: `{"agentId":"zed"}`, read: "not_found", stop: "not_found", free: "not_found"},
+			"an admin":              {token: `{"agentId":"root","scopes":["admin"]}`},
+			"one of the case": {token: `{"agentId":"ann","conversations":["case"]}`, free: "not_found",
+				begin: "forbidden"},
+			"one of another": {token: `{"agentId":"ann","conversations":["else"]}`, read: "not_found", stop: "not_found",
+				free: "not_found", begin: "forbidden"},
+			"one that reads": {token: `{"agentId":"ann","scopes":["read"]}`, stop: "forbidden", begin: "forbidden"},
+			"one that writes": {token: `{"agentId":"ann","scopes":["write","create"]}`, read: "forbidden",
+				free: "forbidden"},
 			"one that may not begin": {token: `{"agentId":"ann","scopes":["read","write"]}`, begin: "forbidden"},
 		} {
 			child, free := start(ann, inCase), start(ann, "")
@@ -206,17 +225,20 @@ func TestWhoSeesSessions(t *testing.T) {
 			id := fmt.Sprintf(`{"sessionId":%q}`, child)
 			check("read", parseReply(t, p.call(parley.MethodGetSession, id)).reason(), c.read)
 			check("read over HTTP", w.plain(bearer(token), "GET", "/sessions/"+child, "").reason(), c.read)
-			check("read without a parent", parseReply(t, p.call(parley.MethodGetSession, fmt.Sprintf(`{"sessionId":%q}`, free))).reason(), c.free)
+			check("read without a parent", parseReply(t,
+				p.call(parley.MethodGetSession, fmt.Sprintf(`{"sessionId":%q}`, free))).reason(), c.free)
 			check("stopped over HTTP", w.plain(bearer(token), "POST", "/sessions/"+child+"/stop", "").reason(), c.stop)
 			check("stopped", parseReply(t, p.call(parley.MethodStopSession, id)).reason(), c.stop)
-			check("begun", parseReply(t, p.call(parley.MethodStartSession, `{"agentName":"helper","prompt":"x","mode":"async_poll"}`)).reason(), c.begin)
+			check("begun", parseReply(t, p.call(parley.MethodStartSession,
+				`{"agentName":"helper","prompt":"x","mode":"async_poll"}`)).reason(), c.begin)
 			p.close()
 		}
 	})
 }
 
-// TestWaitingStartHoldsNobodyUp: starts that wait count as calls under way, and nothing else waits for them.
-func TestWaitingStartHoldsNobodyUp(t *testing.T) {
+// TestWaitingStartDelaysNoOne: starts that wait count as calls under way, and no other call waits
+// for them.
+func TestWaitingStartDelaysNoOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		w.helper()
@@ -238,14 +260,16 @@ func TestWaitingStartHoldsNobodyUp(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		for _, id := range append(ids, one) {
-			if got := sessionIn(t, string(parseReply(t, ann.reply(id)).Result)); !got.TimedOut || got.Status != parley.SessionPending {
+			if got := sessionIn(t, string(parseReply(t, ann.reply(id)).Result)); !got.TimedOut ||
+				got.Status != parley.SessionPending {
 				t.Fatalf("after a minute: %+v", got)
 			}
 		}
 	})
 }
 
-// TestLostStartIsMet: the session of a call whose socket is cut, or whose hub drains, goes on; the same call finds it.
+// TestLostStartIsMet: the session of a call whose socket is cut, or whose hub drains, continues.
+// The same call finds it.
 func TestLostStartIsMet(t *testing.T) {
 	const params = `{"agentName":"count","parameters":{"n":3},"clientRequestId":"k"}`
 	for name, lose := range map[string]func(t *testing.T, w *world, ann *peer, id string){
@@ -253,7 +277,7 @@ func TestLostStartIsMet(t *testing.T) {
 		"drained": func(t *testing.T, w *world, ann *peer, id string) {
 			w.restart()
 			if got := parseReply(t, ann.reply(id)); got.reason() != "unavailable" || !got.Error.Data.Retryable {
-				t.Errorf("the start that waits is told %+v", got.Error)
+				t.Errorf("the start that waits gets %+v", got.Error)
 			}
 		},
 	} {
@@ -272,7 +296,8 @@ func TestLostStartIsMet(t *testing.T) {
 				synctest.Wait()
 				host.answers(offer, "1 2 3")
 				got := sessionIn(t, string(parseReply(t, again.reply(id)).Result))
-				if got.SessionID != offer.ConversationID || !got.Duplicate || got.Status != parley.SessionCompleted || *got.Result.ResultText != "1 2 3" {
+				if got.SessionID != offer.ConversationID || !got.Duplicate || got.Status != parley.SessionCompleted ||
+					*got.Result.ResultText != "1 2 3" {
 					t.Errorf("met: %+v", got)
 				}
 			})
@@ -280,7 +305,8 @@ func TestLostStartIsMet(t *testing.T) {
 	}
 }
 
-// TestCommandToken: the token of a command starts, reads and stops sessions of its own, at each door, and nothing else; it ends with the claim.
+// TestCommandToken: the token of a command starts, reads and stops its sessions over every
+// transport, and may do nothing else. It ends with the claim.
 func TestCommandToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -302,41 +328,58 @@ func TestCommandToken(t *testing.T) {
 			t.Errorf("stopped over HTTP: %v", a)
 		}
 		for call, want := range map[[2]string]string{
-			{parley.MethodStartSession, `{"agentName":"helper","prompt":"x","mode":"async_poll"}`}:                    "forbidden",
-			{parley.MethodStartSession, `{"agentName":"helper","prompt":"x","parentConversationId":"` + other + `"}`}: "forbidden",
-			{parley.MethodGetSession, `{"sessionId":"` + other + `"}`}:                                                "not_found",
-			{parley.MethodGetSession, `{"sessionId":"` + mine + `"}`}:                                                 "not_found",
-			{parley.MethodStopSession, `{"sessionId":"` + other + `"}`}:                                               "not_found",
-			{parley.MethodTail, `{"conversationId":"` + mine + `","sinceSeq":0}`}:                                     "forbidden",
-			{parley.MethodSendMessage, `{"conversationId":"` + mine + `","payload":{"text":"x"},"finality":"turn"}`}:  "forbidden",
-			{parley.MethodListConversations, `{}`}:                                                                    "forbidden",
-			{parley.MethodWatchConversations, `{}`}:                                                                   "forbidden",
-			{parley.MethodSubscribe, `{"conversationId":"` + mine + `"}`}:                                             "forbidden",
-			{parley.MethodCreateConversation, `{"participants":[{"id":"count","kind":"peer"}]}`}:                      "forbidden",
-			{parley.MethodCreateToken, `{"agentId":"count"}`}:                                                         "forbidden",
-			{parley.MethodCreateTicket, `{"conversationId":"` + mine + `"}`}:                                          "forbidden",
-			{parley.MethodListTokens, `{}`}:                                                                           "forbidden",
-			{parley.MethodPutAttachment, `{"conversationId":"` + mine + `","data":"QUJD"}`}:                           "forbidden",
-			{parley.MethodRegisterExecutor, `{"executorId":"x","agents":["count"]}`}:                                  "forbidden",
-			{parley.MethodRegisterBlueprints, `{"blueprints":[]}`}:                                                    "forbidden",
-			{parley.MethodClaimTurn, `{"conversationId":"` + mine + `","turn":2}`}:                                    "forbidden",
-			{parley.MethodRenewClaim, `{"conversationId":"` + mine + `","claimId":"` + offer.ClaimID + `"}`}:          "forbidden",
-			{parley.MethodReleaseClaim, `{"conversationId":"` + mine + `","claimId":"clm_2_1","outcome":"yield"}`}:    "forbidden",
-			{parley.MethodStats, `{}`}:                                                                                   "forbidden",
-			{parley.MethodGetUpdates, `{"conversationId":"` + mine + `"}`}:                                               "forbidden",
-			{parley.MethodWaitForChange, `{"conversationId":"` + mine + `","sinceSeq":0}`}:                               "forbidden",
-			{parley.MethodGetAttachment, `{"conversationId":"` + mine + `","sha256":"` + strings.Repeat("0", 64) + `"}`}: "forbidden",
+			{parley.MethodStartSession, `{"agentName":"helper","prompt":"x","mode":"async_poll"}`}: "forbidden",
+			{parley.MethodStartSession, `{"agentName":"helper","prompt":"x","parentConversationId":"` + other +
+				`"}`}: "forbidden",
+			{parley.MethodGetSession, `{"sessionId":"` + other +
+				`"}`}: "not_found",
+			{parley.MethodGetSession, `{"sessionId":"` + mine +
+				`"}`}: "not_found",
+			{parley.MethodStopSession, `{"sessionId":"` + other +
+				`"}`}: "not_found",
+			{parley.MethodTail, `{"conversationId":"` + mine +
+				`","sinceSeq":0}`}: "forbidden",
+			{parley.MethodSendMessage, `{"conversationId":"` + mine +
+				`","payload":{"text":"x"},"finality":"turn"}`}: "forbidden",
+			{parley.MethodListConversations, `{}`}:  "forbidden",
+			{parley.MethodWatchConversations, `{}`}: "forbidden",
+			{parley.MethodSubscribe, `{"conversationId":"` + mine +
+				`"}`}: "forbidden",
+			{parley.MethodCreateConversation, `{"participants":[{"id":"count","kind":"peer"}]}`}: "forbidden",
+			{parley.MethodCreateToken, `{"agentId":"count"}`}:                                    "forbidden",
+			{parley.MethodCreateTicket, `{"conversationId":"` + mine +
+				`"}`}: "forbidden",
+			{parley.MethodListTokens, `{}`}: "forbidden",
+			{parley.MethodPutAttachment, `{"conversationId":"` + mine +
+				`","data":"QUJD"}`}: "forbidden",
+			{parley.MethodRegisterExecutor, `{"executorId":"x","agents":["count"]}`}: "forbidden",
+			{parley.MethodRegisterBlueprints, `{"blueprints":[]}`}:                   "forbidden",
+			{parley.MethodClaimTurn, `{"conversationId":"` + mine +
+				`","turn":2}`}: "forbidden",
+			{parley.MethodRenewClaim, `{"conversationId":"` + mine + `","claimId":"` + offer.ClaimID +
+				`"}`}: "forbidden",
+			{parley.MethodReleaseClaim, `{"conversationId":"` + mine +
+				`","claimId":"clm_2_1","outcome":"yield"}`}: "forbidden",
+			{parley.MethodStats, `{}`}: "forbidden",
+			{parley.MethodGetUpdates, `{"conversationId":"` + mine +
+				`"}`}: "forbidden",
+			{parley.MethodWaitForChange, `{"conversationId":"` + mine +
+				`","sinceSeq":0}`}: "forbidden",
+			{parley.MethodGetAttachment, `{"conversationId":"` + mine + `","sha256":"` + strings.Repeat("0",
+				64) + `"}`}: "forbidden",
 		} {
 			if got := parseReply(t, command.call(call[0], call[1])).reason(); got != want {
 				t.Errorf("%s %s: %q, want %q", call[0], call[1], got, want)
 			}
 		}
-		for _, forged := range []string{"plc_" + other + "_" + offer.ClaimID, "plc_" + mine + "_clm_2_99", "plc_" + mine, "plc_", "plc_" + mine + "_", token + "x"} {
+		for _, forged := range []string{"plc_" + other + "_" + offer.ClaimID, "plc_" + mine + "_clm_2_99", "plc_" + mine,
+			"plc_", "plc_" + mine + "_", token + "x"} {
 			if a := w.plain(bearer(forged), "GET", "/agents", ""); a.status != 401 {
 				t.Errorf("%s: %v", forged, a)
 			}
 		}
-		if a := w.plain(http.Header{"Authorization": {"Bearer " + token}, "Parley-Agent": {"ann"}}, "GET", "/agents", ""); a.status != 403 {
+		if a := w.plain(http.Header{"Authorization": {"Bearer " + token}, "Parley-Agent": {"ann"}}, "GET", "/agents",
+			""); a.status != 403 {
 			t.Errorf("as somebody else: %v", a)
 		}
 		host.answers(offer, "done")
@@ -351,7 +394,8 @@ func TestCommandToken(t *testing.T) {
 	})
 }
 
-// TestLargeResultsWaitForRoom: who asks again and again for a large result and reads nothing makes the hub hold one.
+// TestLargeResultsWaitForRoom: a client that requests a large result again and again and reads
+// nothing makes the hub keep one.
 func TestLargeResultsWaitForRoom(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: make test runs it, without the race detector")
@@ -380,7 +424,8 @@ func TestLargeResultsWaitForRoom(t *testing.T) {
 				if held := heap() - before; held > 12*pageBytes {
 					t.Errorf("%d MiB are held for a peer that reads nothing", held>>20)
 				}
-				if got := alice.session(parley.MethodGetSession, fmt.Sprintf(`{"sessionId":%q}`, id)); len(*got.Result.ResultText) != pageBytes {
+				if got := alice.session(parley.MethodGetSession,
+					fmt.Sprintf(`{"sessionId":%q}`, id)); len(*got.Result.ResultText) != pageBytes {
 					t.Errorf("another reader gets %d bytes", len(*got.Result.ResultText))
 				}
 			})

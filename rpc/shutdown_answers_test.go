@@ -10,8 +10,8 @@ import (
 	"github.com/parleyhub/parley/internal/wire"
 )
 
-// TestShutdownAnswersWhatIsUnderWay: a message that was taken before the server is told to stop, and is committed after that, is answered before the
-// goodbye, on every socket.
+// TestShutdownAnswersWhatIsUnderWay: a message that was accepted before the shutdown and is
+// committed after its start is answered before the close frame, on every socket.
 func TestShutdownAnswersWhatIsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const sockets, each = 20, 5
@@ -49,7 +49,7 @@ func TestShutdownAnswersWhatIsUnderWay(t *testing.T) {
 	})
 }
 
-// results counts the calls that were answered with a result. The socket has ended.
+// results counts the calls that were answered with a result. The socket is closed.
 func (p *peer) results(ids []string) (n int) {
 	for _, frame := range p.take() {
 		for _, id := range ids {

@@ -34,7 +34,8 @@ func (w *world) dialRaw() net.Conn {
 
 // postHead is the head of a POST with a body of n bytes.
 func postHead(n int, more string) string {
-	return fmt.Sprintf("POST /rpc HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n", devToken, n, more)
+	return fmt.Sprintf("POST /rpc HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: "+
+		"application/json\r\nContent-Length: %d\r\n%s\r\n", devToken, n, more)
 }
 
 // stallBody begins a POST whose body does not come, and returns when the server waits for it.
@@ -52,7 +53,7 @@ func (w *world) stallBody() *bufio.Reader {
 	return r
 }
 
-// TestShutdownWaitsForNoBody: a POST whose body is still to come is refused when the server stops.
+// TestShutdownWaitsForNoBody: a POST whose body has not arrived is refused when the server stops.
 func TestShutdownWaitsForNoBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -65,7 +66,8 @@ func TestShutdownWaitsForNoBody(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer resp.Body.Close()
-		if body, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(body), `"unavailable"`) {
+		if body, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusServiceUnavailable ||
+			!strings.Contains(string(body), `"unavailable"`) {
 			t.Errorf("the reply is %d %s, %v", resp.StatusCode, body, err)
 		}
 		if err := <-ended; err != nil || time.Since(begin) != 0 { // a body that does not come is given up after 10 s anyway
@@ -74,7 +76,7 @@ func TestShutdownWaitsForNoBody(t *testing.T) {
 	})
 }
 
-// TestBodyThatDoesNotCome is given up after 10 s.
+// TestBodyThatDoesNotCome: the wait for it ends after 10 s.
 func TestBodyThatDoesNotCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -102,14 +104,16 @@ func (w *world) stallReply() {
 	w.t.Helper()
 	alice := w.as("alice")
 	alice.create(twoAgents)
-	alice.must(parley.MethodSendMessage, fmt.Sprintf(`{"conversationId":"case","payload":{"text":%q},"finality":"none"}`, strings.Repeat("a", 500<<10)))
+	alice.must(parley.MethodSendMessage, fmt.Sprintf(`{"conversationId":"case","payload":{"text":%q},"finality":"none"}`,
+		strings.Repeat("a", 500<<10)))
 	alice.close()
 	body := `{"jsonrpc":"2.0","id":1,"method":"tail","params":{"conversationId":"case","sinceSeq":0}}`
 	fmt.Fprint(w.dialRaw(), postHead(len(body), "")+body)
 	synctest.Wait()
 }
 
-// TestShutdownCutsStalledReply: a peer that takes no reply delays the end no longer than ctx allows.
+// TestShutdownCutsStalledReply: a peer that reads no answer delays the end no longer than ctx
+// allows.
 func TestShutdownCutsStalledReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -123,7 +127,7 @@ func TestShutdownCutsStalledReply(t *testing.T) {
 	})
 }
 
-// TestReplyThatIsNotTaken is given up after 10 s, also one that came after a long wait.
+// TestReplyThatIsNotTaken: the answer is given up after 10 s, also after a long wait.
 func TestReplyThatIsNotTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -135,18 +139,20 @@ func TestReplyThatIsNotTaken(t *testing.T) {
 	})
 }
 
-// TestPostOutlivesItsBodysTime: a wait is longer than a body may take, and is answered.
+// TestPostOutlivesItsBodysTime: a wait longer than BodyTimeout is answered.
 func TestPostOutlivesItsBodysTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		w.as("alice").create(twoAgents)
 		begin := time.Now()
-		body := `{"jsonrpc":"2.0","id":1,"method":"waitForChange","params":{"conversationId":"case","sinceSeq":1,"timeoutMs":60000}}`
+		body := `{"jsonrpc":"2.0","id":1,"method":"waitForChange","params":{"conversationId":"case","sinceSeq":1,` +
+			`"timeoutMs":60000}}`
 		status, _, reply := w.post(bearer(devToken), strings.NewReader(body))
 		if status != http.StatusOK || !strings.Contains(reply, `"timedOut":true`) || time.Since(begin) != time.Minute {
 			t.Errorf("%d %s after %v", status, reply, time.Since(begin))
 		}
-		if status, _, reply := w.post(bearer(devToken), strings.NewReader(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)); status != http.StatusOK {
+		if status, _, reply := w.post(bearer(devToken),
+			strings.NewReader(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)); status != http.StatusOK {
 			t.Errorf("the next on the same connection: %d %s", status, reply)
 		}
 	})

@@ -13,10 +13,11 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// TestSlowReaders: over real connections, readers that take nothing for a while, and those that ping in between, get every event once and in order.
+// TestSlowReaders: over real connections, readers that pause for a while, and readers that ping
+// meanwhile, get every event once and in order.
 func TestSlowReaders(t *testing.T) {
 	const readers, messages = 6, 600
-	w := newLoopbackWorld(t, &rpc.Options{WriteTimeout: 5 * time.Minute, PingAfter: time.Hour}) // nobody is given up
+	w := newLoopbackWorld(t, &rpc.Options{WriteTimeout: 5 * time.Minute, PingAfter: time.Hour}) // no peer is disconnected
 	alice := w.as("alice")
 	alice.create(`{"conversationId":"c","participants":[{"id":"alice","kind":"peer"}],"policy":{"kind":"open"}}`)
 	sent := make(chan struct{})
@@ -26,7 +27,8 @@ func TestSlowReaders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.WriteFrame([]byte(`{"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"conversationId":"c","sinceSeq":0}}`)); err != nil {
+		if err := s.WriteFrame([]byte(
+			`{"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"conversationId":"c","sinceSeq":0}}`)); err != nil {
 			t.Fatal(err)
 		}
 		group.Go(func() {
@@ -40,19 +42,20 @@ func TestSlowReaders(t *testing.T) {
 					return
 				}
 				if i%3 == 1 && seq%20 == 0 {
-					group.Go(func() { _ = s.Ping(t.Context()) }) // the reader may have ended
+					group.Go(func() { _ = s.Ping(t.Context()) }) // the socket may be closed
 				}
 			}
 		})
 	}
 	for i := range messages {
-		alice.must(parley.MethodSendMessage, fmt.Sprintf(`{"conversationId":"c","payload":{"text":%q},"finality":"turn"}`, strings.Repeat("x", 1+i*37%40_000)))
+		alice.must(parley.MethodSendMessage, fmt.Sprintf(`{"conversationId":"c","payload":{"text":%q},"finality":"turn"}`,
+			strings.Repeat("x", 1+i*37%40_000)))
 	}
 	close(sent)
 	group.Wait()
 }
 
-// nextEvent gives the seq of the next event that a subscription tells.
+// nextEvent returns the seq of the next event of a subscription.
 func nextEvent(s *wire.Stream) (seq int64, err error) {
 	for {
 		frame, err := s.ReadFrame(nil)

@@ -8,23 +8,25 @@ import (
 
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/internal/wire"
+	"github.com/parleyhub/parley/rpc/internal/calls"
 )
 
-// TestPlainCall: what the quick way of reading makes of a frame is what the thorough one makes of it, for every method, and it weighs as much.
-func TestPlainCall(t *testing.T) {
-	k := &socket{}
+// TestReadCallFast: readCallFast and readCall return equal calls, also in size, for every method.
+func TestReadCallFast(t *testing.T) {
+	k := &socket{server: &Server{calls: calls.NewDispatcher(calls.Options{})}}
 	k.principal.Store(&hub.Principal{AgentID: "a"})
 	taken := 0
-	for name, h := range handlers {
-		for _, params := range []string{"", "{}", ` { } `, sample(h.params), strings.ReplaceAll(sample(h.params), `"x"`, `"\u0078\"}"`)} {
+	for name, h := range methods {
+		for _, params := range []string{"", "{}", ` { } `, sample(h.Params),
+			strings.ReplaceAll(sample(h.Params), `"x"`, `"\u0078\"}"`)} {
 			frame := fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q}`, name)
 			if params != "" {
 				frame = fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q,"params":%s}`, name, params)
 			}
-			quick := k.plainCall([]byte(frame))
-			thorough := k.anyCall([]byte(frame))
-			want := reflect.New(h.params).Interface()
-			if err := wire.Decode(thorough.params, want); err != nil {
+			quick := k.readCallFast([]byte(frame))
+			thorough := k.readCall([]byte(frame))
+			want := reflect.New(h.Params).Interface()
+			if err := wire.Decode(thorough.Params, want); err != nil {
 				if quick != nil {
 					t.Errorf("%s: taken quickly, and refused: %v", frame, err)
 				}
@@ -35,38 +37,39 @@ func TestPlainCall(t *testing.T) {
 				continue
 			}
 			taken++
-			if quick.id != thorough.id || quick.handler.name != name || thorough.handler.name != name || quick.carries() != thorough.carries() || quick.principal != thorough.principal {
+			if quick.ID != thorough.ID || quick.Handler.Name != name || thorough.Handler.Name != name ||
+				quick.Size != len(thorough.Params) || quick.Principal != thorough.Principal {
 				t.Errorf("%s: %+v and %+v", frame, quick, thorough)
 			}
-			if !reflect.DeepEqual(quick.decoded, want) {
-				t.Errorf("%s: params %+v and %+v", frame, quick.decoded, want)
+			if !reflect.DeepEqual(quick.Decoded, want) {
+				t.Errorf("%s: params %+v and %+v", frame, quick.Decoded, want)
 			}
 		}
 	}
-	if taken < 2*len(handlers) {
-		t.Errorf("%d frames were taken quickly, expected at least two of each of %d methods", taken, len(handlers))
+	if taken < 2*len(methods) {
+		t.Errorf("%d frames were taken quickly, expected at least two of each of %d methods", taken, len(methods))
 	}
 }
 
-// TestPlainCallIsNone: frames of which the thorough way says what they are.
-func TestPlainCallIsNone(t *testing.T) {
-	k := &socket{}
+// TestReadCallFastRefuses: readCallFast leaves faulty frames to readCall.
+func TestReadCallFastRefuses(t *testing.T) {
+	k := &socket{server: &Server{calls: calls.NewDispatcher(calls.Options{})}}
 	ping := []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
-	if k.plainCall(ping) != nil {
+	if k.readCallFast(ping) != nil {
 		t.Error("a socket without a token has made a call")
 	}
 	k.principal.Store(&hub.Principal{AgentID: "a"})
-	if k.plainCall(ping) == nil {
+	if k.readCallFast(ping) == nil {
 		t.Error("ping makes no call")
 	}
 	for _, name := range []string{"", "Ping", "none"} {
-		if k.plainCall(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":%q}`, name)) != nil {
+		if k.readCallFast(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":%q}`, name)) != nil {
 			t.Errorf("the method %q, which is not served, has made a call", name)
 		}
 	}
 }
 
-// sample gives params of a type with every member that it must have.
+// sample returns params of a type with every required member.
 func sample(p reflect.Type) string {
 	var members []string
 	for f := range p.Fields() {

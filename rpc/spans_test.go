@@ -22,7 +22,7 @@ const (
 	span3 = "00-11111111111111111111111111111111-2222222222222222-00"
 )
 
-// traceparents gives those of the events of a conversation.
+// traceparents returns those of the events of a conversation.
 func (w *world) traceparents(id string) (all []string) {
 	w.t.Helper()
 	records, err := w.journal.Read(id, 0, 1000, 1<<20)
@@ -46,11 +46,13 @@ func (w *world) checkTraceparents(id string, want ...string) {
 	}
 }
 
-// sayings says one thing through every door that takes params with a traceparent; in names the span, in the params or beside them.
+// sayings says one thing through every door that takes params with a traceparent; in names the
+// span, in the params or beside them.
 func (w *world) sayings(id, param, header string) {
 	w.t.Helper()
 	var member string
-	h := http.Header{"Authorization": {"Bearer " + devToken}, "Parley-Agent": {"alice"}, "Content-Type": {"application/json"}}
+	h := http.Header{"Authorization": {"Bearer " + devToken}, "Parley-Agent": {"alice"},
+		"Content-Type": {"application/json"}}
 	if param != "" {
 		member = fmt.Sprintf(`,"traceparent":%q`, param)
 	}
@@ -58,7 +60,8 @@ func (w *world) sayings(id, param, header string) {
 		h.Set("traceparent", header)
 	}
 	note := fmt.Sprintf(`{"conversationId":%q,"payload":{"schema":"s","data":1}%s}`, id, member)
-	if status, _, body := w.post(h, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"sendNote","params":`+note+`}`)); status != 200 {
+	if status, _, body := w.post(h, strings.NewReader(
+		`{"jsonrpc":"2.0","id":1,"method":"sendNote","params":`+note+`}`)); status != 200 {
 		w.t.Fatalf("%d %s", status, body)
 	}
 	resp := w.do(h, "POST", "/conversations/"+id+"/notes", `{"payload":{"schema":"s","data":2}`+member+`}`)
@@ -78,8 +81,8 @@ func (w *world) sayings(id, param, header string) {
 	p.must(parley.MethodSendNote, note)
 }
 
-// TestTraceparentOfEveryDoor: without a tracer the span of the caller stands in the event: that of the param, else that of the header, or of the connection. A header that is none is as
-// none.
+// TestTraceparentOfEveryDoor: without a tracer the event has the span of the caller: that of the
+// param, or else that of the header or of the connection. An invalid header counts as missing.
 func TestTraceparentOfEveryDoor(t *testing.T) {
 	for name, c := range map[string]struct{ param, header, want string }{
 		"none": {"", "", ""}, "param": {span1, "", span1}, "beside": {"", span2, span2}, "both": {span1, span2, span1},
@@ -97,7 +100,8 @@ func TestTraceparentOfEveryDoor(t *testing.T) {
 		w := newWorld(t, nil)
 		w.as("alice").create(`{"conversationId":"case","participants":[{"id":"alice","kind":"peer"}]}`)
 		for _, values := range [][]string{{"x"}, {span1, span2}, {strings.ToUpper(span1)}, {""}} {
-			h := http.Header{"Authorization": {"Bearer " + devToken}, "Parley-Agent": {"alice"}, "Content-Type": {"application/json"}, "Traceparent": values}
+			h := http.Header{"Authorization": {"Bearer " + devToken}, "Parley-Agent": {"alice"},
+				"Content-Type": {"application/json"}, "Traceparent": values}
 			resp := w.do(h, "POST", "/conversations/case/notes", `{"payload":{"schema":"s","data":2}}`)
 			resp.Body.Close()
 			if resp.StatusCode != http.StatusCreated {
@@ -106,35 +110,47 @@ func TestTraceparentOfEveryDoor(t *testing.T) {
 		}
 		w.checkTraceparents("case", "", "", "", "", "")
 		p := w.dial("alice", nil)
-		if got := p.call(parley.MethodAuthenticate, `{"token":"dev","agentId":"alice","traceparent":"x"}`); !strings.Contains(got, "validation_failed") || !strings.Contains(got, "W3C Trace Context") {
+		if got := p.call(parley.MethodAuthenticate, `{"token":"dev","agentId":"alice","traceparent":"x"}`); !strings.Contains(
+			got, "validation_failed") || !strings.Contains(got, "W3C Trace Context") {
 			t.Errorf("authenticate with a traceparent that is none: %s", got)
 		}
 	})
 }
 
-// TestSpansOfCalls: with a tracer each call whose params carry a traceparent is a span below the caller's, and that span stands in the event. The turn is below what it answers. Other calls
-// have none.
+// TestSpansOfCalls: with a tracer each call whose params have a traceparent is a span below that of
+// the caller, and the event has that span. The span of a turn is below that of the event that it
+// answers. Other calls have no span.
 func TestSpansOfCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		told := &spantest.Recorder{}
-		w := newWorld(t, &rpc.Options{Tracer: told})
+		spans := &spantest.Recorder{}
+		w := newWorld(t, &rpc.Options{Tracer: spans})
 		ann := w.as("ann")
-		ann.create(fmt.Sprintf(`{"conversationId":"case","participants":[{"id":"ann","kind":"human"},{"id":"bot","kind":"agent"}],"traceparent":%q}`, span3))
-		ann.must(parley.MethodSendMessage, fmt.Sprintf(`{"conversationId":"case","payload":{"text":"hi"},"finality":"turn","clientRequestId":"k","traceparent":%q}`, span1))
+		ann.create(fmt.Sprintf(`{"conversationId":"case","participants":[{"id":"ann","kind":"human"},{"id":"bot",`+
+			`"kind":"agent"}],"traceparent":%q}`, span3))
+		ann.must(parley.MethodSendMessage, fmt.Sprintf(
+			`{"conversationId":"case","payload":{"text":"hi"},"finality":"turn","clientRequestId":"k","traceparent":%q}`, span1))
 		bot := w.as("bot")
 		var claimed parley.ClaimTurnResult
-		if err := json.Unmarshal(bot.must(parley.MethodClaimTurn, `{"conversationId":"case","turn":2}`), &claimed); err != nil {
+		if err := json.Unmarshal(bot.must(parley.MethodClaimTurn, `{"conversationId":"case","turn":2}`),
+			&claimed); err != nil {
 			t.Fatal(err)
 		}
 		turn := claimed.Traceparent
-		bot.must(parley.MethodSendTrace, fmt.Sprintf(`{"conversationId":"case","payload":{"kind":"k"},"traceparent":%q}`, turn))
-		bot.must(parley.MethodSendMessage, fmt.Sprintf(`{"conversationId":"case","payload":{"text":"ho"},"finality":"turn","traceparent":%q}`, turn))
-		ann.must(parley.MethodSendMessage, fmt.Sprintf(`{"conversationId":"case","payload":{"text":"hi"},"finality":"turn","clientRequestId":"k","traceparent":%q}`, span1))
+		bot.must(parley.MethodSendTrace, fmt.Sprintf(`{"conversationId":"case","payload":{"kind":"k"},"traceparent":%q}`,
+			turn))
+		bot.must(parley.MethodSendMessage, fmt.Sprintf(
+			`{"conversationId":"case","payload":{"text":"ho"},"finality":"turn","traceparent":%q}`, turn))
+		ann.must(parley.MethodSendMessage, fmt.Sprintf(
+			`{"conversationId":"case","payload":{"text":"hi"},"finality":"turn","clientRequestId":"k","traceparent":%q}`, span1))
 		ann.must(parley.MethodTail, `{"conversationId":"case","sinceSeq":0}`)
-		if got := ann.call(parley.MethodSendNote, fmt.Sprintf(`{"conversationId":"none","payload":{"schema":"s","data":1},"traceparent":%q}`, span1)); !strings.Contains(got, "not_found") {
+		if got := ann.call(parley.MethodSendNote, fmt.Sprintf(
+			`{"conversationId":"none","payload":{"schema":"s","data":1},"traceparent":%q}`, span1)); !strings.Contains(
+			got, "not_found") {
 			t.Fatal(got)
 		}
-		if got := ann.call(parley.MethodSendNote, `{"conversationId":"case","payload":{"schema":"s","data":1},"traceparent":"x"}`); !strings.Contains(got, "validation_failed") {
+		if got := ann.call(parley.MethodSendNote,
+			`{"conversationId":"case","payload":{"schema":"s","data":1},"traceparent":"x"}`); !strings.Contains(got,
+			"validation_failed") {
 			t.Fatal(got)
 		}
 		want := `parley.sendMessage ws ann case 2 false
@@ -144,35 +160,38 @@ func TestSpansOfCalls(t *testing.T) {
 parley.sendMessage ws ann case 2 true
 parley.sendNote ws ann none !not_found
 `
-		if got := told.Tree(span1, parley.AttrDoor, parley.AttrCallerID, parley.AttrGenAIConversationID, parley.AttrEventSeq, parley.AttrDuplicate); got != want {
-			t.Errorf("told\n%swant\n%s", got, want)
+		if got := spans.Tree(span1, parley.AttrDoor, parley.AttrCallerID, parley.AttrGenAIConversationID, parley.AttrEventSeq,
+			parley.AttrDuplicate); got != want {
+			t.Errorf("got\n%swant\n%s", got, want)
 		}
-		if got := told.Tree(span3, parley.AttrRPCMethod); got != "parley.createConversation createConversation\n" {
+		if got := spans.Tree(span3, parley.AttrRPCMethod); got != "parley.createConversation createConversation\n" {
 			t.Error(got)
 		}
-		if n := len(told.Spans()); n != 7 {
+		if n := len(spans.Spans()); n != 7 {
 			t.Errorf("%d spans, want 7", n)
 		}
 		stored := w.traceparents("case")
-		for i, name := range []string{"parley.createConversation", "parley.sendMessage", "", "parley.sendTrace", "parley.sendMessage"} {
-			if name != "" && !slices.ContainsFunc(told.Named(name), func(s spantest.Span) bool { return s.Traceparent == stored[i] && s.Kind == parley.SpanServer }) {
+		for i, name := range []string{"parley.createConversation", "parley.sendMessage", "", "parley.sendTrace",
+			"parley.sendMessage"} {
+			if name != "" && !slices.ContainsFunc(spans.Named(name),
+				func(s spantest.Span) bool { return s.Traceparent == stored[i] && s.Kind == parley.SpanServer }) {
 				t.Errorf("event %d was said in %q, which is no span of %s", i+1, stored[i], name)
 			}
 		}
 	})
 }
 
-// TestGuestsAreTraced: what a guest does can be told, by the tracer in the context of its request.
-func TestGuestsAreTraced(t *testing.T) {
-	told := &spantest.Recorder{}
+// TestProtocolsAreTraced: the context of a request to a protocol has the tracer.
+func TestProtocolsAreTraced(t *testing.T) {
+	spans := &spantest.Recorder{}
 	handler := func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprint(w, parley.TracerOf(r.Context()) == parley.Tracer(told), parley.TraceparentOf(r.Context()))
+		fmt.Fprint(w, parley.TracerOf(r.Context()) == parley.Tracer(spans), parley.TraceparentOf(r.Context()))
 	}
 	synctest.Test(t, func(t *testing.T) {
-		w := newGuestWorld(t, &rpc.Options{Tracer: told}, &rpc.Guest{Handler: http.HandlerFunc(handler)})
+		w := newProtocolWorld(t, &rpc.Options{Tracer: spans}, &rpc.Protocol{Handler: http.HandlerFunc(handler)})
 		h := bearer(devToken)
 		h.Set("traceparent", span1)
-		resp := w.do(h, "POST", guestPath, "")
+		resp := w.do(h, "POST", protocolPath, "")
 		defer resp.Body.Close()
 		if body, _ := io.ReadAll(resp.Body); string(body) != "true" {
 			t.Errorf("%d %s", resp.StatusCode, body)

@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// ended waits for the end of the stream and gives what closing said; empty when nothing did.
+// ended waits for the end of the stream and returns the params of closing; empty without one.
 func (f *follower) ended() string {
 	f.t.Helper()
 	<-f.done
@@ -24,7 +24,8 @@ func (f *follower) ended() string {
 	return strings.TrimPrefix(all[len(all)-1], "closing ")
 }
 
-// TestStreamEndsWithItsToken: it says so and ends, when the token expires and when it is revoked.
+// TestStreamEndsWithItsToken: a stream ends with a message when its token expires, and when it is
+// revoked.
 func TestStreamEndsWithItsToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -32,7 +33,8 @@ func TestStreamEndsWithItsToken(t *testing.T) {
 		admin.create(twoAgents)
 		begin := time.Now()
 		f := w.follow(bearer(admin.token(`{"agentId":"bob","expiresInMs":20000}`)), events)
-		if got := f.ended(); got != `{"reason":"the token has expired"}` || time.Since(begin) != 20*time.Second || f.err.Error() != "EOF" {
+		if got := f.ended(); got != `{"reason":"the token has expired"}` || time.Since(begin) != 20*time.Second ||
+			f.err.Error() != "EOF" {
 			t.Errorf("expired: closing %s after %v, %v", got, time.Since(begin), f.err)
 		}
 		f = w.follow(bearer(admin.token(`{"agentId":"bob"}`)), events)
@@ -42,20 +44,22 @@ func TestStreamEndsWithItsToken(t *testing.T) {
 		list := w.plain(bearer(devToken), "GET", "/tokens", "")
 		unmarshal(t, list.body, &tokens)
 		id := tokens.Tokens[len(tokens.Tokens)-1].TokenID
-		if a := w.plain(bearer(devToken), "DELETE", "/tokens/"+id, ""); a.status != 200 || a.body != fmt.Sprintf(`{"revoked":[%q]}`, id) {
+		if a := w.plain(bearer(devToken), "DELETE", "/tokens/"+id, ""); a.status != 200 ||
+			a.body != fmt.Sprintf(`{"revoked":[%q]}`, id) {
 			t.Fatalf("revoke: %v", a)
 		}
-		if got := f.ended(); !strings.HasPrefix(got, `{"reason":"the token`) || strings.Contains(got, "retryAfterMs") || time.Since(begin) > time.Second {
+		if got := f.ended(); !strings.HasPrefix(got, `{"reason":"the token`) || strings.Contains(got, "retryAfterMs") ||
+			time.Since(begin) > time.Second {
 			t.Errorf("revoked: closing %s after %v", got, time.Since(begin))
 		}
 		synctest.Wait()
-		if n := rpc.Feeds(w.server); n != 0 {
+		if n := rpc.CountStreams(w.server); n != 0 {
 			t.Errorf("%d streams are left", n)
 		}
 	})
 }
 
-// TestStreamEndsWithTheHub: it says so, and Shutdown need not wait.
+// TestStreamEndsWithTheHub: a stream ends with a message, and does not delay Shutdown.
 func TestStreamEndsWithTheHub(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -75,19 +79,19 @@ func TestStreamEndsWithTheHub(t *testing.T) {
 	})
 }
 
-// TestStreamEndsWithItsReader: one that goes costs nothing any more.
+// TestStreamEndsWithItsReader: a stream without a reader costs nothing.
 func TestStreamEndsWithItsReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		w.as("alice").create(twoAgents)
 		f := w.follow(speaks("bob"), events)
 		synctest.Wait()
-		if n := rpc.Feeds(w.server); n != 1 {
+		if n := rpc.CountStreams(w.server); n != 1 {
 			t.Errorf("%d streams while one is read", n)
 		}
 		f.leave()
 		synctest.Wait()
-		if n := rpc.Feeds(w.server); n != 0 {
+		if n := rpc.CountStreams(w.server); n != 0 {
 			t.Errorf("%d streams when nobody reads", n)
 		}
 	})
@@ -97,11 +101,12 @@ func TestStreamEndsWithItsReader(t *testing.T) {
 func (w *world) stall(target string) {
 	w.t.Helper()
 	c := w.dialRaw()
-	fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nParley-Agent: bob\r\n\r\n", target, devToken)
+	fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nParley-Agent: bob\r\n\r\n", target,
+		devToken)
 	synctest.Wait()
 }
 
-// TestStreamThatIsNotRead is cut after 10 s, however long it lasted before, and the others wait for nothing.
+// TestStreamThatIsNotRead: an unread stream is cut after 10 s, for any age, and delays no other.
 func TestStreamThatIsNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -119,23 +124,24 @@ func TestStreamThatIsNotRead(t *testing.T) {
 		if got := len(reader.events()); got != 41 || time.Since(begin) != 0 {
 			t.Errorf("the other reader has %d events after %v", got, time.Since(begin))
 		}
-		if n := rpc.Feeds(w.server); n != 2 {
+		if n := rpc.CountStreams(w.server); n != 2 {
 			t.Errorf("%d streams at first", n)
 		}
 		time.Sleep(10*time.Second - time.Millisecond)
 		synctest.Wait()
-		if n := rpc.Feeds(w.server); n != 2 {
+		if n := rpc.CountStreams(w.server); n != 2 {
 			t.Errorf("%d streams before 10 s have gone by", n)
 		}
 		time.Sleep(time.Millisecond)
 		synctest.Wait()
-		if n := rpc.Feeds(w.server); n != 1 {
+		if n := rpc.CountStreams(w.server); n != 1 {
 			t.Errorf("%d streams after 10 s; the one that is not read should be gone", n)
 		}
 	})
 }
 
-// TestStreamIsReadInItsOwnTime: a reader that takes a little now and then is not cut, though the whole takes minutes.
+// TestStreamIsReadInItsOwnTime: a reader that takes a little now and then is not cut, even if the
+// whole takes minutes.
 func TestStreamIsReadInItsOwnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -145,7 +151,8 @@ func TestStreamIsReadInItsOwnTime(t *testing.T) {
 			alice.say(strings.Repeat("a", 800<<10))
 		}
 		c := w.dialRaw()
-		fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nParley-Agent: bob\r\n\r\n", events, devToken)
+		fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nParley-Agent: bob\r\n\r\n", events,
+			devToken)
 		total, buf := 0, make([]byte, 48<<10)
 		begin := time.Now()
 		for total < 3<<20 {
@@ -162,7 +169,7 @@ func TestStreamIsReadInItsOwnTime(t *testing.T) {
 	})
 }
 
-// TestStreamsThatAreNotReadAreBounded: each costs a page at most, however much there is for it.
+// TestStreamsThatAreNotReadAreBounded: each costs at most a page, for any number of events.
 func TestStreamsThatAreNotReadAreBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -180,7 +187,7 @@ func TestStreamsThatAreNotReadAreBounded(t *testing.T) {
 		for range streams {
 			w.stall(events)
 		}
-		if n := rpc.Feeds(w.server); n != streams {
+		if n := rpc.CountStreams(w.server); n != streams {
 			t.Fatalf("%d streams", n)
 		}
 		if each := (heap() - before) / streams; each > 2<<20 {
@@ -189,7 +196,8 @@ func TestStreamsThatAreNotReadAreBounded(t *testing.T) {
 	})
 }
 
-// TestShutdownCutsStalledStream: a peer that takes nothing delays the end no longer than ctx allows.
+// TestShutdownCutsStalledStream: a peer that reads nothing delays the end no longer than ctx
+// allows.
 func TestShutdownCutsStalledStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -209,7 +217,8 @@ func TestShutdownCutsStalledStream(t *testing.T) {
 	})
 }
 
-// TestStreamsOfOneToken are bounded together with its subscriptions; one that ends makes room.
+// TestStreamsOfOneToken: they are bounded together with its subscriptions. The end of one makes
+// room.
 func TestStreamsOfOneToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, &rpc.Options{Rates: &rpc.Rates{Streams: 3}})
@@ -234,7 +243,7 @@ func TestStreamsOfOneToken(t *testing.T) {
 	})
 }
 
-// TestStreamByTicket: a browser that cannot set headers shows a ticket, once, and only here.
+// TestStreamByTicket: a browser that cannot set headers uses a ticket, once.
 func TestStreamByTicket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -242,7 +251,8 @@ func TestStreamByTicket(t *testing.T) {
 		alice.create(twoAgents)
 		ticket := func() string {
 			var r parley.CreateTicketResult
-			unmarshal(t, w.plain(bearer(alice.token(`{"agentId":"bob"}`)), "POST", "/tickets", `{"conversationId":"case"}`).body, &r)
+			unmarshal(t, w.plain(bearer(alice.token(`{"agentId":"bob"}`)), "POST", "/tickets", `{"conversationId":"case"}`).body,
+				&r)
 			return r.Ticket
 		}
 		once := ticket()

@@ -18,7 +18,8 @@ import (
 // say sends a message of alice's that leaves her turn open.
 func (p *peer) say(text string) {
 	p.t.Helper()
-	p.must(parley.MethodSendMessage, fmt.Sprintf(`{"conversationId":"case","payload":{"text":%q},"finality":"none"}`, text))
+	p.must(parley.MethodSendMessage, fmt.Sprintf(`{"conversationId":"case","payload":{"text":%q},"finality":"none"}`,
+		text))
 }
 
 func TestEvents(t *testing.T) {
@@ -27,14 +28,16 @@ func TestEvents(t *testing.T) {
 		alice := w.as("alice")
 		alice.create(twoAgents)
 		f := w.follow(speaks("bob"), events)
-		for name, want := range map[string]string{"Cache-Control": "no-store", "X-Accel-Buffering": "no", "X-Content-Type-Options": "nosniff"} {
+		for name, want := range map[string]string{"Cache-Control": "no-store", "X-Accel-Buffering": "no",
+			"X-Content-Type-Options": "nosniff"} {
 			if got := f.resp.Header.Get(name); got != want {
 				t.Errorf("%s: %q", name, got)
 			}
 		}
 		synctest.Wait()
 		const wait = `{"conversationId":"case","seq":%d,"guidance":{"kind":"wait","turn":1,"speaker":"alice","reason":"%s"}}`
-		want := []string{"1", `caught_up {"conversationId":"case","seq":1}`, "guidance " + fmt.Sprintf(wait, 1, "alice is the first participant.")}
+		want := []string{"1", `caught_up {"conversationId":"case","seq":1}`,
+			"guidance " + fmt.Sprintf(wait, 1, "alice is the first participant.")}
 		if got := f.take(); !slices.Equal(got, want) {
 			t.Errorf("the replay is\n%q\nwant\n%q", got, want)
 		}
@@ -48,13 +51,14 @@ func TestEvents(t *testing.T) {
 		if got := f.take(); !slices.Equal(got, want) {
 			t.Errorf("live comes\n%q\nwant\n%q", got, want)
 		}
-		if text := f.text(); !strings.HasPrefix(text, "retry: 1000\n\nid: 1\ndata: {\"seq\":1,") || !strings.Contains(text, "\n\nid: 2\ndata: "+w.stored("case")[1]+"\n\n") {
+		if text := f.text(); !strings.HasPrefix(text, "retry: 1000\n\nid: 1\ndata: {\"seq\":1,") ||
+			!strings.Contains(text, "\n\nid: 2\ndata: "+w.stored("case")[1]+"\n\n") {
 			t.Errorf("the stream is %q", text)
 		}
 	})
 }
 
-// TestEventsFrom: where a stream begins, and which it is not begun for.
+// TestEventsFrom: the first event of a stream for each cursor, and the cursors that are refused.
 func TestEventsFrom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -94,26 +98,33 @@ func TestEventsFrom(t *testing.T) {
 			want   string
 		}{
 			{"?sinceSeq=4", nil, 410, `"reason":"cursor_ahead"`}, {"", []string{"4"}, 410, `"reason":"cursor_ahead"`},
-			{"", []string{"-1"}, 400, "Last-Event-ID"}, {"", []string{"01"}, 400, "Last-Event-ID"}, {"", []string{"1.0"}, 400, "Last-Event-ID"}, {"", []string{""}, 400, "Last-Event-ID"},
-			{"", []string{"9007199254740992"}, 400, "Last-Event-ID"}, {"", []string{"x"}, 400, "Last-Event-ID"}, {"", []string{"1", "2"}, 400, "Last-Event-ID"},
-			{"?sinceSeq=-1", nil, 400, "sinceSeq"}, {"?sinceSeq=1&sinceSeq=1", nil, 400, "sinceSeq is there twice"}, {"?sinceSeq=x", []string{"1"}, 400, "sinceSeq"},
-			{"?types=", nil, 400, "types"}, {"?types=message,", nil, 400, "types"}, {"?types=delta", nil, 400, "types"}, {"?types=message&types=trace", nil, 400, "types is there twice"},
-			{"?until=any", nil, 400, "until"}, {"?until=closed&until=closed", nil, 400, "until is there twice"}, {"?since=1", nil, 400, "since is not a param"},
+			{"", []string{"-1"}, 400, "Last-Event-ID"}, {"", []string{"01"}, 400, "Last-Event-ID"},
+			{"", []string{"1.0"}, 400, "Last-Event-ID"}, {"", []string{""}, 400, "Last-Event-ID"},
+			{"", []string{"9007199254740992"}, 400, "Last-Event-ID"}, {"", []string{"x"}, 400, "Last-Event-ID"},
+			{"", []string{"1", "2"}, 400, "Last-Event-ID"},
+			{"?sinceSeq=-1", nil, 400, "sinceSeq"}, {"?sinceSeq=1&sinceSeq=1", nil, 400, "sinceSeq is there twice"},
+			{"?sinceSeq=x", []string{"1"}, 400, "sinceSeq"},
+			{"?types=", nil, 400, "types"}, {"?types=message,", nil, 400, "types"}, {"?types=delta", nil, 400, "types"},
+			{"?types=message&types=trace", nil, 400, "types is there twice"},
+			{"?until=any", nil, 400, "until"}, {"?until=closed&until=closed", nil, 400, "until is there twice"},
+			{"?since=1", nil, 400, "since is not a param"},
 		} {
 			h := speaks("bob")
 			h["Last-Event-ID"] = c.last
-			if a := w.plain(h, "GET", events+c.query, ""); a.status != c.status || !strings.Contains(a.body, c.want) || a.reason() == "" {
+			if a := w.plain(h, "GET", events+c.query, ""); a.status != c.status || !strings.Contains(a.body, c.want) ||
+				a.reason() == "" {
 				t.Errorf("%s, Last-Event-ID %q: %v", c.query, c.last, a)
 			}
 		}
 		synctest.Wait() // the last handler may be on its way out
-		if n := rpc.Feeds(w.server); n != 0 {
+		if n := rpc.CountStreams(w.server); n != 0 {
 			t.Errorf("%d streams are left", n)
 		}
 	})
 }
 
-// TestEventsUntilClosed: the stream ends after the last event, and a browser that comes again is told not to.
+// TestEventsUntilClosed: the stream ends after the last event, and a browser that connects again
+// gets 204.
 func TestEventsUntilClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -155,7 +166,8 @@ func TestEventsUntilClosed(t *testing.T) {
 	})
 }
 
-// TestEventsKeepAlive: a comment every 15 s when nothing else comes, also when what comes is for others.
+// TestEventsKeepAlive: a silent stream gets a comment every 15 s, also while there are events that
+// its reader may not see.
 func TestEventsKeepAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -193,12 +205,13 @@ func TestEventsKeepAlive(t *testing.T) {
 	})
 }
 
-// TestEventsOfOthers are never on a stream, in replay and live alike.
+// TestEventsOfOthers: a stream never has them, neither in replay nor live.
 func TestEventsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		alice := w.as("alice")
-		alice.create(`{"conversationId":"case","participants":[{"id":"alice","kind":"peer","private":"secret plan"},{"id":"bob","kind":"peer"}]}`)
+		alice.create(`{"conversationId":"case","participants":[{"id":"alice","kind":"peer","private":"secret plan"},` +
+			`{"id":"bob","kind":"peer"}]}`)
 		trace := func() {
 			alice.must(parley.MethodSendTrace, `{"conversationId":"case","payload":{"kind":"thought","text":"secret"}}`)
 		}
@@ -222,16 +235,18 @@ func TestEventsOfOthers(t *testing.T) {
 	})
 }
 
-// TestEventsAreBytes: events of every size and kind of text come as they are stored.
+// TestEventsAreBytes: events of every size and kind of text arrive as stored.
 func TestEventsAreBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		alice := w.as("alice")
 		alice.create(twoAgents)
 		for _, text := range []string{
-			`\r\n\r\nid: 9\ndata: forged\n\n`, `\u2028\u2029\u0085`, "\u2028\u2029\u0085 \ufeff", `data: x`, `\ud83d\ude00<b>&\u0026`, `\u0000`,
+			`\r\n\r\nid: 9\ndata: forged\n\n`, `\u2028\u2029\u0085`, "\u2028\u2029\u0085 \ufeff", `data: x`,
+			`\ud83d\ude00<b>&\u0026`, `\u0000`,
 		} {
-			alice.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{ "text" : "`+text+`" , "n":1.0e5 },"finality":"none"}`)
+			alice.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{ "text" : "`+text+
+				`" , "n":1.0e5 },"finality":"none"}`)
 		}
 		for size := 1; size < 900<<10; size = size*3 + 7 {
 			alice.say(strings.Repeat("x", size))
@@ -250,7 +265,8 @@ func TestEventsAreBytes(t *testing.T) {
 	})
 }
 
-// TestEventsAcrossCuts: a reader that is cut again and again and goes on from its last id gets each event once, in order.
+// TestEventsAcrossCuts: a reader that is cut again and again and continues after its last id gets
+// each event once, in order.
 func TestEventsAcrossCuts(t *testing.T) {
 	w := newLoopbackWorld(t, nil)
 	alice := w.as("alice")
@@ -290,7 +306,7 @@ func TestEventsAcrossCuts(t *testing.T) {
 	}
 }
 
-// readSome reads so many messages of a stream, fewer where it ends, and gives its events and its last id.
+// readSome reads n messages of a stream, fewer if it ends, and returns its events and its last id.
 func readSome(stream io.Reader, n int) (events []string, last string) {
 	r := ssetest.NewReader(stream, parley.MaxFrameBytes)
 	for range n {

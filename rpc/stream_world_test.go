@@ -20,7 +20,7 @@ const events = "/conversations/case/events"
 type follower struct {
 	t    testing.TB
 	resp *http.Response
-	done chan struct{} // closed when the stream has ended
+	done chan struct{} // closed at the end of the stream
 
 	mu   sync.Mutex // guards the fields below
 	all  []sse.Message
@@ -81,7 +81,8 @@ func (f *follower) leave() {
 	<-f.done
 }
 
-// take gives what came since the last take: "7" for an event, the name and the data for what has a name.
+// take returns the messages since the last take: "7" for an event, the name and the data of a
+// message with a name.
 func (f *follower) take() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -97,7 +98,7 @@ func (f *follower) take() []string {
 	return out
 }
 
-// events gives the data of all events that came since the last take.
+// events returns the data of all events since the last take.
 func (f *follower) events() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -123,13 +124,14 @@ func (f *follower) lastID() string {
 	return f.last
 }
 
-// stored gives the events of a conversation as they are stored.
+// stored returns the stored events of a conversation.
 func (w *world) stored(id string) []string {
 	w.t.Helper()
 	var out []string
 	p := w.hub.LocalPrincipal("admin", parley.ScopeAdmin)
 	for since := int64(0); ; {
-		page, err := w.hub.Tail(w.t.Context(), p, &parley.TailParams{ConversationID: id, SinceSeq: since, Limit: parley.MaxPage})
+		page, err := w.hub.Tail(w.t.Context(), p, &parley.TailParams{ConversationID: id, SinceSeq: since,
+			Limit: parley.MaxPage})
 		if err != nil {
 			w.t.Fatal(err)
 		}

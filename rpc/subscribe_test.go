@@ -14,7 +14,7 @@ import (
 	"github.com/parleyhub/parley/internal/wire"
 )
 
-// badDisk is a journal that can be told to give nothing.
+// badDisk is a journal whose reads can be made to fail.
 type badDisk struct {
 	journal.Journal
 	bad  atomic.Bool
@@ -29,7 +29,7 @@ func (j *badDisk) Read(conversation string, after int64, limit, maxBytes int) ([
 	return j.Journal.Read(conversation, after, limit, maxBytes)
 }
 
-// onBadDisk gives a world and its disk. The disk is good, and its gate closed.
+// onBadDisk returns a world and its disk. The disk is good, and its gate closed.
 func onBadDisk(t *testing.T) (*world, *badDisk) {
 	w := newWorld(t, nil)
 	disk := &badDisk{gate: make(chan struct{})}
@@ -43,7 +43,8 @@ func onBadDisk(t *testing.T) (*world, *badDisk) {
 
 const twoAgents = `{"conversationId":"case","participants":[{"id":"alice","kind":"peer"},{"id":"bob","kind":"peer"}]}`
 
-// TestSubscribeIsAnswered: also when its subscription, whose id can be guessed, is ended before it stands, and then fails.
+// TestSubscribeIsAnswered: also if its subscription, whose id can be guessed, is ended before it is
+// active, and then fails.
 func TestSubscribeIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, disk := onBadDisk(t)
@@ -68,7 +69,7 @@ func TestSubscribeIsAnswered(t *testing.T) {
 	})
 }
 
-// TestBrokenSubscriptionEndsItsSocket: a subscription that cannot go on does not fall silent.
+// TestBrokenSubscriptionEndsItsSocket: a subscription that fails closes its socket.
 func TestBrokenSubscriptionEndsItsSocket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, disk := onBadDisk(t)
@@ -79,7 +80,8 @@ func TestBrokenSubscriptionEndsItsSocket(t *testing.T) {
 		synctest.Wait()
 		disk.bad.Store(true)
 		w.journal.FailNext(journal.ErrStorageFull) // after which the conversation is read again
-		if got := parseReply(t, alice.call(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"a"},"finality":"turn"}`)); got.reason() != "storage_full" {
+		if got := parseReply(t, alice.call(parley.MethodSendMessage,
+			`{"conversationId":"case","payload":{"text":"a"},"finality":"turn"}`)); got.reason() != "storage_full" {
 			t.Errorf("the append: %+v", got)
 		}
 		synctest.Wait()
@@ -96,7 +98,8 @@ func TestBrokenSubscriptionEndsItsSocket(t *testing.T) {
 	})
 }
 
-// TestDrainKeepsSockets: a subscription that ends because the hub drains leaves the goodbye to Shutdown.
+// TestDrainKeepsSockets: Shutdown closes the socket of a subscription that ends because the hub
+// drains.
 func TestDrainKeepsSockets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -113,7 +116,8 @@ func TestDrainKeepsSockets(t *testing.T) {
 	})
 }
 
-// TestFreshTokenKeepsSubscriptions: a token that a socket shows later takes its subscriptions over, or is refused and changes nothing.
+// TestFreshTokenKeepsSubscriptions: a new token of a socket takes over its subscriptions, or is
+// refused and changes nothing.
 func TestFreshTokenKeepsSubscriptions(t *testing.T) {
 	const minute = 60_000
 	token := func(admin *peer, more string, ms int) string {
@@ -164,7 +168,8 @@ func TestFreshTokenKeepsSubscriptions(t *testing.T) {
 					t.Errorf("a wait of the first token went on after its end: %+v", got)
 				}
 				alice.must(parley.MethodSendTrace, `{"conversationId":"case","payload":{"kind":"second thought"}}`)
-				bob.find("the trace after the end of the first token", func(f string) bool { return strings.Contains(f, `"second thought"`) })
+				bob.find("the trace after the end of the first token",
+					func(f string) bool { return strings.Contains(f, `"second thought"`) })
 				time.Sleep(150 * time.Second)
 				<-bob.done
 				if bob.closeCode() != wire.CloseUnauthenticated {
@@ -175,7 +180,8 @@ func TestFreshTokenKeepsSubscriptions(t *testing.T) {
 	}
 }
 
-// TestSubscriptionOfAnOldToken: one that was under way when a narrower token was shown is refused, and one that is as wide gets it.
+// TestSubscriptionOfAnOldToken: a subscription that was being opened when a narrower token was
+// shown is refused. An equal token takes it over.
 func TestSubscriptionOfAnOldToken(t *testing.T) {
 	for _, c := range []struct{ scopes, want string }{{`["read"]`, "forbidden"}, {`["read","trace"]`, ""}} {
 		synctest.Test(t, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// section gives the text of a section of protocol.md.
+// section returns the text of a section of protocol.md.
 func section(t *testing.T, title string) string {
 	t.Helper()
 	doc, err := os.ReadFile(protocolFile)
@@ -26,7 +26,7 @@ func section(t *testing.T, title string) string {
 	return text
 }
 
-// rows gives the cells of the first table of a text, without its head.
+// rows returns the cells of the first table of a text, without its header.
 func rows(text string) [][]string {
 	var out [][]string
 	for line := range strings.Lines(text) {
@@ -102,11 +102,13 @@ func TestNotificationsAreThoseOfTheProtocol(t *testing.T) {
 	for _, r := range rows(section(t, "14. Notifications")) {
 		doc = append(doc, r[0])
 	}
-	code := []string{parley.NotifyEvent, parley.NotifyCaughtUp, parley.NotifyGuidance, parley.NotifyDelta, parley.NotifyRequestTurn, parley.NotifyClaimEnded, parley.NotifyClaimWaiting, parley.NotifyClosing}
+	code := []string{parley.NotifyEvent, parley.NotifyCaughtUp, parley.NotifyGuidance, parley.NotifyDelta,
+		parley.NotifyRequestTurn, parley.NotifyClaimEnded, parley.NotifyClaimWaiting, parley.NotifyClosing}
 	compare(t, "the table of notifications", doc, code)
 }
 
-// TestTranscriptsShowEverything: every method is called, every error provoked and every notification seen in some transcript.
+// TestTranscriptsShowEverything: the transcripts have a call of every method, every error and every
+// notification.
 func TestTranscriptsShowEverything(t *testing.T) {
 	text := section(t, "20. Transcripts")
 	for _, m := range parley.Methods {
@@ -119,7 +121,8 @@ func TestTranscriptsShowEverything(t *testing.T) {
 			t.Errorf("no transcript provokes %s", e.Reason())
 		}
 	}
-	for _, n := range []string{parley.NotifyEvent, parley.NotifyCaughtUp, parley.NotifyGuidance, parley.NotifyDelta, parley.NotifyRequestTurn, parley.NotifyClaimEnded, parley.NotifyClaimWaiting, parley.NotifyClosing} {
+	for _, n := range []string{parley.NotifyEvent, parley.NotifyCaughtUp, parley.NotifyGuidance, parley.NotifyDelta,
+		parley.NotifyRequestTurn, parley.NotifyClaimEnded, parley.NotifyClaimWaiting, parley.NotifyClosing} {
 		if !strings.Contains(text, fmt.Sprintf(`<-- {"jsonrpc":"2.0","method":%q`, n)) {
 			t.Errorf("no transcript shows the notification %s", n)
 		}

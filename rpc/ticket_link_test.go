@@ -11,7 +11,8 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// TestTicketOfALink lasts longer than those of createTicket, is good once, and does not keep those from their end.
+// TestTicketOfALink: it is valid for longer than a ticket of createTicket, and once. It does not
+// delay the end of other tickets.
 func TestTicketOfALink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -48,14 +49,16 @@ func TestTicketOfALink(t *testing.T) {
 	})
 }
 
-// TestPagesMayEndInASlash: a page at such a path is served; paths that are written in another way than cleanly are still nothing.
+// TestPagesMayEndInASlash: a page at such a path is served. Other paths that are not clean are
+// still unknown.
 func TestPagesMayEndInASlash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
 		w := newWorld(t, &rpc.Options{Pages: map[string]http.Handler{"/page": page, "/page/": page}})
 		for path, want := range map[string]int{
 			"/page": http.StatusTeapot, "/page/": http.StatusTeapot, "/page/a/b": http.StatusTeapot,
-			"/page//": http.StatusNotFound, "/page/./a": http.StatusNotFound, "/livez/": http.StatusNotFound, "//page": http.StatusNotFound, "/page/../page": http.StatusNotFound,
+			"/page//": http.StatusNotFound, "/page/./a": http.StatusNotFound, "/livez/": http.StatusNotFound,
+			"//page": http.StatusNotFound, "/page/../page": http.StatusNotFound,
 		} {
 			if a := w.plain(http.Header{}, http.MethodGet, path, ""); a.status != want {
 				t.Errorf("%s: %d, want %d", path, a.status, want)

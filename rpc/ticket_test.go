@@ -22,9 +22,10 @@ func (p *peer) ticket(params string) string {
 	return r.Ticket
 }
 
-// upgrade opens a socket with a query, or gives the error.
+// upgrade opens a socket with a query, or returns the error.
 func (w *world) upgrade(query string, header http.Header) (*peer, error) {
-	stream, err := wire.DialStream(context.Background(), w.url()+query, &wire.DialOptions{HTTPClient: w.client(), Header: header})
+	stream, err := wire.DialStream(context.Background(), w.url()+query,
+		&wire.DialOptions{HTTPClient: w.client(), Header: header})
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +35,7 @@ func (w *world) upgrade(query string, header http.Header) (*peer, error) {
 	return p, nil
 }
 
-// TestTicketOpensASocket: as its maker, once.
+// TestTicketOpensASocket: with the identity of its creator, once.
 func TestTicketOpensASocket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -50,22 +51,24 @@ func TestTicketOpensASocket(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.must(parley.MethodTail, `{"conversationId":"case","sinceSeq":0}`)
-			if got := parseReply(t, p.call(parley.MethodTail, `{"conversationId":"other","sinceSeq":0}`)).reason(); got != other {
+			if got := parseReply(t, p.call(parley.MethodTail,
+				`{"conversationId":"other","sinceSeq":0}`)).reason(); got != other {
 				t.Errorf("the other conversation: %q, want %q", got, other)
 			}
 			if _, err := w.upgrade("?ticket="+ticket, nil); err == nil {
 				t.Error("it opened a second one")
 			}
-			p.must(parley.MethodAuthenticate, fmt.Sprintf(`{"token":%q}`, token)) // goes on as with a token
+			p.must(parley.MethodAuthenticate, fmt.Sprintf(`{"token":%q}`, token)) // continues as with a token
 			p.must(parley.MethodTail, `{"conversationId":"other","sinceSeq":0}`)
 		}
-		if got := parseReply(t, alice.call(parley.MethodCreateTicket, `{"conversationId":"absent"}`)).reason(); got != "not_found" {
+		if got := parseReply(t, alice.call(parley.MethodCreateTicket,
+			`{"conversationId":"absent"}`)).reason(); got != "not_found" {
 			t.Errorf("for a conversation that she does not see: %q", got)
 		}
 	})
 }
 
-// TestTicketsThatAreNoGood are refused alike, and end by the attempt.
+// TestTicketsThatAreNoGood: all are refused with the same answer, and the attempt ends them.
 func TestTicketsThatAreNoGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, &rpc.Options{AllowOrigins: []string{"https://chat.example.com", "https://evil.example.com"}})
@@ -122,15 +125,18 @@ func TestTicketsThatAreNoGood(t *testing.T) {
 		}
 		for _, target := range []string{"GET /conversations", "POST /rpc", "GET /metrics", "GET /backup"} {
 			verb, path, _ := strings.Cut(target, " ")
-			if a := w.plain(http.Header{}, verb, path+"?ticket="+alice.ticket(`{}`), ""); a.status != 401 || !strings.Contains(a.body, "nothing else") {
+			if a := w.plain(http.Header{}, verb, path+"?ticket="+alice.ticket(`{}`), ""); a.status != 401 ||
+				!strings.Contains(a.body, "nothing else") {
 				t.Errorf("%s: %v", target, a)
 			}
 		}
 		if a := w.plain(http.Header{}, "GET", events+"?ticket=a&ticket=b", ""); a.status != 401 {
 			t.Errorf("two tickets: %v", a)
 		}
-		for _, origin := range []string{"chat.example.com", "https://chat.example.com/", "ftp://x", "null", "https://", "https://a b"} {
-			if got := parseReply(t, alice.call(parley.MethodCreateTicket, fmt.Sprintf(`{"origin":%q}`, origin))).reason(); got != "validation_failed" {
+		for _, origin := range []string{"chat.example.com", "https://chat.example.com/", "ftp://x", "null", "https://",
+			"https://a b"} {
+			if got := parseReply(t, alice.call(parley.MethodCreateTicket,
+				fmt.Sprintf(`{"origin":%q}`, origin))).reason(); got != "validation_failed" {
 				t.Errorf("the origin %s: %q", origin, got)
 			}
 		}
@@ -146,7 +152,7 @@ func TestTicketsThatAreNoGood(t *testing.T) {
 	})
 }
 
-// TestTicketIsUsedOnce, by whoever is first.
+// TestTicketIsUsedOnce: of several uses the first one counts.
 func TestTicketIsUsedOnce(t *testing.T) {
 	w := newLoopbackWorld(t, nil)
 	alice := w.as("alice")
@@ -174,7 +180,7 @@ func TestTicketIsUsedOnce(t *testing.T) {
 	}
 }
 
-// TestTicketEndsWithItsToken: what a ticket has opened ends when the token does.
+// TestTicketEndsWithItsToken: everything that a ticket has opened ends with the token.
 func TestTicketEndsWithItsToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -194,7 +200,7 @@ func TestTicketEndsWithItsToken(t *testing.T) {
 	})
 }
 
-// TestManyTickets: 100 of one token wait for their use, and no more; those that are used or over make room.
+// TestManyTickets: one token has at most 100 unused tickets. The use or the end of one makes room.
 func TestManyTickets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -221,13 +227,14 @@ func TestManyTickets(t *testing.T) {
 	})
 }
 
-// TestTicketEndsWhereverItIsTried: also where it is not taken, so that none is left in somebody's log.
+// TestTicketEndsWhereverItIsTried: also in a wrong place, so that no log contains a valid ticket.
 func TestTicketEndsWhereverItIsTried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		w.as("alice").create(twoAgents)
 		alice := w.as("alice")
-		for _, target := range []string{"GET /conversations?", "POST /rpc?", "GET /metrics?", "GET " + events + "?token=x&", "GET /rpc?access_token=x&", "GET " + events + "?%zz&", "GET " + events + "?ticket=x&"} {
+		for _, target := range []string{"GET /conversations?", "POST /rpc?", "GET /metrics?", "GET " + events + "?token=x&",
+			"GET /rpc?access_token=x&", "GET " + events + "?%zz&", "GET " + events + "?ticket=x&"} {
 			ticket := alice.ticket(`{}`)
 			verb, path, _ := strings.Cut(target, " ")
 			w.do(http.Header{}, verb, path+"ticket="+ticket, "").Body.Close()
@@ -240,7 +247,8 @@ func TestTicketEndsWhereverItIsTried(t *testing.T) {
 	})
 }
 
-// TestTicketsOfOneParticipant: who makes itself many tokens does not take the tickets of all others.
+// TestTicketsOfOneParticipant: a participant with many tokens does not use up the tickets of all
+// others.
 func TestTicketsOfOneParticipant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)

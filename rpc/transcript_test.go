@@ -24,7 +24,8 @@ const protocolFile = "../protocol.md"
 
 var transcriptBlock = regexp.MustCompile("(?ms)^```transcript ([a-z0-9 -]+)\n(.*?)^```\n")
 
-// TestTranscripts plays every transcript of protocol.md against a hub and compares what comes back byte for byte.
+// TestTranscripts plays every transcript of protocol.md against a hub and compares what comes back
+// byte for byte.
 func TestTranscripts(t *testing.T) {
 	doc, err := os.ReadFile(protocolFile)
 	if err != nil {
@@ -79,7 +80,8 @@ type stage struct {
 	out   strings.Builder
 }
 
-// play runs the lines that are sent and the directives, and gives the block with what came back.
+// play sends the lines of a block and runs its directives, and returns the block with the frames
+// that were received.
 func play(t *testing.T, text string) string {
 	t.Helper()
 	return playIn(newWorld(t, nil), t, text)
@@ -117,7 +119,7 @@ func (s *stage) line(line string) {
 
 var manyBytes = regexp.MustCompile(`<(\d+) bytes>`)
 
-// expand writes out what stands for many bytes.
+// expand replaces short forms for many bytes.
 func expand(frame string) string {
 	return manyBytes.ReplaceAllStringFunc(frame, func(m string) string {
 		n, _ := strconv.Atoi(manyBytes.FindStringSubmatch(m)[1]) // digits
@@ -147,7 +149,8 @@ func (s *stage) directive(words []string) {
 		s.world.restart()
 	case "fail-next":
 		s.world.journal.FailNext(map[string]error{
-			"storage_full": journal.ErrStorageFull, "outcome_unknown": journal.ErrOutcomeUnknown, "internal": fmt.Errorf("a fault"),
+			"storage_full": journal.ErrStorageFull, "outcome_unknown": journal.ErrOutcomeUnknown,
+			"internal": fmt.Errorf("a fault"),
 		}[words[1]])
 	case "lose-next":
 		s.world.journal.LoseNext()

@@ -12,14 +12,17 @@ import (
 )
 
 // subscribed is a blueprint that messages tagged ask wake, and whose context is the last page.
-const subscribed = `{"name":"bot","parameters_schema":{"type":"object"},"subscriptions":{"selectors":[{"any_tags":["ask"]},{"schema_name":"page.v1","role":"context","fetch":"latest"}]}}`
+const subscribed = `{"name":"bot","parameters_schema":{"type":"object"},` +
+	`"subscriptions":{"selectors":[{"any_tags":["ask"]},{"schema_name":"page.v1","role":"context","fetch":"latest"}]}}`
 
-// results gives what a call is answered by JSON-RPC, over the socket and not, and by its route.
+// results returns the results of a call by JSON-RPC, over the socket and over POST, and by its
+// route.
 func (w *world) results(token, method, params, verb, target, body string) map[string][]byte {
 	w.t.Helper()
 	socket := w.with(token)
 	defer socket.close()
-	posted := w.plain(bearer(token), http.MethodPost, "/rpc", fmt.Sprintf(`{"jsonrpc":"2.0","id":"c1","method":%q,"params":%s}`, method, params))
+	posted := w.plain(bearer(token), http.MethodPost, "/rpc",
+		fmt.Sprintf(`{"jsonrpc":"2.0","id":"c1","method":%q,"params":%s}`, method, params))
 	var reply struct {
 		Result json.RawMessage `json:"result"`
 	}
@@ -30,10 +33,12 @@ func (w *world) results(token, method, params, verb, target, body string) map[st
 	if routed.status != http.StatusOK {
 		w.t.Fatalf("%s %s: %s", verb, target, routed)
 	}
-	return map[string][]byte{"WebSocket": socket.must(method, params), "POST /rpc": reply.Result, "plain HTTP": []byte(routed.body)}
+	return map[string][]byte{"WebSocket": socket.must(method, params), "POST /rpc": reply.Result,
+		"plain HTTP": []byte(routed.body)}
 }
 
-// TestContextIsTheSameAtEveryDoor: byte for byte, whatever stands in it; and so is what the dry-run says.
+// TestContextIsTheSameAtEveryDoor: the context and the dry run are the same bytes over every
+// transport, for any content.
 func TestContextIsTheSameAtEveryDoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -41,12 +46,16 @@ func TestContextIsTheSameAtEveryDoor(t *testing.T) {
 		bot, ann := w.with(token), w.as("ann")
 		bot.must(parley.MethodRegisterExecutor, `{"executorId":"h","agents":[],"mode":"push","capacity":10,"graceMs":180000}`)
 		bot.must(parley.MethodRegisterBlueprints, `{"blueprints":[`+subscribed+`]}`)
-		ann.create(`{"conversationId":"case","policy":{"kind":"triggers"},"participants":[{"id":"ann","kind":"human"},{"id":"bot","kind":"agent"}]}`)
+		ann.create(`{"conversationId":"case","policy":{"kind":"triggers"},"participants":[{"id":"ann","kind":"human"},` +
+			`{"id":"bot","kind":"agent"}]}`)
 		const page = `{"html":"<b>&\u2028é</b>","n":1.0e5,"none":null}`
 		ann.must(parley.MethodSendNote, `{"conversationId":"case","payload":{"schema":"page.v1","data":`+page+`}}`)
-		ann.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"<&>?","tags":["ask"]},"finality":"turn"}`)
-		const want = `{"trigger":{"conversation_id":"case","seq":3,"type":"message","from":"ann","at":"2000-01-01T00:00:00.000Z","tags":["ask"],"text":"<&>?"},"page":` + page + `}`
-		for door, result := range w.results(token, parley.MethodGetContext, `{"conversationId":"case"}`, http.MethodPost, "/conversations/case/context", `{}`) {
+		ann.must(parley.MethodSendMessage,
+			`{"conversationId":"case","payload":{"text":"<&>?","tags":["ask"]},"finality":"turn"}`)
+		const want = `{"trigger":{"conversation_id":"case","seq":3,"type":"message","from":"ann",` +
+			`"at":"2000-01-01T00:00:00.000Z","tags":["ask"],"text":"<&>?"},"page":` + page + `}`
+		for door, result := range w.results(token, parley.MethodGetContext, `{"conversationId":"case"}`, http.MethodPost,
+			"/conversations/case/context", `{}`) {
 			var got parley.GetContextResult
 			if err := json.Unmarshal(result, &got); err != nil {
 				t.Fatal(err)
@@ -55,19 +64,23 @@ func TestContextIsTheSameAtEveryDoor(t *testing.T) {
 				t.Errorf("%s: %s\n%s", door, result, want)
 			}
 		}
-		explained := w.results(token, parley.MethodExplainTriggers, `{"conversationId":"case","seq":3}`, http.MethodGet, "/conversations/case/triggers/3", "")
+		explained := w.results(token, parley.MethodExplainTriggers, `{"conversationId":"case","seq":3}`, http.MethodGet,
+			"/conversations/case/triggers/3", "")
 		for door, result := range explained {
 			var got parley.ExplainTriggersResult
 			if err := json.Unmarshal(result, &got); err != nil {
 				t.Fatal(err)
 			}
-			if string(result) != string(explained["WebSocket"]) || len(got.Agents) != 1 || !got.Agents[0].Woken || got.Agents[0].State != parley.TriggerPending {
+			if string(result) != string(explained["WebSocket"]) || len(got.Agents) != 1 || !got.Agents[0].Woken ||
+				got.Agents[0].State != parley.TriggerPending {
 				t.Errorf("%s: %s", door, result)
 			}
 		}
 		for target, want := range map[string]string{
-			"/conversations/case/triggers/1": "validation_failed", "/conversations/case/triggers/0": "validation_failed", "/conversations/case/triggers/99": "validation_failed",
-			"/conversations/case/triggers/x": "invalid_params", "/conversations/case/triggers/3?seq=3": "invalid_params", "/conversations/absent/triggers/3": "not_found",
+			"/conversations/case/triggers/1": "validation_failed", "/conversations/case/triggers/0": "validation_failed",
+			"/conversations/case/triggers/99": "validation_failed",
+			"/conversations/case/triggers/x":  "invalid_params", "/conversations/case/triggers/3?seq=3": "invalid_params",
+			"/conversations/absent/triggers/3": "not_found",
 		} {
 			if got := w.plain(bearer(token), http.MethodGet, target, ""); got.reason() != want {
 				t.Errorf("%s: %s, want %s", target, got, want)
@@ -76,25 +89,32 @@ func TestContextIsTheSameAtEveryDoor(t *testing.T) {
 	})
 }
 
-// TestWorkspacesAtEveryDoor: a conversation is made in a workspace, listed and read by it, and written by nobody who only reads.
+// TestWorkspacesAtEveryDoor: a conversation is created in a workspace, and listed and read by it.
+// Tokens that may only read cannot write to it.
 func TestWorkspacesAtEveryDoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		maker := w.as("admin").token(`{"agentId":"ann","workspaces":["w"]}`)
 		reader := w.as("admin").token(`{"agentId":"zed","workspaces":["w"]}`)
-		if made := w.plain(bearer(maker), http.MethodPost, "/conversations", `{"conversationId":"case","workspace":"w","participants":[{"id":"ann","kind":"human"}]}`); made.status != http.StatusCreated {
+		if made := w.plain(bearer(maker), http.MethodPost, "/conversations",
+			`{"conversationId":"case","workspace":"w",`+
+				`"participants":[{"id":"ann","kind":"human"}]}`); made.status != http.StatusCreated {
 			t.Fatal(made)
 		}
-		if made := w.plain(bearer(maker), http.MethodPost, "/conversations", `{"workspace":"v","participants":[{"id":"ann","kind":"human"}]}`); made.reason() != "forbidden" {
+		if made := w.plain(bearer(maker), http.MethodPost, "/conversations",
+			`{"workspace":"v","participants":[{"id":"ann","kind":"human"}]}`); made.reason() != "forbidden" {
 			t.Errorf("in another workspace: %s", made)
 		}
-		for door, result := range w.results(reader, parley.MethodListConversations, `{"workspace":"w"}`, http.MethodGet, "/conversations?workspace=w", "") {
+		for door, result := range w.results(reader, parley.MethodListConversations, `{"workspace":"w"}`, http.MethodGet,
+			"/conversations?workspace=w", "") {
 			var got parley.ListConversationsResult
-			if err := json.Unmarshal(result, &got); err != nil || len(got.Conversations) != 1 || got.Conversations[0].ConversationID != "case" || got.Conversations[0].Workspace != "w" {
+			if err := json.Unmarshal(result, &got); err != nil || len(got.Conversations) != 1 ||
+				got.Conversations[0].ConversationID != "case" || got.Conversations[0].Workspace != "w" {
 				t.Errorf("%s: %s, %v", door, result, err)
 			}
 		}
-		for door, result := range w.results(reader, parley.MethodGetConversation, `{"conversationId":"case"}`, http.MethodGet, "/conversations/case", "") {
+		for door, result := range w.results(reader, parley.MethodGetConversation, `{"conversationId":"case"}`, http.MethodGet,
+			"/conversations/case", "") {
 			var got parley.Snapshot
 			if err := json.Unmarshal(result, &got); err != nil || got.Workspace != "w" || len(got.Events) != 1 {
 				t.Errorf("%s: %s, %v", door, result, err)
@@ -103,7 +123,8 @@ func TestWorkspacesAtEveryDoor(t *testing.T) {
 		if got := w.plain(bearer(reader), http.MethodGet, "/conversations?workspace=v", ""); got.reason() != "forbidden" {
 			t.Errorf("another workspace: %s", got)
 		}
-		if got := w.plain(bearer(reader), http.MethodPost, "/conversations/case/notes", `{"payload":{"schema":"x","data":1}}`); got.reason() != "forbidden" {
+		if got := w.plain(bearer(reader), http.MethodPost, "/conversations/case/notes",
+			`{"payload":{"schema":"x","data":1}}`); got.reason() != "forbidden" {
 			t.Errorf("a reader writes: %s", got)
 		}
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
-// silent is an embedder that answers nobody.
+// silent is an embedder that never answers.
 type silent struct{}
 
 func (silent) Name() string { return "silent" }
@@ -19,10 +19,12 @@ func (silent) Embed(ctx context.Context, _ []string) ([][]float32, error) {
 	return nil, ctx.Err()
 }
 
-// TestReadsDoNotWaitForTheEmbedder: while a call waits for the embedder, other calls on its connection are answered.
+// TestReadsDoNotWaitForTheEmbedder: while a call waits for the embedder, other calls on its
+// connection are answered.
 func TestReadsDoNotWaitForTheEmbedder(t *testing.T) {
 	for method, params := range map[string]string{
-		parley.MethodGetContext: `{"conversationId":"case","agentId":"bot"}`, parley.MethodExplainTriggers: `{"conversationId":"case","seq":3}`,
+		parley.MethodGetContext:      `{"conversationId":"case","agentId":"bot"}`,
+		parley.MethodExplainTriggers: `{"conversationId":"case","seq":3}`,
 	} {
 		t.Run(method, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -33,12 +35,15 @@ func TestReadsDoNotWaitForTheEmbedder(t *testing.T) {
 				bot.must(parley.MethodRegisterExecutor, `{"executorId":"h","agents":[],"mode":"push","graceMs":180000}`)
 				bot.must(parley.MethodRegisterBlueprints, `{"blueprints":[{"name":"bot","parameters_schema":{"type":"object"},
 					"subscriptions":[{"any_tags":["ask"]},{"schema_name":"page.v1","role":"context","fetch":"vector"}]}]}`)
-				ann.create(`{"conversationId":"case","policy":{"kind":"triggers"},"participants":[{"id":"ann","kind":"human"},{"id":"bot","kind":"agent"}]}`)
+				ann.create(`{"conversationId":"case","policy":{"kind":"triggers"},"participants":[{"id":"ann","kind":"human"},` +
+					`{"id":"bot","kind":"agent"}]}`)
 				ann.must(parley.MethodSendNote, `{"conversationId":"case","payload":{"schema":"page.v1","data":"roots"}}`)
-				ann.must(parley.MethodSendMessage, `{"conversationId":"case","payload":{"text":"roots?","tags":["ask"]},"finality":"turn"}`)
+				ann.must(parley.MethodSendMessage,
+					`{"conversationId":"case","payload":{"text":"roots?","tags":["ask"]},"finality":"turn"}`)
 				waits := bot.start(method, params)
 				synctest.Wait()
-				for _, read := range []struct{ method, params string }{{parley.MethodTail, `{"conversationId":"case","sinceSeq":0}`}, {parley.MethodGetConversation, `{"conversationId":"case"}`}} {
+				for _, read := range []struct{ method, params string }{{parley.MethodTail,
+					`{"conversationId":"case","sinceSeq":0}`}, {parley.MethodGetConversation, `{"conversationId":"case"}`}} {
 					bot.must(read.method, read.params)
 				}
 				if _, answered, _ := bot.look(func(f string) bool { return parseReply(t, f).is(waits) }); answered {

@@ -29,7 +29,8 @@ const devToken = "dev"
 // builtFrom is the commit of every hub in these tests.
 const builtFrom = "8526c7012345678901234567890123456789abcd"
 
-// world is a hub behind its door: a real hub, a real server, real WebSockets, in memory or on the loopback interface.
+// world is a hub behind its door: a real hub, a real server, real WebSockets, in memory or on the
+// loopback interface.
 type world struct {
 	t       testing.TB
 	opts    *rpc.Options
@@ -125,7 +126,8 @@ func (w *world) listen() net.Listener {
 	return l
 }
 
-// patience is how long a test waits for an event that must come. Only a program that hangs takes that long.
+// patience is how long a test waits for an event that must come. Only a program that hangs takes
+// that long.
 const patience = 3 * time.Minute
 
 // stop ends everything but the journal.
@@ -183,7 +185,8 @@ type peer struct {
 // dial connects without a token.
 func (w *world) dial(name string, header http.Header) *peer {
 	w.t.Helper()
-	stream, err := wire.DialStream(context.Background(), w.url(), &wire.DialOptions{HTTPClient: w.client(), Header: header})
+	stream, err := wire.DialStream(context.Background(), w.url(),
+		&wire.DialOptions{HTTPClient: w.client(), Header: header})
 	if err != nil {
 		w.t.Fatalf("dial: %v", err)
 	}
@@ -240,7 +243,7 @@ func (p *peer) send(frame string) {
 	}
 }
 
-// take gives the frames that came since the last take.
+// take returns the frames since the last take.
 func (p *peer) take() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -295,14 +298,14 @@ func (p *peer) reply(id string) string {
 	return p.find("the reply to "+id, func(f string) bool { return strings.HasPrefix(f, `{"jsonrpc":"2.0","id":`+id+",") })
 }
 
-// call sends a request and gives its reply.
+// call sends a request and returns its reply.
 func (p *peer) call(method, params string) string {
 	p.t.Helper()
 	id := p.start(method, params)
 	return p.reply(id)
 }
 
-// start sends a request and gives its id.
+// start sends a request and returns its id.
 func (p *peer) start(method, params string) string {
 	p.t.Helper()
 	p.calls++
@@ -311,7 +314,7 @@ func (p *peer) start(method, params string) string {
 	return id
 }
 
-// must is call for what may not be refused; it gives the result.
+// must is call for a call that must succeed; it returns the result.
 func (p *peer) must(method, params string) json.RawMessage {
 	p.t.Helper()
 	r := parseReply(p.t, p.call(method, params))
@@ -366,7 +369,7 @@ func (w *world) post(header http.Header, body io.Reader) (int, http.Header, stri
 	return resp.StatusCode, resp.Header, string(b)
 }
 
-// create makes a conversation of agents and gives its id.
+// create creates a conversation and returns its id.
 func (p *peer) create(params string) string {
 	p.t.Helper()
 	var s parley.Snapshot
@@ -376,7 +379,7 @@ func (p *peer) create(params string) string {
 	return s.ConversationID
 }
 
-// token makes a token and gives it.
+// token creates a token and returns it.
 func (p *peer) token(params string) string {
 	p.t.Helper()
 	var r parley.CreateTokenResult

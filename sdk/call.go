@@ -25,12 +25,12 @@ const (
 // does not take up room for long, and a dead connection is noticed.
 const longestWait = 20 * time.Second
 
-// entry finds a session with room for one more request. release is called when the request takes none any more.
-type entry func(ctx context.Context) (s *session, release func(), err error)
+// entry returns a socket with room for one more request. release is called when the request takes none any more.
+type entry func(ctx context.Context) (s *socket, release func(), err error)
 
 // call asks the hub, again and again where that is safe, until there is an answer.
 func call[R any](ctx context.Context, c *Client, method string, params any, k repeat) (*R, error) {
-	return callVia[R](ctx, c, c.enter, method, params, k)
+	return callVia[R](ctx, c, c.enterCall, method, params, k)
 }
 
 func callVia[R any](ctx context.Context, c *Client, enter entry, method string, params any, k repeat) (*R, error) {
@@ -87,7 +87,7 @@ func (c *Client) ask(ctx context.Context, enter entry, method string, body []byt
 func (c *Client) insist(ctx context.Context, method string, body []byte) (raw json.RawMessage, lost bool, err error) {
 	pauses := c.newBackoff()
 	for {
-		raw, err := c.ask(ctx, c.enter, method, body, once)
+		raw, err := c.ask(ctx, c.enterCall, method, body, once)
 		again := errors.Is(err, parley.ErrOutcomeUnknown) || errors.Is(err, parley.ErrUnavailable)
 		if err == nil || !again || ctx.Err() != nil || c.life.Err() != nil {
 			return raw, lost, err
@@ -130,7 +130,7 @@ func (c *Client) attempt(ctx context.Context, enter entry, method string, body [
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err = c.await(ctx, s)
+	l, err = c.awaitLink(ctx, s)
 	if err == nil && unnamed[method] {
 		err = c.settle(ctx, s, l)
 	}
@@ -159,14 +159,14 @@ func (l *link) answered(err error, k repeat) {
 	}
 }
 
-// enter finds room for a call that the hub answers at once.
-func (c *Client) enter(ctx context.Context) (*session, func(), error) {
-	s := c.first()
-	release, err := c.enterSession(ctx, s)
+// enterCall waits for room for a call that the hub answers at once, on the first socket.
+func (c *Client) enterCall(ctx context.Context) (*socket, func(), error) {
+	s := c.firstSocket()
+	release, err := c.acquireCallSlot(ctx, s)
 	return s, release, err
 }
 
-func (c *Client) enterSession(ctx context.Context, s *session) (release func(), err error) {
+func (c *Client) acquireCallSlot(ctx context.Context, s *socket) (release func(), err error) {
 	select {
 	case s.calls <- struct{}{}:
 		return func() { <-s.calls }, nil
@@ -178,15 +178,15 @@ func (c *Client) enterSession(ctx context.Context, s *session) (release func(), 
 }
 
 // enterWait finds room for a request that the hub may hold on to.
-func (c *Client) enterWait(context.Context) (*session, func(), error) {
-	s, err := c.take(func(s *session) bool {
+func (c *Client) enterWait(context.Context) (*socket, func(), error) {
+	s, err := c.takeSocket(func(s *socket) bool {
 		if s.waits >= maxWaits {
 			return false
 		}
 		s.waits++
 		return true
 	})
-	return s, func() { s.locked(func(s *session) bool { s.waits--; return true }) }, err
+	return s, func() { s.withLock(func(s *socket) bool { s.waits--; return true }) }, err
 }
 
 // wait makes a request that waits, in pieces. ask sends one with the timeout given and reports whether it ended without what was waited for.

@@ -32,9 +32,9 @@ type Client struct {
 	end  context.CancelCauseFunc
 	wg   sync.WaitGroup
 
-	mu       sync.Mutex // guards the fields below
-	closed   bool       // no goroutine is started any more
-	sessions []*session // the first carries the calls that do not wait
+	mu      sync.Mutex // guards the fields below
+	closed  bool       // no goroutine is started any more
+	sockets []*socket  // the first carries the calls that do not wait
 }
 
 var _ parley.Client = (*Client)(nil)
@@ -60,7 +60,7 @@ func Dial(ctx context.Context, url string, o *Options) (*Client, error) {
 		return nil, fmt.Errorf("dial hub: %w", err)
 	}
 	c.agentID = l.agentID
-	c.addSession(l)
+	c.addSocket(l)
 	return c, nil
 }
 

@@ -81,7 +81,7 @@ type executor struct {
 func (r *executor) register(ctx context.Context) (*parley.RegisterExecutorResult, error) {
 	c, pauses := r.c, r.c.newBackoff()
 	for {
-		l, err := c.await(ctx, c.first())
+		l, err := c.awaitLink(ctx, c.firstSocket())
 		if err != nil {
 			return nil, err
 		}
@@ -118,9 +118,9 @@ var unnamed = map[string]bool{
 const settleTimeout = 5 * time.Second
 
 // settle waits, on a connection that is new, until the executor of this client is registered there: before that the hub does not know which claims are held on it.
-func (c *Client) settle(ctx context.Context, s *session, l *link) error {
+func (c *Client) settle(ctx context.Context, s *socket, l *link) error {
 	r := c.executor.Load()
-	if r == nil || s != c.first() {
+	if r == nil || s != c.firstSocket() {
 		return nil
 	}
 	timer := time.NewTimer(settleTimeout)
@@ -150,7 +150,7 @@ func passes(err error) bool {
 
 // say makes one registerExecutor on the link.
 func (r *executor) say(ctx context.Context, p parley.RegisterExecutorParams) (*parley.RegisterExecutorResult, error) {
-	release, err := r.c.enterSession(ctx, r.c.first())
+	release, err := r.c.acquireCallSlot(ctx, r.c.firstSocket())
 	if err != nil {
 		return nil, err
 	}

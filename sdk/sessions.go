@@ -55,7 +55,7 @@ func (c *Client) onRegistered(ctx context.Context, method string, body []byte) (
 	if l == nil {
 		return nil, false, errNotRegistered
 	}
-	release, err := c.enterSession(ctx, c.first())
+	release, err := c.acquireCallSlot(ctx, c.firstSocket())
 	if err != nil {
 		return nil, false, err
 	}

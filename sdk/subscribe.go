@@ -59,7 +59,7 @@ func (k *cursor) admit(n parley.Notification) bool {
 
 // follow subscribes, and subscribes again, until yield says enough (then it gives nil) or nothing helps.
 func (c *Client) follow(ctx context.Context, p parley.SubscribeParams, yield func(parley.Notification, error) bool) error {
-	s, err := c.take(func(s *session) bool {
+	s, err := c.takeSocket(func(s *socket) bool {
 		if s.subs >= maxSubs {
 			return false
 		}
@@ -69,7 +69,7 @@ func (c *Client) follow(ctx context.Context, p parley.SubscribeParams, yield fun
 	if err != nil {
 		return err
 	}
-	defer s.locked(func(s *session) bool { s.subs--; return true })
+	defer s.withLock(func(s *socket) bool { s.subs--; return true })
 
 	k := cursor{seq: p.SinceSeq}
 	pauses := c.newBackoff()
@@ -94,18 +94,18 @@ func (c *Client) follow(ctx context.Context, p parley.SubscribeParams, yield fun
 }
 
 // subscribe makes a subscription when there is a connection.
-func (c *Client) subscribe(ctx context.Context, s *session, p parley.SubscribeParams) (*link, *feed, error) {
+func (c *Client) subscribe(ctx context.Context, s *socket, p parley.SubscribeParams) (*link, *feed, error) {
 	body, err := encode(p)
 	if err != nil {
 		return nil, nil, err
 	}
 	pauses := c.newBackoff()
 	for {
-		release, err := c.enterSession(ctx, s)
+		release, err := c.acquireCallSlot(ctx, s)
 		if err != nil {
 			return nil, nil, err
 		}
-		l, err := c.await(ctx, s)
+		l, err := c.awaitLink(ctx, s)
 		if err == nil {
 			err = c.settle(ctx, s, l)
 		}

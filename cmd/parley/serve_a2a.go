@@ -153,12 +153,12 @@ func guestToken(h *hub.Hub) (string, error) {
 }
 
 // guests are what the door of the hub serves for it: the agents, and their cards for everybody.
-func (d *a2aDoor) guests() (map[string]*rpc.Guest, map[string]http.Handler) {
-	guest := &rpc.Guest{
+func (d *a2aDoor) guests() (map[string]*rpc.Protocol, map[string]http.Handler) {
+	guest := &rpc.Protocol{
 		Handler: d.server.Handler(), Verbs: a2a.Verbs, MaxBody: a2a.MaxBodyBytes, Streams: a2a.Streams, Anonymous: d.guest,
 		AllowHeaders: a2a.AllowHeaders, ExposeHeaders: a2a.ExposeHeaders,
 	}
-	return map[string]*rpc.Guest{a2aPath: guest}, d.server.Cards()
+	return map[string]*rpc.Protocol{a2aPath: guest}, d.server.Cards()
 }
 
 // connect gives the client of who has made a request.

@@ -18,7 +18,7 @@ type consoleDoor struct{}
 
 var _ protocolDoor = consoleDoor{}
 
-func (consoleDoor) guests() (map[string]*rpc.Guest, map[string]http.Handler) {
+func (consoleDoor) guests() (map[string]*rpc.Protocol, map[string]http.Handler) {
 	page := console.Handler(console.Options{})
 	return nil, map[string]http.Handler{console.Path: page, console.Path + "/": page}
 }

@@ -16,7 +16,7 @@ import (
 // protocolDoor lets clients of another protocol in, at paths of the hub's own door.
 type protocolDoor interface {
 	// guests are what the hub's door serves for it, by path: handlers, and pages that anybody may read.
-	guests() (map[string]*rpc.Guest, map[string]http.Handler)
+	guests() (map[string]*rpc.Protocol, map[string]http.Handler)
 	// open gives it the hub's door.
 	open(door http.Handler, log *slog.Logger)
 	// stop ends what its clients have under way, when the hub has answered what it was asked. It comes while the hub's door shuts down.
@@ -62,7 +62,7 @@ type annex struct {
 // newAnnex makes doors, and has the hub's door serve them.
 func newAnnex(doors []newProtocolDoor, h *hub.Hub, door *rpc.Options, log *slog.Logger) (*annex, error) {
 	a := &annex{}
-	door.Guests, door.Pages = map[string]*rpc.Guest{}, map[string]http.Handler{}
+	door.Protocols, door.Pages = map[string]*rpc.Protocol{}, map[string]http.Handler{}
 	for _, make := range doors {
 		d, err := make(h, log)
 		if err != nil {
@@ -73,7 +73,7 @@ func newAnnex(doors []newProtocolDoor, h *hub.Hub, door *rpc.Options, log *slog.
 		for _, g := range guests {
 			g.Stop = func() { _ = stop() } // annex.stop gives the error
 		}
-		maps.Copy(door.Guests, guests)
+		maps.Copy(door.Protocols, guests)
 		maps.Copy(door.Pages, pages)
 		a.doors, a.stops = append(a.doors, d), append(a.stops, stop)
 	}

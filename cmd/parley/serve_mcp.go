@@ -56,13 +56,14 @@ func newMCPDoor(log *slog.Logger, o *mcpDoorOptions) *mcpDoor {
 }
 
 // guests are what the door of the hub serves for it.
-func (d *mcpDoor) guests() (map[string]*rpc.Guest, map[string]http.Handler) {
-	guest := &rpc.Guest{
+func (d *mcpDoor) guests() (map[string]*rpc.Protocol, map[string]http.Handler) {
+	guest := &rpc.Protocol{
 		Handler: mcp.NewHandler(d.server, callerName), Verbs: mcp.Verbs, MaxBody: mcp.MaxBodyBytes, Streams: mcp.Streams,
 		AllowHeaders: mcp.AllowHeaders, ExposeHeaders: mcp.ExposeHeaders,
 		Challenge: func(r *http.Request) string { return fmt.Sprintf("resource_metadata=%q", d.base(r)+mcpMetadata) },
 	}
-	return map[string]*rpc.Guest{mcpPath: guest}, map[string]http.Handler{mcpMetadata: http.HandlerFunc(d.serveMetadata)}
+	pages := map[string]http.Handler{mcpMetadata: http.HandlerFunc(d.serveMetadata)}
+	return map[string]*rpc.Protocol{mcpPath: guest}, pages
 }
 
 // callerName names who calls, so that nobody goes on with another's session.

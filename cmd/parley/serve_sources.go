@@ -94,11 +94,11 @@ func openSources(h *hub.Hub, c *config.Loaded, gate *hookGate, log *slog.Logger)
 }
 
 // guests are what the hub's door serves: the hooks, to whoever signs what is sent.
-func (d *sourcesDoor) guests() (map[string]*rpc.Guest, map[string]http.Handler) {
+func (d *sourcesDoor) guests() (map[string]*rpc.Protocol, map[string]http.Handler) {
 	if d.hooks == nil {
 		return nil, nil
 	}
-	return map[string]*rpc.Guest{hooks.Path: {Handler: d.hooks, MaxBody: hooks.MaxBodyBytes, Anonymous: d.gate.secret}}, nil
+	return map[string]*rpc.Protocol{hooks.Path: {Handler: d.hooks, MaxBody: hooks.MaxBodyBytes, Anonymous: d.gate.secret}}, nil
 }
 
 // open lets the timetable begin.

@@ -14,7 +14,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/function"
 	"github.com/parleyhub/parley/executors/work"
-	"github.com/parleyhub/parley/executors/work/worktest"
+	"github.com/parleyhub/parley/internal/worktest"
 )
 
 // serve runs functions on a hub of its own.

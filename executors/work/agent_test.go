@@ -11,7 +11,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/function"
 	"github.com/parleyhub/parley/executors/work"
-	"github.com/parleyhub/parley/executors/work/worktest"
+	"github.com/parleyhub/parley/internal/worktest"
 )
 
 const onAsk = `[{"schema_name":"ask.v1"}]`

@@ -20,7 +20,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 	"github.com/parleyhub/parley/executors/llm/agent"
 	"github.com/parleyhub/parley/executors/work"
-	"github.com/parleyhub/parley/executors/work/worktest"
+	"github.com/parleyhub/parley/internal/worktest"
 )
 
 // model answers every question in the same words, and keeps the last message of each.

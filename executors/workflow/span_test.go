@@ -8,8 +8,8 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/function"
 	"github.com/parleyhub/parley/executors/work"
-	"github.com/parleyhub/parley/executors/work/worktest"
 	"github.com/parleyhub/parley/internal/spantest"
+	"github.com/parleyhub/parley/internal/worktest"
 )
 
 // TestSpans: each step is a span with all its tries, and what its session does is below it.

@@ -14,8 +14,8 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/function"
 	"github.com/parleyhub/parley/executors/work"
-	"github.com/parleyhub/parley/executors/work/worktest"
 	"github.com/parleyhub/parley/executors/workflow"
+	"github.com/parleyhub/parley/internal/worktest"
 )
 
 const anything = `{"type":"object"}`

@@ -28,8 +28,8 @@ type issuer struct {
 	extra        string // in place of the key set
 	down         bool
 	gone         bool   // its keys have moved
-	slow         func() // before it gives its keys; nil: at once
-	name         string // what it calls itself; empty: its address
+	slow         func() // called before it sends its keys; may be nil
+	name         string // its name in its configuration; empty: its address
 	keysAt       string // where it says its keys are; empty: where they are
 	configs, get int    // how often it was asked
 }
@@ -82,7 +82,7 @@ func (i *issuer) change(f func()) {
 	f()
 }
 
-// asked gives how often its configuration and its keys were asked for.
+// asked returns how often its configuration and its keys were requested.
 func (i *issuer) asked() (configs, keys int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -130,7 +130,8 @@ func (s signer) sign(t *testing.T, method jwt.SigningMethod, claims jwt.MapClaim
 	return signWith(t, method, s.key, s.kid, claims, header)
 }
 
-func signWith(t *testing.T, method jwt.SigningMethod, key any, kid string, claims jwt.MapClaims, header map[string]any) string {
+func signWith(t *testing.T, method jwt.SigningMethod, key any, kid string, claims jwt.MapClaims,
+	header map[string]any) string {
 	t.Helper()
 	token := jwt.NewWithClaims(method, claims)
 	if kid != "" {

@@ -21,22 +21,26 @@ import (
 )
 
 const (
-	// fetchEvery is how often the issuer is asked at most, whatever tokens come.
+	// fetchEvery is the shortest time between two requests to the issuer, for any tokens.
 	fetchEvery = 10 * time.Second
-	// freshFor is how long keys are used without asking again, and staleFor how long when the issuer does not answer.
+	// freshFor is how long keys are used without another request, and staleFor how long if the issuer
+	// does not answer.
 	freshFor = 15 * time.Minute
 	staleFor = 24 * time.Hour
 	// maxWaiting bounds the calls that wait for the issuer.
 	maxWaiting = 16
 )
 
-// errUnknown says that the keys of the issuer are not known at the moment.
-var errUnknown = &parley.Error{Err: parley.ErrUnavailable, Message: "the keys of the issuer are not known at the moment", RetryAfterMs: fetchEvery.Milliseconds()}
+// errUnknown means that the keys of the issuer are not known at the moment.
+var errUnknown = &parley.Error{
+	Err: parley.ErrUnavailable, Message: "the keys of the issuer are not known at the moment",
+	RetryAfterMs: fetchEvery.Milliseconds(),
+}
 
-// keys are those that the issuer publishes.
+// keys are the keys that the issuer publishes.
 type keys struct {
 	opts    Options
-	waiting chan struct{} // a slot for each call that fetches or waits for the one that does
+	waiting chan struct{} // a slot for each call that asks the issuer or waits for that
 	fetch   sync.Mutex    // held by the one call that asks the issuer; before mu
 
 	mu      sync.Mutex // guards the fields below
@@ -50,14 +54,15 @@ func newKeys(o Options) *keys {
 	return &keys{opts: o, waiting: make(chan struct{}, maxWaiting)}
 }
 
-// find gives the keys that a token with this header may be signed with; none when the issuer publishes no such key. It fails with errUnknown.
-func (k *keys) find(ctx context.Context, header jose.Header) ([]crypto.PublicKey, error) {
-	found, age := k.known(header)
+// findKeys returns the keys for a token with this header; none if the issuer publishes no such key. It
+// returns errUnknown if the keys are not known.
+func (k *keys) findKeys(ctx context.Context, header jose.Header) ([]crypto.PublicKey, error) {
+	found, age := k.knownKeys(header)
 	if len(found) > 0 && age < freshFor {
 		return found, nil
 	}
 	err := k.refresh(ctx, len(found) == 0 || age >= staleFor)
-	found, age = k.known(header)
+	found, age = k.knownKeys(header)
 	switch {
 	case age >= staleFor:
 		return nil, errUnknown
@@ -67,8 +72,8 @@ func (k *keys) find(ctx context.Context, header jose.Header) ([]crypto.PublicKey
 	return found, nil
 }
 
-// known gives the keys for a header, and how old what is known is.
-func (k *keys) known(header jose.Header) ([]crypto.PublicKey, time.Duration) {
+// knownKeys returns the known keys for a header, and the age of the key set.
+func (k *keys) knownKeys(header jose.Header) ([]crypto.PublicKey, time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.at.IsZero() {
@@ -83,20 +88,21 @@ func (k *keys) known(header jose.Header) ([]crypto.PublicKey, time.Duration) {
 	return found, k.opts.Now().Sub(k.at)
 }
 
-// fits reports whether a key is one to try.
+// fits reports whether a token with a header may be signed with a key.
 func fits(key *jose.JSONWebKey, header jose.Header) bool {
 	switch key.Key.(type) {
 	case *rsa.PublicKey, *ecdsa.PublicKey, ed25519.PublicKey:
 	default:
-		return false // a secret or private key is none to verify with, whoever has published it
+		return false // never verify with a secret or private key
 	}
 	return (header.KeyID == "" || key.KeyID == "" || key.KeyID == header.KeyID) &&
 		(key.Use == "" || key.Use == "sig") &&
 		(key.Algorithm == "" || key.Algorithm == header.Algorithm)
 }
 
-// refresh asks the issuer, unless it was asked a moment ago: then what is known is all there is. One call asks, a few that cannot do without wait
-// for it, and all others get errUnknown at once: so a slow issuer holds nobody else up whose key is known.
+// refresh asks the issuer, unless it was asked a moment ago: then the known keys are all keys. One call
+// asks. A few calls that need the answer wait for it, and all others get errUnknown at once. So a slow
+// issuer does not delay tokens with a known key.
 func (k *keys) refresh(ctx context.Context, needed bool) error {
 	select {
 	case k.waiting <- struct{}{}:
@@ -124,19 +130,20 @@ func (k *keys) refresh(ctx context.Context, needed bool) error {
 		}
 		return errUnknown
 	}
-	set, address, err := k.ask(ctx)
+	set, address, err := k.fetchKeys(ctx)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err != nil {
-		k.address = "" // they may have moved: the configuration is read anew
+		k.address = "" // the keys may have moved: read the configuration again
 		return errUnknown
 	}
 	k.set, k.address, k.at = set, address, now
 	return nil
 }
 
-// ask reads the configuration of the issuer, unless the address that it names is known, and then its keys.
-func (k *keys) ask(ctx context.Context) ([]jose.JSONWebKey, string, error) {
+// fetchKeys reads the keys of the issuer. If their address is not known, it reads the configuration
+// first.
+func (k *keys) fetchKeys(ctx context.Context) ([]jose.JSONWebKey, string, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout) // others wait for the answer too
 	defer cancel()
 	k.mu.Lock()
@@ -148,12 +155,13 @@ func (k *keys) ask(ctx context.Context) ([]jose.JSONWebKey, string, error) {
 			return nil, "", err
 		}
 	}
-	set, err := k.read(ctx, address)
+	set, err := k.readKeys(ctx, address)
 	return set, address, err
 }
 
 func (k *keys) discover(ctx context.Context) (string, error) {
-	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, k.opts.HTTPClient), k.opts.Issuer) // checks that it names itself so
+	// NewProvider checks the issuer in the configuration.
+	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, k.opts.HTTPClient), k.opts.Issuer)
 	if err != nil {
 		return "", err
 	}
@@ -166,7 +174,7 @@ func (k *keys) discover(ctx context.Context) (string, error) {
 	return configuration.Keys, checkURL(configuration.Keys, k.opts.Issuer)
 }
 
-func (k *keys) read(ctx context.Context, address string) ([]jose.JSONWebKey, error) {
+func (k *keys) readKeys(ctx context.Context, address string) ([]jose.JSONWebKey, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
@@ -186,7 +194,7 @@ func (k *keys) read(ctx context.Context, address string) ([]jose.JSONWebKey, err
 	return parseKeys(body)
 }
 
-// parseKeys reads a key set. A key of a kind that is not known does not hide the others.
+// parseKeys reads a key set. It ignores keys of an unknown kind.
 func parseKeys(body []byte) ([]jose.JSONWebKey, error) {
 	var raw struct {
 		Keys []json.RawMessage `json:"keys"`

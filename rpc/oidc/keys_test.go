@@ -11,7 +11,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// TestIssuerIsNotFlooded: however many tokens with unknown keys come, the issuer is asked once in 10 s; tokens with known keys pass meanwhile.
+// TestIssuerIsNotFlooded: however many tokens with unknown keys come, the issuer is asked once in
+// 10 s; tokens with known keys pass meanwhile.
 func TestIssuerIsNotFlooded(t *testing.T) {
 	i, n := newIssuer(t), newNow()
 	rs := rsaKey(t, "rs")
@@ -91,7 +92,8 @@ func TestKeysEnd(t *testing.T) {
 	}
 }
 
-// TestIssuerThatIsDown: the hub starts without it, says that it does not know, and knows when it is there.
+// TestIssuerThatIsDown: the hub starts without it, says that it does not know, and knows when it is
+// there.
 func TestIssuerThatIsDown(t *testing.T) {
 	i, n := newIssuer(t), newNow()
 	rs := rsaKey(t, "rs")
@@ -104,7 +106,8 @@ func TestIssuerThatIsDown(t *testing.T) {
 			t.Errorf("down: %v", err)
 		}
 	}
-	if _, err := v.Verify(t.Context(), token+"x"); !errors.Is(err, parley.ErrUnauthenticated) && !errors.Is(err, parley.ErrUnavailable) {
+	if _, err := v.Verify(t.Context(), token+"x"); !errors.Is(err, parley.ErrUnauthenticated) &&
+		!errors.Is(err, parley.ErrUnavailable) {
 		t.Error(err)
 	}
 	i.change(func() { i.down = false })
@@ -114,7 +117,8 @@ func TestIssuerThatIsDown(t *testing.T) {
 	}
 }
 
-// TestSlowIssuer: while it is asked for fresh keys, one caller waits for it and all others go on with the keys that are known.
+// TestSlowIssuer: while it is asked for fresh keys, one caller waits for it and all others go on
+// with the keys that are known.
 func TestSlowIssuer(t *testing.T) {
 	i, n := newIssuer(t), newNow()
 	rs := rsaKey(t, "rs")

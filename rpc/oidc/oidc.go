@@ -17,15 +17,16 @@ import (
 	"github.com/parleyhub/parley/hub"
 )
 
-// algorithms are those that a token may be signed with: what is verified with a public key, and nothing else.
+// algorithms are the signature algorithms of good tokens. All of them use a public key.
 var algorithms = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 }
 
-// errRefused is the one answer to every token that is not good.
-var errRefused = parley.Refuse(parley.ErrUnauthenticated, "the token is not valid", "a token of the issuer for this hub")
+// errRefused is the answer to every bad token.
+var errRefused = parley.Refuse(parley.ErrUnauthenticated, "the token is not valid",
+	"a token of the issuer for this hub")
 
-// verifier takes the tokens of one issuer.
+// verifier verifies the tokens of one issuer.
 type verifier struct {
 	opts Options
 	keys *keys
@@ -33,7 +34,7 @@ type verifier struct {
 
 var _ hub.Verifier = (*verifier)(nil)
 
-// New makes a verifier. The issuer is not asked before the first token comes.
+// New returns a verifier. It asks the issuer when the first token arrives.
 func New(_ context.Context, o Options) (hub.Verifier, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -42,9 +43,10 @@ func New(_ context.Context, o Options) (hub.Verifier, error) {
 	return &verifier{opts: o, keys: newKeys(o)}, nil
 }
 
-// Verify gives the identity of a token of the issuer.
+// Verify returns the identity of a token of the issuer. It returns parley.ErrUnauthenticated for a bad
+// token, and parley.ErrUnavailable if the keys of the issuer are not known.
 func (v *verifier) Verify(ctx context.Context, token string) (hub.Identity, error) {
-	claims, err := v.claims(ctx, token)
+	claims, err := v.verifyClaims(ctx, token)
 	if errors.Is(err, parley.ErrUnavailable) {
 		return hub.Identity{}, err
 	}
@@ -54,23 +56,25 @@ func (v *verifier) Verify(ctx context.Context, token string) (hub.Identity, erro
 	return v.identity(claims)
 }
 
-// claims are what a token says.
-type claims struct {
+// tokenClaims are the payload of a token.
+type tokenClaims struct {
 	expiry time.Time // with the leeway
 	all    map[string]json.RawMessage
 }
 
-// claims looks at everything that costs nothing before it asks for a key: so the issuer is asked for tokens only that could be good.
-func (v *verifier) claims(ctx context.Context, token string) (*claims, error) {
+// verifyClaims returns the claims of a good token. It checks everything else before it asks for a key,
+// so the issuer is asked only for tokens that could be good.
+func (v *verifier) verifyClaims(ctx context.Context, token string) (*tokenClaims, error) {
 	signed, err := jose.ParseSignedCompact(token, algorithms)
 	if err != nil || len(signed.Signatures) != 1 || !isCredential(signed.Signatures[0].Header) {
 		return nil, errRefused
 	}
-	promised, err := v.read(signed.UnsafePayloadWithoutVerification())
-	if err != nil || !v.inTime(promised) || promised.text("iss") != v.opts.Issuer || !slices.Contains(promised.list("aud"), v.opts.Audience) {
+	claims, err := v.parseClaims(signed.UnsafePayloadWithoutVerification())
+	if err != nil || !v.isCurrent(claims) || claims.text("iss") != v.opts.Issuer ||
+		!slices.Contains(claims.list("aud"), v.opts.Audience) {
 		return nil, errRefused
 	}
-	found, err := v.keys.find(ctx, signed.Signatures[0].Header)
+	found, err := v.keys.findKeys(ctx, signed.Signatures[0].Header)
 	if err != nil {
 		return nil, err
 	}
@@ -79,16 +83,16 @@ func (v *verifier) claims(ctx context.Context, token string) (*claims, error) {
 		algs = append(algs, string(a))
 	}
 	_, err = oidc.NewVerifier(v.opts.Issuer, &oidc.StaticKeySet{PublicKeys: found}, &oidc.Config{
-		ClientID: v.opts.Audience, SupportedSigningAlgs: algs, SkipExpiryCheck: true, // inTime has, with another leeway
+		ClientID: v.opts.Audience, SupportedSigningAlgs: algs, SkipExpiryCheck: true, // isCurrent checks it
 	}).Verify(ctx, token)
 	if err != nil {
 		return nil, errRefused
 	}
-	return promised, nil
+	return claims, nil
 }
 
-// isCredential reports whether the type of a token, where it has one, is that of a token to show: an issuer signs others with the same keys, such as
-// those that tell of a logout.
+// isCredential reports whether the type of a token, if it has one, is that of a credential. An issuer
+// signs other tokens with the same keys, such as notifications of a logout.
 func isCredential(header jose.Header) bool {
 	typ, given := header.ExtraHeaders[jose.HeaderType]
 	if !given || typ == nil {
@@ -102,9 +106,9 @@ func isCredential(header jose.Header) bool {
 	return false
 }
 
-// read reads the payload of a token.
-func (v *verifier) read(payload []byte) (*claims, error) {
-	c := &claims{}
+// parseClaims reads the payload of a token.
+func (v *verifier) parseClaims(payload []byte) (*tokenClaims, error) {
+	c := &tokenClaims{}
 	if err := json.Unmarshal(payload, &c.all); err != nil || c.all == nil {
 		return nil, errRefused
 	}
@@ -116,8 +120,8 @@ func (v *verifier) read(payload []byte) (*claims, error) {
 	return c, nil
 }
 
-// inTime reports whether a token is valid now.
-func (v *verifier) inTime(c *claims) bool {
+// isCurrent reports whether a token is valid now.
+func (v *verifier) isCurrent(c *tokenClaims) bool {
 	now := v.opts.Now()
 	if !now.Before(c.expiry) {
 		return false
@@ -129,27 +133,28 @@ func (v *verifier) inTime(c *claims) bool {
 	return ok && !now.Add(v.opts.Leeway).Before(begins)
 }
 
-// identity makes of the claims what a hub understands.
-func (v *verifier) identity(c *claims) (hub.Identity, error) {
+// identity returns the identity that the claims describe.
+func (v *verifier) identity(c *tokenClaims) (hub.Identity, error) {
 	agent, subject := c.text(v.opts.AgentClaim), c.text("sub")
 	scopes, ok := v.scopes(c)
 	if subject == "" || !ok || !parley.ValidParticipantID(agent) {
 		return hub.Identity{}, errRefused
 	}
 	return hub.Identity{
-		TokenID: tokenID(v.opts.Issuer, subject, c.text("jti")), Account: tokenID(v.opts.Issuer, subject), Agents: []string{agent}, Scopes: scopes, ExpiresAt: c.expiry,
+		TokenID: tokenID(v.opts.Issuer, subject, c.text("jti")), Account: tokenID(v.opts.Issuer, subject),
+		Agents: []string{agent}, Scopes: scopes, ExpiresAt: c.expiry,
 	}, nil
 }
 
-// tokenID names a token, or all of a subject, without telling what it says.
+// tokenID returns an id for a token, or for all tokens of a subject, which does not reveal its claims.
 func tokenID(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return "oidc:" + hex.EncodeToString(sum[:12])
 }
 
-// scopes gives the words of the claim that are scopes which the issuer may give; nil where there is none. A claim that cannot be read gives
-// nothing: what it was to narrow shall not be wide.
-func (v *verifier) scopes(c *claims) (scopes []parley.Scope, ok bool) {
+// scopes returns the words of the token claim that are scopes which the issuer may grant; nil for a
+// missing claim. It returns false for a claim that cannot be read, because it may narrow the rights.
+func (v *verifier) scopes(c *tokenClaims) (scopes []parley.Scope, ok bool) {
 	claim, given := c.all[v.opts.ScopeClaim]
 	entries := c.list(v.opts.ScopeClaim)
 	if given && entries == nil && string(claim) != "null" && string(claim) != `""` {
@@ -157,7 +162,7 @@ func (v *verifier) scopes(c *claims) (scopes []parley.Scope, ok bool) {
 	}
 	for _, entry := range entries {
 		for word := range strings.FieldsSeq(entry) {
-			if s := parley.Scope(word); v.gives(s) && !slices.Contains(scopes, s) {
+			if s := parley.Scope(word); v.mayGrant(s) && !slices.Contains(scopes, s) {
 				scopes = append(scopes, s)
 			}
 		}
@@ -165,13 +170,13 @@ func (v *verifier) scopes(c *claims) (scopes []parley.Scope, ok bool) {
 	return scopes, true
 }
 
-// gives reports whether a word is a scope that the issuer may give.
-func (v *verifier) gives(s parley.Scope) bool {
+// mayGrant reports whether a word is a scope that the issuer may grant.
+func (v *verifier) mayGrant(s parley.Scope) bool {
 	return slices.Contains(parley.Scopes, s) && (s != parley.ScopeAdmin || v.opts.AllowAdmin)
 }
 
-// text gives a claim that is a string; empty for any other.
-func (c *claims) text(name string) string {
+// text returns a claim that is a string; empty for any other.
+func (c *tokenClaims) text(name string) string {
 	var s string
 	if json.Unmarshal(c.all[name], &s) != nil {
 		return ""
@@ -179,8 +184,8 @@ func (c *claims) text(name string) string {
 	return s
 }
 
-// list gives a claim that is a string or a list of strings.
-func (c *claims) list(name string) []string {
+// list returns a claim that is a string or a list of strings.
+func (c *tokenClaims) list(name string) []string {
 	if s := c.text(name); s != "" {
 		return []string{s}
 	}
@@ -191,11 +196,11 @@ func (c *claims) list(name string) []string {
 	return list
 }
 
-// maxTime is the last second that a claim may name: later ones do not fit a time.
+// maxTime is the last second in a claim: later ones do not fit a time.Time.
 const maxTime = 1 << 38
 
-// time gives a claim that is a time: seconds since 1970, perhaps with a fraction.
-func (c *claims) time(name string) (time.Time, bool) {
+// time returns a claim that is a time: seconds since 1970, perhaps with a fraction.
+func (c *tokenClaims) time(name string) (time.Time, bool) {
 	var seconds float64
 	if json.Unmarshal(c.all[name], &seconds) != nil || string(c.all[name]) == "null" || seconds < 0 || seconds > maxTime {
 		return time.Time{}, false

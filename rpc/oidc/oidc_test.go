@@ -88,21 +88,28 @@ func TestGoodTokens(t *testing.T) {
 		{"EdDSA", ed.sign(t, jwt.SigningMethodEdDSA, i.claims(n), nil), nil},
 		{"no kid", signWith(t, jwt.SigningMethodES256, ec.key, "", i.claims(n), nil), nil},
 		{"many audiences", rs.sign(t, jwt.SigningMethodRS256, i.claims(n, "aud", []string{"x", audience}), nil), nil},
-		{"scopes", rs.sign(t, jwt.SigningMethodRS256, i.claims(n, "scope", "openid read trace profile read"), nil), []parley.Scope{"read", "trace"}},
-		{"a list of scopes", rs.sign(t, jwt.SigningMethodRS256, i.claims(n, "scope", []string{"read", "write claim"}), nil), []parley.Scope{"read", "write", "claim"}},
-		{"admin, which no issuer gives unasked", rs.sign(t, jwt.SigningMethodRS256, i.claims(n, "scope", "read admin"), nil), []parley.Scope{"read"}},
+		{"scopes", rs.sign(t, jwt.SigningMethodRS256, i.claims(n, "scope", "openid read trace profile read"), nil),
+			[]parley.Scope{"read", "trace"}},
+		{"a list of scopes", rs.sign(t, jwt.SigningMethodRS256, i.claims(n, "scope", []string{"read", "write claim"}), nil),
+			[]parley.Scope{"read", "write", "claim"}},
+		{"admin, which no issuer gives unasked", rs.sign(t, jwt.SigningMethodRS256, i.claims(n, "scope", "read admin"), nil),
+			[]parley.Scope{"read"}},
 		{"admin alone", rs.sign(t, jwt.SigningMethodRS256, i.claims(n, "scope", []string{"admin"}), nil), nil},
 		{"no scope of ours", rs.sign(t, jwt.SigningMethodRS256, i.claims(n, "scope", "openid self hub"), nil), nil},
 		{"a clock that is behind", rs.sign(t, jwt.SigningMethodRS256, i.claims(n, "exp", n.at.Load()-29), nil), nil},
 		{"a clock that is ahead", rs.sign(t, jwt.SigningMethodRS256, i.claims(n, "nbf", n.at.Load()+30), nil), nil},
 		{"an access token", rs.sign(t, jwt.SigningMethodRS256, i.claims(n), map[string]any{"typ": "at+jwt"}), nil},
-		{"an access token, by its media type", rs.sign(t, jwt.SigningMethodRS256, i.claims(n), map[string]any{"typ": "application/AT+JWT"}), nil},
+		{"an access token, by its media type",
+			rs.sign(t, jwt.SigningMethodRS256, i.claims(n), map[string]any{"typ": "application/AT+JWT"}), nil},
 		{"no type", rs.sign(t, jwt.SigningMethodRS256, i.claims(n), map[string]any{"typ": nil}), nil},
 		{"no scopes", rs.sign(t, jwt.SigningMethodRS256, i.claims(n, "scope", json.RawMessage("null")), nil), nil},
-		{"places to look", rs.sign(t, jwt.SigningMethodRS256, i.claims(n), map[string]any{"jku": i.http.URL + "/evil", "x5u": i.http.URL + "/evil"}), nil}, // not looked at
+		// not looked at
+		{"places to look", rs.sign(t, jwt.SigningMethodRS256, i.claims(n),
+			map[string]any{"jku": i.http.URL + "/evil", "x5u": i.http.URL + "/evil"}), nil},
 	} {
 		id, err := v.Verify(t.Context(), c.token)
-		if err != nil || !slices.Equal(id.Agents, []string{"alice"}) || !slices.Equal(id.Scopes, c.scopes) || id.ExpiresAt.Before(n.time()) {
+		if err != nil || !slices.Equal(id.Agents, []string{"alice"}) || !slices.Equal(id.Scopes, c.scopes) ||
+			id.ExpiresAt.Before(n.time()) {
 			t.Errorf("%s: %+v, %v", c.name, id, err)
 		}
 		if strings.Contains(c.token, id.TokenID) || !strings.HasPrefix(id.TokenID, "oidc:") || len(id.TokenID) != 5+24 {
@@ -125,7 +132,8 @@ func TestGoodTokens(t *testing.T) {
 		t.Errorf("it ends at %v, want %v", first.ExpiresAt, want)
 	}
 	claim := newVerifier(t, i, n, func(o *oidc.Options) { o.AgentClaim, o.ScopeClaim = "agent", "scp" })
-	id, err := claim.Verify(t.Context(), rs.sign(t, jwt.SigningMethodRS256, i.claims(n, "sub", "auth0|17", "agent", "clinic", "scp", []string{"read"}), nil))
+	id, err := claim.Verify(t.Context(),
+		rs.sign(t, jwt.SigningMethodRS256, i.claims(n, "sub", "auth0|17", "agent", "clinic", "scp", []string{"read"}), nil))
 	if err != nil || id.Agents[0] != "clinic" || !slices.Equal(id.Scopes, []parley.Scope{"read"}) {
 		t.Errorf("by other claims: %+v, %v", id, err)
 	}
@@ -143,7 +151,10 @@ func TestBadTokens(t *testing.T) {
 	i.publish(rs, "sig")
 	i.publish(ec, "sig")
 	i.publish(encrypts, "enc")
-	evil := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s was fetched", r.URL) }))
+	evil := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter,
+		r *http.Request) {
+		t.Errorf("%s was fetched", r.URL)
+	}))
 	defer evil.Close()
 	v := newVerifier(t, i, n, nil)
 	der, err := x509.MarshalPKIXPublicKey(rs.key.Public())
@@ -163,7 +174,8 @@ func TestBadTokens(t *testing.T) {
 	r256 := func(header map[string]any, more ...any) string {
 		return rs.sign(t, jwt.SigningMethodRS256, i.claims(n, more...), header)
 	}
-	jwk := map[string]any{"kty": "RSA", "n": base64.RawURLEncoding.EncodeToString(foreign.key.Public().(*rsa.PublicKey).N.Bytes()), "e": "AQAB"}
+	jwk := map[string]any{"kty": "RSA",
+		"n": base64.RawURLEncoding.EncodeToString(foreign.key.Public().(*rsa.PublicKey).N.Bytes()), "e": "AQAB"}
 	for name, token := range map[string]string{
 		"expired":                    r256(nil, "exp", n.at.Load()-30),
 		"no expiry":                  r256(nil, "exp", nil),
@@ -182,20 +194,25 @@ func TestBadTokens(t *testing.T) {
 		"the hub":                    r256(nil, "sub", "hub"),
 		"a subject that is a number": r256(nil, "sub", 17),
 		"a long subject":             r256(nil, "sub", strings.Repeat("x", 65)),
-		"alg none":                   signWith(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, "rs", i.claims(n), nil),
-		"alg none, signed":           r256(map[string]any{"alg": "none"}),
-		"alg None":                   r256(map[string]any{"alg": "None"}),
-		"HS256 with the public key":  signWith(t, jwt.SigningMethodHS256, public, "rs", i.claims(n), nil),
-		"HS256 with its bytes":       signWith(t, jwt.SigningMethodHS256, der, "rs", i.claims(n), nil),
-		"HS256 with nothing":         signWith(t, jwt.SigningMethodHS256, []byte{}, "rs", i.claims(n), nil),
-		"ES256 said to be RS256":     ec.sign(t, jwt.SigningMethodES256, i.claims(n), map[string]any{"alg": "RS256"}),
-		"another's key, same kid":    foreign.sign(t, jwt.SigningMethodRS256, i.claims(n), nil),
-		"the kid of another key":     r256(map[string]any{"kid": "ec"}),
-		"an unknown kid":             r256(map[string]any{"kid": "nobody"}),
-		"a kid that is a URL":        foreign.sign(t, jwt.SigningMethodRS256, i.claims(n), map[string]any{"kid": evil.URL + "/keys"}),
-		"a kid that is a path":       foreign.sign(t, jwt.SigningMethodRS256, i.claims(n), map[string]any{"kid": "../../dev/null"}),
-		"jku":                        foreign.sign(t, jwt.SigningMethodRS256, i.claims(n), map[string]any{"jku": evil.URL + "/keys"}),
-		"x5u":                        foreign.sign(t, jwt.SigningMethodRS256, i.claims(n), map[string]any{"x5u": evil.URL + "/cert"}),
+		"alg none": signWith(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, "rs", i.claims(n),
+			nil),
+		"alg none, signed":          r256(map[string]any{"alg": "none"}),
+		"alg None":                  r256(map[string]any{"alg": "None"}),
+		"HS256 with the public key": signWith(t, jwt.SigningMethodHS256, public, "rs", i.claims(n), nil),
+		"HS256 with its bytes":      signWith(t, jwt.SigningMethodHS256, der, "rs", i.claims(n), nil),
+		"HS256 with nothing":        signWith(t, jwt.SigningMethodHS256, []byte{}, "rs", i.claims(n), nil),
+		"ES256 said to be RS256":    ec.sign(t, jwt.SigningMethodES256, i.claims(n), map[string]any{"alg": "RS256"}),
+		"another's key, same kid":   foreign.sign(t, jwt.SigningMethodRS256, i.claims(n), nil),
+		"the kid of another key":    r256(map[string]any{"kid": "ec"}),
+		"an unknown kid":            r256(map[string]any{"kid": "nobody"}),
+		"a kid that is a URL": foreign.sign(t, jwt.SigningMethodRS256, i.claims(n),
+			map[string]any{"kid": evil.URL + "/keys"}),
+		"a kid that is a path": foreign.sign(t, jwt.SigningMethodRS256, i.claims(n),
+			map[string]any{"kid": "../../dev/null"}),
+		"jku": foreign.sign(t, jwt.SigningMethodRS256, i.claims(n),
+			map[string]any{"jku": evil.URL + "/keys"}),
+		"x5u": foreign.sign(t, jwt.SigningMethodRS256, i.claims(n),
+			map[string]any{"x5u": evil.URL + "/cert"}),
 		"its own key":                foreign.sign(t, jwt.SigningMethodRS256, i.claims(n), map[string]any{"jwk": jwk}),
 		"a logout token":             r256(map[string]any{"typ": "logout+jwt"}),
 		"a proof of possession":      r256(map[string]any{"typ": "application/dpop+jwt"}),
@@ -219,13 +236,14 @@ func TestBadTokens(t *testing.T) {
 		"no signature":               parts[0] + "." + parts[1] + ".",
 		"two parts":                  parts[0] + "." + parts[1],
 		"five parts":                 good + ".x.y",
-		"JSON serialization":         fmt.Sprintf(`{"protected":%q,"payload":%q,"signature":%q}`, parts[0], parts[1], parts[2]),
-		"nothing":                    "",
-		"dots":                       "..",
-		"no JSON":                    "eyJ.eyJ.eyJ",
-		"with a space":               good + " ",
-		"claims that are a list":     signRaw(t, rs, `["x"]`),
-		"claims that are null":       signRaw(t, rs, `null`),
+		"JSON serialization": fmt.Sprintf(`{"protected":%q,"payload":%q,"signature":%q}`, parts[0], parts[1],
+			parts[2]),
+		"nothing":                "",
+		"dots":                   "..",
+		"no JSON":                "eyJ.eyJ.eyJ",
+		"with a space":           good + " ",
+		"claims that are a list": signRaw(t, rs, `["x"]`),
+		"claims that are null":   signRaw(t, rs, `null`),
 	} {
 		id, err := v.Verify(t.Context(), token)
 		if !errors.Is(err, parley.ErrUnauthenticated) || len(id.Agents) > 0 {
@@ -257,7 +275,8 @@ func payload(t *testing.T, part string) string {
 // signRaw signs a payload that is no claims.
 func signRaw(t *testing.T, s signer, payload string) string {
 	t.Helper()
-	head := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"RS256","kid":"`+s.kid+`"}`)) + "." + base64.RawURLEncoding.EncodeToString([]byte(payload))
+	head := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"RS256","kid":"`+s.kid+`"}`)) + "." +
+		base64.RawURLEncoding.EncodeToString([]byte(payload))
 	h := crypto.SHA256.New()
 	h.Write([]byte(head))
 	sig, err := s.key.Sign(rand.Reader, h.Sum(nil), crypto.SHA256)
@@ -267,7 +286,8 @@ func signRaw(t *testing.T, s signer, payload string) string {
 	return head + "." + base64.RawURLEncoding.EncodeToString(sig)
 }
 
-// TestIssuersThatAreWrong: what does not name itself so, or publishes no keys to verify with, is not believed.
+// TestIssuersThatAreWrong: an issuer with another name in its configuration, or without usable keys, is
+// refused.
 func TestIssuersThatAreWrong(t *testing.T) {
 	rs := rsaKey(t, "rs")
 	for name, change := range map[string]func(*issuer){
@@ -286,7 +306,8 @@ func TestIssuersThatAreWrong(t *testing.T) {
 		if _, err := v.Verify(t.Context(), rs.sign(t, jwt.SigningMethodRS256, i.claims(n), nil)); err == nil {
 			t.Errorf("%s: it was taken", name)
 		}
-		if _, err := v.Verify(t.Context(), signWith(t, jwt.SigningMethodHS256, []byte("secret"), "rs", i.claims(n), nil)); err == nil {
+		if _, err := v.Verify(t.Context(),
+			signWith(t, jwt.SigningMethodHS256, []byte("secret"), "rs", i.claims(n), nil)); err == nil {
 			t.Errorf("%s: a secret verifies", name)
 		}
 	}
@@ -294,7 +315,8 @@ func TestIssuersThatAreWrong(t *testing.T) {
 	elsewhere := newIssuer(t)
 	elsewhere.publish(rs, "sig")
 	i.http.Config.Handler = http.RedirectHandler(elsewhere.http.URL+"/keys", http.StatusFound)
-	if _, err := newVerifier(t, i, n, nil).Verify(t.Context(), rs.sign(t, jwt.SigningMethodRS256, i.claims(n), nil)); !errors.Is(err, parley.ErrUnavailable) {
+	if _, err := newVerifier(t, i, n, nil).Verify(t.Context(),
+		rs.sign(t, jwt.SigningMethodRS256, i.claims(n), nil)); !errors.Is(err, parley.ErrUnavailable) {
 		t.Errorf("a redirect: %v", err)
 	}
 	if _, keys := elsewhere.asked(); keys != 0 {
@@ -318,8 +340,10 @@ func (o only) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestOptions(t *testing.T) {
 	for _, o := range []oidc.Options{
-		{}, {Issuer: "https://x"}, {Audience: "a"}, {Issuer: "x", Audience: "a"}, {Issuer: "http://issuer.example.com", Audience: "a"}, {Issuer: "ftp://127.0.0.1", Audience: "a"},
-		{Issuer: "https://user:secret@x", Audience: "a"}, {Issuer: "https://x", Audience: "a", Leeway: 61 * time.Second}, {Issuer: "https://x", Audience: "a", Leeway: -1},
+		{}, {Issuer: "https://x"}, {Audience: "a"}, {Issuer: "x", Audience: "a"},
+		{Issuer: "http://issuer.example.com", Audience: "a"}, {Issuer: "ftp://127.0.0.1", Audience: "a"},
+		{Issuer: "https://user:secret@x", Audience: "a"}, {Issuer: "https://x", Audience: "a", Leeway: 61 * time.Second},
+		{Issuer: "https://x", Audience: "a", Leeway: -1},
 	} {
 		if v, err := oidc.New(t.Context(), o); err == nil || v != nil {
 			t.Errorf("%+v was taken", o)
@@ -338,7 +362,8 @@ func TestHubTakesTokensOfAnIssuer(t *testing.T) {
 	n.at.Store(time.Now().Unix())
 	var log bytes.Buffer
 	j := memory.New()
-	h, err := hub.Open(j, &hub.Options{Verifier: newVerifier(t, i, n, nil), Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	h, err := hub.Open(j, &hub.Options{Verifier: newVerifier(t, i, n, nil),
+		Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +375,8 @@ func TestHubTakesTokensOfAnIssuer(t *testing.T) {
 	if _, err := h.Authenticate(context.Background(), good, "bob"); !errors.Is(err, parley.ErrForbidden) {
 		t.Errorf("as bob: %v", err)
 	}
-	if _, err := h.Authenticate(context.Background(), good[:len(good)-4]+"AAAA", ""); !errors.Is(err, parley.ErrUnauthenticated) {
+	if _, err := h.Authenticate(context.Background(), good[:len(good)-4]+"AAAA", ""); !errors.Is(err,
+		parley.ErrUnauthenticated) {
 		t.Errorf("with another signature: %v", err)
 	}
 	if err := errors.Join(h.Close(), j.Close()); err != nil {

@@ -13,28 +13,30 @@ import (
 
 // Options of a verifier.
 type Options struct {
-	// Issuer is the address of the issuer, exactly as its tokens name it: https, or http on a loopback address.
+	// Issuer is the address of the issuer, exactly as its tokens name it: https, or http on a loopback
+	// address.
 	Issuer string
-	// Audience is what the tokens for this hub name as theirs.
+	// Audience is the audience of the tokens for this hub.
 	Audience string
-	// AgentClaim is the claim with the participant that a token speaks as; empty: sub.
+	// AgentClaim is the token claim with the participant id; empty: sub.
 	AgentClaim string
-	// ScopeClaim is the claim with the scopes, a text with spaces or a list; empty: scope.
+	// ScopeClaim is the token claim with the scopes, a text with spaces or a list; empty: scope.
 	ScopeClaim string
-	// AllowAdmin takes the word admin in that claim, which is passed over otherwise: who may write the issuer's tokens then owns the hub.
+	// AllowAdmin accepts the scope admin in that token claim, which is ignored otherwise. Anyone who can
+	// write tokens of the issuer then has all rights in the hub.
 	AllowAdmin bool
-	// HTTPClient asks the issuer; nil: one that waits 4 s. Redirects are never followed.
+	// HTTPClient is for requests to the issuer; nil: one with a timeout of 4 s. It follows no redirects.
 	HTTPClient *http.Client
-	// Leeway is how far the issuer's clock may be off, at most a minute; 0: 30 s.
+	// Leeway is the largest error of the clock of the issuer, at most a minute; 0: 30 s.
 	Leeway time.Duration
-	// Now is the time; nil: time.Now.
+	// Now returns the time; nil: time.Now.
 	Now func() time.Time
 }
 
 const (
 	defaultLeeway = 30 * time.Second
 	maxLeeway     = time.Minute
-	// fetchTimeout is less than what a hub gives a verifier.
+	// fetchTimeout is less than the timeout of a hub for a verifier.
 	fetchTimeout = 4 * time.Second
 )
 
@@ -44,7 +46,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	switch {
 	case o.Audience == "":
-		return o, errors.New("oidc: there is no audience: tokens for other services would be taken")
+		return o, errors.New("oidc: the audience is missing: tokens for other services would be accepted")
 	case o.Leeway < 0 || o.Leeway > maxLeeway:
 		return o, fmt.Errorf("oidc: the leeway is %s, expected 0 to %s", o.Leeway, maxLeeway)
 	}
@@ -66,10 +68,10 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// maxAnswerBytes bounds what the issuer may answer with.
+// maxAnswerBytes bounds an answer of the issuer.
 const maxAnswerBytes = 1 << 20
 
-// bounded cuts answers off that are too large.
+// bounded cuts off answers that are too large.
 type bounded struct{ http.RoundTripper }
 
 // RoundTrip makes one request.
@@ -84,7 +86,8 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// checkURL refuses an address that keys could be changed on the way from: anything but https, or, if the issuer is on this machine too, http there.
+// checkURL refuses an address whose keys a third party could replace: anything except https, or http on
+// this machine if the issuer is on this machine.
 func checkURL(text, issuer string) error {
 	u, err := url.Parse(text)
 	switch {
