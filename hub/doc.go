@@ -14,43 +14,41 @@
 //   - What the hub knows of a conversation is a fold of its log: it is loaded on demand, dropped when idle, and
 //     the same after a restart.
 //
-// # A write
+// # Packages
 //
-//	SendMessage -> fold.Decide(head, keys, command) -> journal.Submit -> (commit) -> committed
-//	                     | refusal, duplicate                                           | frames -> ring
-//	                     v                                                              | wake readers
-//	               reply when what it rests on is durable                               v reply
+//	| package | owns |
+//	|---|---|
+//	| hub/internal/conv | conversations: load, decide, append, notify observers, wake readers |
+//	| hub/internal/auth | principals, tokens, verifiers, workspaces |
+//	| hub/internal/turns | offers, claims, executors and their connections |
+//	| hub/internal/cluster | the other hubs of a journal: follow, catch up, presence |
+//	| hub/internal/page | limits, cursors and timeouts of methods |
+//	| hub/fold, hub/desk, hub/policy | the pure rules: state, turns, policies |
 //
-// If the journal says that the head moved, or that it is full, what was decided on the lost events is decided again, in order,
-// on the state read anew.
+// Package hub has the methods of the protocol, and sessions, runners, triggers, approvals and files.
 //
 // # Goroutines
 //
-//   - The sweeper ([Hub.sweep]) drops idle conversations, and some others when there is no room. Who wants one finds it in memory until it is dropped.
-//   - The clock ([clock.run]) closes conversations when a limit of time is over.
-//   - Another clock lets runners go that have been away for too long.
-//   - Errands ([errands.run]), at most 8 at once, write what follows from the states of sessions: that a parent knows of its children, and is told of their ends.
-//     A clock of their own tries again what has failed.
-//   - Errands of another kind ([triggers.run]), at most 8 at once too, start the sessions of events that have woken agents, with a clock of their own. They begin when the hub knows what runs.
-//   - The follower ([Hub.follow]), of a hub that shares its journal, shows what others have written to it, and takes in what it says of tokens and runners. Another goroutine
-//     tells the other hubs who is connected ([presence.run]); what they tell comes on a goroutine of Options.Peers. Tokens and runners that this hub has written are taken in on
-//     goroutines of their own, behind what others have written.
-//   - A reload ([conversation.reload]) runs after a failed append, one at a time for a conversation.
-//   - The schemas of registerBlueprints are compiled on a goroutine of its own.
-//   - The answer to createConversation ([conversation.created]) is read on a goroutine of its own, once it is committed.
-//   - A verifier of the options is asked on a goroutine of its own ([Hub.ask]), so that a slow one holds its caller up for 5 s at most.
-//   - The embedder of the options is asked on goroutines of their own ([contexts.ask]), at most 8 at once, which hold nobody up for longer than 30 s.
-//   - Journal callbacks ([conversation.committed]) run on the journal's goroutine; they take the conversation's mutex and
-//     never block.
+// Those of conversations, turns and other hubs are listed in their packages. The others are:
 //
-// [Hub.Close] waits for all of them, but for an embedder that does not come back.
+//	| goroutine | does |
+//	|---|---|
+//	| runners.alarm | lets runners go that are away for too long |
+//	| sessions.errands | writes what follows from the states of sessions, at most 8 at once |
+//	| sessions.errands.alarm | tries again what failed |
+//	| triggers, triggers.errands.alarm | the same for the sessions that events start |
+//	| files | drops unused files from memory |
+//	| registerBlueprints, createConversation | compile schemas, read the answer |
+//	| contexts.ask | calls the embedder, at most 8 at once, for at most 30 s |
+//
+// [Hub.Close] waits for all of them, except for an embedder that does not return.
 //
 // # Several hubs
 //
 // Hubs that share a journal ([Options.Peers]) each serve everything. Every decision is an append on a condition, so what is promised above is promised of all of them together:
 //
 //   - What any hub has acknowledged no hub refuses. A refusal, or another answer that writes nothing and rests on the head, is given once a batch without events has come back
-//     as good; a lookup that finds nothing is made again once the hub has caught up ([Hub.catchUp]). It costs a round trip of the journal, which all who are refused at the same
+//     as good; a lookup that finds nothing is made again once the hub has caught up. It costs a round trip of the journal, which all who are refused at the same
 //     time share. Where the journal cannot be reached, the refusal is ErrUnavailable. A repetition that meets its key, and what is written, cost no more than with one hub.
 //   - Reads show what has come to this hub, in commit order, which may be less than another hub has acknowledged: a reader who shows a cursor is answered at that cursor or beyond,
 //     one who does not may read what was true a moment ago. So it is with lists, guidance, summaries, floors, the tokens that are listed, and watchConversations, whose cursors are of one hub.
@@ -67,9 +65,9 @@
 //
 // # Locks
 //
-// Hub.mu guards the map of conversations; conversation.mu guards one conversation. Hub.mu is never taken while a
-// conversation.mu is held. Neither is held over a wait or over I/O, but for the load of a conversation, which only those
-// who need this conversation wait for. What is counted is atomic, so that who looks at the numbers ([Hub.Counted]) waits for no
-// conversation. A conversation.mu is held while the observers are notified of its state ([Hub.newObservers] has their order): it comes before
-// their mutexes and those of tokens and connections, never after one. Whom an event wakes is found out before it is decided, without a lock of its conversation; triggers.mu is only ever taken after that of the runners, presence.mu after all others. tokens.folding and runners.folding are held while the log is read, and none of the others is held then. Hub.backup is only ever tried: a second backup is refused and does not wait.
+// The mutex of a conversation is held while the observers are notified ([Hub.newObservers] has their
+// order), so it is taken before the mutexes of observers, tokens and connections, and never after one.
+// Which agents an event triggers is computed before the decision, without a lock. triggers.mu is taken
+// after that of the runners. runners.folding is held while the log of runners is read, and no other
+// mutex is. Hub.backup is only ever tried: a second backup is refused.
 package hub
