@@ -101,8 +101,12 @@ func TestConsoleWakes(t *testing.T) {
 	note := func(tool string) {
 		w.call("ann", "sendNote", map[string]any{"conversationId": "case", "payload": map[string]any{"schema": "tool.request.v1", "data": map[string]any{"tool": tool, "input": map[string]any{"query": "x"}}}})
 	}
-	note("other") // 2
-	for end := time.Now().Add(patience); !strings.Contains(string(w.call("admin", "explainTriggers", map[string]any{"conversationId": "case", "seq": 2})), `"search"`); time.Sleep(20 * time.Millisecond) {
+	note("other")          // 2
+	knows := func() bool { // the answer names search at once, and its selectors once its runner has registered
+		answer := w.call("admin", "explainTriggers", map[string]any{"conversationId": "case", "seq": 2})
+		return strings.Contains(string(answer), `"selector":0`)
+	}
+	for end := time.Now().Add(patience); !knows(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("nobody knows what search subscribes to")
 		}
