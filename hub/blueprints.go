@@ -218,7 +218,7 @@ func checkSubscriber(by *auth.Principal, b *parley.Blueprint) error {
 
 // watchableBy are the workspaces that agents of p's runner may watch: none where its token is narrowed to some conversations.
 func watchableBy(p *auth.Principal) []string {
-	if p.IsRestricted() || p.Claim() != nil || p.CommandOf() != "" || p.IsGuest() {
+	if !p.IsUnrestricted() {
 		return nil
 	}
 	return slices.Clone(p.Workspaces())

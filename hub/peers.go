@@ -21,15 +21,10 @@ type localExecutors struct {
 	hub *Hub
 }
 
-func (l localExecutors) Executors() []cluster.Executor { return l.ConnectedExecutors() }
-
+// Agents returns the agents that the process of this hub has registered.
 func (l localExecutors) Agents() []parley.AgentInfo { return l.hub.agents.list() }
 
-func (l localExecutors) HubReported(hubID string, executors map[string]*cluster.Executor) {
-	l.EndReplaced(hubID, executors)
-}
-
-// ExecutorsMoved tells the runners which of them are connected to any hub.
+// ExecutorsMoved updates the runners: those with a connection to any hub are online.
 func (l localExecutors) ExecutorsMoved(keys []string) {
 	l.WithConnected(func(isConnected func(string) bool) {
 		for _, key := range keys {

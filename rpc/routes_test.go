@@ -20,8 +20,8 @@ const (
 	forAdmins  needs = "the scope admin"
 )
 
-// otherRoutes are those that are no method's. served is the HTTP status for who has what the route
-// needs.
+// otherRoutes lists the routes that belong to no method. served is the status for a caller with the
+// rights that the route needs.
 var otherRoutes = map[string]struct {
 	needs  needs
 	served int

@@ -196,9 +196,6 @@ func (p *Principal) Claim() *fold.ClaimHash { return p.claim }
 // IsRestricted reports whether the token of p is restricted to some conversations.
 func (p *Principal) IsRestricted() bool { return p.conversations != nil }
 
-// IsGuest reports whether p has a ticket for one conversation.
-func (p *Principal) IsGuest() bool { return p.guest }
-
 // IsUnrestricted reports whether p has a whole token, which is for any conversation, turn and method.
 func (p *Principal) IsUnrestricted() bool {
 	return p.conversations == nil && p.claim == nil && p.session == "" && !p.guest

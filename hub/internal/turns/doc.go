@@ -1,7 +1,7 @@
 // Package turns dispatches the turns of agents. A [Dispatcher] observes every commit, offers turns to
-// executors, tracks who holds which claim, and ends what is overdue. It does not write to the log
-// itself: it issues commands, as callers do. All of its state is in memory
-// and may be lost; after a restart it is found again in the logs.
+// executors, tracks the holder of each claim, and ends what is overdue. It does not write to the log
+// itself: it issues commands, as callers do. All of its state is in memory and is rebuilt from the logs
+// after a restart.
 //
 // The rules are in package desk, which is pure. A Dispatcher adds the executors, their connections and
 // time.

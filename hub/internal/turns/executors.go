@@ -416,8 +416,8 @@ func executorBytes(x *parley.ExecutorInfo) int {
 	return n
 }
 
-// ConnectedExecutors returns the executors that are connected to this hub, for the other hubs.
-func (d *Dispatcher) ConnectedExecutors() []cluster.Executor {
+// Executors returns the executors that are connected to this hub, for the other hubs.
+func (d *Dispatcher) Executors() []cluster.Executor {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	all := make([]cluster.Executor, 0, len(d.executors))
@@ -435,8 +435,8 @@ func (d *Dispatcher) HighestStamp() int64 { return d.stamps.highest() }
 // SeeStamp records a stamp that another hub knows.
 func (d *Dispatcher) SeeStamp(stamp int64) { d.stamps.see(stamp) }
 
-// EndReplaced ends the registrations here that are older than those of the same executors at another hub.
-func (d *Dispatcher) EndReplaced(hubID string, others map[string]*cluster.Executor) {
+// HubReported ends the registrations here that are older than those of the same executors at another hub.
+func (d *Dispatcher) HubReported(hubID string, others map[string]*cluster.Executor) {
 	if len(others) == 0 {
 		return
 	}
