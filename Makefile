@@ -181,7 +181,7 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 	done
 
 conformance: ## strangers speak the protocol: clients that share no code with Parley (needs node, npm and its registry, python3, curl, chromium, nginx, openssl, systemd); and the peers of bench/compare (redis, postgresql)
-	@code=0; (cd conformance && $(GO) test -count=1 -v -timeout 40m .) || code=1; \
+	@code=0; (cd conformance && $(GO) test -count=1 -v $(PARALLEL) -timeout 40m .) || code=1; \
 	(cd bench && $(GO) test -count=1 -timeout 30m ./compare) || code=1; exit $$code
 
 vuln: ## known vulnerabilities in the code that the programs call (needs https://vuln.go.dev)

@@ -11,9 +11,11 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 
 	"github.com/parleyhub/parley/internal/hubproc"
@@ -131,22 +133,80 @@ func (p *page) decode(raw json.RawMessage, into any) {
 	}
 }
 
-// newBrowser starts a browser that ends with the test.
-func newBrowser(t *testing.T) context.Context {
-	t.Helper()
-	path := require(t, "chromium")
-	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.DisableGPU, chromedp.WSURLReadTimeout(time.Minute))
+// chromium is the browser of all tests. Its start costs more than most tests, so it starts once, with
+// the first test that needs it. TestMain stops it.
+var chromium browserProcess
+
+// headlessShell is Chromium without windows: the same engine, network stack and storage. Where it is
+// installed the tests use it, because each window of the whole browser starts processes for its own
+// toolbar and side panels, which cost more than most tests.
+const headlessShell = "chromium-headless-shell"
+
+// browserProcess is a browser that starts when it is needed.
+type browserProcess struct {
+	mu   sync.Mutex
+	ctx  context.Context // nil before the start
+	stop func()
+	err  error // of the start
+}
+
+// start starts the browser, once. It returns its first context.
+func (b *browserProcess) start(path string) (context.Context, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ctx != nil || b.err != nil {
+		return b.ctx, b.err
+	}
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.DisableGPU,
+		chromedp.WindowSize(1200, 800), chromedp.WSURLReadTimeout(time.Minute))
 	if os.Geteuid() == 0 {
 		opts = append(opts, chromedp.NoSandbox) // its sandbox refuses root
 	}
-	alloc, cancel := chromedp.NewExecAllocator(context.Background(), opts...)
-	t.Cleanup(cancel)
-	ctx, stop := chromedp.NewContext(alloc)
-	t.Cleanup(stop)
+	alloc, end := chromedp.NewExecAllocator(context.Background(), opts...)
+	ctx, cancel := chromedp.NewContext(alloc)
 	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
+		cancel()
+		end()
 		version, _ := exec.Command(path, "--version").CombinedOutput()
-		t.Fatalf("start %s (%s): %v", path, bytes.TrimSpace(version), err)
+		b.err = fmt.Errorf("start %s (%s): %w", path, bytes.TrimSpace(version), err)
+		return nil, b.err
 	}
+	b.ctx, b.stop = ctx, func() { cancel(); end() }
+	return b.ctx, nil
+}
+
+// close stops the browser and waits for its end. No test runs any more.
+func (b *browserProcess) close() {
+	if b.stop != nil {
+		b.stop()
+	}
+}
+
+// newBrowser returns a browser for one test: a browser context of the shared process. Its tabs share
+// cookies and storage with each other, and with no other test. It ends with the test.
+func newBrowser(t *testing.T) context.Context {
+	t.Helper()
+	path, err := exec.LookPath(headlessShell)
+	if err != nil {
+		path = require(t, "chromium")
+	}
+	shared, err := chromium.start(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := chromedp.CallBrowser(shared, target.CreateBrowserContext, target.CreateBrowserContextParams{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_, err := chromedp.CallBrowser(shared, target.DisposeBrowserContext,
+			target.DisposeBrowserContextParams{BrowserContextID: made.BrowserContextID})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	ctx, stop := chromedp.NewContext(shared, chromedp.WithExistingBrowserContext(made.BrowserContextID))
+	t.Cleanup(stop)
 	return ctx
 }
 

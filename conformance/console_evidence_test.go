@@ -28,7 +28,10 @@ func TestConsoleDownloads(t *testing.T) {
 	}
 	w.call("ann", "sendMessage", map[string]any{"conversationId": "files", "finality": "turn", "payload": map[string]any{"attachments": []any{map[string]any{"sha256": a["sha256"], "name": "a <b>.html"}}}})
 	dir := t.TempDir()
-	if _, err := chromedp.CallBrowser(w.browser, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir}); err != nil {
+	if _, err := chromedp.CallBrowser(w.browser, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
+		Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir,
+		BrowserContextID: chromedp.FromContext(w.browser).BrowserContextID,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	b := w.open(person("bob"), "/c/files")

@@ -310,6 +310,11 @@ func (b *tab) waitText(selector, text string) {
 // between are what the browser answers while one page goes and the next comes: neither can be asked then.
 var between = []string{"Inspected target navigated or closed", "Execution context was destroyed", "Cannot find context"}
 
+// isBetween reports whether an error is one of between.
+func isBetween(err error) bool {
+	return err != nil && slices.ContainsFunc(between, func(s string) bool { return strings.Contains(err.Error(), s) })
+}
+
 // until waits until an expression is true, in this page or in one that takes its place meanwhile.
 func (b *tab) until(expression string) {
 	b.t.Helper()
@@ -318,7 +323,7 @@ func (b *tab) until(expression string) {
 		if err == nil && is {
 			return
 		}
-		if err != nil && !slices.ContainsFunc(between, func(s string) bool { return strings.Contains(err.Error(), s) }) {
+		if err != nil && !isBetween(err) {
 			b.t.Fatalf("%s: %v", expression, err)
 		}
 	}
@@ -326,11 +331,31 @@ func (b *tab) until(expression string) {
 	b.t.Fatalf("it never was so: %s\nat %s the page shows:\n%s", expression, b.eval("location.href"), b.eval("document.body.innerText"))
 }
 
-// click clicks the first element of a CSS selector, once it is there.
+// click clicks the first element of a CSS selector, once it is there and nothing covers its center. The
+// page checks that and clicks in one step, because rows that arrive meanwhile move an element away from
+// a position.
 func (b *tab) click(selector string) {
 	b.t.Helper()
 	b.wait(selector)
-	b.do(chromedp.Click(chromedp.CSS(selector)))
+	step := fmt.Sprintf(`(e => {
+		if (!e) return false;
+		e.scrollIntoView({ block: 'center', behavior: 'instant' });
+		const r = e.getBoundingClientRect();
+		if (!e.contains(document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2))) return false;
+		e.focus();
+		e.click();
+		return true;
+	})(document.querySelector(%q))`, selector)
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
+		clicked, err := chromedp.Run(b.ctx, chromedp.EvaluateAsDevTools[bool](step))
+		if clicked || isBetween(err) { // the page goes because of the click
+			return
+		}
+		if err != nil {
+			b.t.Fatalf("click %s: %v", selector, err)
+		}
+	}
+	b.t.Fatalf("%s cannot be clicked; the page shows:\n%s", selector, b.eval("document.body.innerText"))
 }
 
 // fill types a text into an empty field.

@@ -86,18 +86,21 @@ func TestMCPInspector(t *testing.T) {
 	s := newStrangers(t, "mcp")
 	h := program.Start(t, t.TempDir(), "--mcp")
 	token := aliceToken(t, h)
-	for door, target := range map[string][]string{
-		"http":  {h.HTTP() + "/mcp", "--header", "Authorization: Bearer " + token},
-		"stdio": {string(program), "mcp", "-e", "PARLEY_URL=" + h.URL, "-e", "PARLEY_TOKEN=" + token},
-	} {
-		for _, era := range []string{"legacy", "modern"} {
-			t.Run(door+"/"+era, func(t *testing.T) {
-				i := &inspector{t, s, target, era}
-				i.lint()
-				i.converse(h)
-			})
+	t.Run("all", func(t *testing.T) { // ends when they all have
+		for door, target := range map[string][]string{
+			"http":  {h.HTTP() + "/mcp", "--header", "Authorization: Bearer " + token},
+			"stdio": {string(program), "mcp", "-e", "PARLEY_URL=" + h.URL, "-e", "PARLEY_TOKEN=" + token},
+		} {
+			for _, era := range []string{"legacy", "modern"} {
+				t.Run(door+"/"+era, func(t *testing.T) {
+					t.Parallel()
+					i := &inspector{t, s, target, era}
+					i.lint()
+					i.converse(h)
+				})
+			}
 		}
-	}
+	})
 	h.Stop(t)
 }
 

@@ -17,7 +17,9 @@ var program hubproc.Program
 const patience = 5 * time.Minute
 
 func TestMain(m *testing.M) {
-	os.Exit(hubproc.Main(m, func(p hubproc.Program) { program = p }))
+	code := hubproc.Main(m, func(p hubproc.Program) { program = p })
+	chromium.close()
+	os.Exit(code)
 }
 
 // TestNode plays testdata/client.mjs, which uses Node's own WebSocket, fetch and SHA-256.
