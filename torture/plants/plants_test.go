@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/parleyhub/parley/internal/hubproc"
@@ -25,21 +26,26 @@ const testTimeout = "20m"
 // TestPlants plants the bug of each row, and the test of the row must fail.
 func TestPlants(t *testing.T) {
 	b := &bench{t: t, root: root(t), control: map[string]string{}, passes: map[string]error{}}
-	tried := 0
-	for _, r := range rows {
-		if !*all && !r.short {
-			continue
+	var tried atomic.Int32
+	t.Run("rows", func(t *testing.T) { // ends when they all have
+		for _, r := range rows {
+			if !*all && !r.short {
+				continue
+			}
+			if r.linux && runtime.GOOS != "linux" {
+				t.Logf("planted %s: LEFT OUT: %s is for Linux", r.bug, r.run)
+				continue
+			}
+			t.Run(r.bug+" "+r.pkg+" "+r.run, func(t *testing.T) {
+				if !*all { // else the rows share the tests without a bug, and want the machine for themselves
+					t.Parallel()
+				}
+				b.try(t, r)
+				tried.Add(1)
+			})
 		}
-		if r.linux && runtime.GOOS != "linux" {
-			t.Logf("planted %s: LEFT OUT: %s is for Linux", r.bug, r.run)
-			continue
-		}
-		t.Run(r.bug+" "+r.pkg+" "+r.run, func(t *testing.T) {
-			b.try(t, r)
-			tried++
-		})
-	}
-	if tried == 0 {
+	})
+	if tried.Load() == 0 {
 		t.Error("no bug was planted")
 	}
 }
