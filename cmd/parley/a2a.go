@@ -80,7 +80,7 @@ func (f *peerFlags) options(card string) (*a2a.Options, error) {
 	}
 	guard := &egress.Options{AllowPrivate: allowed, Timeout: -1, MaxBody: -1} // executors/a2a bounds both
 	if err := egress.Check(card, guard); err != nil {
-		return nil, explainPeer(&usageError{err})
+		return nil, explainPeer(asUsage(err))
 	}
 	o := &a2a.Options{CardURL: card, HTTP: egress.NewClient(guard), Header: f.header, Origins: f.origins}
 	if o.Token, err = f.token(); err != nil {

@@ -61,7 +61,7 @@ func (a *app) a2aInvite(ctx context.Context, f *a2aInviteFlags) error {
 	po.MaxWait, po.Logger = f.maxWait, slog.New(executorLog{a: a})
 	agent, err := a2a.New(po)
 	if err != nil {
-		return &usageError{err}
+		return asUsage(err)
 	}
 	o.Logger, o.Grace = po.Logger, a2a.AbandonWait
 	n := &notices{}

@@ -106,7 +106,7 @@ func (a *app) a2aProbe(ctx context.Context, f *a2aProbeFlags, address string) er
 	o.MaxWait = f.wait
 	agent, err := a2a.New(o)
 	if err != nil {
-		return &usageError{err}
+		return asUsage(err)
 	}
 	p := &probed{URL: address, Skills: []probedSkill{}}
 	cards, err := p.fetch(ctx, o)

@@ -73,8 +73,8 @@ func checkTLSFiles(c *config.Loaded) config.Faults {
 		return nil
 	}
 	what := err.Error()
-	if h := (*hintError)(nil); errors.As(err, &h) {
-		what += "; " + h.hint
+	if hint := hintOf(err); hint != "" {
+		what += "; " + hint
 	}
 	return config.Faults{c.Fault("tls.cert", what)}
 }
@@ -119,5 +119,5 @@ func (a *app) faulty(err error) error {
 		}
 		err = errors.New(count(int64(len(faults)), "fault") + " in the configuration")
 	}
-	return withHint(&usageError{err}, "'parley help serve' lists the settings, 'parley config check' looks at them")
+	return withHint(asUsage(err), "'parley help serve' lists the settings, 'parley config check' looks at them")
 }

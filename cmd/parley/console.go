@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -16,7 +14,6 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/adapters/console"
-	"github.com/parleyhub/parley/internal/wire"
 )
 
 // envBrowser is what opens links, where it is set.
@@ -64,12 +61,12 @@ func (a *app) makeConsoleLink(ctx context.Context, as, conversation string) (*co
 	if err := checkEnv(); err != nil {
 		return nil, err
 	}
-	v := &hubVisit{doctor: &doctor{a: a}}
-	defer v.leave()
-	if err := v.connect(ctx, as); err != nil {
+	v, err := connectConsole(ctx, as)
+	if err != nil {
 		return nil, err
 	}
-	if err := v.servesConsole(ctx); err != nil {
+	defer v.closeSocket()
+	if err := checkConsole(ctx, v); err != nil {
 		return nil, err
 	}
 	sign := &console.SignIn{AgentID: v.hub.AgentID, Agents: v.hub.Agents, Scopes: names(v.hub.Scopes...)}
@@ -98,29 +95,29 @@ func (a *app) makeConsoleLink(ctx context.Context, as, conversation string) (*co
 	return &consoleLink{URL: console.Link(page.String(), sign), ExpiresInMs: ticket.ExpiresInMs}, nil
 }
 
-// connect opens a socket and says who calls.
-func (h *hubVisit) connect(ctx context.Context, as string) (err error) {
-	if h.client, err = hubHTTPClient(); err != nil {
-		return err
+// connectConsole opens a socket to a hub and authenticates.
+func connectConsole(ctx context.Context, as string) (*hubSocket, error) {
+	client, err := hubHTTPClient()
+	if err != nil {
+		return nil, err
 	}
-	if h.url, err = chooseHub(ctx, h.client); err != nil {
-		return explainTLS(err)
+	u, err := chooseHub(ctx, client)
+	if err != nil {
+		return nil, explainTLS(err)
 	}
-	address := *h.url
-	if address.Path == "" || address.Path == "/" {
-		address.Path = "/rpc"
+	h := &hubSocket{url: u, client: client}
+	if err := h.openSocket(ctx); err != nil {
+		return nil, explainTLS(err)
 	}
-	if h.stream, err = wire.DialStream(ctx, address.String(), &wire.DialOptions{HTTPClient: h.client}); err != nil {
-		return explainTLS(timedOut(ctx, err))
+	if err := h.authenticate(ctx, as, "parley console"); err != nil {
+		h.closeSocket()
+		return nil, err
 	}
-	h.peer = wire.NewPeer(h.stream, wire.PeerOptions{Notify: func(string, json.RawMessage) error { return nil }, Ended: func(int) {}})
-	return timedOut(ctx, h.call(ctx, parley.MethodAuthenticate, parley.AuthenticateParams{
-		Token: os.Getenv(envToken), AgentID: cmp.Or(as, os.Getenv(envAgent)), ClientName: "parley console/" + version(),
-	}, &h.hub))
+	return h, nil
 }
 
-// servesConsole refuses a hub that has no page to lead to.
-func (h *hubVisit) servesConsole(ctx context.Context) error {
+// checkConsole refuses a hub that has no page to lead to.
+func checkConsole(ctx context.Context, h *hubSocket) error {
 	status, _, err := h.ask(ctx, console.Path)
 	if err != nil {
 		return explainTLS(err)

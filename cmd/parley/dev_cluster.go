@@ -31,10 +31,6 @@ const (
 	devStart = 60 * time.Second
 )
 
-func init() {
-	taggedCommands = append(taggedCommands, (*app).devClusterCommand)
-}
-
 func (a *app) devClusterCommand() *cobra.Command {
 	var dir string
 	c := &cobra.Command{

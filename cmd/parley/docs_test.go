@@ -116,8 +116,7 @@ func understood(line string) error {
 		}
 	}
 	var sink bytes.Buffer
-	a := &app{in: &sink, out: newStream(&sink), err: newStream(&sink)}
-	root := a.root()
+	_, root := newProgram(streams{&sink, &sink, &sink}, addCommands)
 	root.InitDefaultHelpCmd()
 	c, rest, err := root.Find(args)
 	if err != nil {

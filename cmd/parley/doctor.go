@@ -58,11 +58,11 @@ func (a *app) diagnose(ctx context.Context, f doctorFlags) error {
 	visits := d.hubs()
 	for _, h := range visits {
 		if len(visits) > 1 {
-			d.hub = h.where()
+			d.subject = h.where()
 		}
 		h.visit(ctx)
 	}
-	d.hub = ""
+	d.subject = ""
 	d.machine(f)
 	if err := ctx.Err(); err != nil {
 		return err
@@ -79,19 +79,19 @@ func (a *app) diagnose(ctx context.Context, f doctorFlags) error {
 // doctor prints findings and counts them.
 type doctor struct {
 	a              *app
-	hub            string // what is looked at; empty where there is one only
+	subject        string // the hub that is looked at; empty where there is one only
 	checks, failed int
 	err            error // of stdout
 }
 
-func (d *doctor) ok(check, found string) { d.tell(diagnosis{check, d.hub, resultOK, found, ""}) }
+func (d *doctor) ok(check, found string) { d.tell(diagnosis{check, d.subject, resultOK, found, ""}) }
 func (d *doctor) warn(check, found, advice string) {
-	d.tell(diagnosis{check, d.hub, resultWarn, found, advice})
+	d.tell(diagnosis{check, d.subject, resultWarn, found, advice})
 }
 func (d *doctor) fail(check, found, advice string) {
-	d.tell(diagnosis{check, d.hub, resultFail, found, advice})
+	d.tell(diagnosis{check, d.subject, resultFail, found, advice})
 }
-func (d *doctor) skip(check, why string) { d.tell(diagnosis{check, d.hub, resultSkipped, why, ""}) }
+func (d *doctor) skip(check, why string) { d.tell(diagnosis{check, d.subject, resultSkipped, why, ""}) }
 
 var resultStyles = map[result]style{resultOK: styleGood, resultWarn: styleBold, resultFail: styleError, resultSkipped: styleDim}
 
@@ -142,13 +142,4 @@ func (d *doctor) environment() {
 	if _, err := clientTLS(); err != nil {
 		d.fail("environment", err.Error(), hintOf(err))
 	}
-}
-
-// hintOf is what an error says to do next.
-func hintOf(err error) string {
-	var h *hintError
-	if errors.As(err, &h) {
-		return h.hint
-	}
-	return ""
 }

@@ -6,29 +6,23 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/internal/wire"
 )
 
 // hubVisit looks at the hub that the environment names, step by step.
 type hubVisit struct {
 	*doctor
-	url    *url.URL // nil: see err
-	err    error    // of the addresses
-	client *http.Client
-	stream *wire.Stream // of the step socket, taken over by the step token
-	peer   *wire.Peer   // that has authenticated
-	hub    parley.AuthenticateResult
+	hubSocket       // its URL is nil if err is set
+	err       error // of the addresses
 }
 
 // visit takes the steps in order. One that gives a reason ends the visit: those after it are skipped for that reason.
 func (h *hubVisit) visit(ctx context.Context) {
-	defer h.leave()
+	defer h.closeSocket()
 	reason := ""
 	for _, step := range []struct {
 		check string
@@ -55,18 +49,9 @@ func (d *doctor) hubs() []*hubVisit {
 	}
 	var visits []*hubVisit
 	for _, u := range urls {
-		visits = append(visits, &hubVisit{doctor: d, url: u})
+		visits = append(visits, &hubVisit{doctor: d, hubSocket: hubSocket{url: u}})
 	}
 	return visits
-}
-
-func (h *hubVisit) leave() {
-	switch {
-	case h.peer != nil:
-		h.peer.Close()
-	case h.stream != nil:
-		_ = h.stream.Close() // nothing was said on it
-	}
 }
 
 // address checks PARLEY_URL.
@@ -84,9 +69,6 @@ func (h *hubVisit) address(_ context.Context, check string) string {
 	h.ok(check, h.where())
 	return ""
 }
-
-// where is the address as it may be shown.
-func (h *hubVisit) where() string { return h.url.Scheme + "://" + h.url.Host + h.url.Path }
 
 func (h *hubVisit) encrypted() bool { return h.url.Scheme == "wss" || h.url.Scheme == "https" }
 
@@ -112,7 +94,7 @@ func (h *hubVisit) reach(ctx context.Context, check string) string {
 		h.skip(check, envURL+" is not set and no hub listens on "+hostPort(h.url))
 		return "there is no hub to ask"
 	}
-	h.fail(check, err.Error(), hints[parley.ErrUnavailable])
+	h.fail(check, err.Error(), hintFor(parley.ErrUnavailable))
 	return "the hub is not reachable"
 }
 
@@ -178,24 +160,12 @@ func (h *hubVisit) ready(ctx context.Context, check string) string {
 	return ""
 }
 
-// ask gives status and first words of a plain route.
-func (h *hubVisit) ask(ctx context.Context, route string) (status int, text string, err error) {
-	status, text, err = askPlain(ctx, h.client, h.url, route)
-	return status, text, timedOut(ctx, err)
-}
-
 // socket opens a WebSocket.
 func (h *hubVisit) socket(ctx context.Context, check string) string {
-	address := *h.url
-	if address.Path == "" || address.Path == "/" {
-		address.Path = "/rpc"
-	}
-	stream, err := wire.DialStream(ctx, address.String(), &wire.DialOptions{HTTPClient: h.client})
-	if err != nil {
-		h.fail(check, timedOut(ctx, err).Error(), "a proxy in between must pass Upgrade on; see docs/operations.md")
+	if err := h.openSocket(ctx); err != nil {
+		h.fail(check, err.Error(), "a proxy in between must pass Upgrade on; see docs/operations.md")
 		return "there is no WebSocket"
 	}
-	h.stream = stream
 	h.ok(check, "the WebSocket is open")
 	return ""
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"unicode"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/internal/wire"
 )
 
 const (
@@ -33,14 +31,8 @@ func (h *hubVisit) token(ctx context.Context, check string) string {
 		h.fail(check, envToken+" "+wrong, "copy it again, without quotes or spaces")
 		return "the token is not whole"
 	}
-	h.peer = wire.NewPeer(h.stream, wire.PeerOptions{
-		Notify: func(string, json.RawMessage) error { return nil }, Ended: func(int) {},
-	})
-	err := h.call(ctx, parley.MethodAuthenticate, parley.AuthenticateParams{
-		Token: token, AgentID: os.Getenv(envAgent), ClientName: "parley doctor/" + version(),
-	}, &h.hub)
-	if err != nil {
-		f := failureOf(ctx, timedOut(ctx, err))
+	if err := h.authenticate(ctx, os.Getenv(envAgent), "parley doctor"); err != nil {
+		f := failureOf(ctx, err)
 		h.fail(check, "the hub refuses the token: "+f.What, f.Hint)
 		return "the token was refused"
 	}
@@ -65,9 +57,6 @@ func tokenFault(token string) string {
 	}
 	return ""
 }
-
-// tokenPrefix begins every token that a hub made.
-const tokenPrefix = "plt_"
 
 // expiry looks the token up in the list of those that the caller may revoke, where its own is.
 func (h *hubVisit) expiry(ctx context.Context, check string) string {
@@ -104,25 +93,6 @@ func (h *hubVisit) tellExpiry(check string, own *parley.TokenInfo) {
 		return
 	}
 	h.ok(check, found)
-}
-
-// findToken gives what the hub tells of a token; nil when it does not list it.
-func (h *hubVisit) findToken(ctx context.Context, id string) (*parley.TokenInfo, error) {
-	p := parley.ListTokensParams{Limit: 1000}
-	for {
-		var page parley.ListTokensResult
-		if err := h.call(ctx, parley.MethodListTokens, p, &page); err != nil {
-			return nil, err
-		}
-		for _, t := range page.Tokens {
-			if t.TokenID == id {
-				return &t, nil
-			}
-		}
-		if p.Cursor = page.NextCursor; p.Cursor == "" {
-			return nil, nil
-		}
-	}
 }
 
 // clock compares the hub's clock with that of this machine, as exactly as the way there and back allows.
@@ -163,21 +133,4 @@ func (h *hubVisit) version(_ context.Context, check string) string {
 		h.ok(check, "hub and program are "+own)
 	}
 	return ""
-}
-
-// call makes a call on the socket.
-func (h *hubVisit) call(ctx context.Context, method string, params, result any) error {
-	body, err := json.Marshal(params)
-	if err != nil {
-		return err
-	}
-	answer, err := h.peer.Start(ctx, method, body, nil)
-	if err != nil {
-		return err
-	}
-	raw, err := answer.Wait(ctx)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(raw, result)
 }

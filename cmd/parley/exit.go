@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/spf13/cobra"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/journal"
@@ -43,16 +40,6 @@ var exitCodes = []struct {
 	{exitInput, "its agent asks for input (the same)"},
 }
 
-func exitCodesTopic() *cobra.Command {
-	var b strings.Builder
-	b.WriteString("Exit codes of every command:\n\n")
-	for _, e := range exitCodes {
-		fmt.Fprintf(&b, "  %d  %s\n", e.code, e.meaning)
-	}
-	b.WriteString("\nWith -o json the error on stderr is an object with what, reason, code, hint and, where parameters are wrong, validation_errors.")
-	return &cobra.Command{Use: "exit-codes", Short: "what the exit codes mean", Long: b.String()}
-}
-
 var errTimeout = errors.New("timed out")
 
 // usageError is a command line that was not understood.
@@ -81,6 +68,12 @@ func withHint(err error, hint string) error {
 	return &hintError{err, hint}
 }
 
+// reporter is an error that defines its own report.
+type reporter interface {
+	error
+	report() failure
+}
+
 // failure is an error as a person or program is told of it.
 type failure struct {
 	What   string `json:"what"`
@@ -90,25 +83,6 @@ type failure struct {
 	// ValidationErrors are what is wrong with parameters.
 	ValidationErrors []parley.ValidationError `json:"validation_errors,omitempty"`
 	exit             int
-}
-
-// report tells of err on stderr, in one line, and gives the exit code.
-func (a *app) report(ctx context.Context, err error) int {
-	if err == nil {
-		return exitOK
-	}
-	f := failureOf(ctx, err)
-	if a.format == formatJSON {
-		line, _ := json.Marshal(f) // strings and numbers only
-		a.err.line(string(line))
-		return f.exit
-	}
-	line := "parley: " + a.err.paint(styleError, f.Reason) + ": " + clean(f.What)
-	if f.Hint != "" {
-		line += "; " + clean(f.Hint)
-	}
-	a.err.line(line)
-	return f.exit
 }
 
 func failureOf(ctx context.Context, err error) failure {
@@ -127,20 +101,14 @@ func failureOf(ctx context.Context, err error) failure {
 func classify(ctx context.Context, err error) failure {
 	var usage *usageError
 	var damage *journal.DamageError
-	var refused *tlsError
-	var part *incompleteError
-	var session *sessionError
+	var own reporter
 	switch {
-	case errors.As(err, &session):
-		return session.failure()
+	case errors.As(err, &own):
+		return own.report()
 	case errors.As(err, &usage):
 		return failure{What: err.Error(), Reason: "usage", Hint: "see 'parley help'", exit: exitUsage}
 	case errors.As(err, &damage):
 		return failure{What: err.Error(), Reason: "damaged", Hint: "keep the files as they are and restore from a copy or an export", exit: exitFailure}
-	case errors.As(err, &part):
-		return failure{What: err.Error(), Reason: "incomplete", exit: exitFailure}
-	case errors.As(err, &refused):
-		return failure{What: err.Error(), Reason: "tls", exit: exitFailure}
 	case errors.Is(err, journal.ErrInUse):
 		return failure{What: err.Error(), Reason: "in_use",
 			Hint: "a hub has this directory open: stop it, or ask it over the wire with PARLEY_URL", exit: exitFailure}
@@ -202,3 +170,18 @@ var hints = map[error]string{
 	parley.ErrOutcomeUnknown:      "repeat it with the same --key: it is done once",
 	parley.ErrStorageFull:         "make room on the hub's disk and try again",
 }
+
+// hintOf is what an error says to do next.
+func hintOf(err error) string {
+	var h *hintError
+	if errors.As(err, &h) {
+		return h.hint
+	}
+	return ""
+}
+
+// asUsage makes err an error of the command line.
+func asUsage(err error) error { return &usageError{err} }
+
+// hintFor returns the hint of every error of this kind.
+func hintFor(kind error) string { return hints[kind] }

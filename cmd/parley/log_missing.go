@@ -21,6 +21,11 @@ func incomplete(missing []journal.Hash) error {
 	return withHint(&incompleteError{missing}, "the rest was written; 'parley log import' of a backup that has them brings them back into the log")
 }
 
+// report names it incomplete.
+func (e *incompleteError) report() failure {
+	return failure{What: e.Error(), Reason: "incomplete", exit: exitFailure}
+}
+
 func (e *incompleteError) Error() string {
 	var names []string
 	for _, h := range e.missing[:min(len(e.missing), namedMissing)] {

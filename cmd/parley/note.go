@@ -91,7 +91,7 @@ func (a *app) noteData(given string) ([]byte, error) {
 	case isFile:
 		data, err := a.readFile(name)
 		if err != nil {
-			return nil, &usageError{err}
+			return nil, asUsage(err)
 		}
 		return data, nil
 	}

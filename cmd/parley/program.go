@@ -147,7 +147,7 @@ func (f *programFlags) agent(argv []string) (*command.Agent, error) {
 		agent.Env = append(agent.Env, v)
 	}
 	if err := agent.Check(); err != nil {
-		return nil, &usageError{err}
+		return nil, asUsage(err)
 	}
 	return agent, nil
 }

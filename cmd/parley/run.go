@@ -12,9 +12,6 @@ import (
 // defaultTimeout bounds a call to the hub that has nothing to wait for.
 const defaultTimeout = 10 * time.Second
 
-// taggedCommands are the commands that exist only with a build tag: dev-cluster with devcluster.
-var taggedCommands []func(*app) *cobra.Command
-
 // app is one run of the program: its streams and the flags that all commands have.
 type app struct {
 	in       io.Reader
@@ -27,17 +24,19 @@ type app struct {
 	started bool
 }
 
-// run is the program: it gives the exit code.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{in: stdin, out: newStream(stdout), err: newStream(stderr)}
-	root := a.root()
+// streams are the standard streams of a run.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// execute runs the command line args and returns the exit code. addCommands adds the commands to the root command.
+func execute(ctx context.Context, args []string, std streams, addCommands func(a *app, root *cobra.Command)) int {
+	a, root := newProgram(std, addCommands)
 	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetOut(a.out)
-	root.SetErr(a.err)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !a.started {
-		err = &usageError{err}
+		err = asUsage(err)
 	}
 	if failed := a.out.failure(); err == nil && failed != nil {
 		err = withHint(fmt.Errorf("stdout cannot be written: %w", failed), "what was asked for was done, but not told")
@@ -45,7 +44,18 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return a.report(ctx, err)
 }
 
-func (a *app) root() *cobra.Command {
+// newProgram returns a run on the standard streams, and its root command.
+func newProgram(std streams, addCommands func(a *app, root *cobra.Command)) (*app, *cobra.Command) {
+	a := &app{in: std.in, out: newStream(std.out), err: newStream(std.err)}
+	root := a.newRoot()
+	root.SetIn(std.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	addCommands(a, root)
+	return a, root
+}
+
+func (a *app) newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "parley",
 		Short: "a conversation hub for agents",
@@ -66,16 +76,6 @@ PARLEY_CA (further authorities), PARLEY_CERT and PARLEY_KEY (a client certificat
 	root.PersistentFlags().DurationVar(&a.timeout, "timeout", defaultTimeout, "how long a call to the hub may take")
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(
-		a.serveCommand(), a.demoCommand(), a.demoClinicCommand(),
-		a.conversationCommand(), a.turnCommand(), a.scenarioCommand(), a.sendCommand(), a.noteCommand(), a.explainCommand(), a.tailCommand(), a.chatCommand(), a.attachmentCommand(), a.shareCommand(),
-		a.tokenCommand(), a.agentCommand(), a.agentsCommand(), a.startCommand(), a.sessionCommand(), a.approvalsCommand(), a.runCommand(), a.wrapCommand(), a.mcpCommand(), a.a2aCommand(), a.consoleCommand(), a.statsCommand(), a.logCommand(), a.versionCommand(),
-		a.configCommand(), a.schemaCommand(), a.doctorCommand(), a.readyCommand(), a.completionCommand(), exitCodesTopic(),
-	)
-	for _, command := range taggedCommands {
-		root.AddCommand(command(a))
-	}
-	addCompletion(root)
 	return root
 }
 

@@ -43,7 +43,7 @@ func (a *app) loadScenario(name string) (*scenario.Scenario, error) {
 	s, err := scenario.Load(name)
 	var faults yamlfile.Findings
 	if err != nil && !errors.As(err, &faults) {
-		return nil, &usageError{err}
+		return nil, asUsage(err)
 	}
 	return s, err
 }
@@ -121,5 +121,5 @@ func (a *app) faultyScenario(err error) error {
 		}
 		err = errors.New(count(int64(len(faults)), "fault") + " in the scenario")
 	}
-	return withHint(&usageError{err}, "'parley scenario check' looks at scenarios, 'parley schema scenario' says what there is")
+	return withHint(asUsage(err), "'parley scenario check' looks at scenarios, 'parley schema scenario' says what there is")
 }

@@ -37,8 +37,8 @@ func endText(s *parley.Session) string {
 	return cmp.Or(text, string(s.Status))
 }
 
-// failure is how it is reported.
-func (e *sessionError) failure() failure {
+// report is how it is reported.
+func (e *sessionError) report() failure {
 	f := failure{What: e.Error(), Hint: "'parley tail " + e.session.SessionID + "' shows all of it"}
 	switch e.session.Status {
 	case parley.SessionStopped:

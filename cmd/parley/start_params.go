@@ -92,7 +92,7 @@ func (p *parameters) add(name string, given []param) error {
 func (a *app) readParameters(name string) (json.RawMessage, error) {
 	text, err := a.readBounded(name)
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("--params: %w", err)}
+		return nil, asUsage(fmt.Errorf("--params: %w", err))
 	}
 	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))
 	var object map[string]json.RawMessage

@@ -55,7 +55,7 @@ func openTelemetry(ctx context.Context, o *telemetry.Options) (*telemetry.Teleme
 	o.Version = version()
 	t, err := telemetry.Open(ctx, o)
 	if err != nil {
-		return nil, withHint(&usageError{err}, "docs/telemetry.md says what can be set")
+		return nil, withHint(asUsage(err), "docs/telemetry.md says what can be set")
 	}
 	if where := t.Where(); len(where) > 0 {
 		o.Logger.Info("traces and metrics are told by OTLP", "to", strings.Join(where, ", "))

@@ -81,6 +81,11 @@ type tlsError struct{ what string }
 
 func (e *tlsError) Error() string { return e.what }
 
+// report names TLS as the reason.
+func (e *tlsError) report() failure {
+	return failure{What: e.what, Reason: "tls", exit: exitFailure}
+}
+
 // explainTLS makes an error of TLS tell what to do. It does not unwrap to parley.ErrUnavailable then: the hub is there. Other errors pass.
 func explainTLS(err error) error {
 	hint := tlsHint(err)

@@ -1,23 +1,19 @@
 package main
 
 import (
-	"cmp"
-	"context"
 	"regexp"
-	"runtime"
 	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/spf13/cobra"
-
-	"github.com/parleyhub/parley"
 )
 
-// release is what 'make build' sets with -X main.release: a version, or a version, a commit and
-// its date with spaces between them. Other builds have none.
+// release describes the source that 'make build' has built: a version, or a version, a commit and its date with spaces
+// between them. Other builds have none.
 var release string
+
+// setRelease sets the release. It must be called before the version is read.
+func setRelease(text string) { release = text }
 
 // semver is a version by semver.org, without the v that Go puts before it.
 var semver = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)` +
@@ -94,48 +90,4 @@ func recordedBuild(info *debug.BuildInfo) (b build, dirty string) {
 		}
 	}
 	return b, dirty
-}
-
-func (a *app) versionCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use: "version", Short: "print the version of the program and of the protocol",
-		Long: `version prints the semantic version of the program, its commit and the date of the commit, and the
-versions of the protocol and of Go.
-
-A build of a commit that has no release tag is a development version, such as 0.1.0-dev+8526c70. It ends
-with .dirty if files were changed. A build outside of a repository has no commit and no date.`,
-		Args: cobra.NoArgs,
-	}
-	return a.does(c, func(context.Context, []string) error {
-		b := thisBuild()
-		if a.format == formatJSON {
-			return a.out.json(versionOutput{
-				Version: b.Version, Commit: b.Commit, Date: dateOf(b.Date),
-				ProtocolVersion: parley.ProtocolVersion, Go: runtime.Version(),
-			})
-		}
-		what := "protocol " + parley.ProtocolVersion + ", " + runtime.Version()
-		if b.Commit != "" {
-			what += ", commit " + b.Commit + ", " + cmp.Or(dateOf(b.Date), "without a date")
-		}
-		a.out.linef("parley %s (%s)", b.Version, what)
-		return nil
-	})
-}
-
-// versionOutput is what 'parley version -o json' prints.
-type versionOutput struct {
-	Version         string `json:"version"`
-	Commit          string `json:"commit,omitempty"`
-	Date            string `json:"date,omitempty"`
-	ProtocolVersion string `json:"protocolVersion"`
-	Go              string `json:"go"`
-}
-
-// dateOf returns a date as the protocol writes it, or "" for the zero time.
-func dateOf(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return parley.TimestampOf(t).String()
 }

@@ -1,0 +1,7 @@
+//go:build devcluster
+
+package main
+
+func init() {
+	taggedCommands = append(taggedCommands, (*app).devClusterCommand)
+}
