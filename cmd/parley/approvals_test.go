@@ -93,11 +93,11 @@ func (c *listingClient) GetApproval(_ context.Context, p *parley.GetApprovalPara
 // TestWatchTellsEachOnce: an approval is told when it comes and when it has ended, once each, over a hub that is away; what it says is harmless.
 func TestWatchTellsEachOnce(t *testing.T) {
 	t.Parallel()
-	approval := func(id, title string, status parley.ApprovalStatus, by string) parley.Approval {
+	newApproval := func(id, title string, status parley.ApprovalStatus, by string) parley.Approval {
 		return parley.Approval{ApprovalID: id, AgentID: "bot", Title: title, Status: status, By: by, MayAnswer: status == parley.ApprovalPending && id != "c.9"}
 	}
-	a, b, c := approval("c.3", "pay\x1b[2J", parley.ApprovalPending, ""), approval("c.5", "send", parley.ApprovalPending, ""), approval("c.9", "mine", parley.ApprovalPending, "")
-	approved, late := approval("c.3", "pay", parley.ApprovalApproved, "ann"), approval("c.5", "send", parley.ApprovalTimedOut, "")
+	a, b, c := newApproval("c.3", "pay\x1b[2J", parley.ApprovalPending, ""), newApproval("c.5", "send", parley.ApprovalPending, ""), newApproval("c.9", "mine", parley.ApprovalPending, "")
+	approved, late := newApproval("c.3", "pay", parley.ApprovalApproved, "ann"), newApproval("c.5", "send", parley.ApprovalTimedOut, "")
 	var out bytes.Buffer
 	ctx, cancel := context.WithCancel(t.Context())
 	client := &listingClient{

@@ -232,7 +232,7 @@ func TestMCPWritesWhenTheHubStops(t *testing.T) {
 				go func() {
 					var a answer
 					if version >= "2026-07-28" {
-						a.text, a.refused, a.err = tool(t.Context(), alice, name, args)
+						a.text, a.refused, a.err = callTool(t.Context(), alice, name, args)
 					} else { // not by the client of the library, which takes the end of the session's stream for that of all
 						raw, _ := json.Marshal(args)
 						a.text, a.err = h.call(t.Context(), secret, alice.ID(), name, string(raw), 100+len(name))

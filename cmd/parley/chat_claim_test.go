@@ -10,8 +10,8 @@ import (
 // TestChatTakesTheTurnAnew: who begins to speak from the seat of an agent and does not finish in time loses what was said, and no more than that.
 func TestChatTakesTheTurnAnew(t *testing.T) {
 	t.Parallel()
-	s := startMemory(t)
-	bob := s.hub.Client(s.hub.LocalPrincipal("bob"))
+	s := openHub(t)
+	bob := s.Client(s.LocalPrincipal("bob"))
 	_, err := bob.CreateConversation(t.Context(), &parley.CreateConversationParams{
 		ConversationID: "c1", Limits: &parley.Limits{TurnTimeoutMs: parley.MinDurationMs},
 		Participants: []parley.Participant{{ID: "bob", Kind: parley.KindAgent}, {ID: "ann", Kind: parley.KindHuman}},

@@ -13,8 +13,8 @@ import (
 // said.
 func TestChatPrompts(t *testing.T) {
 	t.Parallel()
-	s := startMemory(t)
-	ann := s.hub.Client(s.hub.LocalPrincipal("ann"))
+	s := openHub(t)
+	ann := s.Client(s.LocalPrincipal("ann"))
 	_, err := ann.CreateConversation(t.Context(), &parley.CreateConversationParams{
 		ConversationID: "c1",
 		Participants:   []parley.Participant{{ID: "ann", Kind: parley.KindHuman}, {ID: "bob", Kind: parley.KindHuman}},

@@ -52,8 +52,8 @@ func startChat(t *testing.T, client parley.Client) (out *screen, typed io.WriteC
 // TestChatShowsDeltas: what another is saying is shown before it is said, made harmless; what is one's own is not.
 func TestChatShowsDeltas(t *testing.T) {
 	t.Parallel()
-	s := startMemory(t)
-	bob, ann := s.hub.Client(s.hub.LocalPrincipal("bob")), s.hub.Client(s.hub.LocalPrincipal("ann"))
+	s := openHub(t)
+	bob, ann := s.Client(s.LocalPrincipal("bob")), s.Client(s.LocalPrincipal("ann"))
 	_, err := bob.CreateConversation(t.Context(), &parley.CreateConversationParams{
 		ConversationID: "c1",
 		Participants:   []parley.Participant{{ID: "bob", Kind: parley.KindAgent}, {ID: "ann", Kind: parley.KindHuman}},
@@ -86,9 +86,9 @@ func TestChatShowsDeltas(t *testing.T) {
 // TestChatTellsOnce: a claim that is renewed is no news.
 func TestChatTellsOnce(t *testing.T) {
 	t.Parallel()
-	s, out := startMemory(t), newScreen()
+	s, out := openHub(t), newScreen()
 	a := &app{in: strings.NewReader(""), out: newStream(out), err: newStream(io.Discard)}
-	c := newChat(a, s.hub.Client(s.hub.LocalPrincipal("ann")), a.pipeDesk(), "c1")
+	c := newChat(a, s.Client(s.LocalPrincipal("ann")), a.pipeDesk(), "c1")
 	for _, deadline := range []int64{1000, 2000} {
 		c.guide(parley.GuidanceNotification{Seq: deadline, Guidance: parley.Guidance{
 			Kind: parley.Wait, Speaker: "bob", Claim: &parley.ClaimState{AgentID: "bob", Attempt: 1, DeadlineMs: deadline}, Reason: "because",
@@ -102,8 +102,8 @@ func TestChatTellsOnce(t *testing.T) {
 // TestChatShowsAttempts: who waits sees that somebody is at work, and that words of a failed attempt are withdrawn.
 func TestChatShowsAttempts(t *testing.T) {
 	t.Parallel()
-	s := startMemory(t)
-	bob, ann := s.hub.Client(s.hub.LocalPrincipal("bob")), s.hub.Client(s.hub.LocalPrincipal("ann"))
+	s := openHub(t)
+	bob, ann := s.Client(s.LocalPrincipal("bob")), s.Client(s.LocalPrincipal("ann"))
 	_, err := bob.CreateConversation(t.Context(), &parley.CreateConversationParams{
 		ConversationID: "c1",
 		Participants:   []parley.Participant{{ID: "bob", Kind: parley.KindAgent}, {ID: "ann", Kind: parley.KindHuman}},

@@ -2,6 +2,8 @@
 
 package main
 
+import "github.com/spf13/cobra"
+
 func init() {
-	taggedCommands = append(taggedCommands, (*app).devClusterCommand)
+	taggedCommands = append(taggedCommands, func(a *app) *cobra.Command { return a.devClusterCommand() })
 }

@@ -94,7 +94,7 @@ func (h *hubVisit) reach(ctx context.Context, check string) string {
 		h.skip(check, envURL+" is not set and no hub listens on "+hostPort(h.url))
 		return "there is no hub to ask"
 	}
-	h.fail(check, err.Error(), hintFor(parley.ErrUnavailable))
+	h.fail(check, err.Error(), hints[parley.ErrUnavailable])
 	return "the hub is not reachable"
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,12 +15,49 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/journal/memory"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
 // secret stands in the token of every test of the doctor, and never in what it prints.
 const secret = "SECRETSECRETSECRET"
+
+// startHub starts a hub on a log in memory, with TLS unless it is nil.
+func startHub(t *testing.T, config *tls.Config) *server {
+	t.Helper()
+	s, err := startServer(serverOptions{journal: memory.New(), addr: "127.0.0.1:0", log: zerolog.Nop(), tls: config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.close() })
+	return s
+}
+
+// serverTLS loads the certificate of a hub.
+func serverTLS(t *testing.T, files tlsFiles) *tls.Config {
+	t.Helper()
+	contents, err := files.read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := loadTLS(files, contents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+// runCommand runs doctor or ready in this process.
+func runCommand(t *testing.T, args []string, out, errs io.Writer) int {
+	t.Helper()
+	return execute(t.Context(), args, streams{strings.NewReader(""), out, errs}, func(a *app, root *cobra.Command) {
+		root.AddCommand(a.doctorCommand(), a.readyCommand())
+	})
+}
 
 // consult runs "parley doctor" for the hub at an address and gives what it printed and the exit code.
 func consult(t *testing.T, address string, args ...string) (string, int) {
@@ -27,7 +65,7 @@ func consult(t *testing.T, address string, args ...string) (string, int) {
 	t.Setenv(envURL, address)
 	t.Setenv(envToken, "plt_id_"+secret)
 	var out, errs bytes.Buffer
-	code := run(t.Context(), append([]string{"doctor", "--data", t.TempDir(), "--timeout", "5s"}, args...), strings.NewReader(""), &out, &errs)
+	code := runCommand(t, append([]string{"doctor", "--data", t.TempDir(), "--timeout", "5s"}, args...), &out, &errs)
 	if strings.Contains(out.String()+errs.String(), secret) {
 		t.Errorf("the token was printed:\n%s%s", &out, &errs)
 	}
@@ -36,10 +74,10 @@ func consult(t *testing.T, address string, args ...string) (string, int) {
 
 // TestDoctorOfBrokenSetups: what is wrong between a client and its hub is named, at the step where it is.
 func TestDoctorOfBrokenSetups(t *testing.T) {
-	hub := startMemory(t)
+	hub := startHub(t, nil)
 	ca := newAuthority(t)
-	overTLS := serveTLS(t, openTLS(t, ca.write(t.TempDir(), aMonth), io.Discard))
-	drained := startMemory(t)
+	overTLS := startHub(t, serverTLS(t, ca.write(t.TempDir(), aMonth))).addr
+	drained := startHub(t, nil)
 	drained.hub.Drain()
 	for name, c := range map[string]struct {
 		address string
@@ -86,7 +124,7 @@ func TestDoctorOfBrokenSetups(t *testing.T) {
 
 // TestDoctorSpeaksJSON: with -o json each check is an object on a line, and every check has its line whatever fails.
 func TestDoctorSpeaksJSON(t *testing.T) {
-	hub := startMemory(t)
+	hub := startHub(t, nil)
 	var whole []string
 	for _, address := range []string{hub.url, "ws://127.0.0.1:1/rpc", "nonsense"} {
 		out, _ := consult(t, address, "-o", "json")

@@ -182,6 +182,3 @@ func hintOf(err error) string {
 
 // asUsage makes err an error of the command line.
 func asUsage(err error) error { return &usageError{err} }
-
-// hintFor returns the hint of every error of this kind.
-func hintFor(kind error) string { return hints[kind] }

@@ -11,11 +11,39 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
 // patience is how long a test waits for an event that must come. Only a program that hangs takes that long.
 const patience = 3 * time.Minute
+
+// aMonth is the life of the certificates of most tests.
+const aMonth = 30 * 24 * time.Hour
+
+// openHub returns a hub on a log in memory, which is closed at the end of the test.
+func openHub(t *testing.T) *hub.Hub {
+	t.Helper()
+	h, err := hub.Open(memory.New(), &hub.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// firstLine is the first line that "parley serve -o json" prints.
+type firstLine struct {
+	Listening string `json:"listening"`
+	URL       string `json:"url"`
+	Metrics   string `json:"metrics"`
+	Token     string `json:"token"`
+	Console   string `json:"console"`
+}
 
 // startMemory gives a server on a log in memory that is closed at the end of the test.
 func startMemory(t *testing.T) *server {
@@ -33,7 +61,7 @@ func startMemory(t *testing.T) *server {
 }
 
 // startServe runs "parley serve --dev", with further arguments, and gives what it says first and its stderr. It ends with the test at the latest.
-func startServe(t *testing.T, args ...string) (cmd *exec.Cmd, first listening, stderr io.Reader) {
+func startServe(t *testing.T, args ...string) (cmd *exec.Cmd, first firstLine, stderr io.Reader) {
 	t.Helper()
 	cmd = exec.Command("parley", append([]string{"serve", "--dev", "--listen", ":0", "-o", "json"}, args...)...)
 	stdout, err := cmd.StdoutPipe()
@@ -66,4 +94,11 @@ func leaveOut(t *testing.T, missing string) {
 		t.Fatalf("%s is missing, and CI leaves nothing out", missing)
 	}
 	t.Skipf("LEFT OUT: %s is missing on this machine", missing)
+}
+
+func chmod(t *testing.T, name string, mode os.FileMode) {
+	t.Helper()
+	if err := os.Chmod(name, mode); err != nil {
+		t.Fatal(err)
+	}
 }

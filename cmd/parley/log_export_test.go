@@ -23,8 +23,8 @@ func (c otherHead) GetConversation(ctx context.Context, p *parley.GetConversatio
 // TestExportComparesHeadHash: an export over the wire ends at the hash that the hub gives, or fails.
 func TestExportComparesHeadHash(t *testing.T) {
 	t.Parallel()
-	s := startMemory(t)
-	client := s.hub.Client(s.hub.LocalPrincipal("ann"))
+	s := openHub(t)
+	client := s.Client(s.LocalPrincipal("ann"))
 	_, err := client.CreateConversation(t.Context(), &parley.CreateConversationParams{
 		ConversationID: "c1", Participants: []parley.Participant{{ID: "ann", Kind: parley.KindHuman}},
 	})

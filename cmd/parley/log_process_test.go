@@ -41,7 +41,7 @@ func parleyRun(t *testing.T, env []string, args ...string) string {
 }
 
 // serveData runs a dev hub on a directory and gives the environment of its clients. stop ends it, and expects code 0.
-func serveData(t *testing.T, dir string) (env []string, first listening, stop func()) {
+func serveData(t *testing.T, dir string) (env []string, first firstLine, stop func()) {
 	t.Helper()
 	cmd, first, _ := startServe(t, "--data", dir)
 	env = []string{envURL + "=" + first.URL, envToken + "=" + first.Token}

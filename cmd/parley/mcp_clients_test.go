@@ -39,9 +39,11 @@ func TestMCPClientsAreShared(t *testing.T) {
 	if err != nil || bob == ann || bob.AgentID() != "bob" {
 		t.Errorf("bob has ann's client: %v", err)
 	}
+	closed := make(chan struct{})
+	close(closed)
 	for i := range maxHeldClients - 2 {
 		d.mu.Lock()
-		d.clients[clientID{person: personID{byte(i), byte(i >> 8), 1}}] = &heldClient{users: 1, ready: closedChannel()}
+		d.clients[clientID{person: personID{byte(i), byte(i >> 8), 1}}] = &heldClient{users: 1, ready: closed}
 		d.mu.Unlock()
 	}
 	if _, _, err := d.connect(t.Context(), from(root, "carol")); !errors.Is(err, parley.ErrUnavailable) {

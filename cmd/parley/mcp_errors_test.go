@@ -46,7 +46,7 @@ func TestMCPNamedErrors(t *testing.T) {
 				{"post_message", map[string]any{"conversation_id": id, "since_seq": 99, "text": "hello"}, []string{"cursor_ahead: ", "99", "Next: "}},
 				{"start_agent_session", map[string]any{"agent_name": "nobody", "prompt": "hello"}, []string{"not_found: ", "nobody", "list_agent_blueprints"}},
 			} {
-				text, refused, err := tool(t.Context(), u.session, c.tool, c.args)
+				text, refused, err := callTool(t.Context(), u.session, c.tool, c.args)
 				if err != nil || !refused || len(text) > 2000 {
 					t.Errorf("%s: refused %t, %v, %d bytes: %.300s", c.tool, refused, err, len(text), text)
 				}
@@ -59,7 +59,7 @@ func TestMCPNamedErrors(t *testing.T) {
 			if _, err := bob.RevokeToken(t.Context(), &parley.RevokeTokenParams{TokenID: tokenID}); err != nil {
 				t.Fatal(err)
 			}
-			text, refused, err := tool(t.Context(), u.session, "list_conversations", nil)
+			text, refused, err := callTool(t.Context(), u.session, "list_conversations", nil)
 			switch {
 			case strings.HasPrefix(name, "stdio") && (err != nil || !refused || !strings.HasPrefix(text, "unauthenticated: ") || !strings.Contains(text, "PARLEY_TOKEN")):
 				t.Errorf("a token that has ended: %q, %v", text, err)

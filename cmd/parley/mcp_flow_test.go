@@ -235,7 +235,7 @@ func TestMCPWaitGivenUp(t *testing.T) {
 			defer giveUp()
 			ended := make(chan error, 1)
 			go func() {
-				_, _, err := tool(ctx, s, "wait_for_updates", args)
+				_, _, err := callTool(ctx, s, "wait_for_updates", args)
 				ended <- err
 			}()
 			h.awaitCalls(1)
@@ -247,7 +247,7 @@ func TestMCPWaitGivenUp(t *testing.T) {
 			if _, err := bob.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: made.ConversationID, Payload: json.RawMessage(`{"text":"hello ann"}`), Finality: parley.FinalityTurn}); err != nil {
 				t.Fatal(err)
 			}
-			if text, _, err := tool(t.Context(), s, "wait_for_updates", args); err != nil || !strings.Contains(text, "hello ann") {
+			if text, _, err := callTool(t.Context(), s, "wait_for_updates", args); err != nil || !strings.Contains(text, "hello ann") {
 				t.Errorf("the next wait: %q, %v", text, err)
 			}
 		})
@@ -305,7 +305,7 @@ func TestMCPWaitsWhenTheHubStops(t *testing.T) {
 	for name, u := range users {
 		ended[name] = make(chan string, 1)
 		go func() {
-			text, _, err := tool(t.Context(), u.session, "wait_for_updates", args)
+			text, _, err := callTool(t.Context(), u.session, "wait_for_updates", args)
 			ended[name] <- fmt.Sprint(text, err)
 		}()
 	}

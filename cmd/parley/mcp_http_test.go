@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -107,41 +106,9 @@ func (h *mcpTestHub) client(token, agent string) parley.Client {
 	return c
 }
 
-// bearing adds a token to requests.
-type bearing struct{ token string }
-
-func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+b.token)
-	return http.DefaultTransport.RoundTrip(r)
-}
-
-// session connects a client of an era.
 func (h *mcpTestHub) session(token, version string) *protocol.ClientSession {
 	h.t.Helper()
-	c := protocol.NewClient(&protocol.Implementation{Name: "test-ide", Version: "1"}, nil)
-	s, err := c.Connect(h.t.Context(), &protocol.StreamableClientTransport{
-		Endpoint: h.http + mcpPath, HTTPClient: &http.Client{Transport: bearing{token}}, MaxRetries: -1,
-	}, &protocol.ClientSessionOptions{ProtocolVersion: version})
-	if err != nil {
-		h.t.Fatalf("%s: %v", version, err)
-	}
-	h.t.Cleanup(func() { _ = s.Close() })
-	return s
-}
-
-func tool(ctx context.Context, s *protocol.ClientSession, name string, args map[string]any) (string, bool, error) {
-	r, err := s.CallTool(ctx, &protocol.CallToolParams{Name: name, Arguments: args})
-	if err != nil {
-		return "", false, err
-	}
-	var text strings.Builder
-	for _, c := range r.Content {
-		if c, ok := c.(*protocol.TextContent); ok {
-			text.WriteString(c.Text)
-		}
-	}
-	return text.String(), r.IsError, nil
+	return openMCPSession(h.t, h.http, token, version)
 }
 
 // TestMCPOverHTTP: clients of both eras take part at one URL, each with what its token allows.
@@ -163,7 +130,7 @@ func TestMCPOverHTTP(t *testing.T) {
 			id := made.ConversationID
 			waited := make(chan string, 1)
 			go func() {
-				text, _, err := tool(t.Context(), alice, "wait_for_updates", map[string]any{"conversation_id": id})
+				text, _, err := callTool(t.Context(), alice, "wait_for_updates", map[string]any{"conversation_id": id})
 				waited <- fmt.Sprint(text, err)
 			}()
 			if _, err = bob.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: id, Payload: json.RawMessage(`{"text":"hello alice"}`), Finality: parley.FinalityTurn}); err != nil {
@@ -172,7 +139,7 @@ func TestMCPOverHTTP(t *testing.T) {
 			if text := <-waited; !strings.Contains(text, "hello alice") || !strings.Contains(text, "You may speak") {
 				t.Errorf("wait_for_updates: %s", text)
 			}
-			text, refused, err := tool(t.Context(), alice, "post_message", map[string]any{"conversation_id": id, "since_seq": 2, "text": "hello bob"})
+			text, refused, err := callTool(t.Context(), alice, "post_message", map[string]any{"conversation_id": id, "since_seq": 2, "text": "hello bob"})
 			if err != nil || refused {
 				t.Fatalf("post_message: %s, %v", text, err)
 			}
@@ -180,7 +147,7 @@ func TestMCPOverHTTP(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if text, refused, err := tool(t.Context(), alice, "read_conversation", map[string]any{"conversation_id": others.ConversationID}); err != nil || !refused || !strings.Contains(text, "not_found") {
+			if text, refused, err := callTool(t.Context(), alice, "read_conversation", map[string]any{"conversation_id": others.ConversationID}); err != nil || !refused || !strings.Contains(text, "not_found") {
 				t.Errorf("a foreign conversation: %q, %v", text, err)
 			}
 		})
@@ -241,7 +208,7 @@ func TestMCPTokens(t *testing.T) {
 		s := h.session(token, "2026-07-28")
 		ended := make(chan error, 1)
 		go func() {
-			_, refused, err := tool(t.Context(), s, "wait_for_updates", map[string]any{"conversation_id": made.ConversationID, "wait_seconds": longWait})
+			_, refused, err := callTool(t.Context(), s, "wait_for_updates", map[string]any{"conversation_id": made.ConversationID, "wait_seconds": longWait})
 			if err == nil && !refused {
 				err = fmt.Errorf("answered")
 			}
@@ -348,7 +315,7 @@ func TestMCPStopsBesideADelete(t *testing.T) {
 	var calls sync.WaitGroup
 	defer calls.Wait()
 	calls.Go(func() {
-		_, _, _ = tool(t.Context(), alice, "wait_for_updates", map[string]any{"conversation_id": made.ConversationID, "wait_seconds": longWait})
+		_, _, _ = callTool(t.Context(), alice, "wait_for_updates", map[string]any{"conversation_id": made.ConversationID, "wait_seconds": longWait})
 	})
 	h.awaitCalls(1)
 	calls.Go(func() { h.send(http.MethodDelete, secret, alice.ID(), "") })

@@ -25,7 +25,7 @@ func TestMCPWhileTheHubIsDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if _, refused, err := tool(t.Context(), s, "list_conversations", nil); refused || err != nil {
+	if _, refused, err := callTool(t.Context(), s, "list_conversations", nil); refused || err != nil {
 		t.Fatalf("while the hub is there: %v, %v", refused, err)
 	}
 	hub.Process.Kill()
@@ -44,7 +44,7 @@ func TestMCPWhileTheHubIsDown(t *testing.T) {
 		ended := make(chan end, 1)
 		ends[name] = ended
 		go func() {
-			text, refused, err := tool(t.Context(), s, name, args)
+			text, refused, err := callTool(t.Context(), s, name, args)
 			ended <- end{text, refused, err}
 		}()
 	}

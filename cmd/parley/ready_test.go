@@ -9,7 +9,7 @@ import (
 
 // TestReady: the exit code is 0 for a hub that takes reads and writes, and for nothing else.
 func TestReady(t *testing.T) {
-	hub, drained := startMemory(t), startMemory(t)
+	hub, drained := startHub(t, nil), startHub(t, nil)
 	drained.hub.Drain()
 	for name, c := range map[string]struct {
 		address string
@@ -26,7 +26,7 @@ func TestReady(t *testing.T) {
 	} {
 		t.Setenv(envURL, c.address)
 		var out, errs bytes.Buffer
-		if code := run(t.Context(), []string{"ready"}, strings.NewReader(""), &out, &errs); code != c.code {
+		if code := runCommand(t, []string{"ready"}, &out, &errs); code != c.code {
 			t.Errorf("%s: exit code %d, expected %d: %s%s", name, code, c.code, &out, &errs)
 		}
 		if strings.Contains(errs.String(), secret) {

@@ -162,7 +162,7 @@ func (a *app) runAgents(ctx context.Context, f *programFlags, o *executors.Optio
 	defer client.Close()
 	a.err.linef("-- %s runs %s of %s", o.ExecutorID, count(int64(len(all.Files)), "blueprint"), clean(f.runner.dir))
 	o.Registered = (&namesTold{tell: func(text string) { a.err.line("-- " + text) }, runner: o.ExecutorID}).registered
-	return executors.Run(traced, client, byPlace(&sessionTeller{agent: all, tell: a.tellSession}, a.told(all)), o)
+	return executors.Run(traced, client, byPlace(&sessionTeller{agent: all, tell: func(t *sessionTold) { a.tellSession(t) }}, a.told(all)), o)
 }
 
 // byPlace gives the turns of sessions to one agent, and those of seats to another.

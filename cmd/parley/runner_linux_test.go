@@ -33,7 +33,7 @@ func TestCommandCannotReadTheRunner(t *testing.T) {
 // TestCommandCannotReadTheHub: the same for a hub that runs commands itself.
 func TestCommandCannotReadTheHub(t *testing.T) {
 	t.Parallel()
-	s := newSnoop(t, listening{Token: "plt_dev_of_the_hub"})
+	s := newSnoop(t, firstLine{Token: "plt_dev_of_the_hub"})
 	ready := filepath.Join(s.dir, "ready")
 	s.start(t, "serve", "--dev", "--listen", ":0", "--ready-file", ready, "--blueprints", s.dir)
 	for end := time.Now().Add(patience); s.hub.URL == ""; time.Sleep(10 * time.Millisecond) {
@@ -49,11 +49,11 @@ func TestCommandCannotReadTheHub(t *testing.T) {
 // snooping is a directory with a blueprint that snoops, and a program that every user may run.
 type snooping struct {
 	binary, dir string
-	hub         listening
+	hub         firstLine
 	stderr      string // the name of a file
 }
 
-func newSnoop(t *testing.T, hub listening) *snooping {
+func newSnoop(t *testing.T, hub firstLine) *snooping {
 	t.Helper()
 	s := &snooping{binary: program(t), hub: hub, stderr: filepath.Join(t.TempDir(), "stderr")}
 	s.dir = filepath.Join(filepath.Dir(s.binary), "bp")

@@ -151,7 +151,7 @@ func end(ts *testscript.TestScript, name string, signal os.Signal, code string) 
 func startScriptHub(ts *testscript.TestScript, neg bool, args []string) {
 	wantArgs(ts, neg, len(args) > 0, "hub NAME [FLAGS]")
 	p := start(ts, args[0], ".", append([]string{"parley", "serve", "-o", "json", "--listen", "127.0.0.1:0"}, args[1:]...))
-	var first listening
+	var first firstLine
 	ts.Check(json.Unmarshal(p.line, &first))
 	ts.Setenv(envURL, first.URL)
 	if first.Token != "" {

@@ -92,7 +92,7 @@ const onAnimals = `[{"schema_name":"ask.v1"},{"schema_name":"doc.v1","role":"con
 func TestServeEmbeddings(t *testing.T) {
 	e, dir := newEmbeddings(t), t.TempDir()
 	t.Setenv(envEmbeddingsKey, "canary")
-	serve := func() (*exec.Cmd, listening) {
+	serve := func() (*exec.Cmd, firstLine) {
 		cmd, first, _ := startServe(t, "--data", dir, "--embeddings", e.URL+"/v1", "--embeddings-model", "nomic")
 		return cmd, first
 	}
@@ -136,7 +136,7 @@ func endServe(t *testing.T, cmd *exec.Cmd) {
 }
 
 // askOfAnimals has a function, which a note wakes, give its context.
-func askOfAnimals(t *testing.T, at listening, conversation, about string) string {
+func askOfAnimals(t *testing.T, at firstLine, conversation, about string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

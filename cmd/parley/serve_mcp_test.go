@@ -26,7 +26,7 @@ func TestServeMCPSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := &mcpTestHub{t: t, http: "http://" + first.Listening}
-	s := h.session(first.Token, "2026-07-28")
+	s := openMCPSession(t, h.http, first.Token, "2026-07-28")
 	tools, err := s.ListTools(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)

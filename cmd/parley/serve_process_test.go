@@ -16,7 +16,7 @@ import (
 )
 
 // startServeWith starts "parley serve" with these flags and the environment besides, and gives what it says first and its stderr.
-func startServeWith(t *testing.T, environ []string, args ...string) (cmd *exec.Cmd, first listening, stderr *bufio.Scanner) {
+func startServeWith(t *testing.T, environ []string, args ...string) (cmd *exec.Cmd, first firstLine, stderr *bufio.Scanner) {
 	t.Helper()
 	cmd = exec.Command("parley", append([]string{"serve", "-o", "json", "--listen", ":0"}, args...)...)
 	cmd.Env = append(os.Environ(), environ...)

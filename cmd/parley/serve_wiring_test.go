@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -55,11 +56,11 @@ const creation = `{"jsonrpc":"2.0","id":1,"method":"createConversation","params"
 // adminToken makes the first token of a directory.
 func adminToken(t *testing.T, dir string) string {
 	t.Helper()
-	var out, said strings.Builder
-	if code := run(t.Context(), []string{"token", "create", "--admin", "--data", dir}, strings.NewReader(""), &out, &said); code != exitOK {
-		t.Fatal(said.String())
+	out, err := exec.Command("parley", "token", "create", "--admin", "--data", dir).Output()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return strings.TrimSpace(out.String())
+	return strings.TrimSpace(string(out))
 }
 
 // TestServeLimitsTokens: limits hold for a hub, and not for a dev hub.

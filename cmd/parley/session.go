@@ -113,7 +113,9 @@ other end.`,
 const sessionPrefix = "ses_"
 
 func (a *app) sessionListCommand() *cobra.Command {
-	return a.summaryCommand("list the sessions that the token sees, oldest first", a.listSessions)
+	return a.summaryCommand("list the sessions that the token sees, oldest first", func(ctx context.Context, client parley.Client, status parley.Status) error {
+		return a.listSessions(ctx, client, status)
+	})
 }
 
 // listSessions prints those conversations that are sessions, which their ids tell.

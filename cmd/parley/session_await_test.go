@@ -146,9 +146,9 @@ func TestSessionEnds(t *testing.T) {
 		a := &app{out: newStream(&out), err: newStream(&said)}
 		s := sessionAt(row.status, 0, "")
 		s.Result, s.Reason = row.result, row.reason
-		exit := a.report(t.Context(), a.tellResult(t.Context(), nil, s))
-		if exit != row.exit || out.String() != row.out || !strings.Contains(said.String(), row.failure) || row.exit == exitOK && said.Len() > 0 {
-			t.Errorf("%s: exit code %d, %q, %q", row.status, exit, out.String(), said.String())
+		code := a.report(t.Context(), a.tellResult(t.Context(), nil, s))
+		if code != row.exit || out.String() != row.out || !strings.Contains(said.String(), row.failure) || row.exit == exitOK && said.Len() > 0 {
+			t.Errorf("%s: exit code %d, %q, %q", row.status, code, out.String(), said.String())
 		}
 	}
 }

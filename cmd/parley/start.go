@@ -89,12 +89,12 @@ func (a *app) startSession(ctx context.Context, f *startFlags, agent string, giv
 }
 
 // startParams gives the call as far as it can be known without the agent's schema, and the --params that need it.
-func (a *app) startParams(f *startFlags, agent string, given func(flag string) bool) (*parley.StartSessionParams, []param, error) {
+func (a *app) startParams(f *startFlags, name string, given func(flag string) bool) (*parley.StartSessionParams, []param, error) {
 	if err := f.check(given); err != nil {
 		return nil, nil, err
 	}
 	p := &parley.StartSessionParams{
-		AgentName: agent, Prompt: f.prompt, Mode: parley.SessionMode(f.mode), ParentConversationID: f.parent, Resume: f.resume, ClientRequestID: f.key,
+		AgentName: name, Prompt: f.prompt, Mode: parley.SessionMode(f.mode), ParentConversationID: f.parent, Resume: f.resume, ClientRequestID: f.key,
 		TimeoutMs: startMoment.Milliseconds(),
 	}
 	switch {

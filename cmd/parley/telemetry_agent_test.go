@@ -40,7 +40,7 @@ func testAgentTrace(t *testing.T, name string, content bool) {
 		}
 		writeFile(t, filepath.Join(dir, file), []byte(text))
 	}
-	environ := []string{"PARLEY_DEV_TOKEN=plt_dev_trace", envTraceparent + "=00-11111111111111111111111111111111-1111111111111111-01"} // which is the hub's own, and nobody else's
+	environ := []string{"PARLEY_DEV_TOKEN=plt_dev_trace", "TRACEPARENT=00-11111111111111111111111111111111-1111111111111111-01"} // which is the hub's own, and nobody else's
 	args := []string{"--dev", "--blueprints", dir, "--otlp-endpoint", c.URL}
 	if content {
 		args = append(args, "--otlp-content")

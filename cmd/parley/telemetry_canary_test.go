@@ -28,7 +28,7 @@ func TestCanary(t *testing.T) {
 				args = append(args, "--otlp-content")
 			}
 			h := newFrontHub(t, []string{"OTEL_EXPORTER_OTLP_HEADERS=x-key=canary-header"}, args...)
-			h.start((&mcpTestHub{t: t, http: h.origin()}).session(frontToken, "2026-07-28"), clientTrace)
+			h.start(openMCPSession(t, h.origin(), frontToken, "2026-07-28"), clientTrace)
 			h.send(`,"metadata":{"traceparent":"`+clientTrace+`","tracestate":"vendor=canary-state","k":"canary-metadata"}`, "")
 			h.sayCanaries()
 			terminate(t, h.cmd)

@@ -23,7 +23,7 @@ func TestDemoTrace(t *testing.T) {
 	t.Parallel()
 	c := telemetrytest.New(t)
 	cmd := exec.CommandContext(t.Context(), "parley", "demo", "--fast", "--case", "lumbar-mri")
-	cmd.Env = append(os.Environ(), envTraceparent+"="+clientTrace, envOTLPEndpoint+"="+c.URL)
+	cmd.Env = append(os.Environ(), "TRACEPARENT="+clientTrace, "PARLEY_OTLP_ENDPOINT="+c.URL)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

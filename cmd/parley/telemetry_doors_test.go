@@ -34,7 +34,7 @@ parameters_schema: {type: object, required: [case], properties: {case: {type: st
 // frontHub is a hub with the agent front behind all its doors.
 type frontHub struct {
 	*testing.T
-	first listening
+	first firstLine
 	cmd   *exec.Cmd
 }
 
@@ -161,10 +161,10 @@ func TestDoorTraces(t *testing.T) {
 		want string
 	}{
 		"mcp 2026-07-28": {func(h *frontHub) {
-			h.start((&mcpTestHub{t: h.T, http: h.origin()}).session(frontToken, "2026-07-28"), clientTrace)
+			h.start(openMCPSession(h.T, h.origin(), frontToken, "2026-07-28"), clientTrace)
 		}, below("parley.mcp tools/call [server, parley]", "parley.startSession [server, parley]")},
 		"mcp 2025-11-25": {func(h *frontHub) {
-			h.start((&mcpTestHub{t: h.T, http: h.origin()}).session(frontToken, "2025-11-25"), clientTrace)
+			h.start(openMCPSession(h.T, h.origin(), frontToken, "2025-11-25"), clientTrace)
 		}, below("parley.mcp tools/call [server, parley]", "parley.startSession [server, parley]")},
 		"a2a metadata": {func(h *frontHub) {
 			h.send(`,"metadata":{"traceparent":"`+clientTrace+`","tracestate":"vendor=canary-state"}`, "")
@@ -247,8 +247,8 @@ func usualCollector(t *testing.T) *atomic.Int64 {
 func TestNoTelemetry(t *testing.T) {
 	t.Parallel()
 	dialed := usualCollector(t)
-	h := newFrontHub(t, []string{envTraceparent + "=" + clientTrace})
-	h.start((&mcpTestHub{t: t, http: h.origin()}).session(frontToken, "2026-07-28"), "")
+	h := newFrontHub(t, []string{"TRACEPARENT=" + clientTrace})
+	h.start(openMCPSession(t, h.origin(), frontToken, "2026-07-28"), "")
 	h.send("", "")
 	client, err := sdk.Dial(t.Context(), h.first.URL, &sdk.Options{Token: frontToken, AgentID: "admin"})
 	if err != nil {

@@ -14,13 +14,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rs/zerolog"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/sdk"
 )
-
-const aMonth = 30 * 24 * time.Hour
 
 // TestTLSVersions: TLS 1.3 is taken and nothing older, and HTTP/2 is not spoken: a WebSocket needs HTTP/1.1.
 func TestTLSVersions(t *testing.T) {
@@ -222,7 +219,7 @@ func TestTLSFollowsItsFiles(t *testing.T) {
 func TestTLSRemindsOfTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logged notebook
-		openTLS(t, newAuthority(t).write(t.TempDir(), certificateSoon+24*time.Hour), &logged)
+		openTLS(t, newAuthority(t).write(t.TempDir(), aMonth/2), &logged)
 		time.Sleep(23 * time.Hour)
 		synctest.Wait()
 		if logged.String() != "" {
@@ -271,9 +268,11 @@ func TestTLSFilesThatAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			files := ca.write(t.TempDir(), aMonth)
 			c.change(t, &files)
-			h, err := newTLS(files, zerolog.Nop())
+			contents, err := files.read()
 			if err == nil {
-				h.close()
+				_, err = loadTLS(files, contents)
+			}
+			if err == nil {
 				t.Fatal("taken")
 			}
 			if !strings.Contains(err.Error(), c.want) {
@@ -294,19 +293,13 @@ func TestKeyOfRootForAGroup(t *testing.T) {
 	}
 	files := newAuthority(t).write(t.TempDir(), aMonth)
 	chmod(t, files.key, 0o440)
-	openTLS(t, files, io.Discard)
+	if _, err := files.read(); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Chown(files.key, 1234, -1); err != nil {
 		t.Fatal(err)
 	}
-	if h, err := newTLS(files, zerolog.Nop()); err == nil {
-		h.close()
+	if _, err := files.read(); err == nil {
 		t.Error("a key of user 1234 that the group may read was taken")
-	}
-}
-
-func chmod(t *testing.T, name string, mode os.FileMode) {
-	t.Helper()
-	if err := os.Chmod(name, mode); err != nil {
-		t.Fatal(err)
 	}
 }
