@@ -1,25 +1,12 @@
-// Command parley is the hub, the tools around it and a seat for a person, in one binary.
+// Command parley is a conversation hub for agents, the tools around it, and a client for people, in
+// one program. Package commands has its commands:
+//
+//	parley serve --dev
 package main
 
-import (
-	"context"
-	"os"
-	"os/signal"
-	"syscall"
+import "github.com/parleyhub/parley/cmd/parley/internal/commands"
 
-	"github.com/parleyhub/parley/executors/process"
-)
+// release is what 'make build' sets with -X main.release. See cli.SetRelease.
+var release string
 
-func main() {
-	process.Supervise() // programs that run for agents are held by this executable, started again
-	ctx, cancel := context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() { // as long as the process
-		<-signals
-		cancel() // the first signal ends the work in order
-		<-signals
-		os.Exit(exitFailure) // the second ends the process at once
-	}()
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-}
+func main() { commands.Main(release) }

@@ -50,8 +50,8 @@ func Main(m *testing.M, use func(Program), patches ...string) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	p, err := build(dir, patches)
-	if err != nil {
+	p := Program(filepath.Join(dir, "parley"))
+	if err := build(p, "./cmd/parley", patches); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -62,8 +62,8 @@ func Main(m *testing.M, use func(Program), patches ...string) int {
 // BuildTagged builds the program with a build tag, for one test.
 func BuildTagged(t testing.TB, tag string) Program {
 	t.Helper()
-	p, err := build(t.TempDir(), nil, "-tags", tag)
-	if err != nil {
+	p := Program(filepath.Join(t.TempDir(), "parley"))
+	if err := build(p, "./cmd/parley", nil, "-tags", tag); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -72,37 +72,38 @@ func BuildTagged(t testing.TB, tag string) Program {
 // BuildPatched builds the program with patches of package plants, for one test.
 func BuildPatched(t testing.TB, patches ...string) Program {
 	t.Helper()
-	p, err := build(t.TempDir(), patches)
-	if err != nil {
+	p := Program(filepath.Join(t.TempDir(), "parley"))
+	if err := build(p, "./cmd/parley", patches); err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-// build builds the program into dir, with the go.mod of the product. It has the patches, and that of
-// PatchVariable.
-func build(dir string, patches []string, flags ...string) (Program, error) {
+// BuildPackage builds a main package of the product, such as ./cmd/parley, to a path.
+func BuildPackage(path, pkg string) error { return build(Program(path), pkg, nil) }
+
+// build builds a package of the product with the patches, and that of PatchVariable.
+func build(program Program, pkg string, patches []string, flags ...string) error {
 	root, err := overlay.Root()
 	if err != nil {
-		return "", err
+		return err
 	}
 	if p := os.Getenv(PatchVariable); p != "" && !slices.Contains(patches, p) {
 		patches = append(slices.Clip(patches), p)
 	}
 	if len(patches) > 0 {
-		file, err := overlay.Write(dir, patches...)
+		file, err := overlay.Write(filepath.Dir(string(program)), patches...)
 		if err != nil {
-			return "", err
+			return err
 		}
 		flags = append(flags, "-overlay", file)
 	}
-	program := filepath.Join(dir, "parley")
-	cmd := exec.Command("go", slices.Concat([]string{"build", "-o", program}, flags, []string{"./cmd/parley"})...)
+	cmd := exec.Command("go", slices.Concat([]string{"build", "-o", string(program)}, flags, []string{pkg})...)
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build parley with the patches %q: %w\n%s", patches, err, out)
+		return fmt.Errorf("build %s with the patches %q: %w\n%s", pkg, patches, err, out)
 	}
-	return Program(program), nil
+	return nil
 }
 
 // Run runs the program to its end, which must be code 0, and gives what it printed.

@@ -1,0 +1,150 @@
+package conversation
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/cmd/parley/internal/cli"
+	"github.com/parleyhub/parley/cmd/parley/internal/exit"
+)
+
+func newCloseCommand(a *cli.App) *cobra.Command {
+	var as, status, reason string
+	c := &cobra.Command{
+		Use:   "close ID",
+		Short: "close a conversation (its creator, its people, admins)",
+		Args:  cobra.ExactArgs(1),
+	}
+	cli.AddAsFlag(c, &as)
+	c.Flags().StringVar(&status, "status", "", "completed, failed or canceled (default: completed)")
+	c.Flags().StringVar(&reason, "reason", "", "why, in a few words")
+	return a.SetRun(c, func(ctx context.Context, args []string) error {
+		outcome, err := ParseOutcome(status, reason)
+		if err != nil {
+			return err
+		}
+		client, err := a.Dial(ctx, as)
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		p := &parley.CloseConversationParams{ConversationID: args[0], Outcome: outcome}
+		r, err := cli.Call(ctx, a, client.CloseConversation, p)
+		if err != nil && strings.HasPrefix(args[0], SessionPrefix) {
+			return exit.WithHint(err, "a session is ended by 'parley session stop ID'")
+		}
+		if err != nil {
+			return err
+		}
+		if a.Format == cli.FormatJSON {
+			return a.Out.JSON(r)
+		}
+		a.Out.Linef("seq %d", r.Seq)
+		return nil
+	})
+}
+
+// ParseOutcome is nil when neither is given: then the hub says that it was closed.
+func ParseOutcome(status, reason string) (*parley.Outcome, error) {
+	if status == "" && reason == "" {
+		return nil, nil
+	}
+	o := &parley.Outcome{Status: parley.OutcomeStatus(status), Reason: reason}
+	if status == "" {
+		o.Status = parley.OutcomeCompleted
+	}
+	if !o.Status.Valid() {
+		return nil, exit.Usagef("--status %s: expected completed, failed or canceled", status)
+	}
+	return o, nil
+}
+
+func newForkCommand(a *cli.App) *cobra.Command {
+	var as string
+	var p parley.ForkConversationParams
+	c := &cobra.Command{
+		Use:   "fork ID --seq N",
+		Short: "begin a conversation as another one was at an event, and print its id (the other's creator, its people, admins)",
+		Long: `fork makes a conversation that has the events of another up to one, as they are, and goes on by itself. The other is left alone, and may be closed.
+
+  parley conversation fork cnv_abc --seq 12 --title "what if the answer was no"
+
+A turn that was being worked at is offered anew in the fork. Sessions that run for the other, and what it was asked to approve, stay the other's.
+Repeating a fork with the same --key and the same words is safe: it is made once.`,
+		Args: cobra.ExactArgs(1),
+	}
+	cli.AddAsFlag(c, &as)
+	c.Flags().Int64Var(&p.Seq, "seq", 0, "the last event that both have")
+	c.Flags().StringVar(&p.ForkID, "id", "", "id of the fork (default: the hub chooses)")
+	c.Flags().StringVar(&p.Title, "title", "", "title of the fork (default: that of the other)")
+	c.Flags().StringVar(&p.ClientRequestID, "key", "", "idempotency key: repeating a call with it has no second effect")
+	return a.SetRun(c, func(ctx context.Context, args []string) error {
+		if !c.Flags().Changed("seq") {
+			return exit.Usagef("which event is the last that both have? --seq N")
+		}
+		p.ConversationID = args[0]
+		client, err := a.Dial(ctx, as)
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		fork, err := cli.Call(ctx, a, client.ForkConversation, &p)
+		if errors.Is(err, parley.ErrCursorAhead) {
+			return exit.WithHint(err, "'parley tail "+cli.Clean(args[0])+"' shows the events with their numbers")
+		}
+		if errors.Is(err, parley.ErrForbidden) {
+			return exit.WithHint(err, "its creator, the people in it and admins fork a conversation, with the scope create; nobody forks a session")
+		}
+		if err != nil {
+			return err
+		}
+		if a.Format == cli.FormatJSON {
+			return a.Out.JSON(fork)
+		}
+		a.Out.Line(cli.Clean(fork.ConversationID))
+		return nil
+	})
+}
+
+func NewTurnCommand(a *cli.App) *cobra.Command {
+	return cli.NewGroup(&cobra.Command{Use: "turn", Short: "cancel turns"}, newTurnCancelCommand(a))
+}
+
+func newTurnCancelCommand(a *cli.App) *cobra.Command {
+	var as, reason string
+	c := &cobra.Command{
+		Use:   "cancel ID TURN",
+		Short: "end a turn without a final message (its people, who spoke before it, admins)",
+		Long: `cancel ends a turn that nobody has finished: the open one, or the next one where it belongs to one participant. Whoever works on it is told to stop,
+what was said in it stays, and the floor goes on. TURN is told by 'parley conversation show ID'.`,
+		Args: cobra.ExactArgs(2),
+	}
+	cli.AddAsFlag(c, &as)
+	c.Flags().StringVar(&reason, "reason", "", "why, in a few words that all participants read")
+	return a.SetRun(c, func(ctx context.Context, args []string) error {
+		turn, err := strconv.ParseInt(args[1], 10, 64)
+		if err != nil || turn < 1 {
+			return exit.Usagef("TURN %s: expected a number from 1", args[1])
+		}
+		client, err := a.Dial(ctx, as)
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		p := &parley.CancelTurnParams{ConversationID: args[0], Turn: turn, Reason: reason}
+		r, err := cli.Call(ctx, a, client.CancelTurn, p)
+		if err != nil {
+			return err
+		}
+		if a.Format == cli.FormatJSON {
+			return a.Out.JSON(r)
+		}
+		a.Out.Linef("seq %d", r.Seq)
+		return nil
+	})
+}

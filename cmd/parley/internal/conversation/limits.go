@@ -1,0 +1,101 @@
+package conversation
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/cmd/parley/internal/exit"
+	"github.com/parleyhub/parley/cmd/parley/internal/scenario"
+)
+
+// limitFlags are the limits of a conversation as flags.
+type limitFlags struct {
+	counts        map[string]*int64
+	durations     map[string]*time.Duration
+	attempts      int
+	hops, wakes   int
+	onTurnTimeout string
+	stopWhen      string
+}
+
+// limitFlag is a limit that is a number.
+type limitFlag struct {
+	flag, doc string
+	field     func(*parley.Limits) *int64
+}
+
+var countFlags = []limitFlag{
+	{"max-turns", "closes it after so many turns", func(l *parley.Limits) *int64 { return &l.MaxTurns }},
+	{"max-events", "closes it after so many messages, traces, notes and files (default: 100000)", func(l *parley.Limits) *int64 { return &l.MaxEvents }},
+	{"max-bytes", "closes it after so many bytes of them (default: 268435456)", func(l *parley.Limits) *int64 { return &l.MaxBytes }},
+	{"max-autonomous-turns", "gives the floor to a person after so many turns without one", func(l *parley.Limits) *int64 { return &l.MaxAutonomousTurns }},
+}
+
+var durationFlags = []limitFlag{
+	{"idle-timeout", "closes it when nothing is said for so long", func(l *parley.Limits) *int64 { return &l.IdleTimeoutMs }},
+	{"deadline", "closes it so long after its creation", func(l *parley.Limits) *int64 { return &l.DeadlineMs }},
+	{"turn-timeout", "how long an agent may have a turn without a sign of life; given, it holds for people too (default: 1m)",
+		func(l *parley.Limits) *int64 { return &l.TurnTimeoutMs }},
+	{"max-claim", "how long one attempt may take, signs of life or not (default: ten times --turn-timeout)",
+		func(l *parley.Limits) *int64 { return &l.MaxClaimMs }},
+	{"claim-window", "how long one executor is asked alone (default: 2s)", func(l *parley.Limits) *int64 { return &l.ClaimWindowMs }},
+}
+
+func (f *limitFlags) addTo(c *cobra.Command) {
+	flags := c.Flags()
+	f.counts, f.durations = map[string]*int64{}, map[string]*time.Duration{}
+	for _, l := range countFlags {
+		f.counts[l.flag] = flags.Int64(l.flag, 0, l.doc)
+	}
+	for _, l := range durationFlags {
+		f.durations[l.flag] = flags.Duration(l.flag, 0, l.doc)
+	}
+	flags.IntVar(&f.attempts, "max-attempts", 0, "failed attempts at one turn (default: 3)")
+	flags.IntVar(&f.hops, "max-hops", 0, fmt.Sprintf("how many wakes may follow one from another (default: %d)", parley.DefaultMaxHops))
+	flags.IntVar(&f.wakes, "max-wakes-per-minute", 0, fmt.Sprintf("how often within a minute one agent's events wake one agent (default: %d)", parley.DefaultMaxWakesPerMinute))
+	flags.StringVar(&f.onTurnTimeout, "on-turn-timeout", "",
+		"what comes of a turn that was not taken, or has failed too often: reoffer, skip or close (default: reoffer)")
+	flags.StringVar(&f.stopWhen, "stop-when", "", "expression in CEL: closes it when it holds after a message")
+}
+
+// apply puts the limits that were given over those of a file. The hub knows their upper bounds.
+func (f *limitFlags) apply(s *scenario.Scenario, given func(flag string) bool) error {
+	var l parley.Limits
+	if s.Limits != nil {
+		l = *s.Limits
+	}
+	before := l
+	for _, c := range countFlags {
+		if given(c.flag) && *f.counts[c.flag] < 1 {
+			return exit.Usagef("--%s %d: expected 1 or more", c.flag, *f.counts[c.flag])
+		}
+		*c.field(&l) = cmp.Or(*f.counts[c.flag], *c.field(&l))
+	}
+	for _, n := range []struct {
+		flag string
+		n    int
+	}{{"max-attempts", f.attempts}, {"max-hops", f.hops}, {"max-wakes-per-minute", f.wakes}} {
+		if given(n.flag) && n.n < 1 {
+			return exit.Usagef("--%s %d: expected 1 or more", n.flag, n.n)
+		}
+	}
+	for _, d := range durationFlags {
+		if given(d.flag) && *f.durations[d.flag] < time.Millisecond {
+			return exit.Usagef("--%s %s: expected 1ms or longer", d.flag, *f.durations[d.flag])
+		}
+		*d.field(&l) = cmp.Or(f.durations[d.flag].Milliseconds(), *d.field(&l))
+	}
+	l.MaxAttempts, l.StopWhen = cmp.Or(f.attempts, l.MaxAttempts), cmp.Or(f.stopWhen, l.StopWhen)
+	l.MaxHops, l.MaxWakesPerMinute = cmp.Or(f.hops, l.MaxHops), cmp.Or(f.wakes, l.MaxWakesPerMinute)
+	if l.OnTurnTimeout = cmp.Or(parley.TurnTimeout(f.onTurnTimeout), l.OnTurnTimeout); !l.OnTurnTimeout.Valid() {
+		return exit.Usagef("--on-turn-timeout %s: expected reoffer, skip or close", f.onTurnTimeout)
+	}
+	if l != before {
+		s.Limits = &l
+	}
+	return nil
+}

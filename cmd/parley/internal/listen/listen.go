@@ -1,0 +1,78 @@
+package listen
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/parleyhub/parley/cmd/parley/internal/exit"
+)
+
+// A peer whose machine or network is gone says nothing, and what is written to it lies in the system's buffers. Sockets are pinged (rpc); a stream of
+// server-sent events, whose comments nobody answers, and a wait over HTTP have only TCP to tell. So a connection ends on which for deadAfter nothing was
+// acknowledged of what was sent, or no answer came to keep-alives, which begin after aliveAfter of silence: with the 15 s between two comments that is within the
+// 30 s that the protocol gives. A peer that is there but reads nothing acknowledges nothing either once its buffers are full; its writes end in 10 s.
+const (
+	deadAfter  = 12 * time.Second
+	aliveAfter = 8 * time.Second
+	aliveEvery = 4 * time.Second
+	aliveCount = 3
+)
+
+// listenTCP listens for connections that end when their peer is gone.
+func listenTCP(addr string) (net.Listener, error) {
+	c := net.ListenConfig{
+		Control:         setUserTimeout,
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: aliveAfter, Interval: aliveEvery, Count: aliveCount},
+	}
+	return c.Listen(context.Background(), "tcp", addr)
+}
+
+// Open gives a listener for each address that is not empty, or none.
+func Open(addresses ...string) (listeners []net.Listener, err error) {
+	for _, addr := range addresses {
+		if addr == "" {
+			continue
+		}
+		l, err := listenTCP(addr)
+		if err != nil {
+			for _, l := range listeners {
+				_ = l.Close() // nothing has come to it
+			}
+			if isInUse(err) {
+				err = exit.WithHint(err, "another hub there? --listen :0 takes any free port")
+			}
+			return nil, err
+		}
+		listeners = append(listeners, l)
+	}
+	return listeners, nil
+}
+
+// isInUse says whether an address has a listener already.
+func isInUse(err error) bool {
+	const windowsInUse = syscall.Errno(10048) // WSAEADDRINUSE; of no meaning elsewhere
+	return errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, windowsInUse)
+}
+
+// NewHTTPServer bounds what a peer may cost before a handler sees it. What a handler writes has deadlines of its own: streams have no end.
+// HTTP/2 is not spoken: a WebSocket begins as HTTP/1.1.
+func NewHTTPServer(handler http.Handler, logger *slog.Logger) *http.Server {
+	h := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 5 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug), // broken requests are the peer's fault
+		Protocols:         new(http.Protocols),
+		// OPTIONS * is for the handler: it looks at Host first.
+		DisableGeneralOptionsHandler: true,
+	}
+	h.Protocols.SetHTTP1(true)
+	closeUnused(h)
+	return h
+}

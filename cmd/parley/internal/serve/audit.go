@@ -1,0 +1,70 @@
+package serve
+
+import (
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/rs/zerolog"
+
+	"github.com/parleyhub/parley/cmd/parley/internal/files"
+)
+
+// auditFile is a file that lines are added to. One that was moved away is left with what it has when it is reopened.
+type auditFile struct {
+	name string
+	log  zerolog.Logger
+
+	mu     sync.Mutex // guards the fields below
+	file   *os.File
+	failed bool // the last line was not written
+}
+
+func openAudit(name string, log zerolog.Logger) (*auditFile, error) {
+	f, err := appendTo(name)
+	if err != nil {
+		return nil, err
+	}
+	return &auditFile{name: name, log: log, file: f}, nil
+}
+
+// appendTo opens a regular file, which is made if it is absent; nobody else may read it then.
+func appendTo(name string) (*os.File, error) {
+	if files.IsIrregular(name) { // opening a pipe would wait
+		return nil, fmt.Errorf("%s is no regular file", name)
+	}
+	return os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+}
+
+// Write adds a line. When that fails the log says so, once until it succeeds again: the hub goes on.
+func (a *auditFile) Write(line []byte) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n, err := a.file.Write(line)
+	if err != nil && !a.failed {
+		a.log.Error().Err(err).Msg("the audit log cannot be written; lines are lost")
+	}
+	a.failed = err != nil
+	return n, err
+}
+
+// reopen goes on in the file that has the name now. When it cannot be opened the one from before stays.
+func (a *auditFile) reopen() error {
+	f, err := appendTo(a.name)
+	if err != nil {
+		return fmt.Errorf("open the audit log: %w", err)
+	}
+	a.mu.Lock()
+	old := a.file
+	a.file = f
+	a.mu.Unlock()
+	return old.Close()
+}
+
+func (a *auditFile) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.file.Close(); err != nil {
+		a.log.Error().Err(err).Msg("the audit log did not end well")
+	}
+}

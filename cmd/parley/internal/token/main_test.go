@@ -1,0 +1,11 @@
+package token
+
+import (
+	"testing"
+
+	"github.com/parleyhub/parley/cmd/parley/internal/clitest"
+)
+
+func TestMain(m *testing.M) { clitest.Main(m) }
+
+func TestScripts(t *testing.T) { clitest.RunScripts(t, "script", nil) }
