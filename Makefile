@@ -86,8 +86,13 @@ PROGRAM := $(CURDIR)/bin/parley-test
 test-program:
 	@$(GO) build -o $(PROGRAM) ./cmd/parley
 
+# The test scripts of cmd/parley run this one, which can also serve the calls of a script in one process.
+SCRIPT_PROGRAM := $(CURDIR)/bin/parley-test-script
+
 test-product: test-program
-	@PARLEY_TEST_PROGRAM=$(PROGRAM) $(GO) test -count=1 $(PARALLEL) -timeout 30m -skip '^TestWaitRaces$$' ./... 2>&1 | tee bin/$@.log
+	@$(GO) build -o $(SCRIPT_PROGRAM) ./cmd/parley/internal/clitest/program
+	@PARLEY_TEST_PROGRAM=$(PROGRAM) PARLEY_TEST_SCRIPT_PROGRAM=$(SCRIPT_PROGRAM) \
+	  $(GO) test -count=1 $(PARALLEL) -timeout 30m -skip '^TestWaitRaces$$' ./... 2>&1 | tee bin/$@.log
 
 test-bench: test-program
 	@cd bench && PARLEY_TEST_PROGRAM=$(PROGRAM) $(GO) test -count=1 -timeout 30m $$($(GO) list ./... | grep -v /compare$$) 2>&1 | tee ../bin/$@.log
@@ -135,7 +140,7 @@ plants: ## plant every bug of torture/plants/bugs, and see its test fail
 check: ## formatting, vet, staticcheck, import directions, race detector
 	@echo "gofmt";       out=$$(gofmt -l .); test -z "$$out" || { echo "not formatted:"; echo "$$out"; exit 1; }
 	@for m in . $(MODULES); do echo "go vet: $$m";      (cd $$m && $(GO) vet ./...) || exit 1; done
-	@echo "go vet: dev-cluster"; $(GO) vet -tags devcluster ./cmd/parley
+	@echo "go vet: dev-cluster"; $(GO) vet -tags devcluster ./cmd/parley/...
 	@for m in . $(MODULES); do echo "staticcheck: $$m"; (cd $$m && $(TOOL) staticcheck ./...) || exit 1; done
 	@echo "imports point one way"; $(GO) test -count=1 -run Imports .
 	@echo "race";        $(GO) test -race -short $(PARALLEL) -timeout 30m $(RACE)

@@ -24,18 +24,21 @@ func NewCommand(a *cli.App) *cobra.Command {
 	c := cli.NewGroup(&cobra.Command{
 		Use:   "a2a",
 		Short: "speak the Agent2Agent protocol with agents elsewhere",
-		Long: `a2a speaks the Agent2Agent protocol (A2A) 1.0 and 0.3, by JSON-RPC and by REST. 'serve' shows agents of a hub; 'probe' says what an agent elsewhere offers and whether it answers; 'invite' gives it
-a seat in conversations of the hub. 'parley a2a --url ws://...', with flags and no command, is serve. docs/a2a.md says all of it.`,
+		Long: `a2a speaks the Agent2Agent protocol (A2A) 1.0 and 0.3, by JSON-RPC and by REST. 'serve' shows agents
+of a hub. 'probe' shows the offers of a remote agent, and whether it answers. 'invite' puts it on a
+seat in conversations of the hub. 'parley a2a --url ws://...', with flags and no command, is serve.
+See docs/a2a.md.`,
 	}, serve.NewA2ACommand(a), newProbeCommand(a), newInviteCommand(a))
 	serveWithFlags(a, c)
 	return c
 }
 
-// serveWithFlags has the group itself take the flags of serve: with one of them it serves, as parley mcp does, and else it is help.
+// serveWithFlags has the group itself take the flags of serve: with one of them it serves, as
+// parley mcp does, and else it is help.
 func serveWithFlags(a *cli.App, c *cobra.Command) {
 	var f serve.A2AFlags
 	f.AddTo(c)
-	c.Flags().VisitAll(func(flag *pflag.Flag) { flag.Hidden = true }) // they are told by the help of serve
+	c.Flags().VisitAll(func(flag *pflag.Flag) { flag.Hidden = true }) // the help of serve lists them
 	help := c.RunE
 	a.SetRun(c, func(ctx context.Context, args []string) error {
 		serves := false
@@ -53,26 +56,34 @@ type peerFlags struct {
 	origins, allowPrivate []string
 }
 
-const peerHelp = `A token for the remote agent is read from $` + cli.EnvA2AToken + ` or --token-file, and goes to the origin of the card (scheme, host and port) and to those of --token-origin only.
+const peerHelp = `A token for the remote agent is read from $` + cli.EnvA2AToken +
+	` or --token-file, and goes to the origin of the card (scheme, host and port) and to those of --token-origin only.
 
-Addresses that are not of the public network are refused where a card or a name leads to them, unless --allow-private allows them or URL has that very address. If URL is on
-this machine, all addresses of this machine are allowed.`
+Addresses that are not of the public network are refused where a card or a name leads to them,
+unless --allow-private allows them or URL has that very address. If URL is on this machine, all
+addresses of this machine are allowed.`
 
 func (f *peerFlags) addTo(c *cobra.Command) {
-	c.Flags().StringVar(&f.tokenFile, "token-file", "", "FILE with the token for the remote agent (default: $"+cli.EnvA2AToken+")")
-	c.Flags().StringVar(&f.header, "token-header", "", "header that the token goes in (default: Authorization, as a bearer token)")
-	c.Flags().StringSliceVar(&f.origins, "token-origin", nil, "another origin, such as https://api.example.com, that gets the token; may be repeated")
-	c.Flags().StringSliceVar(&f.allowPrivate, "allow-private", nil, "a range of addresses, such as 10.0.0.0/8, that may be reached though it is private, or all; may be repeated")
+	c.Flags().StringVar(&f.tokenFile, "token-file", "", "FILE with the token for the remote agent (default: $"+
+		cli.EnvA2AToken+")")
+	c.Flags().StringVar(&f.header, "token-header", "",
+		"header that the token goes in (default: Authorization, as a bearer token)")
+	c.Flags().StringSliceVar(&f.origins, "token-origin", nil,
+		"another origin, such as https://api.example.com, that gets the token; may be repeated")
+	c.Flags().StringSliceVar(&f.allowPrivate, "allow-private", nil,
+		"a range of addresses, such as 10.0.0.0/8, that may be reached though it is private, or all; may be repeated")
 }
 
-// options gives what a client of the remote agent at card needs.
+// options returns the options of a client of the remote agent at card.
 func (f *peerFlags) options(card string) (*a2a.Options, error) {
 	u, err := url.Parse(card)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, exit.Usagef("%s is no address of an agent or its card: expected one such as https://agent.example.com", cli.Clean(card))
+		return nil, exit.Usagef("%s is no address of an agent or its card: expected one such as https://agent.example.com",
+			cli.Clean(card))
 	}
 	if u.User != nil {
-		return nil, exit.WithHint(exit.Usagef("the address has a user or password in it"), "a token goes into "+cli.EnvA2AToken)
+		return nil, exit.WithHint(exit.Usagef("the address has a user or password in it"), "a token goes into "+
+			cli.EnvA2AToken)
 	}
 	allowed, err := egress.ParseAllowed(append(f.allowPrivate, ownAddresses(u.Hostname())...))
 	if err != nil {
@@ -103,7 +114,8 @@ func ownAddresses(host string) []string {
 	return nil
 }
 
-// token reads the credentials. They are never in the command line, which others on the machine can read.
+// token reads the credentials. They are never in the command line, which others on the machine can
+// read.
 func (f *peerFlags) token() (string, error) {
 	if f.tokenFile == "" {
 		return strings.TrimSpace(os.Getenv(cli.EnvA2AToken)), nil
@@ -127,13 +139,15 @@ func explainError(err error) error {
 	case errors.Is(err, egress.ErrRefused):
 		return exit.WithHint(err, "--allow-private allows ranges of addresses that are not public")
 	case errors.Is(err, a2a.ErrCredentials):
-		return exit.WithHint(parley.Refuse(parley.ErrUnauthenticated, err.Error(), ""), "set "+cli.EnvA2AToken+" to a token of the remote agent; --token-origin names who else may have it")
+		return exit.WithHint(parley.Refuse(parley.ErrUnauthenticated, err.Error(), ""), "set "+cli.EnvA2AToken+
+			" to a token of the remote agent; --token-origin names who else may have it")
 	case errors.Is(err, a2a.ErrUnreachable), errors.Is(err, a2a.ErrMaxWait):
 		return exit.WithHint(parley.Refuse(parley.ErrUnavailable, err.Error(), ""), "is an agent running there?")
 	}
 	var status *a2a.StatusError
 	if errors.As(err, &status) && status.Code == http.StatusNotFound {
-		return exit.WithHint(parley.Refuse(parley.ErrNotFound, err.Error(), ""), "a card lies at "+a2a.CardPaths[0]+" below the address of an agent")
+		return exit.WithHint(parley.Refuse(parley.ErrNotFound, err.Error(), ""), "a card lies at "+a2a.CardPaths[0]+
+			" below the address of an agent")
 	}
 	return err
 }

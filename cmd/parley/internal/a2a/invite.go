@@ -29,18 +29,23 @@ func newInviteCommand(a *cli.App) *cobra.Command {
 	var f inviteFlags
 	c := &cobra.Command{
 		Use:   "invite --agent ID --card URL",
-		Short: "give an agent elsewhere a seat: its turns are served over A2A",
-		Long: `invite runs the turns of an agent of the hub by sending them to a remote agent. URL is its card, or the address below which that lies. On each turn everything that
-others have said since its last one goes out as one message, and what the remote agent answers is said. A task that needs input waits for the next turn; one that has failed
-is said so; when the turn is canceled or the conversation closed, it is canceled over there. What is open is in the log: invite can be stopped and started at any time.
+		Short: "put a remote agent on a seat: its turns are served over A2A",
+		Long: `invite runs the turns of an agent of the hub by sending them to a remote agent. URL is its card, or
+the address below which the card is. On each turn, everything that others said since its last one
+goes out as one message, and the answer of the remote agent becomes the message of the turn. A task
+that needs input waits for the next turn, and the failure of a task is posted. If the turn is
+canceled or the conversation closed, the task is canceled too. Open tasks are in the log: invite can
+be stopped and started at any time.
 
 ` + peerHelp + `
 
-One line about each turn goes to stderr, or with -o json an object to stdout. It goes on until a signal ends it. Any number of processes may serve the same agent.`,
+One line about each turn goes to stderr, or with -o json an object to stdout. invite runs until a
+signal stops it. Any number of processes may serve the same agent.`,
 		Args: cobra.NoArgs,
 	}
 	c.Flags().StringVar(&f.card, "card", "", "URL of the card, or of the agent (required)")
-	c.Flags().DurationVar(&f.maxWait, "max-wait", a2a.DefaultMaxWait, "how long the remote agent may take for a turn; the conversation bounds it too")
+	c.Flags().DurationVar(&f.maxWait, "max-wait", a2a.DefaultMaxWait,
+		"how long the remote agent may take for a turn; the conversation bounds it too")
 	f.TurnFlags.AddTo(c)
 	f.peer.addTo(c)
 	return a.SetRun(c, func(ctx context.Context, _ []string) error { return invite(ctx, a, &f) })
@@ -78,7 +83,7 @@ func invite(ctx context.Context, a *cli.App, f *inviteFlags) error {
 	if err != nil {
 		return err
 	}
-	defer told.Shutdown(context.WithoutCancel(ctx)) // what cannot be told is in the log
+	defer told.Shutdown(context.WithoutCancel(ctx)) // spans that cannot be sent are in the log
 	printRemoteAgent(ctx, a, po)
 	a.Err.Linef("-- %s serves %s", cli.Clean(f.card), cli.Clean(strings.Join(f.Agents, ", ")))
 	following, stop := context.WithCancel(ctx)
@@ -90,7 +95,8 @@ func invite(ctx context.Context, a *cli.App, f *inviteFlags) error {
 	return err
 }
 
-// printRemoteAgent tells who is there. Nobody is no reason to end: it may come.
+// printRemoteAgent prints the name of the remote agent. An agent that does not answer is no error:
+// it may start later.
 func printRemoteAgent(ctx context.Context, a *cli.App, o *a2a.Options) {
 	card, err := a2a.FetchCard(ctx, o, "1.0")
 	if err == nil && len(a2a.Spoken(card.Card)) == 0 {

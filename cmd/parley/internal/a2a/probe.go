@@ -30,13 +30,14 @@ func newProbeCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "probe URL",
 		Short: "say what an agent elsewhere offers, and whether it answers",
-		Long: `probe fetches the card at URL, or at the well-known paths below it, as a client of 1.0 and as one of 0.3 gets it, says what is in it, and sends a message by each interface
-that is spoken here (JSON-RPC and HTTP+JSON of 1.0 and 0.3). A task that is left open by that is canceled.
+		Long: `probe fetches the card at URL, or at the well-known paths below it, as a client of 1.0 and
+as one of 0.3 gets it, says what is in it, and sends a message by each interface that is spoken here
+(JSON-RPC and HTTP+JSON of 1.0 and 0.3). A task that is left open by that is canceled.
 
 ` + peerHelp + `
 
-The exit code is 0 when every interface has answered, 1 when one has not or none is spoken here, 3 when there is no card, 4 when credentials are wrong or missing, and 6 when
-nobody is there. Needs no hub.`,
+The exit code is 0 if every interface answered, 1 if one did not or none is supported, 3 without a
+card, 4 if credentials are wrong or missing, and 6 if no agent answers. Needs no hub.`,
 		Args: cobra.ExactArgs(1),
 	}
 	f.peer.addTo(c)
@@ -120,7 +121,8 @@ func probe(ctx context.Context, a *cli.App, f *probeFlags, address string) error
 	if err := printProbe(a, p); err != nil {
 		return err
 	}
-	if failed == nil && !slices.ContainsFunc(p.Interfaces, func(i interfaceReport) bool { return i.Result == "ok" || f.noSend }) {
+	if failed == nil &&
+		!slices.ContainsFunc(p.Interfaces, func(i interfaceReport) bool { return i.Result == "ok" || f.noSend }) {
 		failed = a2a.ErrNoInterface
 	}
 	return explainError(failed)
@@ -158,7 +160,8 @@ func errorText(err error) string {
 
 func (p *report) describe(c *proto.AgentCard) {
 	p.Name, p.Description, p.Version = shortenText(c.Name), shortenText(c.Description), shortenText(c.Version)
-	p.Streaming, p.Push, p.Extended = c.Capabilities.Streaming, c.Capabilities.PushNotifications, c.Capabilities.ExtendedAgentCard
+	p.Streaming, p.Push, p.Extended = c.Capabilities.Streaming, c.Capabilities.PushNotifications,
+		c.Capabilities.ExtendedAgentCard
 	for _, e := range c.Capabilities.Extensions {
 		p.Extensions = append(p.Extensions, shortenText(e.URI))
 	}
@@ -173,8 +176,9 @@ func (p *report) describe(c *proto.AgentCard) {
 	}
 }
 
-// tryInterfaces sends the message by each interface, and gives the first error.
-func (p *report) tryInterfaces(ctx context.Context, f *probeFlags, agent *a2a.Agent, o *a2a.Options, cards []*proto.AgentCard) error {
+// tryInterfaces sends the message by each interface, and returns the first error.
+func (p *report) tryInterfaces(ctx context.Context, f *probeFlags, agent *a2a.Agent, o *a2a.Options,
+	cards []*proto.AgentCard) error {
 	var failed error
 	seen := map[string]bool{}
 	for _, card := range cards {
@@ -185,9 +189,11 @@ func (p *report) tryInterfaces(ctx context.Context, f *probeFlags, agent *a2a.Ag
 				continue
 			}
 			seen[key] = true
-			row := interfaceReport{URL: shortenText(i.URL), Binding: shortenText(string(i.ProtocolBinding)), Version: shortenText(string(i.ProtocolVersion)), Result: "skipped"}
+			row := interfaceReport{URL: shortenText(i.URL), Binding: shortenText(string(i.ProtocolBinding)),
+				Version: shortenText(string(i.ProtocolVersion)), Result: "skipped"}
 			at := slices.IndexFunc(spoken, func(s *proto.AgentInterface) bool {
-				return s.URL == i.URL && s.ProtocolBinding == i.ProtocolBinding && strings.HasPrefix(string(i.ProtocolVersion), string(s.ProtocolVersion))
+				return s.URL == i.URL && s.ProtocolBinding == i.ProtocolBinding &&
+					strings.HasPrefix(string(i.ProtocolVersion), string(s.ProtocolVersion))
 			})
 			if at >= 0 && !f.noSend {
 				err := row.send(ctx, f, agent, o, card, spoken[at])
@@ -199,7 +205,8 @@ func (p *report) tryInterfaces(ctx context.Context, f *probeFlags, agent *a2a.Ag
 	return failed
 }
 
-func (r *interfaceReport) send(ctx context.Context, f *probeFlags, agent *a2a.Agent, o *a2a.Options, card *proto.AgentCard, i *proto.AgentInterface) error {
+func (r *interfaceReport) send(ctx context.Context, f *probeFlags, agent *a2a.Agent, o *a2a.Options,
+	card *proto.AgentCard, i *proto.AgentInterface) error {
 	began := time.Now()
 	peer, err := a2a.Dial(ctx, o, card, i)
 	var reply *a2a.Reply
@@ -211,7 +218,8 @@ func (r *interfaceReport) send(ctx context.Context, f *probeFlags, agent *a2a.Ag
 		r.Result, r.Error = "failed", errorText(err)
 		return fmt.Errorf("%s %s: %w", i.ProtocolBinding, i.ProtocolVersion, err)
 	}
-	r.Result, r.State, r.Answer, r.TaskID, r.Events = "ok", shortenText(string(reply.State)), shortenText(reply.Text), shortenText(string(reply.TaskID)), reply.Events
+	r.Result, r.State, r.Answer, r.TaskID, r.Events = "ok", shortenText(string(reply.State)), shortenText(reply.Text),
+		shortenText(string(reply.TaskID)), reply.Events
 	return nil
 }
 
@@ -246,7 +254,8 @@ func printProbe(a *cli.App, p *report) error {
 	}
 	for _, i := range p.Interfaces {
 		style := map[string]cli.Style{"ok": cli.StyleGood, "failed": cli.StyleError, "skipped": cli.StyleDim}[i.Result]
-		a.Out.Linef("%s %-10s %-5s %s%s", a.Out.Paint(style, fmt.Sprintf("%-12s", i.Result)), cli.Clean(i.Binding), cli.Clean(i.Version), cli.Clean(i.URL), cli.Clean(i.outcomeText()))
+		a.Out.Linef("%s %-10s %-5s %s%s", a.Out.Paint(style, fmt.Sprintf("%-12s", i.Result)), cli.Clean(i.Binding),
+			cli.Clean(i.Version), cli.Clean(i.URL), cli.Clean(i.outcomeText()))
 	}
 	return nil
 }

@@ -17,7 +17,8 @@ import (
 )
 
 func NewCommand(a *cli.App) *cobra.Command {
-	return cli.NewGroup(&cobra.Command{Use: "agent", Short: "list the agents that can be asked to do something"}, newListCommand(a), newShowCommand(a), newExecutorsCommand(a), newCheckCommand(a))
+	return cli.NewGroup(&cobra.Command{Use: "agent", Short: "list the agents that can be asked to do something"},
+		newListCommand(a), newShowCommand(a), newExecutorsCommand(a), newCheckCommand(a))
 }
 
 // NewAgentsCommand is agent list, for those who type less.
@@ -32,9 +33,11 @@ func newCheckCommand(a *cli.App) *cobra.Command {
 	var f runner.ModelFlags
 	c := &cobra.Command{
 		Use:   "check DIR",
-		Short: "tell what is wrong with the agents of a directory of blueprints",
-		Long: `check reads the files of DIR as 'parley run --blueprints' and 'parley serve --blueprints' do, and makes the agents that they describe with the runtimes that are there: what
-the environment has keys of, what --models adds, and scripts. It prints a line for each file that can be run and for each fault, asks no hub and no model, and starts nothing.
+		Short: "check the agents of a directory of blueprints",
+		Long: `check reads the files of DIR as 'parley run --blueprints' and 'parley serve --blueprints'
+do, and makes the agents that they describe with the runtimes that are there: what the environment
+has keys of, what --models adds, and scripts. It prints a line for each file that can be run and for
+each fault, asks no hub and no model, and starts nothing.
 
 The exit code is 2 when there are faults.`,
 		Args: cobra.ExactArgs(1),
@@ -48,8 +51,9 @@ The exit code is 2 when there are faults.`,
 	})
 }
 
-const agentStates = `STATE is online, away (its runner is not connected: it may come back), stale (it has been away for 90 s; after 180 s it is gone) or offline.
-A session of an agent that is away waits for it.`
+const agentStates = `STATE is online, away (its runner is not connected: it may come back), stale
+(it has been away for 90 s; after 180 s it is gone) or offline. A session of an agent that is away
+waits for it.`
 
 func newListCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
@@ -87,7 +91,8 @@ func printTable(a *cli.App, agents []parley.AgentInfo) error {
 	for i := range agents {
 		info := &agents[i]
 		about, _, _ := strings.Cut(strings.TrimSpace(info.Description), "\n")
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", cli.Clean(info.Name), cli.Clean(string(info.Type)), stateText(info), cli.Clean(cmp.Or(info.RunnerID, info.Runner)), cli.Clean(about))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", cli.Clean(info.Name), cli.Clean(string(info.Type)), stateText(info),
+			cli.Clean(cmp.Or(info.RunnerID, info.Runner)), cli.Clean(about))
 	}
 	if len(agents) == 0 {
 		a.Err.Line("no agents yet: 'parley run' and 'parley serve --blueprints DIR' bring some")
@@ -108,7 +113,7 @@ func stateText(info *parley.AgentInfo) string {
 	return "offline"
 }
 
-// Find gives the row of listAgents for a name.
+// Find returns the row of listAgents for a name.
 func Find(ctx context.Context, a *cli.App, client parley.Client, name string) (*parley.AgentInfo, error) {
 	r, err := cli.Call(ctx, a, client.ListAgents, &parley.ListAgentsParams{IncludeConfig: true}) // for subscriptions
 	if err != nil {
@@ -120,7 +125,8 @@ func Find(ctx context.Context, a *cli.App, client parley.Client, name string) (*
 		i = slices.IndexFunc(r.Agents, func(i parley.AgentInfo) bool { return i.Name == plain && i.RunnerID == runner })
 	}
 	if i < 0 {
-		return nil, exit.WithHint(parley.Refuse(parley.ErrNotFound, fmt.Sprintf("there is no agent %s", cli.Clean(name)), ""), "'parley agents' lists them")
+		return nil, exit.WithHint(parley.Refuse(parley.ErrNotFound, fmt.Sprintf("there is no agent %s", cli.Clean(name)), ""),
+			"'parley agents' lists them")
 	}
 	r.Agents[i].AgentConfig = nil
 	return &r.Agents[i], nil

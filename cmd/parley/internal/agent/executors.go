@@ -16,8 +16,10 @@ func newExecutorsCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "executors",
 		Short: "list the connections that run agents now, with their load",
-		Long: `executors lists the connections that run agents now: those that you have registered and, for admins, all. CLAIMS is how many turns one works on, of how many it may be offered
-to hold at once; a turn that waits for an approval or for a session is not counted. What a runner of blueprints has registered is in 'parley agent list', with its id as RUNNER.`,
+		Long: `executors lists the connections that run agents now: those that you have registered and,
+for admins, all. CLAIMS is how many turns one works on, of how many it may be offered to hold at
+once; a turn that waits for an approval or for a session is not counted. What a runner of blueprints
+has registered is in 'parley agent list', with its id as RUNNER.`,
 		Args: cobra.NoArgs,
 	}
 	return a.SetRun(c, func(ctx context.Context, _ []string) error {
@@ -54,7 +56,8 @@ func printExecutors(a *cli.App, r *parley.ListAgentsResult) error {
 		if x.Internal {
 			of = "the hub"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d of %d\t%s\t%s\n", cli.Clean(x.ExecutorID), of, cli.Clean(string(x.Mode)), x.Claims, x.Capacity, cli.Clean(strings.Join(x.Agents, " ")), labelsText(x.Labels))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d of %d\t%s\t%s\n", cli.Clean(x.ExecutorID), of, cli.Clean(string(x.Mode)), x.Claims,
+			x.Capacity, cli.Clean(strings.Join(x.Agents, " ")), labelsText(x.Labels))
 	}
 	if len(r.Executors) == 0 {
 		a.Err.Line("no executors of yours are connected")

@@ -61,7 +61,7 @@ func (p *parameters) addParameter(name string, given []Parameter) error {
 	for i, one := range given {
 		items[i] = types.ofItems().encodeScalar(one)
 	}
-	p.members[name] = JoinJSON(items)
+	p.members[name] = cli.JoinJSON(items)
 	return nil
 }
 
@@ -84,7 +84,8 @@ func ReadParameters(a *cli.App, name string) (json.RawMessage, error) {
 	return text, nil
 }
 
-// AssembleParameters puts --params and --param together: what is given by --param is the stronger. Without --param the text of the file goes out as it is.
+// AssembleParameters merges --params and --param. A value of --param wins. Without --param it
+// returns the text of the file unchanged.
 func AssembleParameters(file json.RawMessage, given []Parameter, schema json.RawMessage) (json.RawMessage, error) {
 	if len(given) == 0 {
 		return file, nil
@@ -109,16 +110,4 @@ func AssembleParameters(file json.RawMessage, given []Parameter, schema json.Raw
 		}
 	}
 	return cli.EncodeJSON(p.members)
-}
-
-func JoinJSON(items []json.RawMessage) json.RawMessage {
-	return json.RawMessage("[" + string(bytes.Join(rawBytes(items), []byte(","))) + "]")
-}
-
-func rawBytes(items []json.RawMessage) [][]byte {
-	all := make([][]byte, len(items))
-	for i, item := range items {
-		all[i] = item
-	}
-	return all
 }

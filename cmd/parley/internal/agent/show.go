@@ -19,9 +19,10 @@ import (
 func newShowCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show AGENT",
-		Short: "show an agent, and what 'parley start' has to give it",
-		Long:  "show tells of an agent, its parameters and, to who has registered it and to admins, what wakes it. With -o json it prints the row of 'parley agent list' with the whole schemas.",
-		Args:  cobra.ExactArgs(1),
+		Short: "show an agent, and the parameters for 'parley start'",
+		Long: "show prints an agent with its parameters. The participant that registered it and admins also see its " +
+			"triggers. With -o json it prints the row of 'parley agent list' with the whole schemas.",
+		Args: cobra.ExactArgs(1),
 	}
 	return a.SetRun(c, func(ctx context.Context, args []string) error {
 		client, err := a.Dial(ctx, "")
@@ -47,7 +48,8 @@ func printAgent(a *cli.App, info *parley.AgentInfo) error {
 		runner = strings.TrimSpace(runner + " of " + cli.Clean(info.Runner))
 	}
 	for _, row := range [][2]string{
-		{"name", cli.Clean(info.Name)}, {"type", cli.Clean(string(info.Type))}, {"state", stateText(info)}, {"runner", strings.TrimPrefix(runner, "of ")},
+		{"name", cli.Clean(info.Name)}, {"type", cli.Clean(string(info.Type))}, {"state", stateText(info)},
+		{"runner", strings.TrimPrefix(runner, "of ")},
 		{"labels", labelsText(info.Labels)},
 	} {
 		if row[1] != "" {
@@ -78,12 +80,14 @@ func printAgent(a *cli.App, info *parley.AgentInfo) error {
 	return nil
 }
 
-// printSchema tells of a schema's properties, one a line. Of one that has none it prints the text.
+// printSchema prints the properties of a schema, one on each line. It prints the text of a schema
+// without properties.
 func printSchema(a *cli.App, raw json.RawMessage) error {
 	t := readTypes(raw)
 	var rows [][]string
 	for _, name := range propertiesOf(raw) {
-		rows = append(rows, []string{name, t.ofProperty(name).kindText(0), t.requirementText(name), t.ofProperty(name).constraintsText()})
+		rows = append(rows,
+			[]string{name, t.ofProperty(name).kindText(0), t.requirementText(name), t.ofProperty(name).constraintsText()})
 	}
 	if len(rows) == 0 {
 		a.Out.Line("  " + cli.CleanLines(cli.IndentJSON(raw), "  ", 0))
@@ -106,7 +110,7 @@ func printSchema(a *cli.App, raw json.RawMessage) error {
 	return nil
 }
 
-// propertiesOf gives the names of an object's properties in the order in which they are written.
+// propertiesOf returns the names of an object's properties in the order of the text.
 func propertiesOf(raw json.RawMessage) (names []string) {
 	var schema struct {
 		Properties json.RawMessage `json:"properties"`
@@ -129,7 +133,7 @@ func propertiesOf(raw json.RawMessage) (names []string) {
 	return names
 }
 
-// maxShownDepth bounds how deep a schema is told of: it may go on without an end.
+// maxShownDepth bounds the depth of a schema that is shown, since a schema may refer to itself.
 const maxShownDepth = 4
 
 // kindText names the types of a value: "integer", "list of string".
@@ -163,7 +167,8 @@ func (t *valueTypes) listText(depth int) string {
 	return "list of " + of
 }
 
-// requirementText says whether a property has to be given: "required", "alternative" where that depends on others, or its default.
+// requirementText says whether a property has to be given: "required", "alternative" where that
+// depends on others, or its default.
 func (t *valueTypes) requirementText(name string) string {
 	for _, s := range t.ofProperty(name).found {
 		if v, ok := s["default"]; ok {
@@ -189,12 +194,13 @@ func requires(schema any, name string, depth int) bool {
 	return depth < maxShownDepth && slices.ContainsFunc(all, func(part any) bool { return requires(part, name, depth+1) })
 }
 
-// boundKeywords are those of a schema that are told in a line, in this order.
+// boundKeywords are the keywords of a schema that are shown in a line, in this order.
 var boundKeywords = []string{
-	"const", "format", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "minItems", "maxItems", "pattern",
+	"const", "format", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf", "minLength",
+	"maxLength", "minItems", "maxItems", "pattern",
 }
 
-// constraintsText says what else a schema tells of a value.
+// constraintsText returns the remaining constraints of a value.
 func (t *valueTypes) constraintsText() string {
 	var parts []string
 	for _, s := range t.found {

@@ -11,11 +11,12 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/cli"
 )
 
-// TestAgentTable: where an agent stands is told in a word, and what others say of theirs is one harmless line.
+// TestAgentTable: the state of an agent is one word, and texts of others are one harmless line.
 func TestAgentTable(t *testing.T) {
 	t.Parallel()
 	agents := []parley.AgentInfo{
-		{Name: "a", Type: parley.AgentTypeDeterministic, RunnerID: "r1", Runner: "host", Online: true, Description: "\nDoes a.\nAnd more."},
+		{Name: "a", Type: parley.AgentTypeDeterministic, RunnerID: "r1", Runner: "host", Online: true,
+			Description: "\nDoes a.\nAnd more."},
 		{Name: "b", Type: parley.AgentTypeDeterministic, RunnerID: "r1", Runner: "host"},
 		{Name: "c@r2", Type: parley.AgentTypeDeterministic, RunnerID: "r2", Stale: true, Description: "red \x1b[31m"},
 		{Name: "d", Type: parley.AgentTypeAgent, Runner: "host", Online: true},
@@ -49,7 +50,8 @@ r1\x1b[31m    host     pull  2 of 3   a b     room=4
 	a := &cli.App{Out: cli.NewStream(&out), Err: cli.NewStream(&said)}
 	err := printExecutors(a, &parley.ListAgentsResult{ExecutorsMore: 2, Executors: []parley.ExecutorInfo{
 		{ExecutorID: "local-runner", RegisteredBy: "local-runner", Internal: true, Mode: parley.ModePush, Capacity: 16},
-		{ExecutorID: "r1\x1b[31m", RegisteredBy: "host", Mode: parley.ModePull, Agents: []string{"a", "b"}, Labels: map[string]string{"room": "4"}, Claims: 2, Capacity: 3},
+		{ExecutorID: "r1\x1b[31m", RegisteredBy: "host", Mode: parley.ModePull, Agents: []string{"a", "b"},
+			Labels: map[string]string{"room": "4"}, Claims: 2, Capacity: 3},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -59,16 +61,22 @@ r1\x1b[31m    host     pull  2 of 3   a b     room=4
 	}
 }
 
-// TestShowAgent: a schema is told a line for each parameter, in the order in which they are written; one that has no properties is shown as it is.
+// TestShowAgent: a schema is shown as one line for each parameter, in the order of the text. A
+// schema without properties is shown unchanged.
 func TestShowAgent(t *testing.T) {
 	t.Parallel()
 	const parameters = `{"required":["z","both"],"properties":{
-		"z":{"type":"string","format":"uri","description":"where\nto begin"},"a":{"type":["integer","null"],"default":2,"minimum":1},
-		"list":{"type":"array","items":{"$ref":"#/definitions/item"},"default":[]},"kind":{"enum":["x",1]},"both":{"anyOf":[{"type":"string","pattern":"^a"},{"const":true}]},"any":true,"one":{},"other":{"type":"string"}
-	},"oneOf":[{"required":["one"]},{"required":["other"]}],"allOf":[{"required":["kind"]}],"definitions":{"item":{"type":"object"}}}`
+		"z":{"type":"string","format":"uri","description":"where\nto begin"},"a":{"type":["integer","null"],
+"default":2,"minimum":1},
+		"list":{"type":"array","items":{"$ref":"#/definitions/item"},"default":[]},"kind":{"enum":["x",1]},
+"both":{"anyOf":[{"type":"string","pattern":"^a"},{"const":true}]},"any":true,"one":{},"other":{"type":"string"}
+	},"oneOf":[{"required":["one"]},{"required":["other"]}],"allOf":[{"required":["kind"]}],
+"definitions":{"item":{"type":"object"}}}`
 	info := &parley.AgentInfo{
-		Name: "a", Type: parley.AgentTypeDeterministic, Online: true, RunnerID: "r1", Runner: "host", Labels: map[string]string{"os": "linux", "gpu": ""},
-		ParametersSchema: json.RawMessage(parameters), OutputSchema: json.RawMessage(`{"type":"array","items":{"type":"string"}}`),
+		Name: "a", Type: parley.AgentTypeDeterministic, Online: true, RunnerID: "r1", Runner: "host",
+		Labels:           map[string]string{"os": "linux", "gpu": ""},
+		ParametersSchema: json.RawMessage(parameters),
+		OutputSchema:     json.RawMessage(`{"type":"array","items":{"type":"string"}}`),
 	}
 	const want = `name    a
 type    deterministic

@@ -9,7 +9,8 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/cli"
 )
 
-// printTriggers tells what wakes an agent, and what it is given: a line for each selector.
+// printTriggers prints a line for each selector of an agent: the start condition, and the members
+// of its context.
 func printTriggers(a *cli.App, raw json.RawMessage) {
 	if len(raw) == 0 {
 		return

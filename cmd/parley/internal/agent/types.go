@@ -10,8 +10,9 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/cli"
 )
 
-// valueTypes says of which types a value may be, as far as its JSON Schema tells: the text of a --param is read by it. It never refuses anything: that is the
-// hub's, which knows the schema whole.
+// valueTypes are the possible types of a value, as far as its JSON Schema names them. They decide
+// how the text of a --param is read, and never refuse anything: the hub validates with the whole
+// schema.
 type valueTypes struct {
 	root  any // the whole schema, for what it refers to
 	found []map[string]any
@@ -20,7 +21,7 @@ type valueTypes struct {
 // maxSchemaSteps bounds how many schemas are looked at for one value: they may refer to each other.
 const maxSchemaSteps = 64
 
-// readTypes reads a schema; one that is absent, or none, tells nothing.
+// readTypes reads a schema. A missing or invalid schema names no types.
 func readTypes(schema json.RawMessage) *valueTypes {
 	dec := json.NewDecoder(bytes.NewReader(schema))
 	dec.UseNumber()
@@ -31,7 +32,7 @@ func readTypes(schema json.RawMessage) *valueTypes {
 	return (&valueTypes{root: root}).collect(root)
 }
 
-// collect gives the types of what schemas describe, with all that they refer to.
+// collect returns the types of the values of schemas, and of everything that they refer to.
 func (t *valueTypes) collect(schemas ...any) *valueTypes {
 	out := &valueTypes{root: t.root}
 	seen := map[uintptr]bool{}
@@ -69,7 +70,7 @@ func (t *valueTypes) resolve(ref string) any {
 	return at
 }
 
-// ofProperty gives the types of a property.
+// ofProperty returns the types of a property.
 func (t *valueTypes) ofProperty(name string) *valueTypes {
 	var schemas []any
 	for _, s := range t.found {
@@ -80,7 +81,7 @@ func (t *valueTypes) ofProperty(name string) *valueTypes {
 	return t.collect(schemas...)
 }
 
-// ofItems gives the types of what is in a list.
+// ofItems returns the types of the items of a list.
 func (t *valueTypes) ofItems() *valueTypes {
 	var schemas []any
 	for _, s := range t.found {
@@ -146,13 +147,14 @@ func jsonType(v any) string {
 	return "object"
 }
 
-// encode reads the one text that was given for a value: where that may be a list, and nothing like the text, it is a list of it.
+// encode reads the one text that was given for a value: where that may be a list, and nothing like
+// the text, it is a list of it.
 func (t *valueTypes) encode(p Parameter) json.RawMessage {
 	v := t.encodeScalar(p)
 	if p.json || !t.allows("array") || t.accepts(v) {
 		return v
 	}
-	return JoinJSON([]json.RawMessage{t.ofItems().encodeScalar(p)})
+	return cli.JoinJSON([]json.RawMessage{t.ofItems().encodeScalar(p)})
 }
 
 // accepts reports whether a value is of a type that is named.
@@ -172,7 +174,8 @@ func (t *valueTypes) accepts(v json.RawMessage) bool {
 	return t.allows("number") || t.allows("integer")
 }
 
-// encodeScalar reads a text: as it is where it may be a string or nothing is known, else as JSON. What is no JSON stays a string, and the hub says what was expected.
+// encodeScalar encodes a text as a string if it may be a string or no type is known, and otherwise
+// as JSON. A text that is not JSON stays a string, and the hub reports what it expected.
 func (t *valueTypes) encodeScalar(p Parameter) json.RawMessage {
 	text := strings.TrimSpace(p.text)
 	if p.json || t.isKnown() && !t.allows("string") && json.Valid([]byte(text)) {

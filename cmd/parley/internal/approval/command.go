@@ -22,17 +22,20 @@ import (
 func NewCommand(a *cli.App) *cobra.Command {
 	c := newListCommand(a)
 	c.Use, c.Short = "approvals", "list, show and answer what agents ask for before they do it"
-	c.Long = `An agent that works on its turn may ask before it does something, and waits for the answer. approvals lists those that you may answer or have asked
-for: it is 'parley approvals list'. They are answered by people and peers of the conversation, or of one above it in the tree of sessions, with a token that has the
-scope approve, and by admins; never by who asks, nor with its token.
+	c.Long = `An agent may ask before it acts in its turn, and waits for the answer. approvals lists the requests
+that you may answer or made: it is 'parley approvals list'. People and peers of the conversation, or
+of one above it in the tree of sessions, answer them with a token that has the scope approve, and so
+do admins. The asking agent and its token never can.
 
 ` + resolvedHelp
-	c.AddCommand(newListCommand(a), newShowCommand(a), newAnswerCommand(a, parley.DecisionApproved), newAnswerCommand(a, parley.DecisionRejected), newWatchCommand(a))
+	c.AddCommand(newListCommand(a), newShowCommand(a), newAnswerCommand(a, parley.DecisionApproved),
+		newAnswerCommand(a, parley.DecisionRejected), newWatchCommand(a))
 	return c
 }
 
-const resolvedHelp = `Those that are pending are listed wherever they are. Of those that are resolved, a conversation keeps the latest; with --status alone they are listed of
-conversations that are open, with --conversation of one that has ended too.`
+const resolvedHelp = `Pending ones are listed of all conversations. Of the resolved ones, a
+conversation keeps the latest. With --status alone they are listed of open conversations, with
+--conversation also of a closed one.`
 
 // listFlags narrow which approvals are listed.
 type listFlags struct {
@@ -44,13 +47,15 @@ func (f *listFlags) addTo(c *cobra.Command) {
 	cli.AddAsFlag(c, &f.as)
 	c.Flags().StringVar(&f.conversation, "conversation", "", "only those of this conversation")
 	if f.wide {
-		c.Flags().StringVar(&f.status, "status", "", strings.Join(cli.Names(parley.ApprovalStatuses...), ", ")+" (default: pending)")
+		c.Flags().StringVar(&f.status, "status", "", strings.Join(cli.Names(parley.ApprovalStatuses...), ", ")+
+			" (default: pending)")
 	}
 }
 
 func (f *listFlags) check() error {
 	if f.status != "" && !slices.Contains(parley.ApprovalStatuses, parley.ApprovalStatus(f.status)) {
-		return exit.Usagef("--status %s: expected one of %s", cli.Clean(f.status), strings.Join(cli.Names(parley.ApprovalStatuses...), ", "))
+		return exit.Usagef("--status %s: expected one of %s", cli.Clean(f.status),
+			strings.Join(cli.Names(parley.ApprovalStatuses...), ", "))
 	}
 	return nil
 }
@@ -59,7 +64,7 @@ func newListCommand(a *cli.App) *cobra.Command {
 	f := listFlags{wide: true}
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "list the approvals that you may answer or have asked for, oldest first",
+		Short: "list the approvals that you may answer or asked for, oldest first",
 		Args:  cobra.NoArgs,
 	}
 	c.Long = c.Short + ".\n\n" + resolvedHelp
@@ -80,7 +85,8 @@ func newListCommand(a *cli.App) *cobra.Command {
 // list pages through listApprovals.
 func list(ctx context.Context, a *cli.App, client parley.Client, f *listFlags) iter.Seq2[parley.Approval, error] {
 	return cli.Paginate(func(cursor string) ([]parley.Approval, string, error) {
-		p := &parley.ListApprovalsParams{Status: parley.ApprovalStatus(f.status), ConversationID: f.conversation, Cursor: cursor}
+		p := &parley.ListApprovalsParams{Status: parley.ApprovalStatus(f.status), ConversationID: f.conversation,
+			Cursor: cursor}
 		page, err := cli.Call(ctx, a, client.ListApprovals, p)
 		if err != nil {
 			return nil, "", err
@@ -105,15 +111,16 @@ func printList(ctx context.Context, a *cli.App, client parley.Client, f *listFla
 				return err
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", cli.Clean(p.ApprovalID), stateText(&p), cli.Clean(p.AgentID), p.ExpiresAt, cli.Clean(p.Title))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", cli.Clean(p.ApprovalID), stateText(&p), cli.Clean(p.AgentID), p.ExpiresAt,
+			cli.Clean(p.Title))
 	}
 	if f.conversation == "" && f.status != "" && f.status != string(parley.ApprovalPending) && a.Format != cli.FormatJSON {
-		a.Err.Line("only conversations that are open were looked at: --conversation ID lists those of one that has ended")
+		a.Err.Line("only open conversations were searched: --conversation ID lists those of a closed one")
 	}
 	return w.Flush()
 }
 
-// stateText is how an approval stands, and whether it is for somebody else to answer.
+// stateText returns the status of an approval, and whether others have to answer it.
 func stateText(p *parley.Approval) string {
 	if p.Status == parley.ApprovalPending && !p.MayAnswer {
 		return string(p.Status) + ", by others"
@@ -150,9 +157,10 @@ func newShowCommand(a *cli.App) *cobra.Command {
 func explainError(err error) error {
 	switch {
 	case errors.Is(err, parley.ErrNotFound):
-		return exit.WithHint(err, "'parley approvals' shows what this token may answer or has asked for")
+		return exit.WithHint(err, "'parley approvals' shows those that this token may answer or asked for")
 	case errors.Is(err, parley.ErrForbidden):
-		return exit.WithHint(err, "a participant of the conversation other than the agent answers it, with a token of their own: 'parley token create --agent PARTICIPANT --scopes read,approve'")
+		return exit.WithHint(err, "a participant of the conversation other than the agent answers it, with a separate "+
+			"token: 'parley token create --agent PARTICIPANT --scopes read,approve'")
 	}
 	return err
 }

@@ -23,8 +23,9 @@ func newWatchCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "watch",
 		Short: "print approvals as they are asked for, and how they end, until you stop it",
-		Long: `watch prints each approval that waits for an answer, those that wait already first, and a line when one of them has ended. With -o json each line is an
-approval, and one that has ended comes again. The hub is asked once a second, over any number of reconnects.`,
+		Long: `watch prints each pending approval, the existing ones first, and a line when one of them ends. With
+-o json each line is an approval, and an ended one is printed again. It asks the hub once a second,
+over any number of reconnects.`,
 		Args: cobra.NoArgs,
 	}
 	f.addTo(c)
@@ -41,12 +42,12 @@ approval, and one that has ended comes again. The hub is asked once a second, ov
 	})
 }
 
-// watcher tells of approvals that wait.
+// watcher prints approvals that wait.
 type watcher struct {
 	app     *cli.App
 	client  parley.Client
 	flags   *listFlags
-	waiting map[string]parley.Approval // those that were told and have not ended
+	waiting map[string]parley.Approval // the printed ones that have not ended
 	every   time.Duration
 }
 
@@ -54,7 +55,8 @@ func (w *watcher) run(ctx context.Context) error {
 	tick := time.NewTicker(w.every)
 	defer tick.Stop()
 	for {
-		if err := w.poll(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, exit.ErrTimeout) && !errors.Is(err, parley.ErrUnavailable) {
+		if err := w.poll(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, exit.ErrTimeout) &&
+			!errors.Is(err, parley.ErrUnavailable) {
 			return err
 		}
 		if err := w.app.Out.WriteError(); err != nil {
@@ -68,7 +70,7 @@ func (w *watcher) run(ctx context.Context) error {
 	}
 }
 
-// poll asks what waits now, and tells what is new and what has ended.
+// poll lists the pending approvals, and prints new ones and ended ones.
 func (w *watcher) poll(ctx context.Context) error {
 	pending := map[string]bool{}
 	for p, err := range list(ctx, w.app, w.client, w.flags) {
@@ -95,7 +97,8 @@ func (w *watcher) poll(ctx context.Context) error {
 	return nil
 }
 
-// reportEnd tells how an approval has ended that waits no longer. One that the token does not see any more has no end to tell.
+// reportEnd prints how an approval ended that is no longer pending. It prints nothing for one that
+// the token cannot see any more.
 func (w *watcher) reportEnd(ctx context.Context, id string) error {
 	p, err := cli.Call(ctx, w.app, w.client.GetApproval, &parley.GetApprovalParams{ApprovalID: id})
 	if errors.Is(err, parley.ErrNotFound) {
@@ -117,9 +120,10 @@ func (w *watcher) print(p *parley.Approval) error {
 	return nil
 }
 
-// lineText says in a line what is asked for, or how that has ended.
+// lineText returns the request, or how it ended, in one line.
 func lineText(p *parley.Approval) string {
-	r := parley.ApprovalRecord{ApprovalID: p.ApprovalID, Title: p.Title, ExpiresAt: p.ExpiresAt, Status: p.Status, By: p.By, Comment: p.Comment}
+	r := parley.ApprovalRecord{ApprovalID: p.ApprovalID, Title: p.Title, ExpiresAt: p.ExpiresAt, Status: p.Status,
+		By: p.By, Comment: p.Comment}
 	if p.Status.Resolved() {
 		return view.ApprovalEndText(&r)
 	}

@@ -28,11 +28,11 @@ func newGetCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "get ID SHA256",
 		Short: "get a file that was added to a conversation",
-		Long: `get writes the file once all of it has come and has that SHA-256. --to says where; a file that is there is replaced, but nothing
-else, and nothing in the directory of a log. -O takes the name that its author gave it, in the current directory and only if nothing has
-that name yet.
+		Long: `get writes the file once all of it was received and matches that SHA-256. --to names the file. An
+existing file is replaced, but nothing else, and nothing in the directory of a log. -O takes the
+name that its author chose, in the current directory, and only if nothing has that name yet.
 
-Whoever added the file chose its name and what is in it. Neither was looked at.`,
+The author chose the name and the contents of the file. Neither was checked.`,
 		Args: cobra.ExactArgs(2),
 	}
 	cli.AddAsFlag(c, &f.as)
@@ -40,7 +40,7 @@ Whoever added the file chose its name and what is in it. Neither was looked at.`
 	c.Flags().BoolVarP(&f.named, "as-named", "O", false, "write it here under the name that its author gave it")
 	return a.SetRun(c, func(ctx context.Context, args []string) error {
 		if f.named == (f.to != "") {
-			return exit.Usagef("where to? give --to FILE or -O")
+			return exit.Usagef("--to FILE or -O is missing")
 		}
 		return getAttachment(ctx, a, f, args[0], args[1])
 	})
@@ -85,7 +85,8 @@ func explainNotFound(err error) error {
 	return err
 }
 
-// fetchFile is a whole file that has come, under another name than the one it is to have. It is read from its beginning.
+// fetchFile fetches a whole file under a temporary name. The returned file is read from its
+// beginning.
 func fetchFile(ctx context.Context, client parley.Client, id, hash, name string) (*files.File, error) {
 	dir := os.TempDir()
 	if name != "-" {
@@ -126,8 +127,8 @@ func findName(ctx context.Context, a *cli.App, client parley.Client, id, hash st
 	return "", parley.Refuse(parley.ErrNotFound, "there is no such attachment in this conversation", "")
 }
 
-// checkName refuses a name that would be more than a plain file in the current directory: the hub lets no path pass, but this program does not
-// rest on that.
+// checkName refuses a name that would be more than a plain file in the current directory: the hub
+// lets no path pass, but this program does not rest on that.
 func checkName(name string) (string, error) {
 	odd := func(r rune) bool {
 		return !unicode.IsPrint(r) || r == unicode.ReplacementChar || strings.ContainsRune(`/\:*?"<>|`, r)
@@ -135,8 +136,10 @@ func checkName(name string) (string, error) {
 	if name == "" {
 		return "", exit.WithHint(errors.New("its author gave it no name"), "use --to FILE")
 	}
-	if strings.ContainsFunc(name, odd) || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "-") || !filepath.IsLocal(name) {
-		return "", exit.WithHint(fmt.Errorf("the name that its author gave it, %q, is not one to write to", name), "use --to FILE")
+	if strings.ContainsFunc(name, odd) || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "-") ||
+		!filepath.IsLocal(name) {
+		return "", exit.WithHint(fmt.Errorf("the name that its author gave it, %q, is not one to write to", name),
+			"use --to FILE")
 	}
 	return name, nil
 }

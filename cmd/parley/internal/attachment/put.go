@@ -32,14 +32,17 @@ func newPutCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "put ID FILE|-",
 		Short: "add a file to a conversation",
-		Long: `put adds a file of at most 16 MiB to a conversation that is open and prints its SHA-256, by which messages refer to it and "attachment get"
-finds it. The same bytes again are the same attachment. "parley send --attach FILE" does this and says something with it.`,
+		Long: `put adds a file of at most 16 MiB to a conversation that is open and prints its SHA-256, by
+which messages refer to it and "attachment get" finds it. The same bytes again are the same
+attachment. "parley send --attach FILE" does this and says something with it.`,
 		Args: cobra.ExactArgs(2),
 	}
 	cli.AddAsFlag(c, &f.as)
-	c.Flags().StringVar(&f.name, "name", "", "what readers are told it is called (default: the name of FILE)")
-	c.Flags().StringVar(&f.mediaType, "type", "", "what readers are told it is, such as application/pdf (default: by the name)")
-	return a.SetRun(c, func(ctx context.Context, args []string) error { return putAttachment(ctx, a, f, args[0], args[1]) })
+	c.Flags().StringVar(&f.name, "name", "", "name of the file for readers (default: the name of FILE)")
+	c.Flags().StringVar(&f.mediaType, "type", "",
+		"media type of the file for readers, such as application/pdf (default: by the name)")
+	return a.SetRun(c,
+		func(ctx context.Context, args []string) error { return putAttachment(ctx, a, f, args[0], args[1]) })
 }
 
 func putAttachment(ctx context.Context, a *cli.App, f putFlags, id, file string) error {
@@ -84,7 +87,8 @@ func readAttachment(a *cli.App, file string) (*parley.PutAttachmentParams, error
 		return nil, err
 	}
 	if len(data) > parley.MaxAttachmentBytes {
-		return nil, parley.Refuse(parley.ErrTooLarge, file+" is too large", fmt.Sprintf("at most %d bytes", parley.MaxAttachmentBytes))
+		return nil, parley.Refuse(parley.ErrTooLarge, file+" is too large",
+			fmt.Sprintf("at most %d bytes", parley.MaxAttachmentBytes))
 	}
 	return &parley.PutAttachmentParams{Data: data, Name: name}, nil
 }
@@ -92,8 +96,9 @@ func readAttachment(a *cli.App, file string) (*parley.PutAttachmentParams, error
 // guessType guesses the type of a file by its name; empty when there is no guess.
 func guessType(name string) string { return mime.TypeByExtension(filepath.Ext(name)) }
 
-// AttachFiles adds the files of --attach to a conversation and gives what a message says of them.
-func AttachFiles(ctx context.Context, a *cli.App, client parley.Client, id string, files []string) ([]parley.Attachment, error) {
+// AttachFiles adds the files of --attach to a conversation, and returns what a message has to name.
+func AttachFiles(ctx context.Context, a *cli.App, client parley.Client, id string, files []string) ([]parley.Attachment,
+	error) {
 	var out []parley.Attachment
 	for _, given := range files {
 		file, mediaType := splitType(given)

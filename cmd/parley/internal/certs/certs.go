@@ -15,30 +15,33 @@ const (
 	certificateSoon = 14 * 24 * time.Hour
 )
 
-// CheckValidity gives an error for a certificate that clients do not take now or soon.
+// CheckValidity returns an error for a certificate that clients do not accept now, or soon will
+// not.
 func CheckValidity(leaf *x509.Certificate, now time.Time) error {
 	switch {
 	case now.Before(leaf.NotBefore):
 		return fmt.Errorf("is not valid before %s", leaf.NotBefore.UTC().Format(time.RFC3339))
 	case now.After(leaf.NotAfter):
-		return fmt.Errorf("has ended on %s", leaf.NotAfter.UTC().Format(time.RFC3339))
+		return fmt.Errorf("ended on %s", leaf.NotAfter.UTC().Format(time.RFC3339))
 	case leaf.NotAfter.Sub(now) < certificateSoon:
 		return fmt.Errorf("ends on %s", leaf.NotAfter.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
 
-// LoadServer makes a config of files that were read: TLS 1.3 and nothing older. With a client CA it asks every client for a certificate of it.
+// LoadServer makes a config of files that were read: TLS 1.3 and nothing older. With a client CA it
+// asks every client for a certificate of it.
 //
-// HTTP/2 is not offered: a WebSocket is an upgrade of HTTP/1.1. Sessions are not resumed, so that a new certificate or client
-// CA holds for every handshake that comes after it.
+// HTTP/2 is not offered: a WebSocket is an upgrade of HTTP/1.1. Sessions are not resumed, so that a
+// new certificate or client CA holds for every handshake that comes after it.
 func LoadServer(files Files, contents Contents) (*tls.Config, error) {
 	pair, err := tls.X509KeyPair(contents.Cert, contents.Key)
 	if err != nil {
 		return nil, fmt.Errorf("the certificate in %s and the key in %s cannot be used: %w", files.Cert, files.Key, err)
 	}
 	if len(HostNames(pair.Leaf)) == 0 {
-		return nil, fmt.Errorf("the first certificate in %s names no host, so no client takes it; expected the hub's own, with a subjectAltName", files.Cert)
+		return nil, fmt.Errorf("the first certificate in %s names no host, so no client takes it; expected the hub's own, "+
+			"with a subjectAltName", files.Cert)
 	}
 	config := &tls.Config{
 		Certificates:           []tls.Certificate{pair},

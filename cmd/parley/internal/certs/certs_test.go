@@ -18,16 +18,23 @@ func TestTLSFilesThatAreRefused(t *testing.T) {
 		change func(t *testing.T, f *certs.Files)
 		want   string
 	}{
-		"no key":             {func(t *testing.T, f *certs.Files) { f.Key = "" }, "both a certificate and its key"},
-		"no certificate":     {func(t *testing.T, f *certs.Files) { f.Cert = "" }, "both a certificate and its key"},
-		"only a client CA":   {func(t *testing.T, f *certs.Files) { *f = certs.Files{ClientCA: f.Cert} }, "needs TLS"},
-		"absent":             {func(t *testing.T, f *certs.Files) { f.Cert += "x" }, "no such file"},
-		"a directory":        {func(t *testing.T, f *certs.Files) { f.Cert = filepath.Dir(f.Cert) }, "no regular file"},
-		"too large":          {func(t *testing.T, f *certs.Files) { clitest.WriteFile(t, f.Cert, make([]byte, certs.MaxFileBytes+1)) }, "expected at most"},
-		"key for all":        {func(t *testing.T, f *certs.Files) { clitest.Chmod(t, f.Key, 0o644) }, "mode 0644: others may read"},
-		"key for the world":  {func(t *testing.T, f *certs.Files) { clitest.Chmod(t, f.Key, 0o604) }, "mode 0604: others may read"},
-		"key to be changed":  {func(t *testing.T, f *certs.Files) { clitest.Chmod(t, f.Key, 0o620) }, "mode 0620: others may read"},
-		"no PEM":             {func(t *testing.T, f *certs.Files) { clitest.WriteFile(t, f.Cert, []byte("hello")) }, "cert.pem"},
+		"no key":           {func(t *testing.T, f *certs.Files) { f.Key = "" }, "both a certificate and its key"},
+		"no certificate":   {func(t *testing.T, f *certs.Files) { f.Cert = "" }, "both a certificate and its key"},
+		"only a client CA": {func(t *testing.T, f *certs.Files) { *f = certs.Files{ClientCA: f.Cert} }, "needs TLS"},
+		"absent":           {func(t *testing.T, f *certs.Files) { f.Cert += "x" }, "no such file"},
+		"a directory":      {func(t *testing.T, f *certs.Files) { f.Cert = filepath.Dir(f.Cert) }, "no regular file"},
+		"too large": {func(t *testing.T,
+			f *certs.Files) {
+			clitest.WriteFile(t, f.Cert, make([]byte, certs.MaxFileBytes+1))
+		}, "expected at most"},
+		"key for all": {func(t *testing.T, f *certs.Files) { clitest.Chmod(t, f.Key, 0o644) },
+			"mode 0644: others may read"},
+		"key for the world": {func(t *testing.T, f *certs.Files) { clitest.Chmod(t, f.Key, 0o604) },
+			"mode 0604: others may read"},
+		"key to be changed": {func(t *testing.T, f *certs.Files) { clitest.Chmod(t, f.Key, 0o620) },
+			"mode 0620: others may read"},
+		"no PEM": {func(t *testing.T, f *certs.Files) { clitest.WriteFile(t, f.Cert, []byte("hello")) },
+			"cert.pem"},
 		"key as certificate": {func(t *testing.T, f *certs.Files) { f.Cert = f.Key }, "key.pem"},
 		"another's key": {func(t *testing.T, f *certs.Files) {
 			_, key := ca.Certificate(clitest.Month)
@@ -62,7 +69,8 @@ func TestTLSFilesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestKeyOfRootForAGroup: a key that root lets a group read is taken, one that somebody else does is not.
+// TestKeyOfRootForAGroup: a key of root that a group may read is accepted, the same of another user
+// is not.
 func TestKeyOfRootForAGroup(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {

@@ -15,8 +15,8 @@ import (
 // MaxFileBytes bounds a file of certificates or a key.
 const MaxFileBytes = 1 << 20
 
-// Files name PEM files: the certificate with those that lead to its authority, its key, and, where clients must show a certificate, the
-// authorities of those. The zero value means no TLS.
+// Files name PEM files: the certificate with those that lead to its authority, its key, and, where
+// clients must show a certificate, the authorities of those. The zero value means no TLS.
 type Files struct{ Cert, Key, ClientCA string }
 
 // check refuses names that make no whole.
@@ -30,7 +30,7 @@ func (f Files) check() error {
 	return nil
 }
 
-// Read gives what the files hold. A key that others may read is refused.
+// Read returns the contents of the files. It refuses a key that others may read.
 func (f Files) Read() (c Contents, err error) {
 	if err := f.check(); err != nil {
 		return c, err
@@ -50,7 +50,8 @@ func (f Files) Read() (c Contents, err error) {
 	return c, nil
 }
 
-// ReadPEM reads a small regular file. check, if not nil, looks at the file that is open, so that nothing can be put in its place.
+// ReadPEM reads a small regular file. check, if not nil, looks at the file that is open, so that
+// nothing can be put in its place.
 func ReadPEM(name string, check func(name string, info fs.FileInfo) error) ([]byte, error) {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() { // opening a pipe would wait
 		return nil, fmt.Errorf("%s is no regular file", name)
@@ -75,7 +76,7 @@ func ReadPEM(name string, check func(name string, info fs.FileInfo) error) ([]by
 	return io.ReadAll(io.LimitReader(f, MaxFileBytes))
 }
 
-// parseCertificates gives the certificates of a PEM text; other blocks are passed over.
+// parseCertificates returns the certificates of a PEM text. It skips other blocks.
 func parseCertificates(text []byte) (certificates []*x509.Certificate, err error) {
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "CERTIFICATE" {

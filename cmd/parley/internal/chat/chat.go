@@ -13,7 +13,8 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/view"
 )
 
-// chat is a person's seat in one conversation. All of it runs on the goroutine of run, but for the pump of notifications.
+// chat is the seat of a person in one conversation. Everything runs on the goroutine of run, except
+// the subscription.
 type chat struct {
 	app    *cli.App
 	client parley.Client
@@ -22,11 +23,13 @@ type chat struct {
 	view   *view.Printer
 
 	guidance parley.GuidanceNotification
-	// shownGuidance is what was last told of it.
+	// shownGuidance is the guidance that was shown last.
 	shownGuidance string
-	// stale is the seq that guidance must reach to be believed: what was said by this seat or was refused to it is newer.
+	// stale is the seq that guidance must reach to be used. Something that this seat sent, or that
+	// was refused, is newer.
 	stale int64
-	// lastShown and said are the last seq shown and the last that this seat wrote; chat leaves when it has shown what it wrote.
+	// lastShown and said are the last seq shown and the last that this seat wrote; chat leaves when it
+	// has shown what it wrote.
 	lastShown, lastSent int64
 	// early are the lines that were typed before it was known whose turn it is.
 	early []string
@@ -34,7 +37,8 @@ type chat struct {
 	pending *string
 	// attempt is what was sent and not answered.
 	attempt attempt
-	// claimed is the turn that this seat has taken by saying a part of it, as the seats of agents do.
+	// claimed is the turn that this seat claimed with a first part of a message, as the seats of
+	// agents do.
 	claimed  int64
 	caughtUp bool // history was shown
 	closed   bool
@@ -132,7 +136,7 @@ func (c *chat) handle(ctx context.Context, n notification) error {
 	return c.sendPending(ctx)
 }
 
-// hasGuidance says whether guidance has come yet.
+// hasGuidance reports whether any guidance was received.
 func (c *chat) hasGuidance() bool { return c.guidance.Seq > 0 }
 
 func (c *chat) inputEarly(ctx context.Context) error {
@@ -150,7 +154,8 @@ func (c *chat) showGuidance(g parley.GuidanceNotification) {
 	c.guidance = g
 	c.term.prompt(c.hasFloor())
 	text := view.GuidanceText(g.Guidance)
-	if g.Guidance.Kind == parley.Closed || text == c.shownGuidance { // a claim that is renewed changes it, and nothing of what is told
+	// a renewed claim changes it, and nothing that is shown
+	if g.Guidance.Kind == parley.Closed || text == c.shownGuidance {
 		return
 	}
 	c.shownGuidance = text
@@ -168,7 +173,7 @@ func (c *chat) notify(text string) {
 	c.term.write(c.app.Out.Paint(cli.StyleDim, "-- "+text))
 }
 
-// sendPending says the line that waited, when its time has come.
+// sendPending sends the queued line once the seat has the floor.
 func (c *chat) sendPending(ctx context.Context) error {
 	if c.pending == nil || !c.hasFloor() || c.closed {
 		return nil
@@ -206,13 +211,15 @@ func (c *chat) sendText(ctx context.Context, line, text string, f parley.Finalit
 	return nil
 }
 
-// sendClaiming says it. What an agent's seat had begun to say has lapsed when nobody finished it in time: then the turn is taken anew.
+// sendClaiming sends a message. If a claim of this seat has lapsed, it claims the turn again and
+// sends once more.
 func (c *chat) sendClaiming(ctx context.Context, p *parley.SendMessageParams) (*parley.SendResult, error) {
 	r, err := cli.Call(ctx, c.app, c.client.SendMessage, p)
 	if !errors.Is(err, parley.ErrClaimLost) {
 		return r, err
 	}
-	if _, refused := cli.Call(ctx, c.app, c.client.ClaimTurn, &parley.ClaimTurnParams{ConversationID: c.id, Turn: p.Turn}); refused != nil {
+	if _, refused := cli.Call(ctx, c.app, c.client.ClaimTurn,
+		&parley.ClaimTurnParams{ConversationID: c.id, Turn: p.Turn}); refused != nil {
 		return nil, err
 	}
 	c.claimed = p.Turn
@@ -224,7 +231,7 @@ func (c *chat) refuseLine(line string) {
 	switch {
 	case c.term.queues:
 		c.queueLine(line)
-	case c.guidance.Guidance.Kind == parley.MaySpeak: // stale: this seat has spoken since
+	case c.guidance.Guidance.Kind == parley.MaySpeak: // stale: this seat has sent something since
 		c.notify("not said: your turn has just ended")
 	default:
 		c.notify("not said, it is not your turn: " + view.GuidanceText(c.guidance.Guidance))
@@ -237,9 +244,10 @@ func (c *chat) queueLine(line string) {
 	c.notify("kept until it is your turn: " + cli.Clean(line))
 }
 
-// handleRefusal goes on after a refusal: somebody was faster, or the line was not acceptable.
+// handleRefusal continues after a refusal: another was faster, or the line was not acceptable.
 func (c *chat) handleRefusal(line string, err error) error {
-	raced := errors.Is(err, parley.ErrNotYourTurn) || errors.Is(err, parley.ErrTurnClosed) || errors.Is(err, parley.ErrTurnConflict) ||
+	raced := errors.Is(err, parley.ErrNotYourTurn) || errors.Is(err, parley.ErrTurnClosed) ||
+		errors.Is(err, parley.ErrTurnConflict) ||
 		errors.Is(err, parley.ErrClaimRequired) || errors.Is(err, parley.ErrClaimLost)
 	switch {
 	case raced && c.term.queues:
@@ -258,7 +266,8 @@ func (c *chat) handleRefusal(line string, err error) error {
 	}
 }
 
-// attempt is the last message that may have been said: the same words in the same turn get the same key, so that they are said once.
+// attempt is the last message that may have been said: the same words in the same turn get the same
+// key, so that they are said once.
 type attempt struct {
 	id   string
 	turn int64
@@ -266,7 +275,8 @@ type attempt struct {
 	f    parley.Finality
 }
 
-// keyFor gives the key of p: that of the attempt if it is the same again, else a new one.
+// keyFor returns the key of p: the key of the attempt if it is the same message, otherwise a new
+// one.
 func (a *attempt) keyFor(p *parley.SendMessageParams) string {
 	next := attempt{a.id, p.Turn, string(p.Payload), p.Finality}
 	if a.id == "" || next != *a {
@@ -289,13 +299,14 @@ func (c *chat) explain(ctx context.Context) error {
 			if rule.Decided {
 				mark = "*"
 			}
-			c.term.write(c.app.Out.Paint(cli.StyleDim, fmt.Sprintf("     %s %s: %s", mark, cli.Clean(rule.Rule), cli.Clean(rule.Because))))
+			c.term.write(c.app.Out.Paint(cli.StyleDim,
+				fmt.Sprintf("     %s %s: %s", mark, cli.Clean(rule.Rule), cli.Clean(rule.Because))))
 		}
 	}
 	return nil
 }
 
-// kindText is guidanceText for somebody else's guidance.
+// kindText is the guidance of another participant.
 func kindText(g parley.Guidance) string {
 	return strings.ReplaceAll(string(g.Kind), "_", " ") + ": " + cli.Clean(g.Reason)
 }

@@ -51,7 +51,8 @@ func startChat(t *testing.T, client parley.Client) (out *screen, typed io.WriteC
 	return out, typed, ended
 }
 
-// TestChatShowsDeltas: what another is saying is shown before it is said, made harmless; what is one's own is not.
+// TestChatShowsDeltas: parts of another's message are shown before it is complete, made harmless.
+// Parts of an own message are not.
 func TestChatShowsDeltas(t *testing.T) {
 	t.Parallel()
 	s := clitest.OpenHub(t)
@@ -65,7 +66,8 @@ func TestChatShowsDeltas(t *testing.T) {
 	}
 	out, typed, ended := startChat(t, ann)
 	out.wait("-- waiting for bob: ")
-	err = bob.SendDelta(t.Context(), &parley.SendDeltaParams{ConversationID: "c1", Turn: 1, Index: 0, Text: "good mor\x1b[2J"})
+	err = bob.SendDelta(t.Context(),
+		&parley.SendDeltaParams{ConversationID: "c1", Turn: 1, Index: 0, Text: "good mor\x1b[2J"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +95,8 @@ func TestChatTellsOnce(t *testing.T) {
 	c := newChat(a, s.Client(s.LocalPrincipal("ann")), newPipeTerminal(a), "c1")
 	for _, deadline := range []int64{1000, 2000} {
 		c.showGuidance(parley.GuidanceNotification{Seq: deadline, Guidance: parley.Guidance{
-			Kind: parley.Wait, Speaker: "bob", Claim: &parley.ClaimState{AgentID: "bob", Attempt: 1, DeadlineMs: deadline}, Reason: "because",
+			Kind: parley.Wait, Speaker: "bob", Claim: &parley.ClaimState{AgentID: "bob", Attempt: 1, DeadlineMs: deadline},
+			Reason: "because",
 		}})
 	}
 	if got := out.text.String(); got != "-- waiting for bob, at work, attempt 1: because\n" || c.guidance.Seq != 2000 {
@@ -101,7 +104,8 @@ func TestChatTellsOnce(t *testing.T) {
 	}
 }
 
-// TestChatShowsAttempts: who waits sees that somebody is at work, and that words of a failed attempt are withdrawn.
+// TestChatShowsAttempts: a waiting person sees that an agent is at work, and that the messages of a
+// failed attempt are withdrawn.
 func TestChatShowsAttempts(t *testing.T) {
 	t.Parallel()
 	s := clitest.OpenHub(t)
@@ -121,13 +125,15 @@ func TestChatShowsAttempts(t *testing.T) {
 	}
 	out.wait("-- waiting for bob, at work, attempt 1: ")
 	_, err = bob.SendMessage(t.Context(), &parley.SendMessageParams{
-		ConversationID: "c1", Turn: 1, ClaimID: claim.ClaimID, Payload: json.RawMessage(`{"text":"let me see"}`), Finality: parley.FinalityNone,
+		ConversationID: "c1", Turn: 1, ClaimID: claim.ClaimID, Payload: json.RawMessage(`{"text":"let me see"}`),
+		Finality: parley.FinalityNone,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	out.wait("bob  let me see ...")
-	p := &parley.ReleaseClaimParams{ConversationID: "c1", ClaimID: claim.ClaimID, Outcome: parley.ReleaseFailed, Reason: "error"}
+	p := &parley.ReleaseClaimParams{ConversationID: "c1", ClaimID: claim.ClaimID, Outcome: parley.ReleaseFailed,
+		Reason: "error"}
 	if err := bob.ReleaseClaim(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}

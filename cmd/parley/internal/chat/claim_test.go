@@ -8,7 +8,8 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/clitest"
 )
 
-// A line that was not answered and is typed again in its turn keeps its key, so that it is said once; any other gets a new one.
+// A line that was not answered and is typed again in its turn keeps its key, so that it is said
+// once; any other gets a new one.
 func TestAttemptKeepsItsKey(t *testing.T) {
 	t.Parallel()
 	p := func(text string, turn int64) *parley.SendMessageParams {
@@ -29,7 +30,8 @@ func TestAttemptKeepsItsKey(t *testing.T) {
 	}
 }
 
-// TestChatTakesTheTurnAnew: who begins to speak from the seat of an agent and does not finish in time loses what was said, and no more than that.
+// TestChatTakesTheTurnAnew: a person on the seat of an agent who does not finish in time loses only
+// that message.
 func TestChatTakesTheTurnAnew(t *testing.T) {
 	t.Parallel()
 	s := clitest.OpenHub(t)

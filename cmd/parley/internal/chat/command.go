@@ -14,7 +14,8 @@ func NewCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "chat ID",
 		Short: "take a seat in a conversation",
-		Long: `chat shows a conversation and lets a person speak in it. There is a prompt when it is your turn; a line ends your turn.
+		Long: `chat shows a conversation and lets a person speak in it. There is a prompt when it is your
+turn; a line ends your turn.
 
 ` + chatHelp + `
 

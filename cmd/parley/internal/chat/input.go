@@ -15,7 +15,7 @@ import (
 )
 
 const chatHelp = `  /say TEXT        say something and keep the turn
-  /note TEXT       leave a note, whoever has the floor
+  /note TEXT       leave a note at any time, without the floor
   /why             say whose turn it is, and which rules were tried
   /close [REASON]  close the conversation
   /quit            leave; the seat stays yours`
@@ -52,7 +52,8 @@ func (c *chat) runLine(ctx context.Context, line string) error {
 	return c.sendText(ctx, line, line, parley.FinalityTurn)
 }
 
-// refuseInvalid refuses a line that would be kept as something else. A script ends with it; a person may type it again.
+// refuseInvalid refuses a line that would be kept as something else. A script ends with it; a
+// person may type it again.
 func (c *chat) refuseInvalid(line string) error {
 	if c.term.queues {
 		return message.ErrNotUTF8
@@ -75,7 +76,8 @@ func (c *chat) sendNote(ctx context.Context, line, text string) error {
 	return nil
 }
 
-// closeConversation closes the conversation: through the hub where this seat may, else by a last word, for which it must have the floor.
+// closeConversation closes the conversation: through the hub where this seat may, else by a last
+// word, for which it must have the floor.
 func (c *chat) closeConversation(ctx context.Context, line, reason string) error {
 	if c.term.queues && !c.hasFloor() {
 		c.queueLine(line)
@@ -85,7 +87,8 @@ func (c *chat) closeConversation(ctx context.Context, line, reason string) error
 	if err != nil {
 		return err
 	}
-	r, err := cli.Call(ctx, c.app, c.client.CloseConversation, &parley.CloseConversationParams{ConversationID: c.id, Outcome: outcome})
+	r, err := cli.Call(ctx, c.app, c.client.CloseConversation,
+		&parley.CloseConversationParams{ConversationID: c.id, Outcome: outcome})
 	if errors.Is(err, parley.ErrForbidden) && c.hasFloor() {
 		return c.sendClosingMessage(ctx, line, reason, outcome)
 	}
@@ -112,7 +115,7 @@ func (c *chat) sendClosingMessage(ctx context.Context, line, reason string, outc
 	return nil
 }
 
-// encodeText gives {"text": text}.
+// encodeText returns {"text": text}.
 func encodeText(text string) (json.RawMessage, error) {
 	return json.Marshal(parley.Message{Text: text})
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/cli"
 )
 
-// terminal is where a person sits: lines come from it, and it can be written to while one is being typed.
+// terminal is where a person sits: lines come from it, and it can be written to while one is being
+// typed.
 type terminal struct {
 	// lines ends when the person has left.
 	lines <-chan string
@@ -35,8 +36,8 @@ func openTerminal(a *cli.App, name string) (*terminal, error) {
 	return newRawTerminal(a, in, name)
 }
 
-// readLines gives what read gives until it fails. Its goroutine may outlive the desk by one read, because nobody can interrupt a read of
-// stdin; it ends with the process.
+// readLines sends lines until read fails. Its goroutine may outlive the terminal by one read,
+// because a read of stdin cannot be interrupted. It ends with the process.
 func readLines(read func() (string, error)) <-chan string {
 	lines := make(chan string)
 	go func() {
@@ -70,7 +71,7 @@ func newPipeTerminal(a *cli.App) *terminal {
 	}
 }
 
-// The prompt is never empty: the terminal paints it again only where one stands.
+// The prompt is never empty: the terminal repaints it only if there is one.
 const idlePrompt = "... "
 
 func newRawTerminal(a *cli.App, in *os.File, name string) (*terminal, error) {

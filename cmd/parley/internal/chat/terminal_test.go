@@ -11,8 +11,8 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/clitest"
 )
 
-// TestChatPrompts: on a terminal there is a prompt when it is one's turn, and another when it is not; a line that comes too late is not
-// said.
+// TestChatPrompts: on a terminal there is a prompt when it is one's turn, and another when it is
+// not; a line that comes too late is not said.
 func TestChatPrompts(t *testing.T) {
 	t.Parallel()
 	s := clitest.OpenHub(t)

@@ -32,7 +32,8 @@ type Streams struct {
 	Out, Err io.Writer
 }
 
-// Execute runs the command line args and returns the exit code. addCommands adds the commands to the root command.
+// Execute runs the command line args and returns the exit code. addCommands adds the commands to
+// the root command.
 func Execute(ctx context.Context, args []string, std Streams, addCommands func(a *App, root *cobra.Command)) int {
 	a, root := NewProgram(std, addCommands)
 	root.SetArgs(args)
@@ -41,7 +42,8 @@ func Execute(ctx context.Context, args []string, std Streams, addCommands func(a
 		err = exit.Usage(err)
 	}
 	if failed := a.Out.WriteError(); err == nil && failed != nil {
-		err = exit.WithHint(fmt.Errorf("stdout cannot be written: %w", failed), "what was asked for was done, but not told")
+		err = exit.WithHint(fmt.Errorf("stdout cannot be written: %w", failed),
+			"the command succeeded, but its output could not be written")
 	}
 	return a.Report(ctx, err)
 }
@@ -66,8 +68,9 @@ func (a *App) newRoot() *cobra.Command {
 Start one and look:   parley demo
 Start one and stay:   parley serve --dev
 
-Commands that talk to a hub read PARLEY_URL (default ` + DefaultURL + `), PARLEY_TOKEN and PARLEY_AGENT, and for TLS
-PARLEY_CA (further authorities), PARLEY_CERT and PARLEY_KEY (a client certificate). Is something wrong?   parley doctor`,
+Commands that talk to a hub read PARLEY_URL (default ` + DefaultURL + `), PARLEY_TOKEN and PARLEY_AGENT,
+and for TLS PARLEY_CA (further authorities), PARLEY_CERT and PARLEY_KEY (a client certificate).
+Is something wrong?   parley doctor`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
@@ -101,7 +104,7 @@ func NewGroup(c *cobra.Command, subs ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// WithTimeout gives ctx the bound of one call.
+// WithTimeout returns a context with the timeout of one call.
 func (a *App) WithTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, a.Timeout, exit.ErrTimeout)
 }

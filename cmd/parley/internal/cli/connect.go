@@ -36,12 +36,14 @@ func AddAsFlag(c *cobra.Command, as *string) {
 	c.Flags().StringVar(as, "as", "", "speak as this participant (default: $PARLEY_AGENT, else the token's first id)")
 }
 
-// Dial connects to the hub that the environment names. The first connection must succeed within the timeout of a call.
+// Dial connects to the hub that the environment names. The first connection must succeed within the
+// timeout of a call.
 func (a *App) Dial(ctx context.Context, as string) (parley.Client, error) {
 	return a.DialNotifying(ctx, as, nil)
 }
 
-// DialNotifying is dial for who waits long: n, if not nil, hears when the connection is lost and regained.
+// DialNotifying is dial for who waits long: n, if not nil, hears when the connection is lost and
+// regained.
 func (a *App) DialNotifying(ctx context.Context, as string, n *ConnectionNotices) (parley.Client, error) {
 	ctx, cancel := a.WithTimeout(ctx)
 	defer cancel()
@@ -63,7 +65,8 @@ func (a *App) DialNotifying(ctx context.Context, as string, n *ConnectionNotices
 	}
 	client, err := sdk.Dial(ctx, HubURL(), o)
 	if errors.Is(err, parley.ErrNotFound) { // nothing was asked for yet that could be absent
-		return nil, exit.WithHint(exit.Usagef("%s: no hub at this address: %s", EnvURL, HubURL()), "the path of a hub is /rpc, as in "+DefaultURL)
+		return nil, exit.WithHint(exit.Usagef("%s: no hub at this address: %s", EnvURL, HubURL()),
+			"the path of a hub is /rpc, as in "+DefaultURL)
 	}
 	if err != nil {
 		return nil, ExplainTLS(ExplainTimeout(ctx, err))
@@ -83,7 +86,7 @@ func CheckEnvironment() error {
 	return nil
 }
 
-// ParseHubURLs gives the addresses of the hubs: mostly one.
+// ParseHubURLs returns the addresses of the hubs, usually one.
 func ParseHubURLs() ([]*url.URL, error) {
 	list := strings.Split(HubURL(), ",")
 	var all []*url.URL
@@ -109,7 +112,8 @@ func parseHubURL(address string) (*url.URL, error) {
 		return nil, exit.WithHint(exit.Usagef("%s=%s is no address of a hub", EnvURL, Clean(address)), "such as "+DefaultURL)
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" { // and it is not quoted: it may be a secret
-		return nil, exit.WithHint(exit.Usagef("%s has more in it than an address", EnvURL), "a token goes into "+EnvToken+", never into an address")
+		return nil, exit.WithHint(exit.Usagef("%s has more in it than an address", EnvURL), "a token goes into "+EnvToken+
+			", never into an address")
 	}
 	return u, nil
 }
@@ -136,8 +140,10 @@ func HostPort(u *url.URL) string {
 
 // ExplainTimeout makes the error of a call whose time was up say so.
 func ExplainTimeout(ctx context.Context, err error) error {
-	if err != nil && context.Cause(ctx) == exit.ErrTimeout && !errors.Is(err, parley.ErrRateLimited) { // else the hub has answered
-		return exit.WithHint(exit.ErrTimeout, "no answer from "+HubURL()+" ("+Clean(err.Error())+"); is a hub running there? see PARLEY_URL and --timeout")
+	// else the hub has answered
+	if err != nil && context.Cause(ctx) == exit.ErrTimeout && !errors.Is(err, parley.ErrRateLimited) {
+		return exit.WithHint(exit.ErrTimeout, "no answer from "+HubURL()+" ("+Clean(err.Error())+
+			"); is a hub running there? see PARLEY_URL and --timeout")
 	}
 	return err
 }
@@ -150,7 +156,7 @@ func Call[P, R any](ctx context.Context, a *App, do func(context.Context, P) (R,
 	return r, ExplainTimeout(ctx, err)
 }
 
-// IsLoopback says whether a host is this machine and nobody else's.
+// IsLoopback reports whether a host is this machine, reachable by no other.
 func IsLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()

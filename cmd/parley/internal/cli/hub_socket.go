@@ -15,8 +15,8 @@ import (
 // TokenPrefix begins every token that a hub made.
 const TokenPrefix = "plt_"
 
-// HubSocket is a WebSocket to one hub, for callers that need more than the sdk shows. The zero value with an address and an HTTP client is ready
-// to open.
+// HubSocket is a WebSocket to one hub, for callers that need more than the sdk shows. The zero
+// value with an address and an HTTP client is ready to open.
 type HubSocket struct {
 	URL    *url.URL
 	Client *http.Client
@@ -44,9 +44,11 @@ func (h *HubSocket) Open(ctx context.Context) (err error) {
 	return ExplainTimeout(ctx, err)
 }
 
-// Authenticate sends the token of the environment. The hub sees the name of the program with its version.
+// Authenticate sends the token of the environment. The hub sees the name of the program with its
+// version.
 func (h *HubSocket) Authenticate(ctx context.Context, as, program string) error {
-	h.peer = wire.NewPeer(h.stream, wire.PeerOptions{Notify: func(string, json.RawMessage) error { return nil }, Ended: func(int) {}})
+	h.peer = wire.NewPeer(h.stream,
+		wire.PeerOptions{Notify: func(string, json.RawMessage) error { return nil }, Ended: func(int) {}})
 	return ExplainTimeout(ctx, h.Call(ctx, parley.MethodAuthenticate, parley.AuthenticateParams{
 		Token: os.Getenv(EnvToken), AgentID: cmp.Or(as, os.Getenv(EnvAgent)), ClientName: program + "/" + Version(),
 	}, &h.Hub))
@@ -62,7 +64,7 @@ func (h *HubSocket) Close() {
 	}
 }
 
-// FindToken gives what the hub tells of a token; nil when it does not list it.
+// FindToken returns what the hub lists of a token, or nil.
 func (h *HubSocket) FindToken(ctx context.Context, id string) (*parley.TokenInfo, error) {
 	p := parley.ListTokensParams{Limit: 1000}
 	for {

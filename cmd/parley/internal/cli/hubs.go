@@ -16,8 +16,8 @@ import (
 // probeTimeout bounds how long one of several hubs is waited for while there are others.
 const probeTimeout = 2 * time.Second
 
-// ChooseHub gives the hub for what is asked once and not over the sdk: the one that there is; of several, beginning anywhere, the first that is ready, else one that
-// answers.
+// ChooseHub returns the hub for a single request outside of the sdk. Of several hubs, in random
+// order, it prefers one that is ready, and then one that answers.
 func ChooseHub(ctx context.Context, client *http.Client) (*url.URL, error) {
 	all, err := ParseHubURLs()
 	if err != nil {
@@ -48,7 +48,7 @@ func ChooseHub(ctx context.Context, client *http.Client) (*url.URL, error) {
 	return nil, fmt.Errorf("%w: none of %d hubs answers: %w", parley.ErrUnavailable, len(all), err)
 }
 
-// GetRoute gives status and first words of a plain route.
+// GetRoute returns the status and the first bytes of a plain route.
 func GetRoute(ctx context.Context, client *http.Client, u *url.URL, route string) (status int, text string, err error) {
 	resp, err := client.Do(NewRouteRequest(ctx, u, route))
 	if err != nil {

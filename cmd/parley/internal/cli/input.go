@@ -19,7 +19,7 @@ func (a *App) ReadFile(name string) ([]byte, error) {
 // ReadBounded reads a file, or stdin for "-", that has to fit into a call.
 func (a *App) ReadBounded(name string) ([]byte, error) {
 	if name == "" {
-		return nil, errors.New("the name of the file is empty: give it one, or - for stdin")
+		return nil, errors.New("the name of the file is empty: name a file, or - for stdin")
 	}
 	from := a.In
 	if name != "-" {

@@ -6,14 +6,15 @@ import (
 	"sync"
 )
 
-// ConnectionNotices tells a person who waits that the connection to the hub is lost, and that it is back. It is the slog.Handler of the sdk.
+// ConnectionNotices notifies a waiting person when the connection to the hub is lost and when it is
+// back. It is the slog.Handler of the sdk.
 type ConnectionNotices struct {
 	mu   sync.Mutex // guards the fields below
 	tell func(string)
 	lost bool
 }
 
-// SendTo makes tell hear of it from now on.
+// SendTo makes a function the receiver of notices. Nil discards them.
 func (n *ConnectionNotices) SendTo(tell func(string)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -25,7 +26,7 @@ func (n *ConnectionNotices) Enabled(_ context.Context, level slog.Level) bool {
 	return level >= slog.LevelInfo
 }
 
-// Handle tells of a change. The first connection is none.
+// Handle sends a notice for a change. The first connection is no change.
 func (n *ConnectionNotices) Handle(_ context.Context, r slog.Record) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -42,7 +43,7 @@ func (n *ConnectionNotices) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// WithAttrs and WithGroup change nothing: what is told has no attributes.
+// WithAttrs returns the same handler, because notices have no attributes.
 func (n *ConnectionNotices) WithAttrs([]slog.Attr) slog.Handler { return n }
 
 // WithGroup is the same handler.

@@ -2,12 +2,12 @@ package cli
 
 // Output rules, for every command:
 //
-//   - stdout is data, stderr is chatter and errors. What a script wants to read is on stdout, alone.
-//   - Chatter begins with a lower-case letter and has no full stop. An error is one line: reason, what, what to do next.
-//   - -o json: one JSON value a line, with the names of the protocol. Events are the stored bytes, unchanged.
-//   - In text, whatever others wrote (messages, titles, ids, errors from the wire) passes through clean: it can neither move
-//     the cursor nor pose as a line of somebody else.
-//   - Colour only on a terminal, never when NO_COLOR is set or TERM is dumb; it never carries meaning alone.
+//   - stdout has data, stderr has progress and errors. A script reads stdout alone.
+//   - Progress begins with a lower-case letter and has no full stop. An error is one line: reason, fault, next step.
+//   - -o json: one JSON value on each line, with the names of the protocol. Events are the stored bytes, unchanged.
+//   - In text, everything that others wrote (messages, titles, ids, errors of the wire) passes through Clean: it can
+//     neither move the cursor nor look like a line of another participant.
+//   - Color only on a terminal, never if NO_COLOR is set or TERM is dumb. It never carries meaning alone.
 
 import (
 	"encoding/json"
@@ -72,7 +72,8 @@ func (s *Stream) WriteError() error {
 	return s.failed
 }
 
-// Line writes one line. A pipe that nobody reads any more ends the program by SIGPIPE; any other failure of stdout is told at its end.
+// Line writes one line. A closed pipe ends the program by SIGPIPE. Execute reports any other
+// failure of stdout.
 func (s *Stream) Line(text string) {
 	io.WriteString(s, text+"\n")
 }
@@ -117,7 +118,7 @@ func (s *Stream) Paint(st Style, text string) string {
 	return c.Sprint(text)
 }
 
-// JSON writes v on a line of its own, without HTML escapes, so that stored events go out as they are.
+// JSON writes v on a separate line without HTML escapes, so that stored events stay unchanged.
 func (s *Stream) JSON(v any) error {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -129,8 +130,8 @@ func (s *Stream) JSON(v any) error {
 	return err
 }
 
-// Clean makes a text of others harmless on one line: control characters, line and paragraph separators and
-// characters that turn the direction of writing are shown as escapes.
+// Clean makes a text of others harmless on one line: control characters, line and paragraph
+// separators and characters that turn the direction of writing are shown as escapes.
 func Clean(text string) string {
 	if !strings.ContainsFunc(text, unsafeRune) {
 		return text
@@ -163,8 +164,9 @@ func unsafeRune(r rune) bool {
 	return unicode.IsControl(r) || r == utf8.RuneError || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
-// CleanLines is clean for a text of several lines: each is cleaned, and those after the first are indented, so that
-// none of them can pass for the beginning of an event. Lines longer than width, if that is a useful one, are broken between words.
+// CleanLines is clean for a text of several lines: each is cleaned, and those after the first are
+// indented, so that none of them can pass for the beginning of an event. Lines longer than width,
+// if that is a useful one, are broken between words.
 func CleanLines(text, indent string, width int) string {
 	var lines []string
 	for l := range strings.SplitSeq(strings.ReplaceAll(text, "\r\n", "\n"), "\n") {

@@ -80,16 +80,19 @@ func TestNoColourWithoutTerminal(t *testing.T) {
 	}
 }
 
-// TestExitCodes holds every error of the protocol to its exit code and to something to do next where that can be said.
+// TestExitCodes holds every error of the protocol to its exit code and to something to do next
+// where that can be said.
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
 	want := map[string]int{
 		"parameter_validation_failed": exit.CodeUsage,
 		"not_found":                   exit.CodeNotFound, "unauthenticated": exit.CodeAuth, "forbidden": exit.CodeAuth,
-		"not_your_turn": exit.CodeConflict, "turn_closed": exit.CodeConflict, "conversation_closed": exit.CodeConflict, "turn_conflict": exit.CodeConflict,
+		"not_your_turn": exit.CodeConflict, "turn_closed": exit.CodeConflict, "conversation_closed": exit.CodeConflict,
+		"turn_conflict":  exit.CodeConflict,
 		"claim_required": exit.CodeConflict, "claim_lost": exit.CodeConflict,
 		"idempotency_conflict": exit.CodeConflict, "already_exists": exit.CodeConflict, "already_resolved": exit.CodeConflict,
-		"rate_limited": exit.CodeUnavailable, "unavailable": exit.CodeUnavailable, "outcome_unknown": exit.CodeUnavailable, "storage_full": exit.CodeUnavailable,
+		"rate_limited": exit.CodeUnavailable, "unavailable": exit.CodeUnavailable, "outcome_unknown": exit.CodeUnavailable,
+		"storage_full": exit.CodeUnavailable,
 	}
 	for _, row := range parley.Errors {
 		err := fmt.Errorf("dial: %w", parley.Refuse(row.Err, "because", ""))
@@ -99,7 +102,8 @@ func TestExitCodes(t *testing.T) {
 			expected = exit.CodeFailure
 		}
 		if f.Exit != expected || f.Reason != row.Reason() || f.Code != row.Code {
-			t.Errorf("%s: exit code %d, reason %s, code %d; expected exit code %d", row.Reason(), f.Exit, f.Reason, f.Code, expected)
+			t.Errorf("%s: exit code %d, reason %s, code %d; expected exit code %d", row.Reason(), f.Exit, f.Reason, f.Code,
+				expected)
 		}
 		if ok && f.Hint == "" {
 			t.Errorf("%s: no hint", row.Reason())
@@ -116,8 +120,8 @@ func TestExitCodes(t *testing.T) {
 		{&journal.DamageError{What: "checksum"}, "damaged", exit.CodeFailure},
 		{errors.New("else"), "failed", exit.CodeFailure},
 	} {
-		if f := exit.FailureOf(context.Background(), c.err); f.Code != c.exit || f.Reason != c.reason {
-			t.Errorf("%v: exit code %d, reason %s; expected %d, %s", c.err, f.Code, f.Reason, c.exit, c.reason)
+		if f := exit.FailureOf(context.Background(), c.err); f.Exit != c.exit || f.Reason != c.reason {
+			t.Errorf("%v: exit code %d, reason %s; expected %d, %s", c.err, f.Exit, f.Reason, c.exit, c.reason)
 		}
 	}
 }

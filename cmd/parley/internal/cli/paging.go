@@ -8,7 +8,8 @@ import (
 )
 
 // ListConversations pages through listConversations.
-func (a *App) ListConversations(ctx context.Context, client parley.Client, q parley.ListConversationsParams) iter.Seq2[parley.ConversationSummary, error] {
+func (a *App) ListConversations(ctx context.Context, client parley.Client,
+	q parley.ListConversationsParams) iter.Seq2[parley.ConversationSummary, error] {
 	return Paginate(func(cursor string) ([]parley.ConversationSummary, string, error) {
 		q.Limit, q.Cursor = 100, cursor
 		page, err := Call(ctx, a, client.ListConversations, &q)
@@ -19,8 +20,8 @@ func (a *App) ListConversations(ctx context.Context, client parley.Client, q par
 	})
 }
 
-// Paginate yields what a method answers in pages, one after the other. ask gives the page after a cursor, empty for the first, and the cursor of
-// the next, empty for the last.
+// Paginate yields the rows of all pages of a method. ask returns the page after a cursor, which is
+// empty for the first page, and the next cursor, which is empty after the last page.
 func Paginate[T any](ask func(cursor string) (page []T, next string, err error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for cursor := ""; ; {
@@ -43,8 +44,9 @@ func Paginate[T any](ask func(cursor string) (page []T, next string, err error))
 	}
 }
 
-// ReadEvents gives what the log holds now.
-func (a *App) ReadEvents(ctx context.Context, client parley.Client, id string, since int64) iter.Seq2[parley.Event, error] {
+// ReadEvents yields the events that the log has now.
+func (a *App) ReadEvents(ctx context.Context, client parley.Client, id string, since int64) iter.Seq2[parley.Event,
+	error] {
 	return func(yield func(parley.Event, error) bool) {
 		p := &parley.TailParams{ConversationID: id, SinceSeq: since, Limit: parley.MaxPage}
 		for {

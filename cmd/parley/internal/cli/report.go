@@ -15,7 +15,7 @@ import (
 func newHelpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
-		Short: "tell about a command",
+		Short: "show the help of a command",
 		RunE: func(c *cobra.Command, args []string) error {
 			about, rest, err := c.Root().Find(args)
 			if err != nil {
@@ -43,7 +43,7 @@ func newHelpCommand() *cobra.Command {
 	}
 }
 
-// Report tells of err on stderr, in one line, and gives the exit code.
+// Report prints err in one line on stderr, and returns the exit code.
 func (a *App) Report(ctx context.Context, err error) int {
 	if err == nil {
 		return exit.CodeOK
@@ -68,6 +68,7 @@ func NewExitCodesTopic() *cobra.Command {
 	for _, e := range exit.Codes {
 		fmt.Fprintf(&b, "  %d  %s\n", e.Code, e.Meaning)
 	}
-	b.WriteString("\nWith -o json the error on stderr is an object with what, reason, code, hint and, where parameters are wrong, validation_errors.")
+	b.WriteString("\nWith -o json the error on stderr is an object with what, reason, code, hint and, where parameters " +
+		"are wrong, validation_errors.")
 	return &cobra.Command{Use: "exit-codes", Short: "what the exit codes mean", Long: b.String()}
 }

@@ -6,13 +6,14 @@ import (
 	"sync"
 )
 
-// StatusLine is the last line of a terminal, which is rewritten; lines that stay go above it. On anything else there is no such line.
+// StatusLine is the last line of a terminal, which is rewritten; lines that stay go above it. On
+// anything else there is no such line.
 type StatusLine struct {
 	to    *Stream
 	Shows bool
 
 	mu   sync.Mutex // guards the field below
-	text string     // what stands there
+	text string     // the current text
 }
 
 func NewStatusLine(to *Stream) *StatusLine { return &StatusLine{to: to, Shows: to.Terminal} }
@@ -54,7 +55,7 @@ func (l *StatusLine) Clear() {
 	}
 }
 
-// LastLine gives the last line of a text that says something.
+// LastLine returns the last line of a text that is not blank.
 func LastLine(text string) string {
 	text = strings.TrimSpace(text)
 	return text[strings.LastIndexByte(text, '\n')+1:]

@@ -22,7 +22,7 @@ const (
 	EnvTraceparent = "TRACEPARENT"
 )
 
-// TelemetryFlags say whom a program that is no hub tells what it does.
+// TelemetryFlags are the flags of programs other than a hub that export traces and metrics.
 type TelemetryFlags struct {
 	endpoint string
 	content  bool
@@ -31,12 +31,16 @@ type TelemetryFlags struct {
 
 func (f *TelemetryFlags) AddTo(c *cobra.Command) {
 	f.given = c.Flags().Changed
-	c.Flags().StringVar(&f.endpoint, "otlp-endpoint", "", "collector of OpenTelemetry that is told of traces and metrics (default: $"+envOTLPEndpoint+", else $OTEL_EXPORTER_OTLP_ENDPOINT)")
-	c.Flags().BoolVar(&f.content, "otlp-content", false, "tell the collector of OpenTelemetry too what models are given and answer, and what tools are called with and give back (default: $"+envOTLPContent+")")
+	c.Flags().StringVar(&f.endpoint, "otlp-endpoint", "", "OpenTelemetry collector for traces and metrics (default: $"+
+		envOTLPEndpoint+", else $OTEL_EXPORTER_OTLP_ENDPOINT)")
+	c.Flags().BoolVar(&f.content, "otlp-content", false, "export the content of prompts, answers, tool calls and tool "+
+		"results to the OpenTelemetry collector too (default: $"+envOTLPContent+")")
 }
 
-// Open gives what tells the collector, and a context whose spans are told; nil where there is none. The program is called by service.
-func (f *TelemetryFlags) Open(ctx context.Context, service string, log *slog.Logger) (context.Context, *telemetry.Telemetry, error) {
+// Open returns the telemetry of a service and a context whose spans it exports. It returns nil if
+// no collector is set.
+func (f *TelemetryFlags) Open(ctx context.Context, service string, log *slog.Logger) (context.Context,
+	*telemetry.Telemetry, error) {
 	content := f.content
 	if text := os.Getenv(envOTLPContent); text != "" && (f.given == nil || !f.given("otlp-content")) {
 		on, err := strconv.ParseBool(text)
@@ -45,12 +49,13 @@ func (f *TelemetryFlags) Open(ctx context.Context, service string, log *slog.Log
 		}
 		content = on
 	}
-	o := &telemetry.Options{Endpoint: cmp.Or(f.endpoint, os.Getenv(envOTLPEndpoint)), Content: content, ServiceName: service, Logger: log}
+	o := &telemetry.Options{Endpoint: cmp.Or(f.endpoint, os.Getenv(envOTLPEndpoint)), Content: content,
+		ServiceName: service, Logger: log}
 	t, err := OpenTelemetry(ctx, o)
 	return t.Trace(ctx), t, err
 }
 
-// OpenTelemetry gives what tells a collector; nil where none is set.
+// OpenTelemetry connects to a collector. It returns nil if none is set.
 func OpenTelemetry(ctx context.Context, o *telemetry.Options) (*telemetry.Telemetry, error) {
 	o.Version = Version()
 	t, err := telemetry.Open(ctx, o)
@@ -58,7 +63,7 @@ func OpenTelemetry(ctx context.Context, o *telemetry.Options) (*telemetry.Teleme
 		return nil, exit.WithHint(exit.Usage(err), "docs/telemetry.md says what can be set")
 	}
 	if where := t.Where(); len(where) > 0 {
-		o.Logger.Info("traces and metrics are told by OTLP", "to", strings.Join(where, ", "))
+		o.Logger.Info("traces and metrics are exported by OTLP", "to", strings.Join(where, ", "))
 	}
 	return t, nil
 }

@@ -37,7 +37,8 @@ func QuoteWord(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// PrintText prints a text of others: as it is to a program, harmless to a person. It ends with a line break.
+// PrintText prints a text of others: as it is to a program, harmless to a person. It ends with a
+// line break.
 func (a *App) PrintText(text string) error {
 	if text == "" {
 		return nil
@@ -52,7 +53,7 @@ func (a *App) PrintText(text string) error {
 	return err
 }
 
-// IndentJSON gives JSON on several lines; numbers and texts are as they were.
+// IndentJSON returns JSON on several lines. Numbers and texts are unchanged.
 func IndentJSON(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Indent(&b, raw, "", "  ") != nil {
@@ -87,4 +88,17 @@ func EncodeJSON(v any) (json.RawMessage, error) {
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(v)
 	return bytes.TrimSpace(b.Bytes()), err
+}
+
+// JoinJSON returns the JSON list of items.
+func JoinJSON(items []json.RawMessage) json.RawMessage {
+	return json.RawMessage("[" + string(bytes.Join(rawBytes(items), []byte(","))) + "]")
+}
+
+func rawBytes(items []json.RawMessage) [][]byte {
+	all := make([][]byte, len(items))
+	for i, item := range items {
+		all[i] = item
+	}
+	return all
 }

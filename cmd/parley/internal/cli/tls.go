@@ -15,15 +15,16 @@ import (
 	"github.com/parleyhub/parley/internal/wire"
 )
 
-// What a client needs for a hub with a certificate of a private authority, and for one that asks for certificates of its clients.
+// What a client needs for a hub with a certificate of a private authority, and for one that asks
+// for certificates of its clients.
 const (
 	EnvCA   = "PARLEY_CA"
 	EnvCert = "PARLEY_CERT"
 	EnvKey  = "PARLEY_KEY"
 )
 
-// NewHTTPClient makes connections to a hub as the environment says: it trusts the system's authorities and those of PARLEY_CA, and shows the
-// certificate of PARLEY_CERT. It has no timeout of its own.
+// NewHTTPClient returns a client for the hubs of the environment. It trusts the authorities of the
+// system and of PARLEY_CA, and presents the certificate of PARLEY_CERT. It has no timeout.
 func NewHTTPClient() (*http.Client, error) {
 	config, err := ClientTLS()
 	if err != nil {
@@ -59,7 +60,8 @@ func ClientTLS() (*tls.Config, error) {
 	return config, nil
 }
 
-// TrustFile adds the certificates of a file, which a setting of that name gives, to the system's; the empty file adds nothing.
+// TrustFile adds the certificates of a file, which a setting of that name names, to those of the
+// system. An empty name adds nothing.
 func TrustFile(config *tls.Config, setting, file string) error {
 	if file == "" {
 		return nil
@@ -78,7 +80,8 @@ func TrustFile(config *tls.Config, setting, file string) error {
 	return nil
 }
 
-// tlsError is a connection that was refused over TLS, on this side or the other. Trying again does not help.
+// tlsError is a connection that was refused over TLS, on this side or the other. Trying again does
+// not help.
 type tlsError struct{ what string }
 
 func (e *tlsError) Error() string { return e.what }
@@ -88,7 +91,8 @@ func (e *tlsError) Report() exit.Failure {
 	return exit.Failure{What: e.what, Reason: "tls", Exit: exit.CodeFailure}
 }
 
-// ExplainTLS makes an error of TLS tell what to do. It does not unwrap to parley.ErrUnavailable then: the hub is there. Other errors pass.
+// ExplainTLS adds the next step to a TLS error. The result does not unwrap to
+// parley.ErrUnavailable, because the hub is there. It returns other errors unchanged.
 func ExplainTLS(err error) error {
 	hint := TLSHint(err)
 	if hint == "" {
@@ -111,7 +115,8 @@ func TLSHint(err error) string {
 	case errors.As(err, &unknown):
 		return EnvCA + "=FILE adds the authority that signed the hub's certificate to those that are trusted"
 	case errors.As(err, &name):
-		return "the address must be a name that the certificate is for: " + strings.Join(certs.HostNames(name.Certificate), ", ")
+		return "the address must be a name that the certificate is for: " +
+			strings.Join(certs.HostNames(name.Certificate), ", ")
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return "the hub needs a new certificate, or the clock of this machine is wrong"
 	case errors.As(err, &invalid):
@@ -124,14 +129,16 @@ func TLSHint(err error) string {
 	return refusedHint(err.Error())
 }
 
-// refusedHint explains what the other side said when it refused the connection. Go has no types for these.
+// refusedHint explains what the other side said when it refused the connection. Go has no types for
+// these.
 func refusedHint(text string) string {
 	has := func(alert string) bool { return strings.Contains(text, "remote error: tls: "+alert) }
 	switch {
 	case has("certificate required"):
 		return "this hub asks for a client certificate: " + EnvCert + "=FILE and " + EnvKey + "=FILE"
-	case has("unknown certificate authority"), has("bad certificate"), has("expired certificate"), has("unsupported certificate"):
-		return "the hub does not take the client certificate of " + EnvCert + ": it has ended, or is of another authority"
+	case has("unknown certificate authority"), has("bad certificate"), has("expired certificate"),
+		has("unsupported certificate"):
+		return "the hub does not take the client certificate of " + EnvCert + ": it is expired, or is of another authority"
 	case has("protocol version not supported"):
 		return "the hub takes TLS 1.3 only"
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/clitest"
 )
 
-// TestClientEnvironment: what PARLEY_CA, PARLEY_CERT and PARLEY_KEY name and is not there is refused by name.
+// TestClientEnvironment: what PARLEY_CA, PARLEY_CERT and PARLEY_KEY name and is not there is
+// refused by name.
 func TestClientEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	mine := clitest.NewAuthority(t).Write(dir, clitest.Month)

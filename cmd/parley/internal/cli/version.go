@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// release describes the source that 'make build' has built: a version, or a version, a commit and its date with spaces
-// between them. Other builds have none.
+// release describes the source that 'make build' has built: a version, or a version, a commit and
+// its date with spaces between them. Other builds have none.
 var release string
 
 // SetRelease sets the release. It must be called before the version is read.
@@ -69,7 +69,8 @@ func buildOf(release string, info *debug.BuildInfo) Build {
 	return b
 }
 
-// recordedBuild returns what Go records, and ".dirty" if files were changed. The build info may be nil.
+// recordedBuild returns what Go records, and ".dirty" if files were changed. The build info may be
+// nil.
 func recordedBuild(info *debug.BuildInfo) (b Build, dirty string) {
 	if info == nil {
 		return b, ""

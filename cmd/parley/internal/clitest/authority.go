@@ -37,7 +37,8 @@ func makeAuthority(check func(error)) *Authority {
 	a.key = a.newKey()
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "an authority"}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageCertSign, NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: time.Now().Add(365 * 24 * time.Hour),
+		KeyUsage: x509.KeyUsageCertSign, NotBefore: time.Now().Add(-48 * time.Hour),
+		NotAfter: time.Now().Add(365 * 24 * time.Hour),
 	}
 	a.cert = a.sign(template, template, a.key)
 	return a
@@ -57,14 +58,17 @@ func (a *Authority) sign(template, parent *x509.Certificate, key *ecdsa.PrivateK
 	return cert
 }
 
-// Certificate makes a pair for 127.0.0.1 and the names that ends after some time, perhaps a negative one.
+// Certificate makes a pair for 127.0.0.1 and the names that ends after some time, perhaps a
+// negative one.
 func (a *Authority) Certificate(ends time.Duration, names ...string) (cert, key []byte) {
-	return a.issue(&x509.Certificate{DNSNames: names, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(ends)})
+	return a.issue(&x509.Certificate{DNSNames: names, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotAfter: time.Now().Add(ends)})
 }
 
 // Nameless makes a pair that says who, and not for which host.
 func (a *Authority) Nameless() (cert, key []byte) {
-	return a.issue(&x509.Certificate{Subject: pkix.Name{CommonName: "hub.example.com"}, NotAfter: time.Now().Add(time.Hour)})
+	return a.issue(&x509.Certificate{Subject: pkix.Name{CommonName: "hub.example.com"},
+		NotAfter: time.Now().Add(time.Hour)})
 }
 
 func (a *Authority) issue(c *x509.Certificate) (cert, key []byte) {

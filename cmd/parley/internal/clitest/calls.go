@@ -113,7 +113,7 @@ func callOnce(ts *testscript.TestScript, args []string) (got scriptcall.Result) 
 	}
 	ts.Check(p.calls.Encode(c))
 	if err := p.results.Decode(&got); err != nil {
-		ts.Fatalf("parley %s: the process of the calls has ended: %v: %s", strings.Join(args, " "), err, p.died())
+		ts.Fatalf("parley %s: the process of the calls ended: %v: %s", strings.Join(args, " "), err, p.died())
 	}
 	return got
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
-// Patience is how long a test waits for an event that must come. Only a program that hangs takes that long.
+// Patience is how long a test waits for an event that must come. Only a program that hangs takes
+// that long.
 const Patience = 3 * time.Minute
 
 // Month is the life of the certificates of most tests.

@@ -17,7 +17,8 @@ import (
 	"github.com/parleyhub/parley/internal/hubproc"
 )
 
-// ProgramVariable is the path of the program in the directory program. The tests of many packages then link it once.
+// ProgramVariable is the path of the program in the directory program. The tests of many packages
+// then link it once.
 const ProgramVariable = "PARLEY_TEST_SCRIPT_PROGRAM"
 
 // Main runs the tests of a package, with the program as "parley" in PATH, and ends the process.
@@ -44,7 +45,8 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-// installProgram puts the program into dir. It builds one that has no path, or that shall have a planted bug.
+// installProgram puts the program into dir. It builds one that has no path, or that shall have a
+// planted bug.
 func installProgram(dir string) error {
 	path := os.Getenv(ProgramVariable)
 	if path == "" || os.Getenv(hubproc.PatchVariable) != "" {

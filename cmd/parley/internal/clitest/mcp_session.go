@@ -18,7 +18,8 @@ func (b Bearing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// OpenMCPSession connects a client of a version of the protocol to the hub at an origin, until the end of the test.
+// OpenMCPSession connects a client of a version of the protocol to the hub at an origin, until the
+// end of the test.
 func OpenMCPSession(t *testing.T, origin, token, version string) *protocol.ClientSession {
 	t.Helper()
 	c := protocol.NewClient(&protocol.Implementation{Name: "test-ide", Version: "1"}, nil)

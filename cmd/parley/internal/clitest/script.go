@@ -22,30 +22,33 @@ import (
 
 // RunScripts runs the scripts of a directory of testdata with more variables.
 //
-// The scripts run the program as its users do: real processes, files and sockets. Besides testscript's commands
-// they have:
+// The scripts run the program as its users do: real processes, files and sockets. Besides
+// testscript's commands they have:
 //
-//	hub NAME [FLAGS]      start "parley serve" and wait until it takes calls; PARLEY_URL (and PARLEY_TOKEN of a dev hub) are set
+//	hub NAME [FLAGS]      start "parley serve", wait until it takes calls, and set PARLEY_URL
+//	                      (and PARLEY_TOKEN of a dev hub)
 //	hubends NAME CODE     send SIGTERM and expect that exit code
 //	hubkill NAME          kill -9
 //	begin NAME PATTERN ARGS...
-//	                      start a program and wait for the first line of its stdout that matches, which is then in NAME.line
+//	                      start a program and write the first line of its stdout that matches to NAME.line
 //	ends NAME SIGNAL CODE send INT, TERM or NONE and expect that exit code
-//	call CODE ARGS...     call the program with an empty stdin, in a process that serves all calls of the script, and expect that exit code; a
-//	                      variable that is empty is not set there
-//	await PATTERN ARGS... call the program again and again until a line of its output matches
+//	call CODE ARGS...     run parley with an empty stdin, in a process that serves all calls of the script,
+//	                      and expect that exit code; an empty variable is not set there
+//	await PATTERN ARGS... run parley again and again until a line of its output matches
 //	exits CODE ARGS...    run a program and expect that exit code
 //	jsonset VAR FIELD     set a variable to a field of the JSON object on the last stdout
 //	outset VAR            set a variable to the last stdout
 //	flip FILE TEXT        change the byte after the first TEXT in a file
 //	certificates DIR DAYS [NAME...]
-//	                      make a new authority, ca.pem, and a pair for 127.0.0.1 and the names that ends in so many days
+//	                      make a new authority, ca.pem, and a pair for 127.0.0.1 and the names
 //	hangup NAME           send SIGHUP
 //	asks ID KEY TITLE [DETAILS [SCHEMA]]
-//	                      with the token of the script: take the open turn of a conversation, or stay with it, and ask for an approval; APPROVAL is its id
+//	                      claim the open turn of a conversation with the token of the script, or keep the
+//	                      claim, ask for an approval, and set APPROVAL to its id
 //	delivers HOOK SECRET ID BODY STATUS
-//	                      send a signed delivery to a hook of the hub of PARLEY_URL and expect that status of HTTP; the answer is in ANSWER
-//	ends-turn ID          with the same, say the final message of that turn
+//	                      send a signed delivery to a hook of the hub of PARLEY_URL, expect that HTTP
+//	                      status, and set ANSWER to the answer
+//	ends-turn ID          send the final message of that turn
 func RunScripts(t *testing.T, dir string, variables map[string]string) {
 	dir = filepath.Join("testdata", dir)
 	testscript.Run(t, testscript.Params{
@@ -62,7 +65,8 @@ func RunScripts(t *testing.T, dir string, variables map[string]string) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"hub": startScriptHub, "hubends": endScriptHub, "hubkill": killScriptHub, "begin": beginProcess, "ends": endByName,
-			"call": callProgram, "await": awaitOutput, "exits": expectExit, "jsonset": setFromJSON, "outset": setFromOutput, "flip": flipByte,
+			"call": callProgram, "await": awaitOutput, "exits": expectExit, "jsonset": setFromJSON, "outset": setFromOutput,
+			"flip":         flipByte,
 			"certificates": makeCertificates, "hangup": sendHangup, "asks": requestApproval, "ends-turn": endTurn,
 			"delivers": deliverHook,
 		},
@@ -80,14 +84,16 @@ type scriptProcess struct {
 	line []byte
 }
 
-// startProcess runs a program and waits for a line of its stdout that matches. What it prints after that is thrown away.
+// startProcess runs a program and waits for a line of its stdout that matches. What it prints after
+// that is thrown away.
 func startProcess(ts *testscript.TestScript, name, pattern string, args []string) *scriptProcess {
 	wanted, err := regexp.Compile(pattern)
 	ts.Check(err)
 	p := &scriptProcess{cmd: exec.Command(args[0], args[1:]...)}
 	p.cmd.Dir = ts.MkAbs(".")
 	p.cmd.Env = os.Environ()
-	for _, v := range []string{"HOME", cli.EnvURL, cli.EnvToken, cli.EnvDevToken, cli.EnvCA, cli.EnvCert, cli.EnvKey, "HOOK_SECRET", cli.EnvNATSPassword} {
+	for _, v := range []string{"HOME", cli.EnvURL, cli.EnvToken, cli.EnvDevToken, cli.EnvCA, cli.EnvCert, cli.EnvKey,
+		"HOOK_SECRET", cli.EnvNATSPassword} {
 		p.cmd.Env = append(p.cmd.Env, v+"="+ts.Getenv(v))
 	}
 	p.cmd.Stderr = &p.stderr
@@ -96,7 +102,7 @@ func startProcess(ts *testscript.TestScript, name, pattern string, args []string
 	ts.Check(p.cmd.Start())
 	ts.Value(processesKey{}).(map[string]*scriptProcess)[name] = p
 	ts.Defer(func() {
-		p.cmd.Process.Kill() // does nothing to a process that has ended
+		p.cmd.Process.Kill() // has no effect on an ended process
 		p.cmd.Wait()
 	})
 	stuck := time.AfterFunc(Patience, func() { p.cmd.Process.Kill() })
@@ -127,7 +133,8 @@ func endProcess(ts *testscript.TestScript, name string, signal os.Signal, code s
 
 func startScriptHub(ts *testscript.TestScript, neg bool, args []string) {
 	wantArgs(ts, neg, len(args) > 0, "hub NAME [FLAGS]")
-	p := startProcess(ts, args[0], ".", append([]string{"parley", "serve", "-o", "json", "--listen", "127.0.0.1:0"}, args[1:]...))
+	p := startProcess(ts, args[0], ".",
+		append([]string{"parley", "serve", "-o", "json", "--listen", "127.0.0.1:0"}, args[1:]...))
 	var first FirstLine
 	ts.Check(json.Unmarshal(p.line, &first))
 	ts.Setenv(cli.EnvURL, first.URL)

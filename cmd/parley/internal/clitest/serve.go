@@ -14,7 +14,8 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/exit"
 )
 
-// StartDevHub runs "parley serve --dev", with further arguments, and gives what it says first and its stderr. It ends with the test at the latest.
+// StartDevHub runs "parley serve --dev" with more arguments, and returns its first line and its
+// stderr. The process ends with the test at the latest.
 func StartDevHub(t *testing.T, args ...string) (cmd *exec.Cmd, first FirstLine, stderr io.Reader) {
 	t.Helper()
 	cmd = exec.Command("parley", append([]string{"serve", "--dev", "--listen", ":0", "-o", "json"}, args...)...)
@@ -31,7 +32,7 @@ func StartDevHub(t *testing.T, args ...string) (cmd *exec.Cmd, first FirstLine, 
 	stuck := time.AfterFunc(Patience, func() { cmd.Process.Kill() })
 	defer stuck.Stop()
 	t.Cleanup(func() {
-		cmd.Process.Kill() // does nothing to a process that has ended
+		cmd.Process.Kill() // has no effect on an ended process
 		cmd.Wait()
 	})
 	line, err := bufio.NewReader(stdout).ReadBytes('\n')
@@ -41,7 +42,8 @@ func StartDevHub(t *testing.T, args ...string) (cmd *exec.Cmd, first FirstLine, 
 	return cmd, first, stderr
 }
 
-// StartHub starts "parley serve" with these flags and the environment besides, and gives what it says first and its stderr.
+// StartHub starts "parley serve" with more flags and environment, and returns its first line and
+// its stderr.
 func StartHub(t *testing.T, environ []string, args ...string) (cmd *exec.Cmd, first FirstLine, stderr *bufio.Scanner) {
 	t.Helper()
 	cmd = exec.Command("parley", append([]string{"serve", "-o", "json", "--listen", ":0"}, args...)...)
@@ -60,7 +62,7 @@ func StartHub(t *testing.T, environ []string, args ...string) (cmd *exec.Cmd, fi
 	stuck := time.AfterFunc(Patience, func() { cmd.Process.Kill() })
 	defer stuck.Stop()
 	t.Cleanup(func() {
-		cmd.Process.Kill() // does nothing to a process that has ended
+		cmd.Process.Kill() // has no effect on an ended process
 		cmd.Wait()
 	})
 	line, err := bufio.NewReader(stdout).ReadBytes('\n')

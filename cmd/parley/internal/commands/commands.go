@@ -33,9 +33,14 @@ var taggedCommands []func(*cli.App) *cobra.Command
 func addCommands(a *cli.App, root *cobra.Command) {
 	root.AddCommand(
 		serve.NewCommand(a), demo.NewCommand(a), demo.NewClinicCommand(a),
-		conversation.NewCommand(a), conversation.NewTurnCommand(a), conversation.NewScenarioCommand(a), message.NewSendCommand(a), message.NewNoteCommand(a), message.NewExplainCommand(a), message.NewTailCommand(a), chat.NewCommand(a), attachment.NewCommand(a), share.NewCommand(a),
-		token.NewCommand(a), agent.NewCommand(a), agent.NewAgentsCommand(a), session.NewStartCommand(a), session.NewCommand(a), approval.NewCommand(a), runner.NewCommand(a), wrap.NewCommand(a), mcp.NewCommand(a), a2a.NewCommand(a), console.NewCommand(a), stats.NewCommand(a), logs.NewCommand(a), versionCommand(a),
-		serve.NewConfigCommand(a), schema.NewCommand(a), doctor.NewCommand(a), doctor.NewReadyCommand(a), completionCommand(a), cli.NewExitCodesTopic(),
+		conversation.NewCommand(a), conversation.NewTurnCommand(a), conversation.NewScenarioCommand(a),
+		message.NewSendCommand(a), message.NewNoteCommand(a), message.NewExplainCommand(a), message.NewTailCommand(a),
+		chat.NewCommand(a), attachment.NewCommand(a), share.NewCommand(a),
+		token.NewCommand(a), agent.NewCommand(a), agent.NewAgentsCommand(a), session.NewStartCommand(a),
+		session.NewCommand(a), approval.NewCommand(a), runner.NewCommand(a), wrap.NewCommand(a), mcp.NewCommand(a),
+		a2a.NewCommand(a), console.NewCommand(a), stats.NewCommand(a), logs.NewCommand(a), versionCommand(a),
+		serve.NewConfigCommand(a), schema.NewCommand(a), doctor.NewCommand(a), doctor.NewReadyCommand(a),
+		completionCommand(a), cli.NewExitCodesTopic(),
 	)
 	for _, command := range taggedCommands {
 		root.AddCommand(command(a))

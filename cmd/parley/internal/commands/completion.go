@@ -16,7 +16,7 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/share"
 )
 
-// completionTimeout is how long a shell waits for a hub that is asked for ids. Nobody wants to wait for the Tab key.
+// completionTimeout is how long a shell waits for ids of a hub: a person waits for the Tab key.
 const completionTimeout = time.Second
 
 var shells = map[string]func(c *cobra.Command, a *cli.App) error{
@@ -30,9 +30,10 @@ func completionCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
 		Short: "print what makes a shell complete commands, ids and values",
-		Long: `completion prints a script for a shell. Ids are asked of the hub that PARLEY_URL and PARLEY_TOKEN name, if it answers within a second.
+		Long: `completion prints a script for a shell. Ids are asked of the hub that PARLEY_URL and
+PARLEY_TOKEN name, if it answers within a second.
 
-  bash:        source <(parley completion bash)        for always: add that line to ~/.bashrc; needs the package bash-completion
+  bash:        source <(parley completion bash)   in ~/.bashrc; needs the package bash-completion
   zsh:         parley completion zsh > "${fpath[1]}/_parley"
   fish:        parley completion fish > ~/.config/fish/completions/parley.fish
   powershell:  parley completion powershell | Out-String | Invoke-Expression`,
@@ -42,7 +43,8 @@ func completionCommand(a *cli.App) *cobra.Command {
 	return a.SetRun(c, func(_ context.Context, args []string) error { return shells[args[0]](c.Root(), a) })
 }
 
-// flagValues are what flags take: those of a name in whatever command, or in those of a name, or in one; nil is any file.
+// flagValues are what flags take: those of a name in whatever command, or in those of a name, or in
+// one; nil is any file.
 var flagValues = map[string][]string{
 	"output":        {cli.FormatText, cli.FormatJSON},
 	"finality":      cli.Names(parley.FinalityNone, parley.FinalityTurn, parley.FinalityConversation),
@@ -63,7 +65,8 @@ var flagValues = map[string][]string{
 }
 
 // idsBelow are what arguments called ID are below a command; elsewhere they are conversations.
-var idsBelow = map[string]func(context.Context, parley.Client) ([]string, error){"token": tokenIDs, "session": sessionIDs, "approvals": approvalIDs}
+var idsBelow = map[string]func(context.Context, parley.Client) ([]string, error){"token": tokenIDs,
+	"session": sessionIDs, "approvals": approvalIDs}
 
 // addCompletion lets a shell complete the arguments and flags of c and of the commands below it.
 func addCompletion(c *cobra.Command) {
@@ -115,7 +118,8 @@ func completeList(values []string) cobra.CompletionFunc {
 	}
 }
 
-// completeIDs offers ids for that many arguments. A hub that cannot be asked is nothing to complain of in the middle of a line.
+// completeIDs offers ids for that many arguments. A hub that cannot be asked is nothing to complain
+// of in the middle of a line.
 func completeIDs(ids func(context.Context, parley.Client) ([]string, error), most int) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) >= most {
@@ -134,7 +138,8 @@ func completeIDs(ids func(context.Context, parley.Client) ([]string, error), mos
 	}
 }
 
-// conversationIDs gives the conversations that the caller sees, the latest first, with what they are about.
+// conversationIDs returns the conversations that the caller sees, the latest first, with their
+// titles.
 func conversationIDs(ctx context.Context, client parley.Client) (ids []string, err error) {
 	p := &parley.ListConversationsParams{Limit: 100}
 	for {
@@ -156,13 +161,13 @@ func conversationIDs(ctx context.Context, client parley.Client) (ids []string, e
 	}
 }
 
-// sessionIDs gives those of the conversations that are sessions.
+// sessionIDs returns the conversations that are sessions.
 func sessionIDs(ctx context.Context, client parley.Client) ([]string, error) {
 	ids, err := conversationIDs(ctx, client)
 	return slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, conversation.SessionPrefix) }), err
 }
 
-// approvalIDs gives the approvals that wait for an answer.
+// approvalIDs returns the pending approvals.
 func approvalIDs(ctx context.Context, client parley.Client) (ids []string, err error) {
 	p := &parley.ListApprovalsParams{Limit: 1000}
 	for {
@@ -179,7 +184,7 @@ func approvalIDs(ctx context.Context, client parley.Client) (ids []string, err e
 	}
 }
 
-// agentNames gives the agents that can be started, with what they do.
+// agentNames returns the agents that can be started, with their descriptions.
 func agentNames(ctx context.Context, client parley.Client) (ids []string, err error) {
 	r, err := client.ListAgents(ctx, &parley.ListAgentsParams{})
 	if err != nil {
@@ -192,7 +197,7 @@ func agentNames(ctx context.Context, client parley.Client) (ids []string, err er
 	return ids, nil
 }
 
-// tokenIDs gives the tokens that the caller may revoke.
+// tokenIDs returns the tokens that the caller may revoke.
 func tokenIDs(ctx context.Context, client parley.Client) (ids []string, err error) {
 	p := &parley.ListTokensParams{Limit: 1000}
 	for {

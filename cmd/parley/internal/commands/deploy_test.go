@@ -32,12 +32,13 @@ func TestDeployedJournals(t *testing.T) {
 	}
 }
 
-// TestDeployedConfiguration: the configuration that is there to be copied is a good one, and nothing about it is doubtful.
+// TestDeployedConfiguration: the configuration of docs/deploy is valid and has no warnings.
 func TestDeployedConfiguration(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join("..", "..", "..", "..", "docs", "deploy", "parley.yaml")
 	var out, errs bytes.Buffer
-	if code := Run(t.Context(), []string{"config", "check", file}, strings.NewReader(""), &out, &errs); code != exit.CodeOK {
+	if code := Run(t.Context(), []string{"config", "check", file}, strings.NewReader(""), &out,
+		&errs); code != exit.CodeOK {
 		t.Errorf("exit code %d: %s%s", code, &out, &errs)
 	}
 	if strings.Contains(out.String(), "warning") {

@@ -20,15 +20,20 @@ var (
 	fenced   = regexp.MustCompile("(?s)```sh\n(.*?)```")
 	quoted   = regexp.MustCompile("`(parley [^`]+)`")
 	assigned = regexp.MustCompile(`^([A-Z_]+=\S+ +)+`)
-	deployed = regexp.MustCompile(`(?m)^ExecStart=\S*/(parley .*)$|podman run .* (parley [a-z].*)$|^(?:HEALTHCHECK .*)?CMD \[(.*)\]$`)
+	deployed = regexp.MustCompile(
+		`(?m)^ExecStart=\S*/(parley .*)$|podman run .* (parley [a-z].*)$|^(?:HEALTHCHECK .*)?CMD \[(.*)\]$`)
 )
 
-// TestDocsQuoteRealCommands holds every command line of the documents and of the hints to the flags and arguments that there are.
+// TestDocsQuoteRealCommands checks that the flags and arguments of every command line of the documents and the hints
+// exist.
 func TestDocsQuoteRealCommands(t *testing.T) {
 	t.Parallel()
 	var lines []string
 	for file, least := range map[string]int{
-		"README.md": 8, "docs/operations.md": 15, "docs/scale.md": 6, "docs/configuration.md": 3, "docs/clients.md": 5, "docs/commands.md": 1, "examples/agents/README.md": 4, "docs/metrics.md": 2, "docs/telemetry.md": 3, "docs/executors.md": 4, "docs/scenarios.md": 4, "docs/blueprints.md": 12, "docs/llm.md": 8, "docs/mcp.md": 8, "docs/triggers.md": 3, "docs/workflows.md": 1,
+		"README.md": 8, "docs/operations.md": 15, "docs/scale.md": 6, "docs/configuration.md": 3, "docs/clients.md": 5,
+		"docs/commands.md": 1, "examples/agents/README.md": 4, "docs/metrics.md": 2, "docs/telemetry.md": 3,
+		"docs/executors.md": 4, "docs/scenarios.md": 4, "docs/blueprints.md": 12, "docs/llm.md": 8, "docs/mcp.md": 8,
+		"docs/triggers.md": 3, "docs/workflows.md": 1,
 	} {
 		found := commandLines(t, filepath.Join("..", "..", "..", "..", filepath.FromSlash(file)))
 		if len(found) < least {
@@ -55,7 +60,8 @@ func TestDocsQuoteRealCommands(t *testing.T) {
 	}
 }
 
-// commandLines gives the lines of code blocks that run parley, and the quoted ones; of "parley a, b" the first is enough.
+// commandLines returns the lines of code blocks that run parley, and the quoted ones. Of "parley a,
+// b" it returns the first.
 func commandLines(t *testing.T, file string) []string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -79,7 +85,7 @@ func commandLines(t *testing.T, file string) []string {
 	return lines
 }
 
-// deployedLines gives the commands of docs/deploy: what a unit starts, and what a container runs.
+// deployedLines returns the commands of docs/deploy that a unit or a container runs.
 func deployedLines(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "docs", "deploy", "*"))
@@ -101,7 +107,8 @@ func deployedLines(t *testing.T) []string {
 		}
 	}
 	for _, want := range []string{
-		"parley serve --config /etc/parley/parley.yaml", "parley token create --admin --data /data", "parley ready --timeout 2s", "parley serve",
+		"parley serve --config /etc/parley/parley.yaml", "parley token create --admin --data /data",
+		"parley ready --timeout 2s", "parley serve",
 	} {
 		if !slices.Contains(lines, want) {
 			t.Errorf("docs/deploy no longer says %q, or the test does not find it: %q", want, lines)
@@ -114,7 +121,7 @@ func deployedLines(t *testing.T) []string {
 func understood(line string) error {
 	args := strings.Fields(line)[1:]
 	for i := range args {
-		if args[i] == "N" { // which stands for a number
+		if args[i] == "N" { // a placeholder for a number
 			args[i] = "1"
 		}
 	}
@@ -126,7 +133,8 @@ func understood(line string) error {
 		return err
 	}
 	unsaid := new(pflag.ValueRequiredError)
-	if err := c.ParseFlags(rest); errors.Is(err, pflag.ErrHelp) || errors.As(err, &unsaid) { // a flag that is named without its value is there
+	// a flag that is named without its value is there
+	if err := c.ParseFlags(rest); errors.Is(err, pflag.ErrHelp) || errors.As(err, &unsaid) {
 		return nil
 	} else if err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 	"github.com/parleyhub/parley/executors/process"
 )
 
-// Main runs the program with the arguments of the process, and does not return. The first SIGINT or SIGTERM stops the
-// work in order. The second one stops the process at once.
+// Main runs the program with the arguments of the process, and does not return. The first SIGINT or
+// SIGTERM stops the work in order. The second one stops the process at once.
 func Main(release string) {
 	process.Supervise() // this executable, started again, watches the programs that run for agents
 	cli.SetRelease(release)

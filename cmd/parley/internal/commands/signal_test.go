@@ -11,11 +11,12 @@ import (
 	"github.com/parleyhub/parley/internal/wire"
 )
 
-// TestSecondSignalEndsAtOnce: a client that does not answer makes a drain long; a second signal does not wait for it.
+// TestSecondSignalEndsAtOnce: a client that does not answer makes a drain long; a second signal
+// does not wait for it.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	cmd, first, stderr := clitest.StartDevHub(t)
-	silent, err := wire.DialStream(t.Context(), first.URL, nil) // nobody reads from it
+	silent, err := wire.DialStream(t.Context(), first.URL, nil) // it never reads
 	if err != nil {
 		t.Fatal(err)
 	}

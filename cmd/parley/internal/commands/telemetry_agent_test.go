@@ -14,17 +14,20 @@ import (
 	"github.com/parleyhub/parley/sdk"
 )
 
-// deskFiles are an LLM agent that is a script and asks before it uses its tool, and the command that is the tool: it says the span in which it runs.
+// deskFiles are an LLM agent that is a script and asks before it uses its tool, and the command
+// that is the tool: it says the span in which it runs.
 var deskFiles = map[string]string{
-	"desk.yaml": `{name: desk, type: agent, model: 'scripted:desk', instructions: Pay what is due., agents: [pay], hitl_tools: [pay],
+	"desk.yaml": `{name: desk, type: agent, model: 'scripted:desk', instructions: Pay what is due., agents: [pay],
+hitl_tools: [pay],
 parameters_schema: {type: object, required: [order], properties: {order: {type: string}}}}`,
 	"pay.yaml": `{name: pay, argv: [sh, -c, 'echo $TRACEPARENT'], params_via: env,
 parameters_schema: {type: object, required: [order], properties: {order: {type: string}}}}`,
-	"scripts/desk.yaml": `{turns: [{when: {tool: pay}, text: "${result.pay}"}, {when: {step: 1}, tool_calls: [{name: pay, arguments: {order: "${params.order}"}}]}]}`,
+	"scripts/desk.yaml": `{turns: [{when: {tool: pay}, text: "${result.pay}"}, {when: {step: 1}, tool_calls: [{name: ` +
+		`pay, arguments: {order: "${params.order}"}}]}]}`,
 }
 
-// TestAgentTrace: a client, an LLM agent, its model, an approval, its tool, the session that the tool is, and the process of that session are one tree. What was said is in none of its spans,
-// unless content is asked for.
+// TestAgentTrace: a client, an LLM agent, its model, an approval, its tool, the session of the tool
+// and the process of that session are one tree. No span has any content, unless content is enabled.
 func TestAgentTrace(t *testing.T) {
 	t.Parallel()
 	for name, content := range map[string]bool{"agent.txt": false, "agent_content.txt": true} {
@@ -41,7 +44,9 @@ func testAgentTrace(t *testing.T, name string, content bool) {
 		}
 		clitest.WriteFile(t, filepath.Join(dir, file), []byte(text))
 	}
-	environ := []string{"PARLEY_DEV_TOKEN=plt_dev_trace", "TRACEPARENT=00-11111111111111111111111111111111-1111111111111111-01"} // which is the hub's own, and nobody else's
+	// the span of the hub alone
+	environ := []string{"PARLEY_DEV_TOKEN=plt_dev_trace",
+		"TRACEPARENT=00-11111111111111111111111111111111-1111111111111111-01"}
 	args := []string{"--dev", "--blueprints", dir, "--otlp-endpoint", c.URL}
 	if content {
 		args = append(args, "--otlp-content")
@@ -71,7 +76,8 @@ func testAgentTrace(t *testing.T, name string, content bool) {
 			return "(a digest)"
 		case parley.AttrGenAIUsageInputTokens, parley.AttrGenAIUsageOutputTokens: // of ids, some are longer
 			return "(tokens)"
-		case parley.AttrGenAIInputMessages, parley.AttrGenAIOutputMessages, parley.AttrGenAISystemInstructions, parley.AttrGenAIToolCallArguments, parley.AttrGenAIToolCallResult:
+		case parley.AttrGenAIInputMessages, parley.AttrGenAIOutputMessages, parley.AttrGenAISystemInstructions,
+			parley.AttrGenAIToolCallArguments, parley.AttrGenAIToolCallResult:
 			return "(content)"
 		}
 		return ids.tidy(key, value)
@@ -85,14 +91,15 @@ func testAgentTrace(t *testing.T, name string, content bool) {
 	}
 }
 
-// runDesk lets the desk pay an order, approves what it asks for, and gives what it says.
+// runDesk lets the desk pay an order, approves its request, and returns its answer.
 func runDesk(ctx context.Context, t *testing.T, client parley.Client) string {
 	t.Helper()
 	poll(ctx, t, "the agents", func() bool {
 		agents, err := client.ListAgents(ctx, &parley.ListAgentsParams{})
 		return err == nil && len(agents.Agents) >= len(deskFiles)-1
 	})
-	started, err := client.StartSession(ctx, &parley.StartSessionParams{AgentName: "desk", Mode: parley.ModeAsyncPoll, Parameters: []byte(`{"order":"A-17"}`)})
+	started, err := client.StartSession(ctx,
+		&parley.StartSessionParams{AgentName: "desk", Mode: parley.ModeAsyncPoll, Parameters: []byte(`{"order":"A-17"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +112,8 @@ func runDesk(ctx context.Context, t *testing.T, client parley.Client) string {
 		asked = list.Approvals[0]
 		return true
 	})
-	if _, err := client.ResolveApproval(ctx, &parley.ResolveApprovalParams{ApprovalID: asked.ApprovalID, Decision: parley.DecisionApproved}); err != nil {
+	if _, err := client.ResolveApproval(ctx,
+		&parley.ResolveApprovalParams{ApprovalID: asked.ApprovalID, Decision: parley.DecisionApproved}); err != nil {
 		t.Fatal(err)
 	}
 	ended, err := client.GetSession(ctx, &parley.GetSessionParams{SessionID: started.SessionID, TimeoutMs: 10_000})

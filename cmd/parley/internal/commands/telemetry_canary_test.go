@@ -15,10 +15,12 @@ import (
 
 // contentKeys are the attributes that docs/telemetry.md calls content.
 var contentKeys = []string{
-	parley.AttrGenAISystemInstructions, parley.AttrGenAIInputMessages, parley.AttrGenAIOutputMessages, parley.AttrGenAIToolCallArguments, parley.AttrGenAIToolCallResult,
+	parley.AttrGenAISystemInstructions, parley.AttrGenAIInputMessages, parley.AttrGenAIOutputMessages,
+	parley.AttrGenAIToolCallArguments, parley.AttrGenAIToolCallResult,
 }
 
-// TestCanary: nothing that people, agents, tools or callers have said, and no secret, is told; where content is asked for it is in the attributes that are for it, and tokens are not even there.
+// TestCanary: no content of people, agents, tools or callers, and no secret, is exported. If
+// content is enabled, it is in its attributes only, and tokens are not even there.
 func TestCanary(t *testing.T) {
 	t.Parallel()
 	for _, content := range []bool{false, true} {
@@ -39,7 +41,8 @@ func TestCanary(t *testing.T) {
 					text := fmt.Sprint(key, value)
 					has := strings.Contains(text, "canary")
 					found = found || has
-					if has && !(content && slices.Contains(contentKeys, key)) || strings.Contains(text, frontToken) || strings.Contains(text, "canary-header") {
+					if has && !(content && slices.Contains(contentKeys, key)) || strings.Contains(text, frontToken) ||
+						strings.Contains(text, "canary-header") {
 						t.Errorf("%s tells %s", s.Name, text)
 					}
 				}
@@ -57,19 +60,22 @@ func TestCanary(t *testing.T) {
 	}
 }
 
-// sayCanaries says what is nobody's business in every other way that there is: titles, metadata, private texts, notes, traces, reasons, comments, keys and names that are not there.
+// sayCanaries sends private content in every other way: titles, metadata, private texts, notes,
+// traces, reasons, comments, keys and unknown names.
 func (h *frontHub) sayCanaries() {
 	h.Helper()
 	ctx, cancel := context.WithTimeout(parley.WithTraceparent(h.Context(), clientTrace), clitest.Patience)
 	defer cancel()
-	client, err := sdk.Dial(ctx, h.first.URL, &sdk.Options{Token: frontToken, AgentID: "admin", ClientName: "canary-client"})
+	client, err := sdk.Dial(ctx, h.first.URL,
+		&sdk.Options{Token: frontToken, AgentID: "admin", ClientName: "canary-client"})
 	if err != nil {
 		h.Fatal(err)
 	}
 	defer client.Close()
 	made, err := client.CreateConversation(ctx, &parley.CreateConversationParams{
 		Title: "canary-title", Metadata: []byte(`{"k":"canary-metadata"}`), ClientRequestID: "canary-key",
-		Participants: []parley.Participant{{ID: "admin", Kind: parley.KindHuman, Private: "canary-private", Role: "canary-role"}, {ID: "bot", Kind: parley.KindAgent}},
+		Participants: []parley.Participant{{ID: "admin", Kind: parley.KindHuman, Private: "canary-private",
+			Role: "canary-role"}, {ID: "bot", Kind: parley.KindAgent}},
 	})
 	if err != nil {
 		h.Fatal(err)
@@ -77,9 +83,13 @@ func (h *frontHub) sayCanaries() {
 	id := made.ConversationID
 	_, err = client.SendTrace(ctx, &parley.SendTraceParams{ConversationID: id, Payload: []byte(`{"kind":"canary-kind"}`)})
 	must(h.T, err)
-	_, err = client.SendNote(ctx, &parley.SendNoteParams{ConversationID: id, Payload: parley.Note{Schema: "canary-schema", Tags: []string{"canary-tag"}, Data: []byte(`"canary-data"`)}})
+	_, err = client.SendNote(ctx,
+		&parley.SendNoteParams{ConversationID: id,
+			Payload: parley.Note{Schema: "canary-schema", Tags: []string{"canary-tag"}, Data: []byte(`"canary-data"`)}})
 	must(h.T, err)
-	_, err = client.SendMessage(ctx, &parley.SendMessageParams{ConversationID: id, Payload: []byte(`{"text":"canary-text"}`), Finality: parley.FinalityTurn})
+	_, err = client.SendMessage(ctx,
+		&parley.SendMessageParams{ConversationID: id, Payload: []byte(`{"text":"canary-text"}`),
+			Finality: parley.FinalityTurn})
 	must(h.T, err)
 	lent, err := client.CreateToken(ctx, &parley.CreateTokenParams{AgentID: "bot"})
 	must(h.T, err)
@@ -89,11 +99,13 @@ func (h *frontHub) sayCanaries() {
 	_, err = bot.ClaimTurn(ctx, &parley.ClaimTurnParams{ConversationID: id, Turn: 2})
 	must(h.T, err)
 	asked, err := bot.RequestApproval(ctx, &parley.RequestApprovalParams{
-		ConversationID: id, Key: "canary-key", Title: "canary-title", Details: []byte(`{"x":"canary-asked"}`), AnswerSchema: []byte(`{"description":"canary-schema"}`),
+		ConversationID: id, Key: "canary-key", Title: "canary-title", Details: []byte(`{"x":"canary-asked"}`),
+		AnswerSchema: []byte(`{"description":"canary-schema"}`),
 	})
 	must(h.T, err)
 	_, err = client.ResolveApproval(ctx, &parley.ResolveApprovalParams{
-		ApprovalID: asked.ApprovalID, Decision: parley.DecisionApproved, Answer: []byte(`{"x":"canary-answer"}`), Comment: "canary-comment",
+		ApprovalID: asked.ApprovalID, Decision: parley.DecisionApproved, Answer: []byte(`{"x":"canary-answer"}`),
+		Comment: "canary-comment",
 	})
 	must(h.T, err)
 	_, err = client.ForkConversation(ctx, &parley.ForkConversationParams{ConversationID: id, Seq: 2, Title: "canary-fork"})
@@ -104,7 +116,9 @@ func (h *frontHub) sayCanaries() {
 			return err
 		},
 		"message": func() error {
-			_, err := client.SendMessage(ctx, &parley.SendMessageParams{ConversationID: "canary conversation", Payload: []byte(`{"text":"canary"}`), Finality: parley.FinalityTurn})
+			_, err := client.SendMessage(ctx,
+				&parley.SendMessageParams{ConversationID: "canary conversation", Payload: []byte(`{"text":"canary"}`),
+					Finality: parley.FinalityTurn})
 			return err
 		},
 	} {
@@ -112,7 +126,9 @@ func (h *frontHub) sayCanaries() {
 			h.Errorf("%s was not refused", name)
 		}
 	}
-	_, err = bot.SendMessage(ctx, &parley.SendMessageParams{ConversationID: id, Payload: []byte(`{"text":"canary-text"}`), Finality: parley.FinalityConversation})
+	_, err = bot.SendMessage(ctx,
+		&parley.SendMessageParams{ConversationID: id, Payload: []byte(`{"text":"canary-text"}`),
+			Finality: parley.FinalityConversation})
 	must(h.T, err)
 }
 

@@ -17,8 +17,10 @@ import (
 // clientTrace is the span of who has started it all.
 const clientTrace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
-// TestDemoTrace: the prior authorization of the demo is one tree below the span that the demo was started in: the hub, the payer in it, the clinic in a process of its own and the
-// session of the payer's deterministic agent. Names and attributes are those of testdata/traces/demo.txt; go test ./cmd/parley -run DemoTrace -update writes it.
+// TestDemoTrace: the prior authorization of the demo is one tree below the span in which the demo
+// was started: the hub, the payer in it, the clinic in a separate process, and the session of the
+// payer's deterministic agent. testdata/traces/demo.txt has the names and attributes. The flag
+// -update writes it.
 func TestDemoTrace(t *testing.T) {
 	t.Parallel()
 	c := telemetrytest.New(t)
@@ -33,7 +35,8 @@ func TestDemoTrace(t *testing.T) {
 	}
 }
 
-// tidier writes values of attributes so that they are the same each time: ids that are drawn are counted.
+// tidier writes values of attributes so that they are the same each time: ids that are drawn are
+// counted.
 type tidier struct{ seen map[string]string }
 
 func newTidier() *tidier { return &tidier{seen: map[string]string{}} }

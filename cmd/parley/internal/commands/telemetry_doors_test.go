@@ -25,12 +25,14 @@ import (
 	"github.com/parleyhub/parley/sdk"
 )
 
-// frontFiles are an LLM agent that is a script and looks a case up, and the command with which it does.
+// frontFiles are an LLM agent that is a script and looks a case up, and the command with which it
+// does.
 var frontFiles = map[string]string{
 	"front.yaml": `{name: front, type: agent, model: 'scripted:front', instructions: canary-instructions, agents: [look]}`,
 	"look.yaml": `{name: look, argv: [sh, -c, 'echo canary-result $PARAM_CASE'], params_via: env,
 parameters_schema: {type: object, required: [case], properties: {case: {type: string}}}}`,
-	"scripts/front.yaml": `{turns: [{when: {tool: look}, text: "canary-answer ${result.look}"}, {when: {step: 1}, tool_calls: [{name: look, arguments: {case: canary-argument}}]}]}`,
+	"scripts/front.yaml": `{turns: [{when: {tool: look}, text: "canary-answer ${result.look}"}, {when: {step: 1}, ` +
+		`tool_calls: [{name: look, arguments: {case: canary-argument}}]}]}`,
 }
 
 // frontHub is a hub with the agent front behind all its doors.
@@ -73,7 +75,8 @@ func (h *frontHub) origin() string { return "http://" + h.first.Listening }
 // start calls the agent by a tool of MCP, in a span, and waits for its end.
 func (h *frontHub) start(s *protocol.ClientSession, span string) {
 	h.Helper()
-	p := &protocol.CallToolParams{Name: "start_agent_session", Arguments: map[string]any{"agent_name": "front", "prompt": "canary-prompt", "wait_seconds": 20}}
+	p := &protocol.CallToolParams{Name: "start_agent_session",
+		Arguments: map[string]any{"agent_name": "front", "prompt": "canary-prompt", "wait_seconds": 20}}
 	if span != "" {
 		p.Meta = protocol.Meta{"traceparent": span, "tracestate": "vendor=canary-state"}
 	}
@@ -81,15 +84,17 @@ func (h *frontHub) start(s *protocol.ClientSession, span string) {
 	if err != nil || r.IsError {
 		h.Fatalf("%v %+v", err, r)
 	}
-	if b, err := json.Marshal(r.StructuredContent); err != nil || !bytes.Contains(b, []byte("canary-answer canary-result canary-argument")) {
+	if b, err := json.Marshal(r.StructuredContent); err != nil ||
+		!bytes.Contains(b, []byte("canary-answer canary-result canary-argument")) {
 		h.Fatalf("the agent has answered %s, %v", b, err)
 	}
 }
 
-// send sends the agent a message by A2A and gives the answer of the hub.
+// send sends the agent a message by A2A and returns the answer of the hub.
 func (h *frontHub) send(metadata, header string) string {
 	h.Helper()
-	body := `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m-1","role":"ROLE_USER","parts":[{"text":"canary-prompt"}]` + metadata + `}}}`
+	body := `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m-1","role":"ROLE_USER",` +
+		`"parts":[{"text":"canary-prompt"}]` + metadata + `}}}`
 	r, err := http.NewRequestWithContext(h.Context(), http.MethodPost, h.origin()+"/a2a/front", strings.NewReader(body))
 	if err != nil {
 		h.Fatal(err)
@@ -129,7 +134,7 @@ const frontTree = `turn front [internal, parley]
     chat front [client, parley]
 `
 
-// below gives a tree below the lines of its parents.
+// below returns a tree below the lines of its parents.
 func below(parents ...string) string {
 	var b strings.Builder
 	indent := ""
@@ -144,9 +149,10 @@ func below(parents ...string) string {
 }
 
 // sent is what comes of a message of A2A that begins a conversation.
-var sent = strings.Replace(below("parley.a2a SendMessage [server, parley]", "parley.sendMessage [server, parley]"), "\n", "\n  parley.createConversation [server, parley]\n", 1)
+var sent = strings.Replace(below("parley.a2a SendMessage [server, parley]", "parley.sendMessage [server, parley]"),
+	"\n", "\n  parley.createConversation [server, parley]\n", 1)
 
-// noCanary fails where the collector was told what is nobody's business.
+// noCanary fails if the collector received private content.
 func noCanary(t *testing.T, c *telemetrytest.Collector) {
 	t.Helper()
 	if all := fmt.Sprint(c.Spans(), c.Resource(), c.Metrics()); strings.Contains(all, "canary") {
@@ -155,7 +161,8 @@ func noCanary(t *testing.T, c *telemetrytest.Collector) {
 	}
 }
 
-// TestDoorTraces: what a client of MCP or A2A asks for in a span is one tree below it, through turn, attempt, tool and session, and nothing of what was said is in it.
+// TestDoorTraces: what a client of MCP or A2A asks for in a span is one tree below it, through
+// turn, attempt, tool and session, and nothing of what was said is in it.
 func TestDoorTraces(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -183,12 +190,14 @@ func TestDoorTraces(t *testing.T) {
 			}
 			noCanary(t, collector)
 			child := collector.Span(t, parley.SpanTurn+"look").Attributes[parley.AttrGenAIConversationID]
-			if got := collector.Span(t, parley.SpanExecuteTool+"look").Attributes[parley.AttrChildConversationID]; got == nil || got != child {
+			if got := collector.Span(t, parley.SpanExecuteTool+"look").Attributes[parley.AttrChildConversationID]; got == nil ||
+				got != child {
 				t.Errorf("the tool has started %v, which is %v", got, child)
 			}
 			if strings.HasPrefix(name, "mcp") {
 				own := collector.Span(t, parley.SpanTurn+"front").Attributes[parley.AttrGenAIConversationID]
-				if got := collector.Span(t, parley.SpanCall+parley.MethodStartSession).Attributes[parley.AttrChildConversationID]; got == nil || got != own {
+				if got := collector.Span(t, parley.SpanCall+
+					parley.MethodStartSession).Attributes[parley.AttrChildConversationID]; got == nil || got != own {
 					t.Errorf("the call has started %v, which is %v", got, own)
 				}
 			}
@@ -196,14 +205,16 @@ func TestDoorTraces(t *testing.T) {
 	}
 }
 
-// TestStdioTrace: parley mcp in a process of its own tells its spans too, between those of the client and those of the hub.
+// TestStdioTrace: parley mcp in a separate process exports its spans too, between those of the
+// client and those of the hub.
 func TestStdioTrace(t *testing.T) {
 	t.Parallel()
 	collector := telemetrytest.New(t)
 	h := newFrontHub(t, nil, "--otlp-endpoint", collector.URL)
 	cmd := exec.Command("parley", "mcp", "--otlp-endpoint", collector.URL)
 	cmd.Env = append(os.Environ(), cli.EnvURL+"="+h.first.URL, cli.EnvToken+"="+frontToken)
-	s, err := protocol.NewClient(&protocol.Implementation{Name: "test-ide", Version: "1"}, nil).Connect(t.Context(), &protocol.CommandTransport{Command: cmd}, nil)
+	s, err := protocol.NewClient(&protocol.Implementation{Name: "test-ide", Version: "1"}, nil).Connect(t.Context(),
+		&protocol.CommandTransport{Command: cmd}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,13 +223,15 @@ func TestStdioTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	clitest.Terminate(t, h.cmd)
-	if got, want := shape(t, collector.Spans(), clientTrace), below("parley.mcp tools/call [server, parley-mcp]", "parley.startSession [server, parley]"); got != want {
+	if got, want := shape(t, collector.Spans(), clientTrace),
+		below("parley.mcp tools/call [server, parley-mcp]", "parley.startSession [server, parley]"); got != want {
 		t.Errorf("told\n%swant\n%s", got, want)
 	}
 	noCanary(t, collector)
 }
 
-// usualCollector counts who dials where a collector usually listens; nobody is counted while another program listens there.
+// usualCollector counts connections to the usual address of a collector. It counts nothing while
+// another program listens there.
 func usualCollector(t *testing.T) *atomic.Int64 {
 	t.Helper()
 	var n atomic.Int64
@@ -245,7 +258,8 @@ func usualCollector(t *testing.T) *atomic.Int64 {
 	return &n
 }
 
-// TestNoTelemetry: a hub without an endpoint dials nobody, and what callers say who have named no span stands in none.
+// TestNoTelemetry: a hub without an endpoint connects to no collector, and events of callers
+// without a span have no traceparent.
 func TestNoTelemetry(t *testing.T) {
 	t.Parallel()
 	dialed := usualCollector(t)

@@ -13,7 +13,8 @@ import (
 	"github.com/parleyhub/parley/internal/telemetry/telemetrytest"
 )
 
-// TestMetricsTold: what /metrics has goes to the collector under the same names, each as what it is there.
+// TestMetricsTold: what /metrics has goes to the collector under the same names, each as what it is
+// there.
 func TestMetricsTold(t *testing.T) {
 	t.Parallel()
 	c := telemetrytest.New(t)

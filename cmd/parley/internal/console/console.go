@@ -33,8 +33,11 @@ func NewCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "console [ID]",
 		Short: "print a link that signs in to the console of the hub; or open it",
-		Long: `console makes a ticket and prints a link to the page of the hub, which signs in with it: as whom PARLEY_TOKEN speaks, and with no more powers. Where an ID is given it leads to that
-conversation. The link is good once, for 30 s: --open hands it to the browser of this machine at once ($` + envBrowser + `, else the one of the desktop).
+		Long: `console makes a ticket and prints a link to the page of the hub, which signs in with it: as
+whom PARLEY_TOKEN speaks, and with no more powers. Where an ID is given it leads to that
+conversation. The link is good once, for 30 s: --open hands it to the browser of this machine at
+once ($` + envBrowser + `,
+else the one of the desktop).
 
 The hub must serve the page: 'parley serve --dev' does, and 'parley serve --console'.`,
 		Args: cobra.MaximumNArgs(1),
@@ -56,7 +59,8 @@ The hub must serve the page: 'parley serve --dev' does, and 'parley serve --cons
 	})
 }
 
-// makeConsoleLink asks the hub for a ticket, and for what the token may do, so that the page asks for the same. The link leads to a conversation, or to all of them where there is no id.
+// makeConsoleLink asks the hub for a ticket, and for what the token may do, so that the page asks
+// for the same. The link leads to a conversation, or to all of them where there is no id.
 func makeConsoleLink(ctx context.Context, a *cli.App, as, conversation string) (*consoleLink, error) {
 	ctx, cancel := a.WithTimeout(ctx)
 	defer cancel()
@@ -72,8 +76,9 @@ func makeConsoleLink(ctx context.Context, a *cli.App, as, conversation string) (
 		return nil, err
 	}
 	sign := &console.SignIn{AgentID: v.Hub.AgentID, Agents: v.Hub.Agents, Scopes: cli.Names(v.Hub.Scopes...)}
-	if conversation != "" { // nobody is led to what is not there
-		if err := v.Call(ctx, parley.MethodGetGuidance, parley.GetGuidanceParams{ConversationID: conversation}, &parley.GetGuidanceResult{}); err != nil {
+	if conversation != "" { // no link leads to a missing conversation
+		if err := v.Call(ctx, parley.MethodGetGuidance, parley.GetGuidanceParams{ConversationID: conversation},
+			&parley.GetGuidanceResult{}); err != nil {
 			return nil, cli.ExplainTimeout(ctx, err)
 		}
 		sign.To = "/c/" + url.PathEscape(conversation)
@@ -90,7 +95,8 @@ func makeConsoleLink(ctx context.Context, a *cli.App, as, conversation string) (
 	}
 	page := cli.NewRouteRequest(ctx, v.URL, console.Path).URL
 	var ticket parley.CreateTicketResult
-	if err := v.Call(ctx, parley.MethodCreateTicket, parley.CreateTicketParams{Origin: page.Scheme + "://" + page.Host}, &ticket); err != nil {
+	if err := v.Call(ctx, parley.MethodCreateTicket, parley.CreateTicketParams{Origin: page.Scheme + "://" + page.Host},
+		&ticket); err != nil {
 		return nil, cli.ExplainTimeout(ctx, err)
 	}
 	sign.Ticket = ticket.Ticket
@@ -125,7 +131,8 @@ func checkConsole(ctx context.Context, h *cli.HubSocket) error {
 		return cli.ExplainTLS(err)
 	}
 	if status != http.StatusOK {
-		return exit.WithHint(fmt.Errorf("%w: the hub at %s has no console", parley.ErrNotFound, h.Address()), "start it with 'parley serve --console'")
+		return exit.WithHint(fmt.Errorf("%w: the hub at %s has no console", parley.ErrNotFound, h.Address()),
+			"start it with 'parley serve --console'")
 	}
 	return nil
 }
@@ -144,7 +151,8 @@ func openLink(ctx context.Context, link string) error {
 	}
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), opener[0], append(opener[1:], link)...)
 	if err := cmd.Start(); err != nil {
-		return exit.WithHint(fmt.Errorf("open the link: %w", err), "without --open it is printed; "+envBrowser+" names a program that opens links")
+		return exit.WithHint(fmt.Errorf("open the link: %w", err), "without --open it is printed; "+envBrowser+
+			" names a program that opens links")
 	}
 	return cmd.Process.Release()
 }

@@ -68,14 +68,17 @@ func newForkCommand(a *cli.App) *cobra.Command {
 	var as string
 	var p parley.ForkConversationParams
 	c := &cobra.Command{
-		Use:   "fork ID --seq N",
-		Short: "begin a conversation as another one was at an event, and print its id (the other's creator, its people, admins)",
-		Long: `fork makes a conversation that has the events of another up to one, as they are, and goes on by itself. The other is left alone, and may be closed.
+		Use: "fork ID --seq N",
+		Short: "begin a conversation as another one was at an event, and print its id (the other's creator, its people, " +
+			"admins)",
+		Long: `fork makes a conversation that has the events of another up to one, unchanged, and continues
+separately. The other one does not change, and may be closed.
 
   parley conversation fork cnv_abc --seq 12 --title "what if the answer was no"
 
-A turn that was being worked at is offered anew in the fork. Sessions that run for the other, and what it was asked to approve, stay the other's.
-Repeating a fork with the same --key and the same words is safe: it is made once.`,
+A claimed turn is offered again in the fork. Running sessions and pending approvals stay with the
+other conversation. Repeating a fork with the same --key and the same words is safe: it is made
+once.`,
 		Args: cobra.ExactArgs(1),
 	}
 	cli.AddAsFlag(c, &as)
@@ -98,7 +101,8 @@ Repeating a fork with the same --key and the same words is safe: it is made once
 			return exit.WithHint(err, "'parley tail "+cli.Clean(args[0])+"' shows the events with their numbers")
 		}
 		if errors.Is(err, parley.ErrForbidden) {
-			return exit.WithHint(err, "its creator, the people in it and admins fork a conversation, with the scope create; nobody forks a session")
+			return exit.WithHint(err,
+				"its creator, the people in it and admins fork a conversation, with the scope create; a session cannot be forked")
 		}
 		if err != nil {
 			return err
@@ -120,8 +124,9 @@ func newTurnCancelCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cancel ID TURN",
 		Short: "end a turn without a final message (its people, who spoke before it, admins)",
-		Long: `cancel ends a turn that nobody has finished: the open one, or the next one where it belongs to one participant. Whoever works on it is told to stop,
-what was said in it stays, and the floor goes on. TURN is told by 'parley conversation show ID'.`,
+		Long: `cancel ends an unfinished turn: the open one, or the next one if it belongs to one participant. An
+agent that works on it is stopped, its messages stay in the log, and the next turn begins. 'parley
+conversation show ID' prints TURN.`,
 		Args: cobra.ExactArgs(2),
 	}
 	cli.AddAsFlag(c, &as)

@@ -20,14 +20,16 @@ func newCreateCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "create [FILE|-]",
 		Short: "create a conversation and print its id",
-		Long: `create makes a conversation from flags, from a file, or both: flags win, and a --participant of the file may be given more by flags. The file is a
-scenario (--scenario), in YAML, or the params of createConversation, in JSON.
+		Long: `create makes a conversation from flags, from a file, or both. Flags win, and can add to a
+--participant of the file. The file is a scenario (--scenario), in YAML, or the params of
+createConversation, in JSON.
 
   parley conversation create --participant ann:human --participant bot:agent:assistant --title "first words"
   parley conversation create --scenario triage.yaml --key case-17
 
-The opening message of a scenario is said as its author, who has turn 1: the token must be one that may speak as it. Repeating a create with the
-same --key and the same words is safe: the conversation is created once, and its opening said once.`,
+The author of the opening message of a scenario has turn 1, and the token must be allowed to speak
+as that participant. Repeating a create with the same --key and the same words is safe: the
+conversation is created once, and its opening sent once.`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	cli.AddAsFlag(c, &f.as)
@@ -68,8 +70,9 @@ func createConversation(ctx context.Context, a *cli.App, f *createFlags, args []
 	return nil
 }
 
-// readCreation puts file and flags together. Of what has no scenario the first result has no opening.
-func readCreation(a *cli.App, f *createFlags, args []string) (*scenario.Scenario, *parley.CreateConversationParams, error) {
+// readCreation merges the file and the flags. Without a scenario the first result has no opening.
+func readCreation(a *cli.App, f *createFlags, args []string) (*scenario.Scenario, *parley.CreateConversationParams,
+	error) {
 	var s scenario.Scenario
 	var p parley.CreateConversationParams
 	switch {
@@ -86,7 +89,8 @@ func readCreation(a *cli.App, f *createFlags, args []string) (*scenario.Scenario
 			return nil, nil, err
 		}
 		s = scenario.Scenario{
-			Title: p.Title, Participants: p.Participants, Policy: p.Policy, StartsWith: p.StartsWith, Limits: p.Limits, Metadata: p.Metadata, Workspace: p.Workspace,
+			Title: p.Title, Participants: p.Participants, Policy: p.Policy, StartsWith: p.StartsWith, Limits: p.Limits,
+			Metadata: p.Metadata, Workspace: p.Workspace,
 		}
 	}
 	if err := f.apply(&s); err != nil {
@@ -95,7 +99,7 @@ func readCreation(a *cli.App, f *createFlags, args []string) (*scenario.Scenario
 	if len(s.Participants) == 0 {
 		return nil, nil, exit.Usagef("a conversation needs participants: --participant, --scenario or a FILE")
 	}
-	if s.Opening != nil { // else the hub tells of what does not go together, and nothing is half done
+	if s.Opening != nil { // otherwise the hub reports conflicts, and nothing is half done
 		if err := s.Check(); err != nil {
 			return nil, nil, exit.Usagef("with these flags the scenario is wrong: %w", err)
 		}
@@ -106,7 +110,8 @@ func readCreation(a *cli.App, f *createFlags, args []string) (*scenario.Scenario
 	return &s, &p, nil
 }
 
-// dialAuthor gives a client that speaks as the author of the opening, before anything is created: a token that may not do so is found out then.
+// dialAuthor returns a client that speaks as the author of the opening. It is called before
+// anything is created, so that a token without this right is found first.
 func dialAuthor(ctx context.Context, a *cli.App, creator parley.Client, s *scenario.Scenario) (parley.Client, error) {
 	if s.Opening == nil || s.Author() == creator.AgentID() {
 		return creator, nil

@@ -20,7 +20,7 @@ type createFlags struct {
 	workspace                         string
 	participants, agents, executors   []string
 	limits                            limitFlags
-	// given tells whether a flag was given.
+	// given reports whether a flag was set.
 	given func(flag string) bool
 }
 
@@ -30,16 +30,19 @@ func (f *createFlags) addTo(c *cobra.Command) {
 	flags.StringVar(&f.key, "key", "", "idempotency key (clientRequestId)")
 	flags.StringVar(&f.title, "title", "", "title")
 	flags.StringArrayVar(&f.participants, "participant", nil, "ID[:KIND[:ROLE]], kind human unless given (repeatable)")
-	flags.StringArrayVar(&f.agents, "agent", nil, "ID:NAME, the agent that sits there (default: the one called ID; repeatable)")
-	flags.StringArrayVar(&f.executors, "executor", nil, "ID:PLACE, where the agent may run: any, internal (in the hub) or external (default: any; repeatable)")
-	flags.StringVar(&f.policy, "policy", "", "round_robin, open, addressed, moderator, triggers; rules need a file (default: round_robin)")
+	flags.StringArrayVar(&f.agents, "agent", nil,
+		"ID:NAME, the agent that sits there (default: the one called ID; repeatable)")
+	flags.StringArrayVar(&f.executors, "executor", nil,
+		"ID:PLACE, where the agent may run: any, internal (in the hub) or external (default: any; repeatable)")
+	flags.StringVar(&f.policy, "policy", "",
+		"round_robin, open, addressed, moderator, triggers; rules need a file (default: round_robin)")
 	flags.StringVar(&f.moderator, "moderator", "", "who names the next; the policy is moderator then")
-	flags.StringVar(&f.starter, "starts-with", "", "who has turn 1")
+	flags.StringVar(&f.starter, "starts-with", "", "the participant of turn 1")
 	flags.StringVar(&f.workspace, "workspace", "", "the workspace that it belongs to: one that the token grants")
 	f.limits.addTo(c)
 }
 
-// chooseIDs gives the ids of the conversation and of the call: those of the flags before those of a file.
+// chooseIDs returns the ids of the conversation and of the call. Flags win over a file.
 func (f *createFlags) chooseIDs(p *parley.CreateConversationParams) (conversation, request string) {
 	return cmp.Or(f.id, p.ConversationID), cmp.Or(f.key, p.ClientRequestID)
 }
@@ -52,7 +55,8 @@ func (f *createFlags) apply(s *scenario.Scenario) error {
 		}
 	}
 	for _, text := range f.agents {
-		if err := f.setOn(s, "--agent", text, "NAME", func(p *parley.Participant, name string) { p.Agent = name }); err != nil {
+		if err := f.setOn(s, "--agent", text, "NAME",
+			func(p *parley.Participant, name string) { p.Agent = name }); err != nil {
 			return err
 		}
 	}
@@ -67,7 +71,8 @@ func (f *createFlags) apply(s *scenario.Scenario) error {
 	if f.workspace != "" && !parley.ValidWorkspace(f.workspace) {
 		return exit.Usagef("--workspace %s: expected %s", cli.Clean(f.workspace), cli.WorkspaceForm)
 	}
-	s.Title, s.StartsWith, s.Workspace = cmp.Or(f.title, s.Title), cmp.Or(f.starter, s.StartsWith), cmp.Or(f.workspace, s.Workspace)
+	s.Title, s.StartsWith, s.Workspace = cmp.Or(f.title, s.Title), cmp.Or(f.starter, s.StartsWith),
+		cmp.Or(f.workspace, s.Workspace)
 	return f.limits.apply(s, f.given)
 }
 
@@ -88,7 +93,7 @@ func (f *createFlags) applyParticipant(s *scenario.Scenario, text string) error 
 	return nil
 }
 
-// parseParticipant reads ID[:KIND[:ROLE]]; what was left out is empty.
+// parseParticipant reads ID[:KIND[:ROLE]]. Missing parts are empty.
 func parseParticipant(s string) (parley.Participant, error) {
 	parts := strings.SplitN(s, ":", 3)
 	p := parley.Participant{ID: parts[0]}
@@ -108,11 +113,13 @@ func (f *createFlags) applyExecutor(s *scenario.Scenario, text string) error {
 	if _, place, _ := strings.Cut(text, ":"); place == "" || !parley.ExecutorPlace(place).Valid() {
 		return exit.Usagef("--executor %s: expected ID:any, ID:internal or ID:external", text)
 	}
-	return f.setOn(s, "--executor", text, "PLACE", func(p *parley.Participant, place string) { p.Executor = parley.ExecutorPlace(place) })
+	return f.setOn(s, "--executor", text, "PLACE",
+		func(p *parley.Participant, place string) { p.Executor = parley.ExecutorPlace(place) })
 }
 
 // setOn sets something of a participant that is named before a colon.
-func (f *createFlags) setOn(s *scenario.Scenario, flag, text, what string, set func(p *parley.Participant, value string)) error {
+func (f *createFlags) setOn(s *scenario.Scenario, flag, text, what string,
+	set func(p *parley.Participant, value string)) error {
 	id, value, _ := strings.Cut(text, ":")
 	if id == "" || value == "" {
 		return exit.Usagef("%s %s: expected ID:%s", flag, text, what)

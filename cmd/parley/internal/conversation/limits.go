@@ -30,19 +30,25 @@ type limitFlag struct {
 
 var countFlags = []limitFlag{
 	{"max-turns", "closes it after so many turns", func(l *parley.Limits) *int64 { return &l.MaxTurns }},
-	{"max-events", "closes it after so many messages, traces, notes and files (default: 100000)", func(l *parley.Limits) *int64 { return &l.MaxEvents }},
-	{"max-bytes", "closes it after so many bytes of them (default: 268435456)", func(l *parley.Limits) *int64 { return &l.MaxBytes }},
-	{"max-autonomous-turns", "gives the floor to a person after so many turns without one", func(l *parley.Limits) *int64 { return &l.MaxAutonomousTurns }},
+	{"max-events", "closes it after so many messages, traces, notes and files (default: 100000)",
+		func(l *parley.Limits) *int64 { return &l.MaxEvents }},
+	{"max-bytes", "closes it after so many bytes of them (default: 268435456)",
+		func(l *parley.Limits) *int64 { return &l.MaxBytes }},
+	{"max-autonomous-turns", "passes the floor to a person after so many turns without one",
+		func(l *parley.Limits) *int64 { return &l.MaxAutonomousTurns }},
 }
 
 var durationFlags = []limitFlag{
-	{"idle-timeout", "closes it when nothing is said for so long", func(l *parley.Limits) *int64 { return &l.IdleTimeoutMs }},
+	{"idle-timeout", "closes it when nothing is said for so long",
+		func(l *parley.Limits) *int64 { return &l.IdleTimeoutMs }},
 	{"deadline", "closes it so long after its creation", func(l *parley.Limits) *int64 { return &l.DeadlineMs }},
-	{"turn-timeout", "how long an agent may have a turn without a sign of life; given, it holds for people too (default: 1m)",
+	{"turn-timeout",
+		"how long an agent may have a turn without a sign of life; given, it holds for people too (default: 1m)",
 		func(l *parley.Limits) *int64 { return &l.TurnTimeoutMs }},
 	{"max-claim", "how long one attempt may take, signs of life or not (default: ten times --turn-timeout)",
 		func(l *parley.Limits) *int64 { return &l.MaxClaimMs }},
-	{"claim-window", "how long one executor is asked alone (default: 2s)", func(l *parley.Limits) *int64 { return &l.ClaimWindowMs }},
+	{"claim-window", "how long one executor is asked alone (default: 2s)",
+		func(l *parley.Limits) *int64 { return &l.ClaimWindowMs }},
 }
 
 func (f *limitFlags) addTo(c *cobra.Command) {
@@ -55,10 +61,13 @@ func (f *limitFlags) addTo(c *cobra.Command) {
 		f.durations[l.flag] = flags.Duration(l.flag, 0, l.doc)
 	}
 	flags.IntVar(&f.attempts, "max-attempts", 0, "failed attempts at one turn (default: 3)")
-	flags.IntVar(&f.hops, "max-hops", 0, fmt.Sprintf("how many wakes may follow one from another (default: %d)", parley.DefaultMaxHops))
-	flags.IntVar(&f.wakes, "max-wakes-per-minute", 0, fmt.Sprintf("how often within a minute one agent's events wake one agent (default: %d)", parley.DefaultMaxWakesPerMinute))
+	flags.IntVar(&f.hops, "max-hops", 0,
+		fmt.Sprintf("how many wakes may follow one from another (default: %d)", parley.DefaultMaxHops))
+	flags.IntVar(&f.wakes, "max-wakes-per-minute", 0,
+		fmt.Sprintf("how often within a minute one agent's events wake one agent (default: %d)",
+			parley.DefaultMaxWakesPerMinute))
 	flags.StringVar(&f.onTurnTimeout, "on-turn-timeout", "",
-		"what comes of a turn that was not taken, or has failed too often: reoffer, skip or close (default: reoffer)")
+		"action for a turn that was not taken, or failed too often: reoffer, skip or close (default: reoffer)")
 	flags.StringVar(&f.stopWhen, "stop-when", "", "expression in CEL: closes it when it holds after a message")
 }
 

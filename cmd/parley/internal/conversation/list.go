@@ -19,16 +19,19 @@ import (
 func newListCommand(a *cli.App) *cobra.Command {
 	var q parley.ListConversationsParams
 	var watch bool
-	c := NewListCommand(a, "list the conversations that the token sees, oldest first", func(ctx context.Context, client parley.Client, status parley.Status) error {
-		q.Status = status
-		if watch {
-			w := &listWatch{app: a, client: client, params: q}
-			return w.run(ctx)
-		}
-		return printList(ctx, a, client, q)
-	})
-	c.Long = `list prints a row for each conversation: the column FLOOR says who may speak, for how long so, and what the turn waits for that does not come by itself. With -o json each line is
-a conversation. With --watch it goes on with a row for each that has changed, until you stop it.`
+	c := NewListCommand(a, "list the conversations that the token sees, oldest first",
+		func(ctx context.Context, client parley.Client, status parley.Status) error {
+			q.Status = status
+			if watch {
+				w := &listWatch{app: a, client: client, params: q}
+				return w.run(ctx)
+			}
+			return printList(ctx, a, client, q)
+		})
+	c.Long = `list prints a row for each conversation. The column FLOOR has the participant that may speak, for
+how long, and a reason if the turn waits for something that does not come by itself. With -o json
+each line is a conversation. With --watch it continues with a row for each change, until you stop
+it.`
 	c.Flags().StringVar(&q.Workspace, "workspace", "", "those of a workspace that the token grants, instead")
 	c.Flags().StringVar(&q.Participant, "participant", "", "those in which it takes part")
 	c.Flags().StringVar(&q.Text, "text", "", "those whose id or title has it, whatever the case")
@@ -38,7 +41,8 @@ a conversation. With --watch it goes on with a row for each that has changed, un
 }
 
 // NewListCommand is a command that lists conversations of some kind.
-func NewListCommand(a *cli.App, short string, list func(context.Context, parley.Client, parley.Status) error) *cobra.Command {
+func NewListCommand(a *cli.App, short string,
+	list func(context.Context, parley.Client, parley.Status) error) *cobra.Command {
 	var as, status string
 	c := &cobra.Command{Use: "list", Short: short, Args: cobra.NoArgs}
 	cli.AddAsFlag(c, &as)
@@ -58,7 +62,7 @@ func printList(ctx context.Context, a *cli.App, client parley.Client, q parley.L
 	return newListTable(a).addAll(ctx, client, q)
 }
 
-// listHead stands above the rows.
+// listHead is the row of column names.
 var listHead = []string{"ID", "STATUS", "TURN", "SEQ", "UPDATED", "PARTICIPANTS", "FLOOR", "TITLE"}
 
 // listTable prints conversations: as rows with a head, or as JSON.
@@ -105,7 +109,7 @@ func (t *listTable) widen(row []string) {
 	}
 }
 
-// formatLine is a row below a table that is printed already: its columns stand below those, as far as they fit.
+// formatLine returns a row below a printed table, aligned to its columns as far as it fits.
 func (t *listTable) formatLine(s *parley.ConversationSummary, now time.Time) string {
 	row := listRow(t.app, s, now)
 	t.widen(row)
@@ -133,7 +137,8 @@ func listRow(a *cli.App, s *parley.ConversationSummary, now time.Time) []string 
 		state = view.OutcomeText(s.Outcome)
 	}
 	return []string{
-		cli.Clean(s.ConversationID), cli.Clean(state), fmt.Sprint(s.Turn), fmt.Sprint(s.LatestSeq), s.UpdatedAt.String(), cli.Clean(strings.Join(s.Participants, " ")),
+		cli.Clean(s.ConversationID), cli.Clean(state), fmt.Sprint(s.Turn), fmt.Sprint(s.LatestSeq), s.UpdatedAt.String(),
+		cli.Clean(strings.Join(s.Participants, " ")),
 		floorText(s.Floor, now), cli.Clean(s.Title),
 	}
 }

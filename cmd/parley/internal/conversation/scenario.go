@@ -13,18 +13,20 @@ import (
 )
 
 func NewScenarioCommand(a *cli.App) *cobra.Command {
-	return cli.NewGroup(&cobra.Command{Use: "scenario", Short: "look at files that say how a conversation begins"}, newScenarioCheckCommand(a))
+	return cli.NewGroup(&cobra.Command{Use: "scenario", Short: "look at files that say how a conversation begins"},
+		newScenarioCheckCommand(a))
 }
 
 func newScenarioCheckCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check FILE...",
-		Short: "tell what is wrong with scenarios",
-		Long: `check reads scenarios as 'parley conversation create --scenario' would, and creates nothing. It tells on stdout of everything that a hub would
-refuse, with line and column, expressions of policies and limits among it. FILE may be "-" for stdin. It needs no hub.
-'parley schema scenario' prints the JSON Schema.
+		Short: "check scenarios for faults",
+		Long: `check reads scenarios as 'parley conversation create --scenario' would, and creates nothing. It
+prints everything that a hub would refuse, with line and column, including expressions of policies
+and limits. FILE may be "-" for stdin. It needs no hub. 'parley schema scenario' prints the JSON
+Schema.
 
-The exit code is 2 when something is wrong, else 0. A warning changes nothing.`,
+The exit code is 2 if there is a fault, else 0. A warning changes nothing.`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	return a.SetRun(c, func(_ context.Context, args []string) error { return checkScenarios(a, args) })
@@ -74,7 +76,8 @@ func checkScenarios(a *cli.App, names []string) error {
 		if len(names) > 1 {
 			what = "in " + cli.Count(int64(len(names)), "scenario")
 		}
-		return exit.WithHint(exit.Usagef("%s %s", cli.Count(int64(found), "fault"), what), "'parley schema scenario' says what there is")
+		return exit.WithHint(exit.Usagef("%s %s", cli.Count(int64(found), "fault"), what),
+			"'parley schema scenario' says what there is")
 	}
 	return nil
 }
@@ -111,7 +114,8 @@ func printScenarioFindings(a *cli.App, severity string, faults yamlfile.Findings
 	return nil
 }
 
-// ScenarioError is the error of a command that was given a scenario which is wrong. Several faults are told on lines of their own.
+// ScenarioError returns the error of a command with an invalid scenario. It prints several faults
+// on separate lines.
 func ScenarioError(a *cli.App, err error) error {
 	var faults yamlfile.Findings
 	if !errors.As(err, &faults) {
@@ -123,5 +127,6 @@ func ScenarioError(a *cli.App, err error) error {
 		}
 		err = errors.New(cli.Count(int64(len(faults)), "fault") + " in the scenario")
 	}
-	return exit.WithHint(exit.Usage(err), "'parley scenario check' looks at scenarios, 'parley schema scenario' says what there is")
+	return exit.WithHint(exit.Usage(err),
+		"'parley scenario check' looks at scenarios, 'parley schema scenario' says what there is")
 }

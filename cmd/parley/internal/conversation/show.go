@@ -17,7 +17,7 @@ func newShowCommand(a *cli.App) *cobra.Command {
 	var as string
 	c := &cobra.Command{
 		Use:   "show ID",
-		Short: "show where a conversation stands and whose turn it is",
+		Short: "show the state of a conversation and whose turn it is",
 		Args:  cobra.ExactArgs(1),
 	}
 	cli.AddAsFlag(c, &as)
@@ -27,7 +27,8 @@ func newShowCommand(a *cli.App) *cobra.Command {
 			return err
 		}
 		defer client.Close()
-		snap, err := cli.Call(ctx, a, client.GetConversation, &parley.GetConversationParams{ConversationID: args[0], Limit: 1})
+		snap, err := cli.Call(ctx, a, client.GetConversation,
+			&parley.GetConversationParams{ConversationID: args[0], Limit: 1})
 		if err != nil {
 			return err
 		}

@@ -35,7 +35,8 @@ func (w *listWatch) run(ctx context.Context) error {
 
 // listAll takes a cursor and lists what is there then.
 func (w *listWatch) listAll(ctx context.Context) error {
-	r, err := cli.Call(ctx, w.app, w.client.WatchConversations, &parley.WatchConversationsParams{Workspace: w.params.Workspace})
+	r, err := cli.Call(ctx, w.app, w.client.WatchConversations,
+		&parley.WatchConversationsParams{Workspace: w.params.Workspace})
 	if err != nil {
 		return err
 	}
@@ -44,7 +45,8 @@ func (w *listWatch) listAll(ctx context.Context) error {
 	return w.table.addAll(ctx, w.client, w.params)
 }
 
-// next waits for changes and prints them. What has changed before a restart of the hub is not known: then all is listed again.
+// next waits for changes and prints them. After a restart of the hub the changes are unknown, and
+// it lists everything again.
 func (w *listWatch) next(ctx context.Context) error {
 	r, err := w.client.WatchConversations(ctx, &parley.WatchConversationsParams{
 		Cursor: w.cursor, Workspace: w.params.Workspace, Limit: 100, TimeoutMs: parley.MaxWaitMs,
@@ -78,6 +80,7 @@ func (w *listWatch) print(s *parley.ConversationSummary) error {
 // matches reports whether a conversation is one of those that are listed.
 func (w *listWatch) matches(s *parley.ConversationSummary) bool {
 	has := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(w.params.Text)) }
-	return (w.params.Status == "" || s.Status == w.params.Status) && (w.params.Participant == "" || slices.Contains(s.Participants, w.params.Participant)) &&
+	return (w.params.Status == "" || s.Status == w.params.Status) &&
+		(w.params.Participant == "" || slices.Contains(s.Participants, w.params.Participant)) &&
 		(has(s.ConversationID) || has(s.Title))
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
-// TestListWatch: the list, and then a row for each conversation of the kind asked for that changes; a signal ends it.
+// TestListWatch: the list, and then a row for each conversation of the kind asked for that changes;
+// a signal ends it.
 func TestListWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := memory.New()
@@ -34,11 +35,14 @@ func TestListWatch(t *testing.T) {
 		}
 		say := func(id string) {
 			t.Helper()
-			if _, err := ann.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: id, Payload: []byte(`{"text":"hi"}`), Finality: parley.FinalityTurn}); err != nil {
+			if _, err := ann.SendMessage(t.Context(),
+				&parley.SendMessageParams{ConversationID: id, Payload: []byte(`{"text":"hi"}`),
+					Finality: parley.FinalityTurn}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		bot, bob := parley.Participant{ID: "bot", Kind: parley.KindAgent}, parley.Participant{ID: "bob", Kind: parley.KindPeer}
+		bot, bob := parley.Participant{ID: "bot", Kind: parley.KindAgent},
+			parley.Participant{ID: "bob", Kind: parley.KindPeer}
 		begin("knee", "MRI of the knee", bot)
 		begin("hip", "x-ray", bot)
 

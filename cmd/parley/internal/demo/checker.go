@@ -18,10 +18,12 @@ import (
 	"github.com/parleyhub/parley/executors/blueprint"
 )
 
-// demoRunner is the runner of the payer's deterministic agent, and the participant that it works for.
+// demoRunner is the runner of the payer's deterministic agent, and the participant that it works
+// for.
 const demoRunner = "demo-runner"
 
-// demoCriteriaCommand is the command of that agent, run for each session: what could be a program in any language.
+// demoCriteriaCommand is the command of that agent, run for each session: what could be a program
+// in any language.
 func demoCriteriaCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{Use: "criteria", Hidden: true, Args: cobra.NoArgs}
 	return a.SetRun(c, func(context.Context, []string) error {

@@ -32,10 +32,11 @@ func NewCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "watch two agents settle a case through a hub",
-		Long: `demo starts a hub on a real log and a real port. A health plan's agent runs inside it; a clinic's agent runs in a process of its own and
-joins over WebSocket with a token for these conversations only. They settle prior authorizations from case files, by rules. To hold evidence against its
-criteria the plan's agent starts a deterministic one: a command with a schema for its parameters, run once for each session. Then the log is verified and
-exported, and the export verified by itself.
+		Long: `demo starts a hub on a real log and a real port. A health plan's agent runs inside it. A clinic's
+agent runs in a separate process and joins over WebSocket, with a token for these conversations
+only. They settle prior authorizations from case files, by rules. To check evidence with its
+criteria the plan's agent starts a deterministic one: a command with a schema for its parameters,
+run once for each session. Then the log is verified and exported, and the export verified by itself.
 
 Cases: ` + strings.Join(priorauth.Embedded().IDs(), ", "),
 		Args: cobra.NoArgs,

@@ -42,7 +42,9 @@ func (d *show) printOpening(s *stage) {
 	d.printf("payer    inside the hub (process %d)", os.Getpid())
 	d.printf("checker  %s: a process for each session, as %s says", priorauth.CriteriaAgent, s.blueprints())
 	d.printf("clinic   process %d, over WebSocket, with a token for these conversations only", s.clinic.Process.Pid)
-	d.printf("%s", out.Paint(cli.StyleDim, "each line: seq, turn, who, what; traces are seen by their author and by admins, such as this screen"))
+	d.printf("%s",
+		out.Paint(cli.StyleDim,
+			"each line: seq, turn, who, what; traces are seen by their author and by admins, such as this screen"))
 }
 
 // follow shows a conversation as it goes, until it is closed or the clinic is gone.
@@ -56,7 +58,7 @@ func (d *show) follow(ctx context.Context, s *stage, id string) error {
 		select {
 		case err := <-s.left:
 			s.left <- err // close wants it too
-			cancel(fmt.Errorf("the clinic's process has ended: %w", errors.Join(errUnexpected, err)))
+			cancel(fmt.Errorf("the clinic's process ended: %w", errors.Join(errUnexpected, err)))
 		case <-ctx.Done():
 		}
 	}()
@@ -79,13 +81,15 @@ func (d *show) follow(ctx context.Context, s *stage, id string) error {
 	return nil
 }
 
-// printSession shows what a session has brought whose start is told: who has started it waits for it, so it is what comes next.
+// printSession prints the result of a session after its start. The starting agent waits for it, so
+// it is the next event.
 func (d *show) printSession(ctx context.Context, s *stage, v *view.Printer, e *parley.Event) error {
 	started, err := e.System()
 	if e.Type != parley.TypeSystem || err != nil || started.Kind != parley.KindSessionStarted {
 		return nil
 	}
-	ended, err := s.admin.GetSession(ctx, &parley.GetSessionParams{SessionID: started.SessionID, TimeoutMs: parley.MaxWaitMs})
+	ended, err := s.admin.GetSession(ctx,
+		&parley.GetSessionParams{SessionID: started.SessionID, TimeoutMs: parley.MaxWaitMs})
 	if err != nil {
 		return fmt.Errorf("the session %s: %w", started.SessionID, err)
 	}
@@ -107,7 +111,7 @@ func (d *show) printSession(ctx context.Context, s *stage, v *view.Printer, e *p
 	return nil
 }
 
-var errUnexpected = errors.New("before it was told to")
+var errUnexpected = errors.New("before it was stopped")
 
 func (d *show) pause(ctx context.Context, e *parley.Event) {
 	if d.fast {
@@ -125,7 +129,8 @@ func (d *show) pause(ctx context.Context, e *parley.Event) {
 	}
 }
 
-// verifyAndExport verifies the log of the hub that has stopped, exports it, and verifies the export.
+// verifyAndExport verifies the log of the hub that has stopped, exports it, and verifies the
+// export.
 func (d *show) verifyAndExport(ctx context.Context, s *stage, cases int) error {
 	d.printf("")
 	j, err := journals.OpenExisting(s.data)
@@ -139,7 +144,8 @@ func (d *show) verifyAndExport(ctx context.Context, s *stage, cases int) error {
 	}
 	d.printf("log      %s", logs.VerifiedText(d.app, checked))
 	d.printf("         %s", d.app.Out.Paint(cli.StyleDim,
-		"two of them are the hub's own: the clinic's token, as a SHA-256, and what the checker's runner runs; exports leave them out"))
+		"two of them are the hub's own: the clinic's token, as a SHA-256, and what the checker's runner runs; exports "+
+			"leave them out"))
 	file := filepath.Join(s.dir, "export.jsonl")
 	exported, err := logs.ExportFile(ctx, j, file)
 	if err != nil {

@@ -23,7 +23,8 @@ import (
 	"github.com/parleyhub/parley/sdk"
 )
 
-// stage is what the demo runs: a hub with the payer and its checker inside, and the clinic in a process of its own.
+// stage is everything that the demo runs: a hub with the payer and its checker inside, and the
+// clinic in a separate process.
 type stage struct {
 	dir, data string
 	server    *serve.Server
@@ -48,7 +49,8 @@ func startStage(ctx context.Context, a *cli.App, dir string, cases []*priorauth.
 	if err != nil {
 		return nil, errors.Join(err, j.Close())
 	}
-	if s.server, err = serve.Start(serve.Options{Journal: j, Address: "127.0.0.1:0", Log: log, Telemetry: told}); err != nil {
+	if s.server,
+		err = serve.Start(serve.Options{Journal: j, Address: "127.0.0.1:0", Log: log, Telemetry: told}); err != nil {
 		return nil, errors.Join(err, j.Close(), told.Shutdown(ctx))
 	}
 	h := s.server.Hub
@@ -73,12 +75,14 @@ func (s *stage) startPayer(log zerolog.Logger) error {
 	ctx, cancel := context.WithCancel(s.server.Telemetry.Trace(context.Background()))
 	s.stop = cancel
 	remove, err := h.RegisterAgent(parley.AgentInfo{
-		Name: "payer", Type: parley.AgentTypeAgent, Description: "Decides prior authorizations by the criteria of a health plan.",
+		Name: "payer", Type: parley.AgentTypeAgent,
+		Description: "Decides prior authorizations by the criteria of a health plan.",
 	})
 	if err != nil {
 		return fmt.Errorf("register the payer: %w", err)
 	}
-	payer := executors.Internal(s.payer, &priorauth.Payer{Checker: priorauth.CriteriaAgent}, &executors.Options{Logger: slog.New(zerolog.NewSlogHandler(log))})
+	payer := executors.Internal(s.payer, &priorauth.Payer{Checker: priorauth.CriteriaAgent},
+		&executors.Options{Logger: slog.New(zerolog.NewSlogHandler(log))})
 	s.serving.Go(func() {
 		defer remove()
 		if err := payer.Run(ctx); err != nil {
@@ -88,10 +92,12 @@ func (s *stage) startPayer(log zerolog.Logger) error {
 	return nil
 }
 
-// startClinic runs this program again as the clinic, with a token that is good for these conversations only.
+// startClinic runs this program again as the clinic, with a token that is good for these
+// conversations only.
 func (s *stage) startClinic(ctx context.Context, a *cli.App, cases []*priorauth.Case) error {
 	p := &parley.CreateTokenParams{
-		AgentID: "clinic", Scopes: []parley.Scope{parley.ScopeRead, parley.ScopeWrite, parley.ScopeClaim}, ExpiresInMs: demoTimeout.Milliseconds(),
+		AgentID: "clinic", Scopes: []parley.Scope{parley.ScopeRead, parley.ScopeWrite, parley.ScopeClaim},
+		ExpiresInMs: demoTimeout.Milliseconds(),
 	}
 	for _, c := range cases {
 		p.Conversations = append(p.Conversations, demoConversation(c))
@@ -114,11 +120,12 @@ func (s *stage) startClinic(ctx context.Context, a *cli.App, cases []*priorauth.
 	return nil
 }
 
-// close stops the clinic, the payer, its checker and the hub, in this order; what was not started is passed over.
+// close stops the clinic, the payer, its checker and the hub, in this order. It skips parts that
+// were not started.
 func (s *stage) close() error {
 	var clinicErr error
 	if s.clinic != nil {
-		s.clinic.Process.Signal(syscall.SIGTERM) // fails when it has ended, which the next line tells
+		s.clinic.Process.Signal(syscall.SIGTERM) // fails if it ended, which the next line reports
 		clinicErr = <-s.left
 	}
 	err := errors.Join(s.stopPayer(), s.checker.close(), s.admin.Close(), s.server.Close())
@@ -154,7 +161,7 @@ func NewClinicCommand(a *cli.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		defer told.Shutdown(context.WithoutCancel(ctx)) // what cannot be told is in the log
+		defer told.Shutdown(context.WithoutCancel(ctx)) // spans that cannot be sent are in the log
 		return executors.External(client, &priorauth.Clinic{}, &executors.Options{Logger: log}).Run(ctx)
 	})
 }

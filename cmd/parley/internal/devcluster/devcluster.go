@@ -40,14 +40,17 @@ func NewCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dev-cluster",
 		Short: "Run three hubs with one log, to try the loss of a hub",
-		Long: `dev-cluster runs three hubs, each in a process of its own, and three NATS servers, which keep their log, in this process; all on loopback. It prints the addresses of the
-hubs, as PARLEY_URL takes them, their process ids, and a token of scope admin. SIGTERM or SIGINT ends all. A hub that is killed stays away; the others go on.
+		Long: `dev-cluster runs three hubs, each in a separate process, and three NATS servers, which keep their
+log, in this process, all on loopback. It prints the addresses of the hubs, as PARLEY_URL takes
+them, their process ids, and a token of scope admin. SIGTERM or SIGINT ends all. A killed hub is not
+restarted. The others continue.
 
-Every event is on the disk of two servers at least before it is acknowledged, but all are on this machine: this is for trying, not for use. Without --data everything is removed
-at the end.`,
+Every event is on the disk of two servers at least before it is acknowledged, but all are on this
+machine: this is for trying, not for use. Without --data everything is removed at the end.`,
 		Args: cobra.NoArgs,
 	}
-	c.Flags().StringVar(&dir, "data", "", "directory in which everything is kept (default: one that is removed at the end)")
+	c.Flags().StringVar(&dir, "data", "",
+		"directory in which everything is kept (default: one that is removed at the end)")
 	return a.SetRun(c, func(ctx context.Context, _ []string) error {
 		if err := journals.CheckDataFlag(c, dir); err != nil {
 			return err
@@ -82,7 +85,8 @@ func runCluster(ctx context.Context, a *cli.App, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	token, err := token.Create(ctx, a, journal, &parley.CreateTokenParams{AgentID: "admin", Scopes: []parley.Scope{parley.ScopeAdmin}})
+	token, err := token.Create(ctx, a, journal,
+		&parley.CreateTokenParams{AgentID: "admin", Scopes: []parley.Scope{parley.ScopeAdmin}})
 	if err != nil {
 		return fmt.Errorf("make a token: %w", err)
 	}
@@ -99,7 +103,8 @@ func runCluster(ctx context.Context, a *cli.App, dir string) (err error) {
 	return c.watch(ctx)
 }
 
-// sharedAddress is the address of the servers' log. Their password goes into the environment, for this process and the hubs.
+// sharedAddress is the address of the servers' log. Their password goes into the environment, for
+// this process and the hubs.
 func sharedAddress(servers *natscluster.Cluster) (string, error) {
 	first, _, _ := strings.Cut(servers.URL(), ",")
 	u, err := url.Parse(first)
@@ -114,7 +119,8 @@ func sharedAddress(servers *natscluster.Cluster) (string, error) {
 	for i := range devServers {
 		hosts = append(hosts, servers.Address(i))
 	}
-	return fmt.Sprintf("nats://%s@%s?stream=parley&replicas=%d&monitor=%s", u.User.Username(), strings.Join(hosts, ","), devServers, strings.Join(servers.Monitors(), ",")), nil
+	return fmt.Sprintf("nats://%s@%s?stream=parley&replicas=%d&monitor=%s", u.User.Username(), strings.Join(hosts, ","),
+		devServers, strings.Join(servers.Monitors(), ",")), nil
 }
 
 // announce prints what one needs to try it.
@@ -127,7 +133,8 @@ func announce(a *cli.App, c *hubProcesses, s *startedCluster) error {
 	if a.Format == cli.FormatJSON {
 		return a.Out.JSON(s)
 	}
-	a.Out.Linef("three hubs with one log, which three NATS servers keep; what the hubs say is in %s", cli.Clean(filepath.Join(s.Directory, "hub-*.log")))
+	a.Out.Linef("three hubs with one log, which three NATS servers keep; what the hubs say is in %s",
+		cli.Clean(filepath.Join(s.Directory, "hub-*.log")))
 	for _, p := range c.all {
 		a.Out.Linef("  %s  %s  process %d", p.name, p.url, p.cmd.Process.Pid)
 	}
@@ -136,12 +143,12 @@ func announce(a *cli.App, c *hubProcesses, s *startedCluster) error {
 	a.Out.Linef("  export PARLEY_TOKEN=%s", s.Token)
 	a.Out.Line("  parley conversation create --id talk --participant ann --participant bob")
 	a.Out.Line("  parley chat talk --as ann        and the same --as bob; then")
-	a.Out.Linef("  kill -9 %d                   one hub is gone, and nobody notices", s.Processes[0])
+	a.Out.Linef("  kill -9 %d                   one hub is gone, and clients continue", s.Processes[0])
 	a.Out.Line("Ctrl-C ends all")
 	return nil
 }
 
-// hubProcess is a hub in a process of its own.
+// hubProcess is a hub in a separate process.
 type hubProcess struct {
 	name, url string
 	cmd       *exec.Cmd
@@ -163,7 +170,8 @@ func (c *hubProcesses) start(ctx context.Context, name, journal, dir string) err
 		return err
 	}
 	p := &hubProcess{name: name}
-	p.cmd = exec.Command(self, "serve", "--journal", journal, "--data", filepath.Join(dir, name), "--listen", "127.0.0.1:0", "--console", "-o", "json")
+	p.cmd = exec.Command(self, "serve", "--journal", journal, "--data", filepath.Join(dir, name), "--listen",
+		"127.0.0.1:0", "--console", "-o", "json")
 	p.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "PARLEY_") && !strings.HasPrefix(v, cli.EnvNATSPassword+"=")
 	})
@@ -207,7 +215,7 @@ func (c *hubProcesses) start(ctx context.Context, name, journal, dir string) err
 	return nil
 }
 
-// lastLogLine gives the last line of a log, which says why a hub has ended.
+// lastLogLine returns the last line of a log, which has the reason for the end of a hub.
 func lastLogLine(file string) string {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -217,7 +225,7 @@ func lastLogLine(file string) string {
 	return cli.Clean(lines[len(lines)-1])
 }
 
-// watch tells of hubs that end, until ctx ends or none is left.
+// watch reports hubs that end, until ctx ends or no hub is left.
 func (c *hubProcesses) watch(ctx context.Context) error {
 	for c.running > 0 {
 		select {
@@ -227,7 +235,7 @@ func (c *hubProcesses) watch(ctx context.Context) error {
 			if p.err != nil {
 				how = p.err.Error()
 			}
-			c.a.Err.Linef("-- %s has ended (%s); %s left", p.name, how, cli.Count(int64(c.running), "hub"))
+			c.a.Err.Linef("-- %s ended (%s); %s left", p.name, how, cli.Count(int64(c.running), "hub"))
 		case <-ctx.Done():
 			return nil
 		}
@@ -238,7 +246,7 @@ func (c *hubProcesses) watch(ctx context.Context) error {
 // stop has the hubs drain, and waits for their ends.
 func (c *hubProcesses) stop() (err error) {
 	for _, p := range c.all {
-		_ = p.cmd.Process.Signal(syscall.SIGTERM) // fails when it has ended
+		_ = p.cmd.Process.Signal(syscall.SIGTERM) // fails if the process ended
 	}
 	late := time.AfterFunc(serve.DrainTimeout+2*time.Second, func() {
 		for _, p := range c.all {

@@ -7,8 +7,8 @@ import (
 	"github.com/parleyhub/parley/internal/hubproc"
 )
 
-// TestDevCluster runs the script of dev-cluster, whose program needs a build tag: DEVCLUSTER is that
-// program.
+// TestDevCluster runs the script of dev-cluster, whose program needs a build tag: DEVCLUSTER is
+// that program.
 func TestDevCluster(t *testing.T) {
 	t.Parallel()
 	clitest.RunScripts(t, "devcluster", map[string]string{"DEVCLUSTER": string(hubproc.BuildTagged(t, "devcluster"))})

@@ -6,7 +6,8 @@ import (
 	"syscall"
 )
 
-// processAttributes keeps the keys of the terminal from a hub, which is told by this process, and ends it with this process however that ends.
+// processAttributes keeps the keys of the terminal from a hub, since this process stops it. The hub
+// never outlives this process.
 func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

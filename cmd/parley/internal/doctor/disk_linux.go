@@ -4,7 +4,7 @@ import (
 	"syscall"
 )
 
-// fileSystems are those that a log should not be on, by the number that statfs gives.
+// fileSystems are unsuitable for a log. The keys are the numbers of statfs.
 var fileSystems = map[uint32]disk{
 	0x6969:     {kind: "nfs", remote: true},
 	0x517b:     {kind: "smb", remote: true},

@@ -5,5 +5,5 @@ package doctor
 import "errors"
 
 func diskOf(string) (disk, error) {
-	return disk{}, errors.New("this program cannot tell how much is free on this system")
+	return disk{}, errors.New("the free space is unknown on this system")
 }

@@ -43,9 +43,9 @@ func NewCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "look for what is wrong with a setup",
-		Long: `doctor looks at the environment, at the hub, or the hubs, that PARLEY_URL names and at the configuration and the data of a hub on this machine. It changes
-nothing, needs no hub, and prints no secret. Each check is a line: ok, warn, fail or skipped, what was found, and what to do. The exit
-code is 1 when a check fails.`,
+		Long: `doctor checks the environment, the hubs that PARLEY_URL names, and the configuration and the data of
+a hub on this machine. It changes nothing, needs no hub, and prints no secret. Each check is a line:
+ok, warn, fail or skipped, the finding, and the next step. The exit code is 1 if a check fails.`,
 		Args: cobra.NoArgs,
 	}
 	c.Flags().StringVar(&f.config, "config", "", "configuration file of the hub (default: $"+config.EnvFile+")")
@@ -100,7 +100,8 @@ func (d *doctor) skip(check, why string) {
 	d.print(diagnosis{check, d.subject, resultSkipped, why, ""})
 }
 
-var resultStyles = map[result]cli.Style{resultOK: cli.StyleGood, resultWarn: cli.StyleBold, resultFail: cli.StyleError, resultSkipped: cli.StyleDim}
+var resultStyles = map[result]cli.Style{resultOK: cli.StyleGood, resultWarn: cli.StyleBold, resultFail: cli.StyleError,
+	resultSkipped: cli.StyleDim}
 
 func (d *doctor) print(f diagnosis) {
 	d.checks++
@@ -122,9 +123,11 @@ func (d *doctor) print(f diagnosis) {
 	d.a.Out.Linef("%s %-12s %s", d.a.Out.Paint(resultStyles[f.Result], fmt.Sprintf("%-8s", f.Result)), f.Check, text)
 }
 
-// withoutSecrets takes the tokens of the environment out of a text: the errors of others may quote what they were given.
+// withoutSecrets takes the tokens of the environment out of a text: the errors of others may quote
+// what they were given.
 func withoutSecrets(text string) string {
-	for _, name := range []string{cli.EnvToken, cli.EnvDevToken, cli.EnvA2AToken, cli.EnvEmbeddingsKey, cli.EnvNATSPassword} {
+	for _, name := range []string{cli.EnvToken, cli.EnvDevToken, cli.EnvA2AToken, cli.EnvEmbeddingsKey,
+		cli.EnvNATSPassword} {
 		if secret := strings.TrimSpace(os.Getenv(name)); secret != "" {
 			text = strings.ReplaceAll(text, secret, "<"+name+">")
 		}
@@ -132,9 +135,10 @@ func withoutSecrets(text string) string {
 	return text
 }
 
-// environment looks for variables that nobody reads.
+// environment looks for unknown variables.
 func (d *doctor) environment() {
-	known := []string{cli.EnvURL, cli.EnvToken, cli.EnvAgent, cli.EnvCA, cli.EnvCert, cli.EnvKey, cli.EnvDevToken, cli.EnvA2AToken, cli.EnvEmbeddingsKey, cli.EnvNATSPassword, "PARLEY_SESSION", "PARLEY_CONTEXT_FILE"}
+	known := []string{cli.EnvURL, cli.EnvToken, cli.EnvAgent, cli.EnvCA, cli.EnvCert, cli.EnvKey, cli.EnvDevToken,
+		cli.EnvA2AToken, cli.EnvEmbeddingsKey, cli.EnvNATSPassword, "PARLEY_SESSION", "PARLEY_CONTEXT_FILE"}
 	unknown := config.UnknownEnv(os.Environ(), known...)
 	for _, name := range unknown {
 		advice := "unset it, or see docs/configuration.md"

@@ -28,7 +28,7 @@ import (
 	"github.com/parleyhub/parley/internal/wire"
 )
 
-// secret stands in the token of every test of the doctor, and never in what it prints.
+// secret is in the token of every test of the doctor, and never in its output.
 const secret = "SECRETSECRETSECRET"
 
 // startHub starts a hub on a log in memory, with TLS unless it is nil.
@@ -59,12 +59,13 @@ func serverTLS(t *testing.T, files certs.Files) *tls.Config {
 // runCommand runs doctor or ready in this process.
 func runCommand(t *testing.T, args []string, out, errs io.Writer) int {
 	t.Helper()
-	return cli.Execute(t.Context(), args, cli.Streams{In: strings.NewReader(""), Out: out, Err: errs}, func(a *cli.App, root *cobra.Command) {
-		root.AddCommand(NewCommand(a), NewReadyCommand(a))
-	})
+	return cli.Execute(t.Context(), args, cli.Streams{In: strings.NewReader(""), Out: out, Err: errs},
+		func(a *cli.App, root *cobra.Command) {
+			root.AddCommand(NewCommand(a), NewReadyCommand(a))
+		})
 }
 
-// consult runs "parley doctor" for the hub at an address and gives what it printed and the exit code.
+// consult runs "parley doctor" for the hub at an address, and returns its output and the exit code.
 func consult(t *testing.T, address string, args ...string) (string, int) {
 	t.Helper()
 	t.Setenv(cli.EnvURL, address)
@@ -77,7 +78,7 @@ func consult(t *testing.T, address string, args ...string) (string, int) {
 	return out.String(), code
 }
 
-// TestDoctorOfBrokenSetups: what is wrong between a client and its hub is named, at the step where it is.
+// TestDoctorOfBrokenSetups: each fault between a client and its hub is named at its step.
 func TestDoctorOfBrokenSetups(t *testing.T) {
 	hub := startHub(t, nil)
 	ca := clitest.NewAuthority(t)
@@ -89,27 +90,40 @@ func TestDoctorOfBrokenSetups(t *testing.T) {
 		want    []string // patterns of lines
 	}{
 		"the hub does not know its name": {proxyTo(t, hub, func(r *http.Request) { r.Host = "hub.example.com" }), []string{
-			`^ok +reach `, `^fail +livez +the hub does not answer to the name .*--allow-host 127.0.0.1`, `^skipped +readyz +no hub answers`,
+			`^ok +reach `, `^fail +livez +the hub does not answer to the name .*--allow-host 127.0.0.1`,
+			`^skipped +readyz +no hub answers`,
 		}},
 		"the proxy drops Upgrade": {proxyTo(t, hub, func(r *http.Request) { r.Header.Del("Upgrade") }), []string{
 			`^ok +livez `, `^ok +readyz `, `^fail +socket .*must pass Upgrade on`, `^skipped +token +there is no WebSocket`,
 		}},
-		"the proxy reaches nobody": {answering(t, http.StatusBadGateway, "bad gateway"), []string{`^fail +livez +a proxy answers 502`}},
-		"something else answers":   {answering(t, http.StatusNotFound, "<html>"), []string{`^fail +livez +something answers 404 to /livez, and it is no hub`}},
-		"a page answers":           {answering(t, http.StatusOK, "<html>welcome</html>"), []string{`^fail +livez .*it is no hub`}},
-		"redirected":               {answering(t, http.StatusMovedPermanently, ""), []string{`^fail +livez +something answers 301`}},
-		"in clear to TLS":          {"ws://" + overTLS + "/rpc", []string{`^fail +livez .*takes TLS only; its address begins with wss://`}},
-		"TLS to a hub in clear":    {"wss://" + hub.Addr + "/rpc", []string{`^ok +reach `, `^fail +tls .*begins with ws://`, `^skipped +livez `}},
-		"an unknown authority":     {"wss://" + overTLS + "/rpc", []string{`^fail +tls .*unknown authority; PARLEY_CA=FILE`}},
-		"a hub that drains":        {drained.URL, []string{`^ok +livez `, `^fail +readyz .*docs/operations.md`, `^fail +socket `}},
-		"a name that is nobody's":  {"ws://hub.invalid:7447/rpc", []string{`^fail +reach `}},
-		"a password":               {"ws://me:" + secret + "@127.0.0.1:7447/rpc", []string{`^fail +url .*never into an address`}},
-		"no token of this hub":     {hub.URL, []string{`^ok +socket `, `^fail +token +the hub refuses the token`, `^skipped +version +the token was refused`}},
+		"the proxy reaches nobody": {answering(t, http.StatusBadGateway, "bad gateway"),
+			[]string{`^fail +livez +a proxy answers 502`}},
+		"something else answers": {answering(t, http.StatusNotFound, "<html>"),
+			[]string{`^fail +livez +something answers 404 to /livez, and it is no hub`}},
+		"a page answers": {answering(t, http.StatusOK, "<html>welcome</html>"),
+			[]string{`^fail +livez .*it is no hub`}},
+		"redirected": {answering(t, http.StatusMovedPermanently, ""),
+			[]string{`^fail +livez +something answers 301`}},
+		"in clear to TLS": {"ws://" + overTLS + "/rpc",
+			[]string{`^fail +livez .*takes TLS only; its address begins with wss://`}},
+		"TLS to a hub in clear": {"wss://" + hub.Addr + "/rpc",
+			[]string{`^ok +reach `, `^fail +tls .*begins with ws://`, `^skipped +livez `}},
+		"an unknown authority": {"wss://" + overTLS + "/rpc", []string{`^fail +tls .*unknown authority; PARLEY_CA=FILE`}},
+		"a hub that drains": {drained.URL,
+			[]string{`^ok +livez `, `^fail +readyz .*docs/operations.md`, `^fail +socket `}},
+		"a name that is nobody's": {"ws://hub.invalid:7447/rpc", []string{`^fail +reach `}},
+		"a password": {"ws://me:" + secret + "@127.0.0.1:7447/rpc",
+			[]string{`^fail +url .*never into an address`}},
+		"no token of this hub": {hub.URL,
+			[]string{`^ok +socket `, `^fail +token +the hub refuses the token`, `^skipped +version +the token was refused`}},
 		"another protocol": {fakeHub(t, "2", 0), []string{
 			`^ok +token `, `^fail +version +the hub speaks version 2 of the protocol`,
 		}},
-		"a clock ahead":  {fakeHub(t, parley.ProtocolVersion, time.Hour), []string{`^warn +clock +the hub's clock is (1h0|59)m\S* ahead of this machine's; let NTP`, `^warn +version +the hub is v9.9.9, this program `}},
-		"a clock behind": {fakeHub(t, parley.ProtocolVersion, -time.Hour), []string{`^warn +clock +the hub's clock is (1h0|59)m\S* behind`}},
+		"a clock ahead": {fakeHub(t, parley.ProtocolVersion, time.Hour),
+			[]string{`^warn +clock +the hub's clock is (1h0|59)m\S* ahead of this machine's; let NTP`,
+				`^warn +version +the hub is v9.9.9, this program `}},
+		"a clock behind": {fakeHub(t, parley.ProtocolVersion, -time.Hour),
+			[]string{`^warn +clock +the hub's clock is (1h0|59)m\S* behind`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, code := consult(t, c.address)
@@ -127,7 +141,8 @@ func TestDoctorOfBrokenSetups(t *testing.T) {
 	}
 }
 
-// TestDoctorSpeaksJSON: with -o json each check is an object on a line, and every check has its line whatever fails.
+// TestDoctorSpeaksJSON: with -o json each check is an object on a line, and every check has its
+// line whatever fails.
 func TestDoctorSpeaksJSON(t *testing.T) {
 	hub := startHub(t, nil)
 	var whole []string
@@ -177,7 +192,8 @@ func answering(t *testing.T, status int, text string) string {
 	return "ws" + strings.TrimPrefix(s.URL, "http") + "/rpc"
 }
 
-// fakeHub speaks another version of the protocol, has a clock that is off, and gives tokens back in its errors.
+// fakeHub speaks another version of the protocol, has a wrong clock, and returns tokens in its
+// errors.
 func fakeHub(t *testing.T, protocol string, off time.Duration) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -206,12 +222,15 @@ func answerFalsely(conn *wire.Conn, protocol string, off time.Duration) {
 			ID     int
 			Method string
 		}
-		json.Unmarshal(frame, &request) // what is not JSON gets the last answer
+		json.Unmarshal(frame, &request) // invalid JSON gets the last answer
 		now := time.Now().Add(off).UnixMilli()
-		answer := fmt.Sprintf(`"error":{"code":4030,"message":"plt_id_%s may not","data":{"reason":"forbidden","retryable":false}}`, secret)
+		answer := fmt.Sprintf(
+			`"error":{"code":4030,"message":"plt_id_%s may not","data":{"reason":"forbidden","retryable":false}}`, secret)
 		switch request.Method {
 		case parley.MethodAuthenticate:
-			answer = fmt.Sprintf(`"result":{"ok":true,"agentId":"ann","protocolVersion":%q,"hub":{"version":"v9.9.9","nowMs":%d},"limits":{}}`, protocol, now)
+			answer = fmt.Sprintf(
+				`"result":{"ok":true,"agentId":"ann","protocolVersion":%q,"hub":{"version":"v9.9.9","nowMs":%d},"limits":{}}`,
+				protocol, now)
 		case parley.MethodPing:
 			answer = fmt.Sprintf(`"result":{"nowMs":%d}`, now)
 		}
@@ -225,7 +244,8 @@ func answerFalsely(conn *wire.Conn, protocol string, off time.Duration) {
 // TestSizeText: bytes for people.
 func TestSizeText(t *testing.T) {
 	t.Parallel()
-	for n, want := range map[uint64]string{0: "0 B", 1023: "1023 B", 1 << 10: "1.0 KiB", 1536 << 20: "1.5 GiB", 5 << 40: "5.0 TiB", 9000 << 40: "9000.0 TiB"} {
+	for n, want := range map[uint64]string{0: "0 B", 1023: "1023 B", 1 << 10: "1.0 KiB", 1536 << 20: "1.5 GiB",
+		5 << 40: "5.0 TiB", 9000 << 40: "9000.0 TiB"} {
 		if got := sizeText(n); got != want {
 			t.Errorf("%d is %s, expected %s", n, got, want)
 		}

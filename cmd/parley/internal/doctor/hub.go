@@ -23,7 +23,8 @@ type hubCheck struct {
 	err           error // of the addresses
 }
 
-// run takes the steps in order. One that gives a reason ends the visit: those after it are skipped for that reason.
+// run takes the steps in order. A step that returns a reason ends the check: the remaining steps
+// are skipped for that reason.
 func (h *hubCheck) run(ctx context.Context) {
 	defer h.Close()
 	reason := ""
@@ -75,7 +76,7 @@ func (h *hubCheck) address(_ context.Context, check string) string {
 
 func (h *hubCheck) encrypted() bool { return h.URL.Scheme == "wss" || h.URL.Scheme == "https" }
 
-// plain gives a request of a plain route beside /rpc.
+// plain returns a request of a plain route beside /rpc.
 func (h *hubCheck) plain(ctx context.Context, route string) *http.Request {
 	return cli.NewRouteRequest(ctx, h.URL, route)
 }
@@ -121,7 +122,7 @@ func (h *hubCheck) tls(ctx context.Context, check string) string {
 	found := fmt.Sprintf("%s; certificate for %s, until %s", tls.VersionName(resp.TLS.Version),
 		strings.Join(certs.HostNames(leaf), ", "), leaf.NotAfter.UTC().Format(time.DateOnly))
 	if err := certs.CheckValidity(leaf, time.Now()); err != nil {
-		h.warn(check, "the hub's certificate "+err.Error(), "whoever runs the hub must renew it")
+		h.warn(check, "the hub's certificate "+err.Error(), "the operator of the hub must renew it")
 		return ""
 	}
 	h.ok(check, found)
@@ -138,11 +139,13 @@ func (h *hubCheck) alive(ctx context.Context, check string) string {
 		h.ok(check, "a hub answers")
 		return ""
 	case status == http.StatusForbidden:
-		h.fail(check, "the hub does not answer to the name "+h.URL.Host, "start it with --allow-host "+h.URL.Hostname()+", or call it by a name that it has")
+		h.fail(check, "the hub does not answer to the name "+h.URL.Host, "start it with --allow-host "+h.URL.Hostname()+
+			", or call it by a name that it has")
 	case status == http.StatusBadRequest && strings.Contains(text, "HTTPS server"):
 		h.fail(check, h.Address()+" takes TLS only", "its address begins with wss://")
 	case status == http.StatusBadGateway, status == http.StatusServiceUnavailable, status == http.StatusGatewayTimeout:
-		h.fail(check, fmt.Sprintf("a proxy answers %d: it does not reach the hub", status), "start the hub, and look at the proxy's log")
+		h.fail(check, fmt.Sprintf("a proxy answers %d: it does not reach the hub", status),
+			"start the hub, and look at the proxy's log")
 	default:
 		h.fail(check, fmt.Sprintf("something answers %d to /livez, and it is no hub", status), "such as "+cli.DefaultURL)
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/certs"
 	"github.com/parleyhub/parley/cmd/parley/internal/cli"
 	"github.com/parleyhub/parley/cmd/parley/internal/config"
-	"github.com/parleyhub/parley/cmd/parley/internal/files"
 	"github.com/parleyhub/parley/cmd/parley/internal/journals"
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/journal/bolt"
@@ -31,7 +30,8 @@ type disk struct {
 const (
 	// openFiles is what a hub with tens of thousands of sockets needs.
 	openFiles = 65536
-	// spaceLow and spaceOut are bytes of free space: the log grows by whole pages, and its index is written beside it.
+	// spaceLow and spaceOut are bytes of free space: the log grows by whole pages, and its index is
+	// written beside it.
 	spaceLow = 1 << 30
 	spaceOut = 64 << 20
 )
@@ -79,7 +79,7 @@ func (d *doctor) config(from config.Sources) *config.Loaded {
 	return c
 }
 
-// faults tells of everything that is wrong with a configuration.
+// faults prints everything that is wrong with a configuration.
 func (d *doctor) faults(err error) {
 	var faults config.Faults
 	if !errors.As(err, &faults) {
@@ -122,14 +122,15 @@ func (d *doctor) owner(dir string) {
 		d.fail("owner", err.Error(), "")
 		return
 	}
-	user, known := files.OwnerOf(info)
+	user, known := certs.OwnerOf(info)
 	switch mode := info.Mode().Perm(); {
 	case known && mode&0o077 != 0:
 		d.warn("owner", fmt.Sprintf("%s has mode %04o: others may look into it", dir, mode), "chmod 700 "+dir)
 	case known && user != os.Geteuid() && os.Geteuid() != 0:
-		d.fail("owner", fmt.Sprintf("%s belongs to user %d, and this is user %d", dir, user, os.Geteuid()), "run the hub and its tools as one user")
+		d.fail("owner", fmt.Sprintf("%s belongs to user %d, and this is user %d", dir, user, os.Geteuid()),
+			"run the hub and its tools as one user")
 	default:
-		d.ok("owner", "nobody else may look into "+dir)
+		d.ok("owner", "no other user may look into "+dir)
 	}
 }
 
@@ -145,9 +146,11 @@ func (d *doctor) disk(dir string) {
 	case disk.free < spaceOut:
 		d.fail("disk", free, "make room: the hub refuses writes with storage_full")
 	case disk.remote:
-		d.warn("disk", dir+" is on "+disk.kind+", where locks and syncs may not hold", "put the log on a disk of this machine")
+		d.warn("disk", dir+" is on "+disk.kind+", where locks and syncs may not hold",
+			"put the log on a disk of this machine")
 	case disk.fleeting:
-		d.warn("disk", dir+" is on "+disk.kind+", which is gone with the machine or the container", "put the log on a disk or a volume")
+		d.warn("disk", dir+" is on "+disk.kind+", which is gone with the machine or the container",
+			"put the log on a disk or a volume")
 	case disk.free < spaceLow:
 		d.warn("disk", free, "make room before it is full")
 	default:
@@ -199,11 +202,14 @@ func (d *doctor) certificate(c *config.Loaded) {
 	for _, host := range c.Hosts() {
 		name := hostOf(host)
 		if err := leaf.VerifyHostname(name); err != nil {
-			d.warn("certificate", fmt.Sprintf("%s is not for %s, which allowHosts has", files.Cert, name), "its names are "+strings.Join(certs.HostNames(leaf), ", "))
+			d.warn("certificate", fmt.Sprintf("%s is not for %s, which allowHosts has", files.Cert, name), "its names are "+
+				strings.Join(certs.HostNames(leaf), ", "))
 			return
 		}
 	}
-	d.ok("certificate", fmt.Sprintf("%s is for %s, until %s", files.Cert, strings.Join(certs.HostNames(leaf), ", "), leaf.NotAfter.UTC().Format(time.DateOnly)))
+	d.ok("certificate",
+		fmt.Sprintf("%s is for %s, until %s", files.Cert, strings.Join(certs.HostNames(leaf), ", "),
+			leaf.NotAfter.UTC().Format(time.DateOnly)))
 }
 
 // listening looks for what should not be together with a hub that others reach.
@@ -217,7 +223,8 @@ func (d *doctor) listening(c *config.Loaded) {
 	case public && os.Getenv(cli.EnvDevToken) != "":
 		d.fail("listen", cli.EnvDevToken+" is set for a hub that others reach", "unset it: it is for --dev")
 	case public && c.TLS.Cert == "":
-		d.warn("listen", host+" is reached by others, without TLS", "set tls.cert and tls.key, or let only a TLS proxy reach it")
+		d.warn("listen", host+" is reached by others, without TLS",
+			"set tls.cert and tls.key, or let only a TLS proxy reach it")
 	case public:
 		d.ok("listen", host+", with TLS")
 	default:
@@ -230,9 +237,10 @@ func (d *doctor) limits() {
 	most, ok := maxOpenFiles()
 	switch {
 	case !ok:
-		d.skip("files", "this system does not tell how many files may be open")
+		d.skip("files", "the limit of open files is unknown on this system")
 	case most < openFiles:
-		d.warn("files", fmt.Sprintf("a process may have %d files open, and every socket is one", most), fmt.Sprintf("LimitNOFILE=%d in the unit, or ulimit -n", openFiles))
+		d.warn("files", fmt.Sprintf("a process may have %d files open, and every socket is one", most),
+			fmt.Sprintf("LimitNOFILE=%d in the unit, or ulimit -n", openFiles))
 	default:
 		d.ok("files", fmt.Sprintf("a process may have %d files open", most))
 	}

@@ -19,8 +19,10 @@ func NewReadyCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ready",
 		Short: "say whether a hub takes reads and writes; for probes",
-		Long: `ready asks /readyz of the hub that PARLEY_URL names, and needs no token. The exit code is 0 when it is ready and 6 when it is not. It sends no
-secret, so it takes any certificate from a loopback address. Where PARLEY_URL names several hubs, it is 0 when one of them is ready, and stderr tells of the others.`,
+		Long: `ready asks /readyz of the hub that PARLEY_URL names, and needs no token. The exit code is 0 if it is
+ready and 6 if it is not. It sends no secret, so it accepts any certificate from a loopback address.
+If PARLEY_URL names several hubs, it is 0 if one of them is ready, and stderr has the faults of the
+others.`,
 		Args: cobra.NoArgs,
 	}
 	return a.SetRun(c, func(ctx context.Context, _ []string) error { return ready(ctx, a) })
@@ -69,7 +71,8 @@ func readyAt(ctx context.Context, u *url.URL) error {
 		return cli.ExplainTLS(cli.ExplainTimeout(ctx, fmt.Errorf("%w: %w", parley.ErrUnavailable, err)))
 	}
 	if status != http.StatusOK || said != "ok" {
-		return exit.WithHint(fmt.Errorf("%w: /readyz says %d %s", parley.ErrUnavailable, status, said), "'parley doctor' tells more")
+		return exit.WithHint(fmt.Errorf("%w: /readyz says %d %s", parley.ErrUnavailable, status, said),
+			"'parley doctor' shows more")
 	}
 	return nil
 }

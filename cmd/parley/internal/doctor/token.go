@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// clockOff is how far the clocks of hub and client may be apart before it is told.
+	// clockOff is the largest difference between the clocks of hub and client without a warning.
 	clockOff = 2 * time.Second
 	// tokenSoon is how long before its end a token is warned of.
 	tokenSoon = 24 * time.Hour
@@ -26,7 +26,8 @@ const (
 func (h *hubCheck) token(ctx context.Context, check string) string {
 	token := os.Getenv(cli.EnvToken)
 	if token == "" {
-		h.warn(check, cli.EnvToken+" is not set, and every command that asks the hub needs it", "'parley token create' makes one")
+		h.warn(check, cli.EnvToken+" is not set, and every command that asks the hub needs it",
+			"'parley token create' makes one")
 		return "there is no token"
 	}
 	if wrong := tokenFault(token); wrong != "" {
@@ -47,7 +48,8 @@ func tokenFault(token string) string {
 	switch {
 	case strings.ContainsFunc(token, unicode.IsSpace):
 		return "has white space in it"
-	case strings.ContainsAny(token, `"'`), strings.ContainsFunc(token, func(r rune) bool { return r > unicode.MaxASCII || unicode.IsControl(r) }):
+	case strings.ContainsAny(token, `"'`),
+		strings.ContainsFunc(token, func(r rune) bool { return r > unicode.MaxASCII || unicode.IsControl(r) }):
 		return "has characters in it that no token has"
 	case len(token) > maxToken:
 		return "is too long"
@@ -71,9 +73,9 @@ func (h *hubCheck) expiry(ctx context.Context, check string) string {
 	own, err := h.FindToken(ctx, id)
 	switch {
 	case err != nil:
-		h.skip(check, "the hub does not tell: "+exit.FailureOf(ctx, err).What)
+		h.skip(check, "the hub does not list tokens: "+exit.FailureOf(ctx, err).What)
 	case own == nil:
-		h.skip(check, "the token is the hub's first, or of a hub that does not tell")
+		h.skip(check, "the token is the hub's first, or the hub does not list it")
 	default:
 		h.reportExpiry(check, own)
 	}
@@ -91,13 +93,15 @@ func (h *hubCheck) reportExpiry(check string, own *parley.TokenInfo) {
 	}
 	found += ", and ends on " + own.ExpiresAt.String()
 	if left := time.Until(own.ExpiresAt.Time()); left < tokenSoon {
-		h.warn(check, found, fmt.Sprintf("in %s: make the next one now", strings.TrimSuffix(left.Round(time.Minute).String(), "0s")))
+		h.warn(check, found,
+			fmt.Sprintf("in %s: make the next one now", strings.TrimSuffix(left.Round(time.Minute).String(), "0s")))
 		return
 	}
 	h.ok(check, found)
 }
 
-// clock compares the hub's clock with that of this machine, as exactly as the way there and back allows.
+// clock compares the hub's clock with that of this machine, as exactly as the way there and back
+// allows.
 func (h *hubCheck) clock(ctx context.Context, check string) string {
 	var pong parley.PingResult
 	sent := time.Now()
@@ -128,7 +132,9 @@ func (h *hubCheck) version(_ context.Context, check string) string {
 	hub, own := h.Hub.Hub.Version, cli.Version()
 	switch {
 	case h.Hub.ProtocolVersion != parley.ProtocolVersion:
-		h.fail(check, fmt.Sprintf("the hub speaks version %s of the protocol, this program %s", h.Hub.ProtocolVersion, parley.ProtocolVersion), "use programs of one release")
+		h.fail(check,
+			fmt.Sprintf("the hub speaks version %s of the protocol, this program %s", h.Hub.ProtocolVersion,
+				parley.ProtocolVersion), "use programs of one release")
 	case hub != own:
 		h.warn(check, fmt.Sprintf("the hub is %s, this program %s", hub, own), "update the older one when you can")
 	default:

@@ -34,7 +34,8 @@ var Codes = []struct {
 	{CodeNotFound, "no such conversation, session, agent or approval, or not one that this token sees (not_found)"},
 	{CodeAuth, "the token is missing, wrong or too narrow (unauthenticated, forbidden)"},
 	{CodeConflict, "refused by the state of the conversation (codes 4090 to 4098, such as not_your_turn)"},
-	{CodeUnavailable, "no answer in time, or the hub cannot do it now (rate_limited, unavailable, outcome_unknown, storage_full): try again"},
+	{CodeUnavailable, "no answer in time, or the hub cannot do it now (rate_limited, unavailable, outcome_unknown, " +
+		"storage_full): try again"},
 	{CodeSessionFailed, "the session that was waited for has failed (start, session wait)"},
 	{CodeSessionStopped, "it was stopped (the same)"},
 	{CodeInputRequired, "its agent asks for input (the same)"},
@@ -76,7 +77,7 @@ type Reporter interface {
 	Report() Failure
 }
 
-// Failure is an error as a person or program is told of it.
+// Failure is an error as it is reported to a person or a program.
 type Failure struct {
 	What   string `json:"what"`
 	Reason string `json:"reason"`
@@ -111,16 +112,19 @@ func classify(ctx context.Context, err error) Failure {
 	case errors.As(err, &usage):
 		return Failure{What: err.Error(), Reason: "usage", Hint: "see 'parley help'", Exit: CodeUsage}
 	case errors.As(err, &damage):
-		return Failure{What: err.Error(), Reason: "damaged", Hint: "keep the files as they are and restore from a copy or an export", Exit: CodeFailure}
+		return Failure{What: err.Error(), Reason: "damaged",
+			Hint: "keep the files as they are and restore from a copy or an export", Exit: CodeFailure}
 	case errors.Is(err, journal.ErrInUse):
 		return Failure{What: err.Error(), Reason: "in_use",
 			Hint: "a hub has this directory open: stop it, or ask it over the wire with PARLEY_URL", Exit: CodeFailure}
 	}
 	if errors.Is(err, journal.ErrUnavailable) && !errors.Is(err, parley.ErrUnavailable) {
-		return Failure{What: err.Error(), Reason: "unavailable", Hint: "are the NATS servers there, and is the user right? see docs/scale.md", Exit: CodeUnavailable}
+		return Failure{What: err.Error(), Reason: "unavailable",
+			Hint: "are the NATS servers there, and is the user right? see docs/scale.md", Exit: CodeUnavailable}
 	}
 	if row := parley.ErrorRowOf(err); errors.Is(err, row.Err) {
-		return Failure{What: messageOf(err, row), Reason: row.Reason(), Code: row.Code, Hint: Hints[row.Err], Exit: exitOf(row)}
+		return Failure{What: messageOf(err, row), Reason: row.Reason(), Code: row.Code, Hint: Hints[row.Err],
+			Exit: exitOf(row)}
 	}
 	if errors.Is(err, ErrTimeout) || errors.Is(err, context.DeadlineExceeded) {
 		return Failure{What: err.Error(), Reason: "timeout", Hint: Hints[parley.ErrUnavailable], Exit: CodeUnavailable}
@@ -131,7 +135,7 @@ func classify(ctx context.Context, err error) Failure {
 	return Failure{What: err.Error(), Reason: "failed", Exit: CodeFailure}
 }
 
-// messageOf gives the text of a refusal without its reason, which is printed before it.
+// messageOf returns the text of a refusal without its reason, which is printed before it.
 func messageOf(err error, row parley.ErrorRow) string {
 	return strings.Replace(err.Error(), row.Reason()+": ", "", 1)
 }
@@ -146,7 +150,7 @@ func exitOf(row parley.ErrorRow) int {
 		return CodeAuth
 	case row.Code >= 4090 && row.Code <= 4098:
 		return CodeConflict
-	case row.Code >= 4290: // what may succeed later
+	case row.Code >= 4290: // these may succeed later
 		return CodeUnavailable
 	default:
 		return CodeFailure
@@ -154,20 +158,23 @@ func exitOf(row parley.ErrorRow) int {
 }
 
 var Hints = map[error]string{
-	parley.ErrUnauthenticated:     "set PARLEY_TOKEN to a token of this hub; 'parley token create' makes one, the first with --admin --data DIR while no hub runs",
-	parley.ErrForbidden:           "name a participant with --as (or PARLEY_AGENT), or use a token that has the scope and the id; 'parley token create --help' says how to make one",
-	parley.ErrNotFound:            "'parley conversation list' shows what this token sees",
-	parley.ErrParameters:          "'parley agent show AGENT' says what it takes",
-	parley.ErrNotYourTurn:         "follow with 'parley tail ID -f', or take the seat with 'parley chat ID --as AGENT'",
-	parley.ErrTurnClosed:          "leave --turn out, or read on with 'parley tail ID' and answer the turn that is open",
-	parley.ErrConversationClosed:  "read it with 'parley tail ID'",
-	parley.ErrTurnConflict:        "read what was said with 'parley tail ID' and try again",
-	parley.ErrClaimRequired:       "somebody works on this turn: name the claim with --claim, or end the turn with 'parley turn cancel ID TURN'",
-	parley.ErrClaimLost:           "somebody else may have the turn now: read what was said with 'parley tail ID'",
+	parley.ErrUnauthenticated: "set PARLEY_TOKEN to a token of this hub; 'parley token create' makes one, the first " +
+		"with --admin --data DIR while no hub runs",
+	parley.ErrForbidden: "name a participant with --as (or PARLEY_AGENT), or use a token that has the scope " +
+		"and the id; 'parley token create --help' says how to make one",
+	parley.ErrNotFound:           "'parley conversation list' shows what this token sees",
+	parley.ErrParameters:         "'parley agent show AGENT' says what it takes",
+	parley.ErrNotYourTurn:        "follow with 'parley tail ID -f', or take the seat with 'parley chat ID --as AGENT'",
+	parley.ErrTurnClosed:         "leave --turn out, or read on with 'parley tail ID' and answer the turn that is open",
+	parley.ErrConversationClosed: "read it with 'parley tail ID'",
+	parley.ErrTurnConflict:       "read what was said with 'parley tail ID' and try again",
+	parley.ErrClaimRequired: "another executor works on this turn: name the claim with --claim, or end the turn " +
+		"with 'parley turn cancel ID TURN'",
+	parley.ErrClaimLost:           "another participant may have the turn: read the conversation with 'parley tail ID'",
 	parley.ErrIdempotencyConflict: "use another --key: this one was used for something else",
 	parley.ErrAlreadyExists:       "choose another id, or leave it out to have one made",
 	parley.ErrAlreadyResolved:     "'parley approvals show ID' says how",
-	parley.ErrCursorAhead:         "'parley conversation show ID' tells the latest seq",
+	parley.ErrCursorAhead:         "'parley conversation show ID' shows the latest seq",
 	parley.ErrRateLimited:         "try again in a moment",
 	parley.ErrUnavailable:         "is a hub running there? PARLEY_URL says where; 'parley serve --dev' starts one",
 	parley.ErrOutcomeUnknown:      "repeat it with the same --key: it is done once",

@@ -32,18 +32,20 @@ func (f *File) CommitNew() error {
 	return syncDir(filepath.Dir(f.Name))
 }
 
-// IsIrregular tells whether something has this name that is no regular file.
+// IsIrregular reports whether something other than a regular file has this name.
 func IsIrregular(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && !info.Mode().IsRegular()
 }
 
-// IsBelow tells whether a file is, or would be, in a directory or below it.
+// IsBelow reports whether a file is, or would be, in a directory or below it.
 func IsBelow(name, dir string) bool {
-	return strings.HasPrefix(config.Real(name), strings.TrimSuffix(config.Real(dir), string(filepath.Separator))+string(filepath.Separator))
+	return strings.HasPrefix(config.Real(name), strings.TrimSuffix(config.Real(dir), string(filepath.Separator))+
+		string(filepath.Separator))
 }
 
-// File is a file that takes its name when all of it is written and durable. Until then it lies beside it under another.
+// File is a file that takes its name when all of it is written and durable. Until then it lies
+// beside it under another.
 type File struct {
 	Temp  *os.File
 	Name  string
@@ -55,7 +57,7 @@ type File struct {
 func Create(name string) (*File, error) {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".tmp-*") // mode 0600
 	if refused := (*fs.PathError)(nil); errors.As(err, &refused) {
-		refused.Path = filepath.Dir(name) // nobody knows the other name
+		refused.Path = filepath.Dir(name) // the temporary name means nothing to the user
 	}
 	if err != nil {
 		return nil, err
@@ -63,10 +65,11 @@ func Create(name string) (*File, error) {
 	return &File{Temp: f, Name: name}, nil
 }
 
-// CheckReplaceable refuses a name at which a whole file would break something else: a device, a directory, the files of a log.
+// CheckReplaceable refuses a name at which a whole file would break something else: a device, a
+// directory, the files of a log.
 func CheckReplaceable(name string) error {
 	if name == "" {
-		return exit.Usagef("FILE is empty: give it a name, or - for stdout")
+		return exit.Usagef("FILE is empty: name a file, or - for stdout")
 	}
 	if IsIrregular(name) {
 		return fmt.Errorf("%s is no regular file; - is stdout", name)
@@ -83,7 +86,7 @@ func (f *File) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Commit makes the file durable and gives it its name; one that had it is replaced.
+// Commit makes the file durable and renames it. It replaces an existing file.
 func (f *File) Commit() error {
 	err := f.Temp.Sync()
 	if e := f.Temp.Close(); err == nil {
@@ -116,7 +119,8 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Spool copies what can be read once to a temporary file without a name, to be read as often as need be. Close it.
+// Spool copies what can be read once to a temporary file without a name, to be read as often as
+// need be. Close it.
 func Spool(r io.Reader) (*os.File, error) {
 	f, err := os.CreateTemp("", "parley-*") // mode 0600
 	if err != nil {

@@ -53,14 +53,15 @@ func OpenExisting(flag string) (journal.Journal, error) {
 	return Open(dir)
 }
 
-// DataDirectory gives the directory that --data names, or the environment, else the one of the XDG rules.
+// DataDirectory returns the directory of --data, of the environment, or of the XDG rules, in this
+// order.
 func DataDirectory(flag string) (string, error) {
 	fromEnv, set := os.LookupEnv(envData)
 	if dir := cmp.Or(flag, fromEnv); dir != "" {
 		return dir, nil
 	}
 	if set {
-		return "", exit.Usagef("%s is empty: give it a value or unset it", envData)
+		return "", exit.Usagef("%s is empty: set a value or unset it", envData)
 	}
 	if state := os.Getenv("XDG_STATE_HOME"); state != "" {
 		return filepath.Join(state, "parley"), nil
@@ -74,10 +75,11 @@ func DataDirectory(flag string) (string, error) {
 
 func DataDirectoryHelp() string { return "$" + envData + ", $XDG_STATE_HOME/parley" }
 
-// CheckDataFlag refuses --data of a variable that is not set: left out, it would mean a running hub.
+// CheckDataFlag refuses --data of a variable that is not set: left out, it would mean a running
+// hub.
 func CheckDataFlag(c *cobra.Command, data string) error {
 	if c.Flags().Changed("data") && data == "" {
-		return exit.Usagef("--data is empty: give it a value or leave it out")
+		return exit.Usagef("--data is empty: set a value or leave it out")
 	}
 	return nil
 }

@@ -20,10 +20,12 @@ import (
 // serveRetry is the time between two tries to open a shared log whose servers are away.
 const serveRetry = 2 * time.Second
 
-// openServeShared opens the log that a hub shares with others. It waits for servers that are away, until ctx ends.
+// openServeShared opens the log that a hub shares with others. It waits for servers that are away,
+// until ctx ends.
 func openServeShared(ctx context.Context, address, dir string, log *slog.Logger) (journal.Journal, error) {
 	if bolt.Exists(dir) {
-		return nil, exit.WithHint(fmt.Errorf("%s holds the log of a hub by itself", dir), "give this hub another --data; 'parley log export' and 'parley log import' move what was said")
+		return nil, exit.WithHint(fmt.Errorf("%s holds the log of a hub by itself", dir),
+			"use another --data for this hub; 'parley log export' and 'parley log import' move conversations")
 	}
 	s, err := newShared(address, filepath.Join(dir, ReplicaDirectory))
 	if err != nil {
@@ -53,7 +55,8 @@ func asJournal(j *jetstream.Journal) journal.Journal {
 }
 
 // OpenForServe opens what the hub writes to. The directory is empty where that is memory.
-func OpenForServe(ctx context.Context, c *config.Loaded, dev bool, log *slog.Logger) (dir string, j journal.Journal, err error) {
+func OpenForServe(ctx context.Context, c *config.Loaded, dev bool, log *slog.Logger) (dir string, j journal.Journal,
+	err error) {
 	if dev && !c.Given("data") {
 		return "", memory.New(), nil
 	}
@@ -65,7 +68,9 @@ func OpenForServe(ctx context.Context, c *config.Loaded, dev bool, log *slog.Log
 		return dir, j, err
 	}
 	if _, err := os.Stat(filepath.Join(dir, ReplicaDirectory)); err == nil {
-		return "", nil, exit.WithHint(fmt.Errorf("%s holds the replica of a log that hubs share, and no --journal names it", dir), "give a hub by itself another --data")
+		return "", nil,
+			exit.WithHint(fmt.Errorf("%s holds the replica of a log that hubs share, and no --journal names it", dir),
+				"use another --data for a single hub")
 	}
 	j, err = Open(dir)
 	return dir, j, err

@@ -22,7 +22,8 @@ import (
 // ReplicaDirectory is where in its directory a hub keeps its replica of a shared log.
 const ReplicaDirectory = "replica"
 
-// IsShared tells whether what --data or --journal names is a log on NATS servers and no directory.
+// IsShared reports whether the value of --data or --journal is a log on NATS servers instead of a
+// directory.
 func IsShared(where string) bool {
 	return strings.HasPrefix(where, "nats://") || strings.HasPrefix(where, "tls://")
 }
@@ -38,7 +39,8 @@ type sharedLog struct {
 func newShared(address, dir string) (*sharedLog, error) {
 	j, err := config.ParseJournal(address)
 	if err != nil {
-		return nil, exit.WithHint(exit.Usagef("the address of the log: %w", err), "such as nats://host:4222?stream=parley; see docs/scale.md")
+		return nil, exit.WithHint(exit.Usagef("the address of the log: %w", err),
+			"such as nats://host:4222?stream=parley; see docs/scale.md")
 	}
 	return &sharedLog{Journal: j, dir: dir}, nil
 }
@@ -46,7 +48,8 @@ func newShared(address, dir string) (*sharedLog, error) {
 // open opens it, and waits until the replica has what the servers have.
 func (s *sharedLog) open(ctx context.Context) (*jetstream.Journal, error) {
 	o := &jetstream.Options{
-		Name: s.Stream, Replicas: s.Replicas, Monitors: s.Monitors, Vouch: s.Vouch, Credentials: s.Credentials, Existing: s.existing, Logger: s.log,
+		Name: s.Stream, Replicas: s.Replicas, Monitors: s.Monitors, Vouch: s.Vouch, Credentials: s.Credentials,
+		Existing: s.existing, Logger: s.log,
 	}
 	if s.TLS() {
 		var err error
@@ -61,7 +64,7 @@ func (s *sharedLog) open(ctx context.Context) (*jetstream.Journal, error) {
 	return nil, s.explain(err)
 }
 
-// withPassword gives the servers with the password of the environment, where they name a user.
+// withPassword returns the servers with the password of the environment, if they name a user.
 func (s *sharedLog) withPassword() []string {
 	password := os.Getenv(cli.EnvNATSPassword)
 	var all []string
@@ -92,22 +95,26 @@ func (s *sharedLog) tls() (*tls.Config, error) {
 	return c, nil
 }
 
-// explain makes an error of opening tell what to do.
+// explain adds the next step to an error of open.
 func (s *sharedLog) explain(err error) error {
 	password := os.Getenv(cli.EnvNATSPassword)
 	if password != "" && strings.Contains(err.Error(), password) {
-		return errors.New("the NATS servers cannot be used, and why cannot be told without the password") // no library is known to say it
+		// no library is known to say it
+		return errors.New("the NATS servers cannot be used, and the reason has the password in it")
 	}
 	switch {
 	case errors.Is(err, jetstream.ErrNotDurable):
-		return exit.WithHint(err, "jetstream { sync_interval: always } on the servers, and monitor=http://host:8222 in the address for each; see docs/scale.md")
+		return exit.WithHint(err, "jetstream { sync_interval: always } on the servers, and monitor=http://host:8222 in the "+
+			"address for each; see docs/scale.md")
 	case errors.Is(err, jetstream.ErrNoStream):
 		return exit.WithHint(err, "stream= in the address names it; 'parley serve --journal' and 'parley log import' make it")
 	case errors.Is(err, jetstream.ErrOtherStream):
-		return exit.WithHint(err, "a hub's --data is for one log: give it an empty directory, or remove "+s.dir+", which is made again from the stream")
+		return exit.WithHint(err, "a hub's --data is for one log: use an empty directory, or remove "+s.dir+
+			", which is made again from the stream")
 	case errors.Is(err, jetstream.ErrRefused):
 		return exit.WithHint(fmt.Errorf("%s: %w", s.Where(), err),
-			"user@ in the address and $"+cli.EnvNATSPassword+", or credentials=, are the hub's; with tls:// ca= is the servers' authority, cert= and key= the hub's own; see docs/scale.md")
+			"user@ in the address and $"+cli.EnvNATSPassword+", or credentials=, are the hub's; with tls:// ca= is the "+
+				"servers' authority, cert= and key= the hub's own; see docs/scale.md")
 	case errors.Is(err, journal.ErrUnavailable):
 		return fmt.Errorf("%s: %w", s.Where(), err)
 	}
@@ -144,7 +151,7 @@ type scratchJournal struct {
 
 func (j *scratchJournal) Close() error { return errors.Join(j.Journal.Close(), os.RemoveAll(j.dir)) }
 
-// PeersOf gives what reaches the other hubs of a log; nil where there are none.
+// PeersOf returns the connection to the other hubs of a log, or nil if there are no others.
 func PeersOf(j journal.Journal) hub.Peers {
 	switch j := j.(type) {
 	case *jetstream.Journal:

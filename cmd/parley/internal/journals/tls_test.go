@@ -18,15 +18,17 @@ import (
 	"github.com/parleyhub/parley/internal/natscluster"
 )
 
-// TestSharedLogOverTLS: servers that want TLS, a certificate and a password get them; and where something of it is wrong, a hub that is to be started says what, and does
-// not wait for it to become right.
+// TestSharedLogOverTLS: servers that want TLS, a certificate and a password get them; and where
+// something of it is wrong, a hub that is to be started says what, and does not wait for it to
+// become right.
 func TestSharedLogOverTLS(t *testing.T) {
 	ours, others := clitest.NewAuthority(t), clitest.NewAuthority(t)
 	dir, stranger := t.TempDir(), t.TempDir()
 	pair, strange := ours.Write(dir, time.Hour), others.Write(stranger, time.Hour)
 	ca := clitest.WriteFile(t, filepath.Join(dir, "ca.pem"), ours.PEM())
 	wrongCA := clitest.WriteFile(t, filepath.Join(stranger, "ca.pem"), others.PEM())
-	servers, err := natscluster.Start(t.Context(), t.TempDir(), &natscluster.Options{TLS: &natscluster.TLS{Cert: pair.Cert, Key: pair.Key, CA: ca}})
+	servers, err := natscluster.Start(t.Context(), t.TempDir(),
+		&natscluster.Options{TLS: &natscluster.TLS{Cert: pair.Cert, Key: pair.Key, CA: ca}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,14 +39,16 @@ func TestSharedLogOverTLS(t *testing.T) {
 	}
 	trusted, shown := "&ca="+ca, "&cert="+pair.Cert+"&key="+pair.Key
 	for name, tt := range map[string]struct{ address, password, says string }{
-		"all is right":             {at("tls", "parley@", trusted+shown), password, ""},
-		"another password":         {at("tls", "parley@", trusted+shown), "guessed", "Authorization Violation"},
-		"no password":              {at("tls", "parley@", trusted+shown), "", "Authorization Violation"},
-		"no user":                  {at("tls", "", trusted+shown), password, "Authorization Violation"},
-		"another authority":        {at("tls", "parley@", "&ca="+wrongCA+shown), password, "certificate signed by unknown authority"},
-		"no certificate":           {at("tls", "parley@", trusted), password, "certificate required"},
-		"a stranger's certificate": {at("tls", "parley@", trusted+"&cert="+strange.Cert+"&key="+strange.Key), password, "remote error: tls: "},
-		"in clear":                 {at("nats", "parley@", ""), password, "certificate signed by unknown authority"},
+		"all is right":     {at("tls", "parley@", trusted+shown), password, ""},
+		"another password": {at("tls", "parley@", trusted+shown), "guessed", "Authorization Violation"},
+		"no password":      {at("tls", "parley@", trusted+shown), "", "Authorization Violation"},
+		"no user":          {at("tls", "", trusted+shown), password, "Authorization Violation"},
+		"another authority": {at("tls", "parley@", "&ca="+wrongCA+shown), password,
+			"certificate signed by unknown authority"},
+		"no certificate": {at("tls", "parley@", trusted), password, "certificate required"},
+		"a stranger's certificate": {at("tls", "parley@", trusted+"&cert="+strange.Cert+"&key="+strange.Key), password,
+			"remote error: tls: "},
+		"in clear": {at("nats", "parley@", ""), password, "certificate signed by unknown authority"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(cli.EnvNATSPassword, tt.password)
@@ -62,7 +66,8 @@ func TestSharedLogOverTLS(t *testing.T) {
 				}
 				return
 			}
-			if !errors.Is(err, jetstream.ErrRefused) || !strings.Contains(err.Error(), tt.says) || tt.password != "" && strings.Contains(err.Error(), tt.password) {
+			if !errors.Is(err, jetstream.ErrRefused) || !strings.Contains(err.Error(), tt.says) || tt.password != "" &&
+				strings.Contains(err.Error(), tt.password) {
 				t.Errorf("expected a refusal that says %q: %v", tt.says, err)
 			}
 			if left, err := os.ReadDir(data); err != nil || len(left) > 0 {

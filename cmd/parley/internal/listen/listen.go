@@ -12,10 +12,12 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/exit"
 )
 
-// A peer whose machine or network is gone says nothing, and what is written to it lies in the system's buffers. Sockets are pinged (rpc); a stream of
-// server-sent events, whose comments nobody answers, and a wait over HTTP have only TCP to tell. So a connection ends on which for deadAfter nothing was
-// acknowledged of what was sent, or no answer came to keep-alives, which begin after aliveAfter of silence: with the 15 s between two comments that is within the
-// 30 s that the protocol gives. A peer that is there but reads nothing acknowledges nothing either once its buffers are full; its writes end in 10 s.
+// A peer whose machine or network is gone sends nothing, and writes to it fill the buffers of the
+// system. Package rpc pings sockets. A stream of server-sent events, whose comments have no answer,
+// and a wait over HTTP depend on TCP. So a connection ends if nothing that was sent is acknowledged
+// for deadAfter, or if keep-alives, which start after aliveAfter of silence, have no answer. With
+// 15 s between two comments that is within the 30 s of the protocol. A peer that is there but reads
+// nothing stops acknowledging once its buffers are full. Its writes end after 10 s.
 const (
 	deadAfter  = 12 * time.Second
 	aliveAfter = 8 * time.Second
@@ -32,7 +34,7 @@ func listenTCP(addr string) (net.Listener, error) {
 	return c.Listen(context.Background(), "tcp", addr)
 }
 
-// Open gives a listener for each address that is not empty, or none.
+// Open returns a listener for each address that is not empty, or none at all.
 func Open(addresses ...string) (listeners []net.Listener, err error) {
 	for _, addr := range addresses {
 		if addr == "" {
@@ -41,7 +43,7 @@ func Open(addresses ...string) (listeners []net.Listener, err error) {
 		l, err := listenTCP(addr)
 		if err != nil {
 			for _, l := range listeners {
-				_ = l.Close() // nothing has come to it
+				_ = l.Close() // no connection was accepted
 			}
 			if isInUse(err) {
 				err = exit.WithHint(err, "another hub there? --listen :0 takes any free port")
@@ -59,8 +61,8 @@ func isInUse(err error) bool {
 	return errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, windowsInUse)
 }
 
-// NewHTTPServer bounds what a peer may cost before a handler sees it. What a handler writes has deadlines of its own: streams have no end.
-// HTTP/2 is not spoken: a WebSocket begins as HTTP/1.1.
+// NewHTTPServer bounds the cost of a peer before a handler runs. The writes of handlers have their
+// deadlines, since streams have no end. There is no HTTP/2, because a WebSocket begins as HTTP/1.1.
 func NewHTTPServer(handler http.Handler, logger *slog.Logger) *http.Server {
 	h := &http.Server{
 		Handler:           handler,

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestListenEndsDeadConnections: each connection that is taken ends when its peer is gone. That it does so in time is seen by the torture test of half-open peers.
+// TestListenEndsDeadConnections: each connection that is taken ends when its peer is gone. That it
+// does so in time is seen by the torture test of half-open peers.
 func TestListenEndsDeadConnections(t *testing.T) {
 	t.Parallel()
 	l, err := Open("127.0.0.1:0")
@@ -42,7 +43,10 @@ func TestListenEndsDeadConnections(t *testing.T) {
 	} {
 		var got int
 		var failed error
-		if err := raw.Control(func(fd uintptr) { got, failed = syscall.GetsockoptInt(int(fd), o.level, o.option) }); err != nil {
+		if err := raw.Control(func(fd uintptr) {
+			got,
+				failed = syscall.GetsockoptInt(int(fd), o.level, o.option)
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if failed != nil || got != o.want {

@@ -4,5 +4,5 @@ package listen
 
 import "syscall"
 
-// setUserTimeout does nothing: here the system alone says how long it sends again what nobody acknowledges.
+// setUserTimeout does nothing: on this system the kernel alone decides how long it retransmits.
 func setUserTimeout(_, _ string, _ syscall.RawConn) error { return nil }

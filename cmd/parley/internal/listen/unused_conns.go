@@ -6,15 +6,17 @@ import (
 	"sync"
 )
 
-// unusedConns are the connections of an HTTP server over which nothing has come. A client's transport makes some that it then does not need, and http.Server waits five
-// seconds for each when it shuts down; a hub that drains begins no call that comes over one, so they are closed.
+// unusedConns are the connections of an HTTP server without any request. The transport of a client
+// opens some that it then does not need, and http.Server waits five seconds for each at shutdown. A
+// draining hub accepts no call over them, so they are closed.
 type unusedConns struct {
 	mu    sync.Mutex // guards the fields below
 	conns map[net.Conn]struct{}
 	ended bool
 }
 
-// closeUnused has a server close unused connections when it shuts down. It must come before the server serves.
+// closeUnused has a server close unused connections when it shuts down. It must come before the
+// server serves.
 func closeUnused(h *http.Server) {
 	u := &unusedConns{conns: map[net.Conn]struct{}{}}
 	h.ConnState = u.changed

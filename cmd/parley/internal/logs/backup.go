@@ -18,20 +18,23 @@ func newBackupCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "backup FILE|-",
 		Short: "write all that a hub holds, while it runs",
-		Long: `backup writes everything that the hub holds at that moment to FILE: all conversations, attachments and the hashes of tokens. The hub goes
-on meanwhile. 'parley log import' makes a log of it again, 'parley log verify' checks it.
+		Long: `backup writes everything that the hub has at that moment to FILE: all conversations, attachments and
+the hashes of tokens. The hub continues meanwhile. 'parley log import' makes a log of it again,
+'parley log verify' checks it.
 
-It asks the hub (PARLEY_URL) with a token of scope admin, or reads the log of a hub that is not running with --data. What comes is checked on
-the way; FILE is there whole or not at all, and never in the directory of a log. With - it goes to stdout: there a backup that was cut off
-lacks its last line, and the code is not 0.
+It asks the hub (PARLEY_URL) with a token of scope admin, or reads the log of a hub that is not
+running with --data. The data are checked on the way. FILE is there whole or not at all, and never
+in the directory of a log. With - it goes to stdout: a backup that was cut off lacks its last line
+there, and the code is not 0.
 
-An attachment that is gone or damaged on the hub's disk holds nothing up: FILE has everything else and says that it is missing. Then the code
-is 1, and a line on stderr names some.
+An attachment that is missing or damaged on the hub's disk does not stop it: FILE has everything
+else and marks it as missing. Then the code is 1, and a line on stderr names some.
 
-Keep it like the hub's data: it has all that was said, and who has its hashes can tell a token when he sees one.`,
+Keep it like the hub's data: it has all messages, and its hashes identify a token.`,
 		Args: cobra.ExactArgs(1),
 	}
-	c.Flags().StringVar(&data, "data", "", "log of a hub that is not running: a directory, or the address of one on NATS servers")
+	c.Flags().StringVar(&data, "data", "",
+		"log of a hub that is not running: a directory, or the address of one on NATS servers")
 	return a.SetRun(c, func(ctx context.Context, args []string) error {
 		if err := journals.CheckDataFlag(c, data); err != nil {
 			return err
@@ -69,7 +72,8 @@ func writeBackup(ctx context.Context, a *cli.App, data, name string) error {
 		return newIncompleteError(r.Lost)
 	}
 	if err := a.Out.JSON(map[string]any{
-		"file": name, "at": r.Backup.At, "events": r.Events, "conversations": len(r.Conversations), "attachments": r.Attachments, "missing": r.Missing,
+		"file": name, "at": r.Backup.At, "events": r.Events, "conversations": len(r.Conversations),
+		"attachments": r.Attachments, "missing": r.Missing,
 		"bytes": f.Bytes,
 	}); err != nil {
 		return err
@@ -94,7 +98,7 @@ func copyBackup(ctx context.Context, a *cli.App, data string, w io.Writer) (r ar
 	return r, fetchBackup(ctx, a, check)
 }
 
-// readBackup gives check a backup of a log that no hub has open.
+// readBackup passes a backup of a closed log to check.
 func readBackup(ctx context.Context, data string, check func(io.Reader) error) error {
 	j, err := journals.OpenExisting(data)
 	if err != nil {
@@ -109,7 +113,7 @@ func readBackup(ctx context.Context, data string, check func(io.Reader) error) e
 		in.CloseWithError(err)
 	}()
 	err = check(out)
-	out.CloseWithError(io.ErrClosedPipe) // what check did not want to read nobody does
+	out.CloseWithError(io.ErrClosedPipe) // the rest that check did not read
 	<-written
 	return err
 }

@@ -21,7 +21,7 @@ const backupStall = 30 * time.Second
 // maxProblem bounds what is read of a refusal.
 const maxProblem = 64 << 10
 
-// fetchBackup gives check a backup of the hub that the environment names.
+// fetchBackup passes a backup of the hub of the environment to check.
 func fetchBackup(ctx context.Context, a *cli.App, check func(io.Reader) error) error {
 	if err := cli.CheckEnvironment(); err != nil {
 		return err
@@ -31,7 +31,8 @@ func fetchBackup(ctx context.Context, a *cli.App, check func(io.Reader) error) e
 		return err
 	}
 	defer client.CloseIdleConnections()
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the token is for this hub
+	// the token is for this hub
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stall := time.AfterFunc(a.Timeout, func() { cancel(exit.ErrTimeout) })
@@ -61,7 +62,7 @@ func requestBackup(ctx context.Context, a *cli.App, client *http.Client) (*http.
 	return client.Do(req)
 }
 
-// backupError gives the error that the hub answered with.
+// backupError returns the error of the hub's answer.
 func backupError(resp *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
 	if err != nil {
@@ -71,10 +72,11 @@ func backupError(resp *http.Response) error {
 	if json.Unmarshal(body, &p) == nil && p.Reason != "" {
 		return parley.FromProblem(p)
 	}
-	return exit.WithHint(fmt.Errorf("what answers at %s gives no backup: HTTP %d", cli.HubURL(), resp.StatusCode), "is it a hub of this version? see PARLEY_URL")
+	return exit.WithHint(fmt.Errorf("the server at %s sends no backup: HTTP %d", cli.HubURL(), resp.StatusCode),
+		"is it a hub of this version? see PARLEY_URL")
 }
 
-// stallReader lets a timer begin anew with everything that comes.
+// stallReader restarts a timer with every read.
 type stallReader struct {
 	r     io.Reader
 	timer *time.Timer

@@ -26,11 +26,12 @@ func newCompactCommand(a *cli.App) *cobra.Command {
 	var drop bool
 	c := &cobra.Command{
 		Use:   "compact",
-		Short: "give back the room that the log of a hub that is not running does not need",
-		Long: `compact writes the log anew without unused room. No event is lost: the new files are read through before they take the place of the old
-ones. It needs as much free room as the log has events, and may be stopped or killed at any time.
+		Short: "release unused space of the log of a hub that is not running",
+		Long: `compact rewrites the log without unused space. No event is lost: the new files are read through
+before they replace the old ones. It needs as much free space as the log has events, and may be
+stopped or killed at any time.
 
-Attachments that no event names are left by uploads that were broken off; --drop-unused-attachments removes them.`,
+Interrupted uploads leave attachments that no event names; --drop-unused-attachments removes them.`,
 		Args: cobra.NoArgs,
 	}
 	c.Flags().StringVar(&data, "data", "", "directory of the log (default: "+journals.DataDirectoryHelp()+")")

@@ -47,18 +47,21 @@ func newExportCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export [ID...]",
 		Short: "write conversations as lines that verify by themselves",
-		Long: `export writes one JSON object a line: conversationId, seq, hash and the event as it is stored, and each attachment before the event that
-names it. 'parley log verify FILE' checks it without a hub, 'parley log import' puts it into another log. Without IDs it writes all
+		Long: `export writes one JSON object a line: conversationId, seq, hash and the event as it is
+stored, and each attachment before the event that names it. 'parley log verify FILE' checks it
+without a hub, 'parley log import' puts it into another log. Without IDs it writes all
 conversations.
 
-With --data it reads the log of a hub that is not running. Else it asks the hub (PARLEY_URL), and compares the end with the
-hub's headHash; the token must see every event: traces are only for their authors, scope trace and admins.
+With --data it reads the log of a hub that is not running. Else it asks the hub (PARLEY_URL), and
+compares the end with the hub's headHash; the token must see every event: traces are only for their
+authors, scope trace and admins.
 
-An attachment that is gone or damaged on the hub's disk holds nothing up: its line says that it is missing. Then the code is 1, and a line
-on stderr names some.`,
+An attachment that is gone or damaged on the hub's disk holds nothing up: its line says that it is
+missing. Then the code is 1, and a line on stderr names some.`,
 	}
 	cli.AddAsFlag(c, &as)
-	c.Flags().StringVar(&data, "data", "", "log of a hub that is not running: a directory, or the address of one on NATS servers")
+	c.Flags().StringVar(&data, "data", "",
+		"log of a hub that is not running: a directory, or the address of one on NATS servers")
 	c.Flags().BoolVar(&without, withoutAttachments, false, "leave the files out")
 	return a.SetRun(c, func(ctx context.Context, args []string) error {
 		if err := journals.CheckDataFlag(c, data); err != nil {
@@ -72,7 +75,7 @@ on stderr names some.`,
 	})
 }
 
-// uniqueIDs gives each of ids in its first place.
+// uniqueIDs returns each id once, in the order of its first occurrence.
 func uniqueIDs(ids []string) []string {
 	var each []string
 	for _, id := range ids {
@@ -83,7 +86,7 @@ func uniqueIDs(ids []string) []string {
 	return each
 }
 
-// AttachmentsText tells of attachments where there are some.
+// AttachmentsText returns the number of attachments, if there are any.
 func AttachmentsText(n int64) string {
 	if n == 0 {
 		return ""
@@ -98,7 +101,7 @@ type exporter struct {
 	conversations int64
 }
 
-// newExporter writes to w. fetch gives the attachments; nil leaves them out.
+// newExporter writes to w. fetch returns the attachments. Nil omits them.
 func newExporter(w io.Writer, fetch archive.Fetch) *exporter {
 	out := bufio.NewWriter(w)
 	return &exporter{out: out, lines: archive.NewWriter(out, fetch)}
@@ -109,7 +112,8 @@ func finishExport(a *cli.App, e *exporter) error {
 	if err := e.out.Flush(); err != nil {
 		return err
 	}
-	a.Err.Linef("%s in %s%s", cli.Count(e.lines.Events, "event"), cli.Count(e.conversations, "conversation"), AttachmentsText(e.lines.Attachments))
+	a.Err.Linef("%s in %s%s", cli.Count(e.lines.Events, "event"), cli.Count(e.conversations, "conversation"),
+		AttachmentsText(e.lines.Attachments))
 	return newIncompleteError(e.lines.Missing)
 }
 

@@ -22,7 +22,7 @@ func (c otherHead) GetConversation(ctx context.Context, p *parley.GetConversatio
 	return s, err
 }
 
-// TestExportComparesHeadHash: an export over the wire ends at the hash that the hub gives, or fails.
+// TestExportComparesHeadHash: an export over the wire ends at the head hash of the hub, or fails.
 func TestExportComparesHeadHash(t *testing.T) {
 	t.Parallel()
 	s := clitest.OpenHub(t)

@@ -41,7 +41,8 @@ func exportOverWire(ctx context.Context, a *cli.App, as string, ids []string, wi
 	return finishExport(a, e)
 }
 
-// exportConversation exports what the log holds when it is asked, up to the head of a snapshot, whose hash the chain must meet.
+// exportConversation exports what the log holds when it is asked, up to the head of a snapshot,
+// whose hash the chain must meet.
 func exportConversation(ctx context.Context, a *cli.App, client parley.Client, e *exporter, id string) error {
 	snap, err := cli.Call(ctx, a, client.GetConversation, &parley.GetConversationParams{ConversationID: id, Limit: 1})
 	if err != nil {
@@ -68,14 +69,15 @@ func exportConversation(ctx context.Context, a *cli.App, client parley.Client, e
 		return hiddenEventError(c.Head.Seq + 1)
 	}
 	if c.HeadHash() != snap.HeadHash {
-		return fmt.Errorf("the events give head hash %.12s, the hub says %.12s", c.HeadHash(), snap.HeadHash)
+		return fmt.Errorf("the events have head hash %.12s, the hub reports %.12s", c.HeadHash(), snap.HeadHash)
 	}
 	e.conversations++
 	return nil
 }
 
 func hiddenEventError(seq int64) error {
-	return exit.WithHint(parley.Refuse(parley.ErrForbidden, fmt.Sprintf("this token does not see seq %d, and a chain has no gaps", seq), ""),
+	return exit.WithHint(parley.Refuse(parley.ErrForbidden,
+		fmt.Sprintf("this token does not see seq %d, and a chain has no gaps", seq), ""),
 		"export with a token that has scope trace or admin, or with --data")
 }
 

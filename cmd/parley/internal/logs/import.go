@@ -24,22 +24,26 @@ func newImportCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import FILE|-",
 		Short: "put an export or a backup into the log of a hub that is not running",
-		Long: `import appends what FILE has and the log in --data has not; the directory is made if it is absent. So conversations move from a directory to
-NATS servers and back (--data nats://host:4222?stream=NAME, see docs/scale.md), with every hash as it was. First it checks all of FILE, and that each
-conversation in it goes on from what the log has: if anything is wrong, nothing is written, and the line is named.
+		Long: `import appends the events of FILE that the log in --data lacks. The directory is created if it is
+absent. So conversations move from a directory to NATS servers and back (--data
+nats://host:4222?stream=NAME, see docs/scale.md), with the same hashes. First it checks all of FILE,
+and that each conversation in it continues the one of the log: if anything is wrong, nothing is
+written, and the line is named.
 
-It may be repeated: what is there already stays as it is. So one that was interrupted goes on where it ended. Do so before a hub is
-started there.
+It may be repeated: existing events do not change. So an interrupted one continues at its end. Do so
+before a hub is started there.
 
-Attachments that are gone or damaged in the log are put back if FILE has them. Those that neither has are counted, and no fault if FILE says
-that they are missing.
+Attachments that are missing or damaged in the log are restored if FILE has them. Those that neither
+has are counted. They are no fault if FILE marks them as missing.
 
-A backup brings its tokens with it, into a log that has none or older ones of the same hub; those that were revoked after it was taken are
-good again. An export brings none.`,
+A backup brings its tokens with it, into a log without tokens or with older ones of the same hub;
+tokens that were revoked after the backup are valid again. An export brings none.`,
 		Args: cobra.ExactArgs(1),
 	}
-	c.Flags().StringVar(&data, "data", "", "the log: a directory, or the address of one on NATS servers (default: "+journals.DataDirectoryHelp()+")")
-	c.Flags().BoolVar(&o.WithoutAttachments, withoutAttachments, false, "take an export that was written without its files")
+	c.Flags().StringVar(&data, "data", "", "the log: a directory, or the address of one on NATS servers (default: "+
+		journals.DataDirectoryHelp()+")")
+	c.Flags().BoolVar(&o.WithoutAttachments, withoutAttachments, false,
+		"take an export that was written without its files")
 	return a.SetRun(c, func(ctx context.Context, args []string) error {
 		if err := journals.CheckDataFlag(c, data); err != nil {
 			return err
@@ -61,7 +65,7 @@ good again. An export brings none.`,
 	})
 }
 
-// openImport opens a file, or what stdin gives as one.
+// openImport opens a file, or a copy of stdin.
 func openImport(a *cli.App, name string) (*os.File, error) {
 	if name == "-" {
 		return files.Spool(a.In)
@@ -81,8 +85,10 @@ func openImport(a *cli.App, name string) (*os.File, error) {
 	return files.Spool(f) // such as a pipe
 }
 
-// importFile checks f, called name, and then imports it. Nothing is made in dir before the check has passed.
-func importFile(ctx context.Context, f io.ReadSeeker, name, dir string, o *archive.CheckOptions) (done archive.Imported, err error) {
+// importFile checks f, called name, and then imports it. Nothing is made in dir before the check
+// has passed.
+func importFile(ctx context.Context, f io.ReadSeeker, name, dir string, o *archive.CheckOptions) (done archive.Imported,
+	err error) {
 	if err := checkNotEmpty(f, name); err != nil {
 		return done, err
 	}
@@ -104,7 +110,7 @@ func importFile(ctx context.Context, f io.ReadSeeker, name, dir string, o *archi
 		if j, err = journals.Open(dir); err != nil {
 			return done, err
 		}
-		if j.Last() > 0 { // somebody has made a log there meanwhile, and f was not held against it
+		if j.Last() > 0 { // another process made a log there meanwhile, and f was not checked against it
 			err = checkImport(ctx, f, name, j, o)
 		}
 		if err != nil {
@@ -113,8 +119,9 @@ func importFile(ctx context.Context, f io.ReadSeeker, name, dir string, o *archi
 	}
 	done, err = archive.Import(ctx, f, j, o)
 	if err != nil {
-		return done, exit.WithHint(fmt.Errorf("the import of %s ended after %s: %w", name, cli.Count(done.Added, "event"), err),
-			"repeat it: it goes on from there")
+		return done,
+			exit.WithHint(fmt.Errorf("the import of %s ended after %s: %w", name, cli.Count(done.Added, "event"), err),
+				"repeat it: it continues from there")
 	}
 	return done, nil
 }
@@ -132,7 +139,7 @@ func checkNotEmpty(f io.Seeker, name string) error {
 	return err
 }
 
-// checkImport holds f against j, and goes back to its beginning.
+// checkImport checks f against j, and returns to its beginning.
 func checkImport(ctx context.Context, f io.ReadSeeker, name string, j journal.Journal, o *archive.CheckOptions) error {
 	if err := archive.CheckImport(ctx, f, j, o); err != nil {
 		return importError(ctx, name, err)
@@ -149,7 +156,8 @@ func importError(ctx context.Context, name string, err error) error {
 	if errors.Is(err, archive.ErrNoAttachment) {
 		return fileError(name, err)
 	}
-	return exit.WithHint(fmt.Errorf("%s: nothing was imported: %w", name, err), "'parley log verify FILE' checks a file by itself")
+	return exit.WithHint(fmt.Errorf("%s: nothing was imported: %w", name, err),
+		"'parley log verify FILE' checks a file by itself")
 }
 
 func printImported(a *cli.App, done archive.Imported, dir string) error {
@@ -160,7 +168,8 @@ func printImported(a *cli.App, done archive.Imported, dir string) error {
 	if done.Present > 0 {
 		what += fmt.Sprintf(", %d were there already", done.Present)
 	}
-	a.Out.Linef("%s; %s%s in the file", what, cli.Count(done.Conversations, "conversation"), AttachmentsText(done.Attachments))
+	a.Out.Linef("%s; %s%s in the file", what, cli.Count(done.Conversations, "conversation"),
+		AttachmentsText(done.Attachments))
 	printMissing(a, done.Missing)
 	return nil
 }

@@ -27,7 +27,7 @@ func (o *overtaken) Seek(offset int64, whence int) (int64, error) {
 	return o.Reader.Seek(offset, whence)
 }
 
-// backupSaying gives a backup of a log in which one thing was said.
+// backupSaying returns a backup of a log with one message.
 func backupSaying(t *testing.T, text string) []byte {
 	t.Helper()
 	j := memory.New()
@@ -51,7 +51,8 @@ func backupSaying(t *testing.T, text string) []byte {
 	return b.Bytes()
 }
 
-// TestImportOvertaken: of two imports into a directory that is not there yet, the second is held against what the first has made.
+// TestImportOvertaken: of two imports into a missing directory, the second one is checked against
+// the log of the first.
 func TestImportOvertaken(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")

@@ -29,7 +29,7 @@ import (
 
 const backupWriters = 16
 
-// parleyRun runs the program to its end and gives what it printed. env has NAME=VALUE.
+// parleyRun runs the program to its end and returns its output. env has NAME=VALUE.
 func parleyRun(t *testing.T, env []string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("parley", args...)
@@ -42,7 +42,8 @@ func parleyRun(t *testing.T, env []string, args ...string) string {
 	return out.String()
 }
 
-// serveData runs a dev hub on a directory and gives the environment of its clients. stop ends it, and expects code 0.
+// serveData runs a dev hub on a directory and returns the environment of its clients. stop ends it,
+// and expects code 0.
 func serveData(t *testing.T, dir string) (env []string, first clitest.FirstLine, stop func()) {
 	t.Helper()
 	cmd, first, _ := clitest.StartDevHub(t, "--data", dir)
@@ -57,11 +58,13 @@ func serveData(t *testing.T, dir string) (env []string, first clitest.FirstLine,
 	})
 }
 
-// TestBackupWhileOthersWrite: a backup that is taken while 16 clients write has all that was acknowledged before it began, and of every conversation
-// a beginning. What is imported from it is served.
+// TestBackupWhileOthersWrite: a backup during the writes of 16 clients has everything that was
+// acknowledged before it began, and a prefix of every conversation. A hub can serve what is
+// imported from it.
 func TestBackupWhileOthersWrite(t *testing.T) {
 	t.Parallel()
-	dir, copied, file := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "copy"), filepath.Join(t.TempDir(), "b.jsonl")
+	dir, copied, file := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "copy"),
+		filepath.Join(t.TempDir(), "b.jsonl")
 	env, first, stop := serveData(t, dir)
 	client, err := sdk.Dial(t.Context(), first.URL, &sdk.Options{Token: first.Token, AgentID: "ann"})
 	if err != nil {
@@ -106,15 +109,18 @@ func TestBackupWhileOthersWrite(t *testing.T) {
 	parleyRun(t, nil, "log", "verify", "--data", copied)
 }
 
-// writeOn creates a conversation and writes to it until ctx ends, and tells the last seq that was acknowledged.
+// writeOn creates a conversation and writes to it until ctx ends, and reports the last acknowledged
+// seq.
 func writeOn(ctx context.Context, t *testing.T, client parley.Client, id string, acked *atomic.Int64) {
 	_, err := client.CreateConversation(ctx, &parley.CreateConversationParams{
-		ConversationID: id, Participants: []parley.Participant{{ID: "ann", Kind: parley.KindAgent}}, Policy: &parley.Policy{Kind: parley.PolicyOpen},
+		ConversationID: id, Participants: []parley.Participant{{ID: "ann", Kind: parley.KindAgent}},
+		Policy: &parley.Policy{Kind: parley.PolicyOpen},
 	})
 	for n := 0; err == nil; n++ {
 		var r *parley.SendResult
 		r, err = client.SendMessage(ctx, &parley.SendMessageParams{
-			ConversationID: id, Finality: parley.FinalityTurn, Payload: json.RawMessage(fmt.Sprintf(`{"text":"message %d of %s"}`, n, id)),
+			ConversationID: id, Finality: parley.FinalityTurn,
+			Payload: json.RawMessage(fmt.Sprintf(`{"text":"message %d of %s"}`, n, id)),
 		})
 		if err == nil {
 			acked.Store(r.Seq)
@@ -125,7 +131,8 @@ func writeOn(ctx context.Context, t *testing.T, client parley.Client, id string,
 	}
 }
 
-// comparePrefixes holds a copy against the log that it was made of, and gives how many events that one has more.
+// comparePrefixes compares a copy with its original log, and returns how many more events the
+// original has.
 func comparePrefixes(t *testing.T, dir, copied string, atLeast []int64) (later int64) {
 	t.Helper()
 	whole, part := openTestLog(t, dir), openTestLog(t, copied)
@@ -184,7 +191,7 @@ func TestImportKilled(t *testing.T) {
 	}
 }
 
-// killImport begins an import and kills it once it has made the log larger.
+// killImport starts an import and kills it once the log has grown.
 func killImport(t *testing.T, file, dir string) {
 	t.Helper()
 	size := func() int64 {
@@ -215,7 +222,7 @@ func killImport(t *testing.T, file, dir string) {
 	<-ended
 }
 
-// beginningOf checks that a log is a beginning of j, and gives how many events it has.
+// beginningOf checks that a log is a prefix of j, and returns its number of events.
 func beginningOf(t *testing.T, dir string, j journal.Journal) journal.Position {
 	t.Helper()
 	if !bolt.Exists(dir) {

@@ -20,7 +20,7 @@ import (
 // namedMissing is how many files that are missing are named.
 const namedMissing = 3
 
-// incompleteError says that everything was written but for some attachments.
+// incompleteError reports that everything except some attachments was written.
 type incompleteError struct{ missing []journal.Hash }
 
 // newIncompleteError is nil where nothing is missing.
@@ -28,7 +28,8 @@ func newIncompleteError(missing []journal.Hash) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return exit.WithHint(&incompleteError{missing}, "the rest was written; 'parley log import' of a backup that has them brings them back into the log")
+	return exit.WithHint(&incompleteError{missing},
+		"the rest was written; 'parley log import' of a backup that has them brings them back into the log")
 }
 
 // Report names it incomplete.
@@ -44,7 +45,8 @@ func (e *incompleteError) Error() string {
 	if more := len(e.missing) - namedMissing; more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Sprintf("%s gone or damaged where the log is: %s", cli.Count(int64(len(e.missing)), "attachment"), strings.Join(names, ", "))
+	return fmt.Sprintf("%s gone or damaged where the log is: %s", cli.Count(int64(len(e.missing)), "attachment"),
+		strings.Join(names, ", "))
 }
 
 func newVerifyCommand(a *cli.App) *cobra.Command {
@@ -53,16 +55,20 @@ func newVerifyCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify [FILE|-]",
 		Short: "check that a log, an export or a backup is what was written",
-		Long: `verify reads everything: of the log of a hub that is not running (--data), every record with its checksum and hash chain, and every fork with
-the hash that it says of the events it shares; of an export or a backup (- is stdin), every line with its hash chain, every fork, and every
-attachment. It names the first place that is wrong and ends with code 1. Attachments of which FILE says itself that they are missing are counted, and no fault.
+		Long: `verify reads everything: of the log of a hub that is not running (--data), every record
+with its checksum and hash chain, and every fork with the hash that it says of the events it shares;
+of an export or a backup (- is stdin), every line with its hash chain, every fork, and every
+attachment. It names the first place that is wrong and ends with code 1. Attachments of which FILE
+says itself that they are missing are counted, and no fault.
 
-An export from whose end lines were cut off is whole as far as it goes: compare the head hash with 'parley conversation show'. A backup
-says itself where it ends.`,
+An export from whose end lines were cut off is whole as far as it goes: compare the head hash with
+'parley conversation show'. A backup says itself where it ends.`,
 		Args: cobra.MaximumNArgs(1),
 	}
-	c.Flags().StringVar(&data, "data", "", "the log: a directory, or the address of one on NATS servers (default: "+journals.DataDirectoryHelp()+")")
-	c.Flags().BoolVar(&o.WithoutAttachments, withoutAttachments, false, "take an export that was written without its files")
+	c.Flags().StringVar(&data, "data", "", "the log: a directory, or the address of one on NATS servers (default: "+
+		journals.DataDirectoryHelp()+")")
+	c.Flags().BoolVar(&o.WithoutAttachments, withoutAttachments, false,
+		"take an export that was written without its files")
 	return a.SetRun(c, func(ctx context.Context, args []string) error {
 		if err := journals.CheckDataFlag(c, data); err != nil {
 			return err
@@ -71,7 +77,7 @@ says itself where it ends.`,
 			return verifyData(ctx, a, data)
 		}
 		if data != "" {
-			return exit.Usagef("give a FILE or --data, not both")
+			return exit.Usagef("name a FILE or --data, not both")
 		}
 		if args[0] == "-" {
 			return verifyLines(a, a.In, "stdin", &o)
@@ -104,14 +110,16 @@ func verifyData(ctx context.Context, a *cli.App, data string) error {
 		return err
 	}
 	if a.Format == cli.FormatJSON {
-		return a.Out.JSON(map[string]int64{"events": r.Records, "conversations": r.Conversations, "bytes": r.Bytes, "missing": missing, "forks": forks})
+		return a.Out.JSON(map[string]int64{"events": r.Records, "conversations": r.Conversations, "bytes": r.Bytes,
+			"missing": missing, "forks": forks})
 	}
 	a.Out.Line(VerifiedText(a, r))
 	printMissing(a, missing)
 	return nil
 }
 
-// missingFiles counts the attachments that events name and that are not there. What is there was verified.
+// missingFiles counts the attachments that events name and the log does not have. The others were
+// verified.
 func missingFiles(ctx context.Context, j journal.Journal) (n int64, err error) {
 	named, err := archive.Attachments(ctx, j)
 	if err != nil {
@@ -128,10 +136,11 @@ func missingFiles(ctx context.Context, j journal.Journal) (n int64, err error) {
 	return n, nil
 }
 
-// printMissing tells of attachments that a log lacks, after an import without them or because somebody has removed them.
+// printMissing reports attachments that a log lacks, after an import without them or after a
+// removal.
 func printMissing(a *cli.App, n int64) {
 	if n > 0 {
-		a.Err.Linef("%s named and not in the log: who asks for them gets an error", cli.Count(n, "attachment"))
+		a.Err.Linef("%s named and not in the log: reading one returns an error", cli.Count(n, "attachment"))
 	}
 }
 
@@ -161,7 +170,8 @@ func verifyLines(a *cli.App, from io.Reader, name string, o *archive.CheckOption
 	}
 	a.Out.Line(a.Out.Paint(cli.StyleGood, "ok") + ": " + contentsText(r) + ": every hash is right")
 	if r.UnseenForks > 0 {
-		a.Err.Linef("%s not held against the events that it shares, which do not stand together: import the file and verify the log", cli.Count(r.UnseenForks, "fork"))
+		a.Err.Linef("%s not compared with the events that it shares, which are not together in the file: import the file "+
+			"and verify the log", cli.Count(r.UnseenForks, "fork"))
 	}
 	return nil
 }
@@ -171,7 +181,8 @@ const emptyFileHint = "an export of nothing, or a copy that failed"
 
 // contentsText says what an export or backup holds.
 func contentsText(r archive.Report) string {
-	what := fmt.Sprintf("%s in %s%s", cli.Count(r.Events, "event"), cli.Count(int64(len(r.Conversations)), "conversation"), AttachmentsText(r.Attachments))
+	what := fmt.Sprintf("%s in %s%s", cli.Count(r.Events, "event"), cli.Count(int64(len(r.Conversations)), "conversation"),
+		AttachmentsText(r.Attachments))
 	if r.Missing > 0 {
 		what += fmt.Sprintf(" (%s not in the file)", cli.Count(r.Missing, "attachment"))
 	}
@@ -188,7 +199,8 @@ func fileError(name string, err error) error {
 	case !errors.As(err, &line):
 		return fmt.Errorf("%s: %w", name, err)
 	case errors.Is(err, archive.ErrNoAttachment):
-		return exit.WithHint(fmt.Errorf("%s: %w", name, err), "--"+withoutAttachments+" takes a file that was written without them")
+		return exit.WithHint(fmt.Errorf("%s: %w", name, err), "--"+withoutAttachments+
+			" takes a file that was written without them")
 	}
 	return exit.WithHint(fmt.Errorf("%s: the file is not what was written: %w", name, err), "take it again from the hub")
 }

@@ -14,8 +14,8 @@ import (
 // maxLine bounds a message on stdin.
 const maxLine = 16 << 20
 
-// lineFilter reads lines and hands on those that are messages. Whatever else comes is answered with an error, and reading goes on: nothing that a client writes ends the
-// calls that are under way.
+// lineFilter passes on the lines that are messages. It answers other lines with an error and keeps
+// reading, so that no input ends the calls that are under way.
 type lineFilter struct {
 	in      *bufio.Reader
 	answers io.Writer // gets a line with each Write
@@ -45,7 +45,8 @@ func (r *lineFilter) Read(p []byte) (int, error) {
 // Close does nothing: the input is not this reader's.
 func (r *lineFilter) Close() error { return nil }
 
-// readLine reads a line, also a last one that does not end. Of one that is too long there is only so much that it shows.
+// readLine reads a line, also a last one that does not end. Of one that is too long there is only
+// so much that it shows.
 func (r *lineFilter) readLine() ([]byte, error) {
 	var line []byte
 	for {
@@ -98,11 +99,13 @@ type lineRefusal struct {
 	} `json:"error"`
 }
 
-// checkLine says what is wrong with a line; nil if nothing is. What seems to be an answer is never answered: two sides could go on like that for ever.
+// checkLine says what is wrong with a line; nil if nothing is. What seems to be an answer is never
+// answered: two sides could go on like that for ever.
 func checkLine(line []byte) *lineRefusal {
 	r := &lineRefusal{Version: "2.0", ID: json.RawMessage("null")}
 	if len(line) > maxLine || !json.Valid(line) {
-		r.Error.Code, r.Error.Message = jsonrpc.CodeParseError, "Parse error: expected a message of JSON in one line of at most 16 MiB"
+		r.Error.Code, r.Error.Message = jsonrpc.CodeParseError,
+			"Parse error: expected a message of JSON in one line of at most 16 MiB"
 		return r
 	}
 	_, err := jsonrpc.DecodeMessage(line)
@@ -112,7 +115,7 @@ func checkLine(line []byte) *lineRefusal {
 	var m struct {
 		ID, Method, Result, Error json.RawMessage
 	}
-	_ = json.Unmarshal(line, &m) // what is no object has none of them
+	_ = json.Unmarshal(line, &m) // other JSON values have none of these members
 	if m.Method == nil && (m.Result != nil || m.Error != nil) {
 		return r
 	}
@@ -121,6 +124,7 @@ func checkLine(line []byte) *lineRefusal {
 			r.ID = m.ID
 		}
 	}
-	r.Error.Code, r.Error.Message = jsonrpc.CodeInvalidRequest, "Invalid request: expected one message of JSON-RPC 2.0 a line, and no batch"
+	r.Error.Code, r.Error.Message = jsonrpc.CodeInvalidRequest,
+		"Invalid request: expected one message of JSON-RPC 2.0 a line, and no batch"
 	return r
 }

@@ -35,9 +35,11 @@ func NewCommand(a *cli.App) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
 		Use:   "mcp",
-		Short: "give an IDE a seat: serve the Model Context Protocol on stdin and stdout",
-		Long: `mcp is started by a program that speaks the Model Context Protocol, such as an IDE, and serves it on stdin and stdout until stdin ends. What it says of itself goes to
-stderr. It calls the hub of $PARLEY_URL with $PARLEY_TOKEN: the program may do what the token may do. The hub may be started later, and restarted: nothing is lost.
+		Short: "serve the Model Context Protocol to an IDE on stdin and stdout",
+		Long: `mcp is started by a program that speaks the Model Context Protocol, such as an IDE, and
+serves it on stdin and stdout until stdin ends. What it says of itself goes to stderr. It calls the
+hub of $PARLEY_URL with $PARLEY_TOKEN: the program may do what the token may do. The hub may be
+started later, and restarted: nothing is lost.
 
   parley mcp install --client claude-code    prints what the program's configuration needs
 
@@ -47,7 +49,8 @@ A hub with --mcp (parley serve --mcp) serves the same at /mcp over HTTP.`,
 	cli.AddAsFlag(c, &f.as)
 	c.Flags().BoolVar(&f.readOnly, "read-only", false, "only the tools that change nothing")
 	c.Flags().StringSliceVar(&f.toolsets, "toolsets", nil, "only these: conversations, agents, approvals (default: all)")
-	c.Flags().DurationVar(&f.maxWait, "max-wait", mcp.DefaultMaxWait, "how long one call may wait, for clients that are not known to wait longer")
+	c.Flags().DurationVar(&f.maxWait, "max-wait", mcp.DefaultMaxWait,
+		"how long one call may wait, for clients that are not known to wait longer")
 	f.telemetry.AddTo(c)
 	a.SetRun(c, func(ctx context.Context, _ []string) error { return serve(ctx, a, &f) })
 	c.AddCommand(mcpinstall.NewCommand(a))
@@ -66,10 +69,11 @@ func serve(ctx context.Context, a *cli.App, f *flags) error {
 	if err != nil {
 		return err
 	}
-	defer told.Shutdown(context.WithoutCancel(ctx)) // what cannot be told is in the log
+	defer told.Shutdown(context.WithoutCancel(ctx)) // spans that cannot be sent are in the log
 	n := &cli.ConnectionNotices{}
 	n.SendTo(func(text string) { a.Err.Line("-- " + text) })
-	d := &dialer{dial: func(ctx context.Context) (parley.Client, error) { return a.DialNotifying(ctx, f.as, n) }, turn: make(chan struct{}, 1)}
+	d := &dialer{dial: func(ctx context.Context) (parley.Client, error) { return a.DialNotifying(ctx, f.as, n) },
+		turn: make(chan struct{}, 1)}
 	defer d.close()
 	if _, _, err := d.connect(ctx, nil); err != nil {
 		if !errors.Is(err, parley.ErrUnavailable) {
@@ -78,10 +82,12 @@ func serve(ctx context.Context, a *cli.App, f *flags) error {
 		a.Err.Line("-- " + cli.Clean(err.Error()) + "; it is tried again with each call")
 	}
 	if in, ok := a.In.(*os.File); ok && term.IsTerminal(int(in.Fd())) {
-		a.Err.Line("-- this waits for a program that speaks the Model Context Protocol; 'parley mcp install' shows how one is told to start it")
+		a.Err.Line("-- this waits for a program that speaks the Model Context Protocol; 'parley mcp install' shows how to " +
+			"configure one")
 	}
 	s := mcp.NewServer(&mcp.Options{
-		Connect: d.connect, Version: cli.Version(), ReadOnly: f.readOnly, Toolsets: sets, MaxWait: f.maxWait, Logger: slog.New(slog.DiscardHandler),
+		Connect: d.connect, Version: cli.Version(), ReadOnly: f.readOnly, Toolsets: sets, MaxWait: f.maxWait,
+		Logger: slog.New(slog.DiscardHandler),
 	})
 	defer s.Close()
 	lines := &lineFilter{in: bufio.NewReader(a.In), answers: a.Out, refused: func() {
@@ -94,17 +100,19 @@ func serve(ctx context.Context, a *cli.App, f *flags) error {
 	case err != nil && !errors.Is(err, io.EOF):
 		return fmt.Errorf("stdin: %w", err)
 	case lines.bad.Load() > 0 && lines.good.Load() == 0:
-		return exit.WithHint(errors.New("stdin: there was no message in it"), "mcp takes messages of the Model Context Protocol, one a line; 'parley mcp install' shows how a program is told to start it")
+		return exit.WithHint(errors.New("stdin: there was no message in it"), "mcp takes messages of the Model Context "+
+			"Protocol, one a line; 'parley mcp install' shows how to configure a program")
 	}
 	return nil // a signal or the end of stdin is how it ends
 }
 
-// dialer gives the one client of a program. A hub that was not there when the program started is dialed again with each call.
+// dialer returns the only client of a program. If the hub was away at the start, each call dials
+// again.
 type dialer struct {
 	dial func(context.Context) (parley.Client, error)
 	turn chan struct{} // held while client is looked at
 
-	client parley.Client // nil: there is none yet
+	client parley.Client // nil before the first connection
 }
 
 func (d *dialer) connect(ctx context.Context, _ *protocol.RequestExtra) (parley.Client, func(), error) {
@@ -148,7 +156,7 @@ func parseToolsets(names []string) ([]mcp.Toolset, error) {
 	return sets, nil
 }
 
-// nopCloser is a writer that nobody closes.
+// nopCloser is a writer without an effect of Close.
 type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }

@@ -13,7 +13,8 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/clitest"
 )
 
-// TestMCPWhileTheHubIsDown: a call over stdio whose hub has been killed ends in its time. A wait has timed out, and everything else says that the hub is not there.
+// TestMCPWhileTheHubIsDown: a call over stdio whose hub has been killed ends in its time. A wait
+// has timed out, and everything else says that the hub is not there.
 func TestMCPWhileTheHubIsDown(t *testing.T) {
 	t.Parallel() // it waits until calls have timed out
 	if testing.Short() {
@@ -23,7 +24,8 @@ func TestMCPWhileTheHubIsDown(t *testing.T) {
 	hub, first, _ := clitest.StartHub(t, []string{cli.EnvDevToken + "=" + root}, "--dev")
 	cmd := exec.Command("parley", "mcp", "--max-wait", "1s")
 	cmd.Env = append(os.Environ(), cli.EnvURL+"="+first.URL, cli.EnvToken+"="+root)
-	s, err := protocol.NewClient(&protocol.Implementation{Name: "test-ide", Version: "1"}, nil).Connect(t.Context(), &protocol.CommandTransport{Command: cmd}, nil)
+	s, err := protocol.NewClient(&protocol.Implementation{Name: "test-ide", Version: "1"}, nil).Connect(t.Context(),
+		&protocol.CommandTransport{Command: cmd}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +56,8 @@ func TestMCPWhileTheHubIsDown(t *testing.T) {
 	for name, ended := range ends {
 		select {
 		case e := <-ended:
-			if e.err != nil || e.refused != (name != "wait_for_updates") || !strings.Contains(e.text, "he hub cannot be reached at the moment") {
+			if e.err != nil || e.refused != (name != "wait_for_updates") ||
+				!strings.Contains(e.text, "he hub cannot be reached at the moment") {
 				t.Errorf("%s: %q, %v, %v", name, e.text, e.refused, e.err)
 			}
 		case <-time.After(clitest.Patience):

@@ -14,7 +14,8 @@ import (
 // lastAnswers is how long calls that are under way at the end of stdin have to be answered.
 const lastAnswers = time.Second
 
-// drainingTransport tells of the end of its input when everything that was asked has been answered, or lastAnswers after it.
+// drainingTransport reports the end of its input once every call was answered, or lastAnswers after
+// it.
 type drainingTransport struct{ protocol.Transport }
 
 // Connect connects.

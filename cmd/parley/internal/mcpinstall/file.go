@@ -57,8 +57,8 @@ func (f *configFile) backUp() (path string, err error) {
 	return path, nil
 }
 
-// replace puts a text in the place of the file, if it still is as it was when it was read. Its owner stays, and the bits of its mode that are the owner's: nobody else
-// may read it then.
+// replace replaces the file, if it is unchanged since it was read. It keeps the owner and the
+// owner's bits of the mode. No one else may read the file then.
 func (f *configFile) replace(text []byte) error {
 	if err := f.makeDirs(); err != nil {
 		return err
@@ -92,7 +92,8 @@ func (f *configFile) writeTemp(text []byte) (path string, err error) {
 	return temp.Name(), nil
 }
 
-// setOwner gives a path what this file has of owner and mode. What is new and made by root belongs to whom its directory belongs to.
+// setOwner sets owner and mode of a path to those of this file. A new file of root gets the owner
+// of its directory.
 func (f *configFile) setOwner(path string) (err error) {
 	info := f.info
 	switch {
@@ -108,7 +109,8 @@ func (f *configFile) setOwner(path string) (err error) {
 		return nil
 	}
 	if err := chownLike(path, info); err != nil {
-		return exit.WithHint(fmt.Errorf("the owner of %s cannot be kept: %w", f.path, err), "run this as the user whose file it is")
+		return exit.WithHint(fmt.Errorf("the owner of %s cannot be kept: %w", f.path, err),
+			"run this as the user whose file it is")
 	}
 	return nil
 }
@@ -120,12 +122,14 @@ func (f *configFile) checkUnchanged() error {
 		return err
 	}
 	if (now.info == nil) != (f.info == nil) || !bytes.Equal(now.text, f.text) {
-		return exit.WithHint(fmt.Errorf("%s was changed by another program meanwhile, and is left as it is", f.path), "end the program whose file it is, and call this again")
+		return exit.WithHint(fmt.Errorf("%s was changed by another program meanwhile, and is left as it is", f.path),
+			"end the program whose file it is, and call this again")
 	}
 	return nil
 }
 
-// makeDirs makes the directories of the file. What root makes belongs to the owner of the first that was there.
+// makeDirs makes the directories of the file. What root makes belongs to the owner of the first
+// that was there.
 func (f *configFile) makeDirs() error {
 	var missing []string
 	dir := filepath.Dir(f.path)

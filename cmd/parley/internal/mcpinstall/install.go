@@ -19,7 +19,7 @@ import (
 type client struct {
 	// key is the member of its configuration that has the servers, by name.
 	key string
-	// file gives the configuration file of the user whose directories these are.
+	// file returns the configuration file for these directories of a user.
 	file func(home, config string) string
 	// kind is what "type" says of a server that is a command; empty: nothing.
 	kind string
@@ -27,11 +27,14 @@ type client struct {
 
 // clients are those that install knows.
 var clients = map[string]client{
-	"claude-code":    {key: "mcpServers", kind: "stdio", file: func(home, _ string) string { return filepath.Join(home, ".claude.json") }},
-	"claude-desktop": {key: "mcpServers", file: func(_, config string) string { return filepath.Join(config, "Claude", "claude_desktop_config.json") }},
-	"cursor":         {key: "mcpServers", file: func(home, _ string) string { return filepath.Join(home, ".cursor", "mcp.json") }},
-	"vscode":         {key: "servers", kind: "stdio", file: func(_, config string) string { return filepath.Join(config, "Code", "User", "mcp.json") }},
-	"zed":            {key: "context_servers", file: zedFile},
+	"claude-code": {key: "mcpServers", kind: "stdio",
+		file: func(home, _ string) string { return filepath.Join(home, ".claude.json") }},
+	"claude-desktop": {key: "mcpServers",
+		file: func(_, config string) string { return filepath.Join(config, "Claude", "claude_desktop_config.json") }},
+	"cursor": {key: "mcpServers", file: func(home, _ string) string { return filepath.Join(home, ".cursor", "mcp.json") }},
+	"vscode": {key: "servers", kind: "stdio",
+		file: func(_, config string) string { return filepath.Join(config, "Code", "User", "mcp.json") }},
+	"zed": {key: "context_servers", file: zedFile},
 }
 
 func zedFile(home, config string) string {
@@ -52,11 +55,15 @@ func NewCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "install --client NAME",
 		Short: "print or write what a program's configuration needs to start 'parley mcp'",
-		Long: `install prints the entry with which a program (` + names + `) starts 'parley mcp', and the file it belongs to. With --write it adds the entry to that file, which
-must be plain JSON, and leaves everything else in it as it is, but for white space. The file as it was is kept beside it.
+		Long: `install prints the entry with which a program (` + names +
+			`) starts 'parley mcp', and the file it belongs to. With --write it adds the entry to that file,
+which must be plain JSON, and changes nothing else in it, except white space. A copy of the old file
+stays beside it.
 
-The entry has $PARLEY_URL, and $PARLEY_AGENT, $PARLEY_CA, $PARLEY_CERT and $PARLEY_KEY where they are set. The token is not printed: the entry has a place for it. With --write it is written into the file, which then only
-its owner may read: give the program a token of its own, with no more scopes than it needs.`,
+The entry has $PARLEY_URL, and $PARLEY_AGENT, $PARLEY_CA, $PARLEY_CERT and $PARLEY_KEY if they are
+set. The token is not printed: the entry has a placeholder. With --write it is written into the
+file, which then only its owner may read. Use a separate token for the program, with no more scopes
+than it needs.`,
 		Args: cobra.NoArgs,
 	}
 	c.Flags().StringVar(&f.client, "client", "", "the program: "+names+" (required)")
@@ -68,7 +75,8 @@ its owner may read: give the program a token of its own, with no more scopes tha
 func install(a *cli.App, f *installFlags) error {
 	host, ok := clients[f.client]
 	if !ok {
-		return exit.Usagef("--client %q: expected one of %s", cli.Clean(f.client), strings.Join(slices.Sorted(maps.Keys(clients)), ", "))
+		return exit.Usagef("--client %q: expected one of %s", cli.Clean(f.client),
+			strings.Join(slices.Sorted(maps.Keys(clients)), ", "))
 	}
 	if f.name == "" || len(f.name) > 64 {
 		return exit.Usagef("--name %q: expected 1 to 64 characters", cli.Clean(f.name))
@@ -138,7 +146,7 @@ func (h *client) findFile() (string, error) {
 	return h.file(home, config), nil
 }
 
-// serverEntry is what stands in the configuration for one server.
+// serverEntry is the entry of the configuration for one server.
 type serverEntry struct {
 	Type    string            `json:"type,omitempty"`
 	Command string            `json:"command"`

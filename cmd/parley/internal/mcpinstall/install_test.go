@@ -7,10 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parleyhub/parley/cmd/parley/internal/files"
+	"github.com/parleyhub/parley/cmd/parley/internal/certs"
 )
 
-// TestMCPInstallBesideAnother: a file that another program has changed, made or removed since it was read is left as it is, and nothing is left beside it.
+// TestMCPInstallBesideAnother: a file that another program has changed, made or removed since it
+// was read is left as it is, and nothing is left beside it.
 func TestMCPInstallBesideAnother(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ before, after string }{{`{"a":1}`, `{"a":2}`}, {"", `{"a":2}`}, {`{"a":1}`, ""}} {
@@ -29,7 +30,8 @@ func TestMCPInstallBesideAnother(t *testing.T) {
 			t.Fatal(err)
 		}
 		put(c.after)
-		if err := f.replace([]byte(`{"a":3}`)); err == nil || !strings.Contains(err.Error(), file+" was changed by another program") {
+		if err := f.replace([]byte(`{"a":3}`)); err == nil ||
+			!strings.Contains(err.Error(), file+" was changed by another program") {
 			t.Errorf("%q that is %q now: %v", c.before, c.after, err)
 		}
 		if got, _ := os.ReadFile(file); string(got) != c.after {
@@ -41,7 +43,8 @@ func TestMCPInstallBesideAnother(t *testing.T) {
 	}
 }
 
-// TestMCPInstallKeepsTheOwner: what root writes for a user is the user's, with the directories that are made, and nobody else may read it.
+// TestMCPInstallKeepsTheOwner: a file that root writes for a user belongs to the user, with new
+// directories, and no one else may read it.
 func TestMCPInstallKeepsTheOwner(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" || os.Geteuid() != 0 {
@@ -68,13 +71,14 @@ func TestMCPInstallKeepsTheOwner(t *testing.T) {
 		}
 	}
 	for path, mode := range map[string]os.FileMode{
-		old: 0o600, old + ".parley.bak": 0o600, made: 0o600, filepath.Dir(made): 0o700 | os.ModeDir, filepath.Dir(filepath.Dir(made)): 0o700 | os.ModeDir,
+		old: 0o600, old + ".parley.bak": 0o600, made: 0o600, filepath.Dir(made): 0o700 | os.ModeDir,
+		filepath.Dir(filepath.Dir(made)): 0o700 | os.ModeDir,
 	} {
 		info, err := os.Lstat(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if owner, _ := files.OwnerOf(info); owner != user || info.Mode() != mode {
+		if owner, _ := certs.OwnerOf(info); owner != user || info.Mode() != mode {
 			t.Errorf("%s is of %d with mode %s, expected %d and %s", path, owner, info.Mode(), user, mode)
 		}
 	}

@@ -16,8 +16,9 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/exit"
 )
 
-// addToJSON adds a member to the object under a key of a JSON file, which is made if it is not there; was says what it took the place of. Everything else in the file stays
-// as it is, but for white space, and the file is there whole at any moment. The file as it was is kept beside it.
+// addToJSON adds a member to the object under a key of a JSON file, which it creates if it is
+// missing. was describes what it replaced. Everything else in the file stays unchanged, except
+// white space, and the file is complete at any moment. A copy of the old file stays beside it.
 func addToJSON(file, key, name string, value any) (was replaced, err error) {
 	if file, err = resolveLinks(file); err != nil {
 		return was, err
@@ -40,17 +41,21 @@ func addToJSON(file, key, name string, value any) (was replaced, err error) {
 // replaced says what was there before.
 type replaced struct {
 	entry  bool   // the member was
-	backup string // where the file as it was is kept; empty: there was none
+	backup string // the copy of the old file; empty if there was no file
 }
 
-// addMember gives the text of a JSON file with one member more below a key.
+// addMember returns the text of a JSON file with one more member below a key.
 func addMember(file string, old []byte, key, name string, value any) (text []byte, there bool, err error) {
 	all, err := readMembers(old)
 	if err != nil {
-		return nil, false, exit.WithHint(exit.Usagef("%s is not plain JSON: %v", file, err), "without --write the entry is printed, to be added by hand")
+		return nil, false,
+			exit.WithHint(exit.Usagef("%s is not plain JSON: %v", file, err),
+				"without --write the entry is printed, to be added by hand")
 	}
 	if twice := duplicateKey(old); twice != "" {
-		return nil, false, exit.WithHint(exit.Usagef("%s has the key %s twice", file, twice), "which of the two counts is for its owner to say: take one out")
+		return nil, false,
+			exit.WithHint(exit.Usagef("%s has the key %s twice", file, twice),
+				"which of the two counts is for its owner to say: take one out")
 	}
 	servers, err := readMembers(all.get(key))
 	if err != nil {
@@ -66,7 +71,7 @@ func addMember(file string, old []byte, key, name string, value any) (text []byt
 	return text, there, err
 }
 
-// duplicateKey is the path of the first key that an object of a text has twice; empty if there is none.
+// duplicateKey returns the path of the first duplicate key of a text, or "".
 func duplicateKey(text []byte) string {
 	_, err := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowInvalidUTF8(true)).ReadValue()
 	var wrong *jsontext.SyntacticError
@@ -76,7 +81,8 @@ func duplicateKey(text []byte) string {
 	return cli.Clean(string(wrong.JSONPointer))
 }
 
-// resolveLinks follows the links to a file. A link to nothing is refused: it is not for this program to end it.
+// resolveLinks follows the links to a file. A link to nothing is refused: it is not for this
+// program to end it.
 func resolveLinks(file string) (string, error) {
 	real, err := filepath.EvalSymlinks(file)
 	if err == nil {
@@ -99,7 +105,7 @@ func resolveLinks(file string) (string, error) {
 	}
 }
 
-// members are those of a JSON object, in the order in which they stand.
+// members are those of a JSON object, in the order of the text.
 type members []member
 
 type member struct {
@@ -114,7 +120,7 @@ func readMembers(text []byte) (*members, error) {
 		return m, nil
 	}
 	if err := json.Unmarshal(text, &map[string]json.RawMessage{}); err != nil { // null is an object for it
-		return nil, err // of the whole: what is read below is right
+		return nil, err // checks the whole text, so the decoder below cannot fail
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	if _, err := d.Token(); err != nil {
@@ -134,7 +140,7 @@ func readMembers(text []byte) (*members, error) {
 	return m, nil
 }
 
-// get gives the value of a member; nil if there is none.
+// get returns the value of a member, or nil.
 func (m *members) get(name string) json.RawMessage {
 	var value json.RawMessage
 	for _, one := range *m {

@@ -4,5 +4,5 @@ package mcpinstall
 
 import "io/fs"
 
-// chownLike does nothing: a file belongs to who has made it.
+// chownLike does nothing: a file belongs to its creator.
 func chownLike(string, fs.FileInfo) error { return nil }

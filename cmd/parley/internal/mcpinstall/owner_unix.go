@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// chownLike gives a path the owner of another. Its group follows where this user may give it; the mode lets no group in.
+// chownLike sets the owner of a path to that of another. It sets the group if this user may. The
+// mode excludes the group.
 func chownLike(path string, like fs.FileInfo) error {
 	want, ok := like.Sys().(*syscall.Stat_t)
 	if !ok {

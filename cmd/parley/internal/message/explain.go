@@ -24,10 +24,12 @@ func NewExplainCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explain ID [--seq N]",
 		Short: "say why an event wakes whom, or whose turn it is",
-		Long: `explain --seq says which agents an event of a conversation has woken or, as things are now, would wake, by which of their selectors, and why the others not: one row for
-each agent that sits there, and for each that watches its workspace. Below a row stand its selectors, and what its context would have in it. It changes nothing, and starts nobody.
+		Long: `explain --seq shows which agents an event of a conversation triggered or, in the present state,
+would trigger, by which of their selectors, and why the others did not: one row for each agent on a
+seat, and for each that watches its workspace. Below a row are its selectors, and the content of its
+context. It changes nothing, and starts no agent.
 
-Without --seq it says for each participant whether it may speak now, and why.`,
+Without --seq it shows for each participant whether it may speak now, and why.`,
 		Args: cobra.ExactArgs(1),
 	}
 	cli.AddAsFlag(c, &f.as)
@@ -131,7 +133,8 @@ func triggerStateText(e *parley.TriggerExplained) string {
 	return cli.Clean(string(e.State))
 }
 
-// explainSelectors shows how the selectors of one agent saw the event, and what its context would have in it.
+// explainSelectors shows how the selectors of one agent saw the event, and what its context would
+// have in it.
 func explainSelectors(a *cli.App, e *parley.TriggerExplained) {
 	if len(e.Selectors)+len(e.Context) == 0 {
 		return

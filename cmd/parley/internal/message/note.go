@@ -24,8 +24,9 @@ func NewNoteCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "note ID --schema NAME [--data JSON]",
 		Short: "post a note in a conversation",
-		Long: `note appends a note and prints its seq. A note moves no floor: a participant posts it at any time, and agents whose subscriptions match it are woken by it.
-'parley explain ID --seq N' says which.
+		Long: `note appends a note and prints its seq. A note moves no floor: a participant posts it at
+any time, and agents whose subscriptions match it are woken by it. 'parley explain ID --seq N' says
+which.
 
   parley note cnv_1 --schema browser.page.context.v1 --tag page --data '{"url":"https://example.com"}'
   parley note cnv_1 --schema report.v1 --data @report.json --key report-7
@@ -68,7 +69,7 @@ func sendNote(ctx context.Context, a *cli.App, f *noteFlags, id string) error {
 
 func newNoteParams(a *cli.App, f *noteFlags, id string) (*parley.SendNoteParams, error) {
 	if f.schema == "" {
-		return nil, exit.Usagef("what is it? --schema NAME says the shape of the data")
+		return nil, exit.Usagef("--schema is missing: NAME is the shape of the data")
 	}
 	data, err := readNoteData(a, f.data)
 	if err != nil {
@@ -84,7 +85,7 @@ func newNoteParams(a *cli.App, f *noteFlags, id string) (*parley.SendNoteParams,
 	return &parley.SendNoteParams{ConversationID: id, Payload: note, ClientRequestID: f.key}, nil
 }
 
-// readNoteData gives the data of a note: what was given, or what stands in a file or on stdin.
+// readNoteData returns the data of a note: the text, the contents of a file, or stdin.
 func readNoteData(a *cli.App, given string) ([]byte, error) {
 	name, isFile := strings.CutPrefix(given, "@")
 	switch {

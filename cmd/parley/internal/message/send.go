@@ -28,21 +28,26 @@ func NewSendCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "send ID [TEXT|-]",
 		Short: "say something in a conversation",
-		Long: `send appends a message and prints its seq and turn. TEXT may be "-" for stdin; it may be left out where --data or --attach is given.
-Files of --attach are added to the conversation first, and stay there when the message is refused.
-Repeating a send with the same --key and the same words is safe: it is done once.`,
+		Long: `send appends a message and prints its seq and turn. TEXT may be "-" for stdin; it may be
+left out where --data or --attach is given. Files of --attach are added to the conversation first,
+and stay there when the message is refused. Repeating a send with the same --key and the same words
+is safe: it is done once.`,
 		Args: cobra.RangeArgs(1, 2),
 	}
 	cli.AddAsFlag(c, &f.as)
-	c.Flags().StringVar(&f.finality, "finality", string(parley.FinalityTurn), "what the message ends: none, turn or conversation")
+	c.Flags().StringVar(&f.finality, "finality", string(parley.FinalityTurn),
+		"what the message ends: none, turn or conversation")
 	c.Flags().StringVar(&f.next, "next", "", "who shall be next, under the policies addressed and moderator (turnHint)")
-	c.Flags().Int64Var(&f.turn, "turn", 0, "the turn that is meant; refused when it has ended or is not reached")
-	c.Flags().StringVar(&f.claim, "claim", "", "the claim of an agent's turn under which it is said, as an unfinished message has printed it (claimId)")
-	c.Flags().Int64Var(&f.afterSeq, "after-seq", 0, "the last seq that was read; refused when another has spoken since")
+	c.Flags().Int64Var(&f.turn, "turn", 0, "the turn of the message; refused if it is over or not reached")
+	c.Flags().StringVar(&f.claim, "claim", "",
+		"the claim of an agent's turn under which it is said, as an unfinished message has printed it (claimId)")
+	c.Flags().Int64Var(&f.afterSeq, "after-seq", 0,
+		"the last seq that was read; refused if another participant spoke since")
 	c.Flags().StringVar(&f.key, "key", "", "idempotency key (clientRequestId)")
 	c.Flags().StringVar(&f.data, "data", "", "JSON that goes with the text")
 	c.Flags().StringVar(&f.schema, "schema", "", "name of the shape of --data")
-	c.Flags().StringArrayVar(&f.tags, "tag", nil, "a free label, by which rules and subscriptions find it; may be repeated")
+	c.Flags().StringArrayVar(&f.tags, "tag", nil,
+		"a free label, by which rules and subscriptions find it; may be repeated")
 	c.Flags().StringArrayVar(&f.attach, "attach", nil, "FILE or FILE:type/subtype that goes with it; may be repeated")
 	c.Flags().StringVar(&f.status, "status", "", "outcome, with --finality conversation: completed, failed or canceled")
 	c.Flags().StringVar(&f.reason, "reason", "", "reason of the outcome")
@@ -86,14 +91,14 @@ func sendMessage(ctx context.Context, a *cli.App, f sendFlags, args []string) er
 	return nil
 }
 
-// newSendParams gives what is said, and the call that says it but for its payload.
+// newSendParams returns the message, and the call that sends it, without its payload.
 func newSendParams(a *cli.App, f sendFlags, args []string) (*parley.Message, *parley.SendMessageParams, error) {
 	text, err := readText(a, args[1:])
 	if err != nil {
 		return nil, nil, err
 	}
 	if text == "" && f.data == "" && len(f.attach) == 0 {
-		return nil, nil, exit.Usagef("nothing to say: give a TEXT, --data or --attach")
+		return nil, nil, exit.Usagef("nothing to say: TEXT, --data or --attach is missing")
 	}
 	for _, said := range append([]string{text, f.data, f.schema, f.status, f.reason, f.key, f.next, f.claim}, f.tags...) {
 		if !utf8.ValidString(said) {
@@ -117,7 +122,8 @@ func newSendParams(a *cli.App, f sendFlags, args []string) (*parley.Message, *pa
 	if f.next != "" && finality != parley.FinalityTurn {
 		return nil, nil, exit.Usagef("--next goes with --finality turn")
 	}
-	p := &parley.SendMessageParams{ConversationID: args[0], Finality: finality, Turn: f.turn, ClaimID: f.claim, Outcome: outcome, ClientRequestID: f.key}
+	p := &parley.SendMessageParams{ConversationID: args[0], Finality: finality, Turn: f.turn, ClaimID: f.claim,
+		Outcome: outcome, ClientRequestID: f.key}
 	if f.next != "" {
 		p.TurnHint = &parley.TurnHint{Next: f.next}
 	}
@@ -127,7 +133,7 @@ func newSendParams(a *cli.App, f sendFlags, args []string) (*parley.Message, *pa
 	return &parley.Message{Text: text, Data: json.RawMessage(f.data), Schema: f.schema, Tags: f.tags}, p, nil
 }
 
-var ErrNotUTF8 = exit.Usagef("what is to be said is not UTF-8: it would be kept as something else")
+var ErrNotUTF8 = exit.Usagef("the message is not UTF-8: the hub would store something else")
 
 func readText(a *cli.App, args []string) (string, error) {
 	if len(args) == 0 {

@@ -24,8 +24,9 @@ func NewTailCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tail ID",
 		Short: "print the events of a conversation",
-		Long: `tail prints the events that the token sees. With -f it goes on, over any number of reconnects and restarts of the hub, until the
-conversation is closed. With -o json each line is the event exactly as it is stored.`,
+		Long: `tail prints the events that the token sees. With -f it continues, over any number of reconnects and
+restarts of the hub, until the conversation is closed. With -o json each line is the event exactly
+as it is stored.`,
 		Args: cobra.ExactArgs(1),
 	}
 	cli.AddAsFlag(c, &f.as)

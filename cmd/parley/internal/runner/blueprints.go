@@ -29,12 +29,15 @@ type runnerFlags struct {
 }
 
 func (f *runnerFlags) addTo(c *cobra.Command) {
-	c.Flags().StringVar(&f.dir, "blueprints", "", "run the agents that the files of this directory describe: commands, workflows and LLM agents")
-	c.Flags().StringArrayVar(&f.labels, "label", nil, "with --blueprints: NAME=VALUE, what sessions may demand; may be repeated")
+	c.Flags().StringVar(&f.dir, "blueprints", "",
+		"run the agents that the files of this directory describe: commands, workflows and LLM agents")
+	c.Flags().StringArrayVar(&f.labels, "label", nil,
+		"with --blueprints: NAME=VALUE, what sessions may demand; may be repeated")
 	c.Flags().StringVar(&f.id, "runner", "", "with --blueprints: id of the runner (default: the one that is kept in DIR)")
-	c.Flags().DurationVar(&f.grace, "grace", parley.OfflineMs*time.Millisecond, "with --blueprints: how long commands go on, and their sessions stand, while the hub cannot be reached")
+	c.Flags().DurationVar(&f.grace, "grace", parley.OfflineMs*time.Millisecond,
+		"with --blueprints: how long commands keep running, and their sessions stay open, while the hub cannot be reached")
 	f.models.AddTo(c, "with --blueprints: ")
-	c.Flags().BoolVar(&f.check, "check", false, "with --blueprints: tell what is wrong with the files, and run nothing")
+	c.Flags().BoolVar(&f.check, "check", false, "with --blueprints: print the faults of the files, and run nothing")
 }
 
 // checkFlags refuses flags of one kind of run with the other.
@@ -48,7 +51,8 @@ func (f *runnerFlags) checkFlags(given func(flag string) bool) error {
 		return nil
 	}
 	for flag, instead := range map[string]string{
-		"conversation": "every session is a conversation of its own", "executor": "its name is --runner", "pull": "sessions are offered", "turn-timeout": "each file has its timeout",
+		"conversation": "every session is a separate conversation", "executor": "its name is --runner",
+		"pull": "sessions are offered", "turn-timeout": "each file has its timeout",
 		"env": "each file has its env", "dir": "each file has its cwd",
 	} {
 		if given(flag) {
@@ -70,12 +74,15 @@ func (f *TurnFlags) runnerOptions() (*executors.Options, error) {
 	grace := f.runner.grace.Milliseconds()
 	switch {
 	case f.runner.id != "" && !parley.ValidParticipantID(f.runner.id):
-		return nil, exit.Usagef("--runner %s: expected 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit", cli.Clean(f.runner.id))
+		return nil, exit.Usagef("--runner %s: expected 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit",
+			cli.Clean(f.runner.id))
 	case grace < parley.MinGraceMs || grace > parley.MaxGraceMs:
-		return nil, exit.Usagef("--grace %s: expected %dms to %s", f.runner.grace, parley.MinGraceMs, parley.MaxGraceMs*time.Millisecond)
+		return nil, exit.Usagef("--grace %s: expected %dms to %s", f.runner.grace, parley.MinGraceMs,
+			parley.MaxGraceMs*time.Millisecond)
 	}
 	return &executors.Options{
-		Agents: append([]string{}, f.Agents...), Labels: labels, Capacity: f.capacity, Grace: Grace, GraceMs: grace, Drain: drainOption(f.drain),
+		Agents: append([]string{}, f.Agents...), Labels: labels, Capacity: f.capacity, Grace: Grace, GraceMs: grace,
+		Drain: drainOption(f.drain),
 	}, nil
 }
 
@@ -96,7 +103,7 @@ func runBlueprints(ctx context.Context, a *cli.App, f *TurnFlags) error {
 	if o.ExecutorID = f.runner.id; o.ExecutorID == "" {
 		id, release, err := blueprint.RunnerID(f.runner.dir)
 		if err != nil {
-			return exit.WithHint(err, "--runner gives it another id, which is not kept")
+			return exit.WithHint(err, "--runner sets another id, which is not kept")
 		}
 		defer release()
 		o.ExecutorID = id
@@ -115,14 +122,17 @@ func makeAgents(a *cli.App, f *TurnFlags, o *executors.Options) (*Blueprints, er
 	if !f.noToken {
 		commands.URL = cli.HubURL()
 	}
-	all, faults, err := LoadBlueprints(f.runner.dir, &f.runner.models, &agents.Options{RunnerID: o.ExecutorID, Commands: commands, Meter: Meter, Logger: o.Logger})
+	all, faults,
+		err := LoadBlueprints(f.runner.dir, &f.runner.models,
+		&agents.Options{RunnerID: o.ExecutorID, Commands: commands, Meter: Meter, Logger: o.Logger})
 	if err != nil {
 		return nil, explainModels(a, err)
 	}
 	err = checkUsable(a, all.Files, slices.Concat(faults, all.Absent))
 	for _, name := range f.Agents {
 		if err == nil && !slices.Contains(all.Seats(), name) {
-			err = exit.Usagef("--agent %s: expected an LLM agent of %s, or one with subscriptions: %s", cli.Clean(name), cli.Clean(f.runner.dir), listNames(all.Seats()))
+			err = exit.Usagef("--agent %s: expected an LLM agent of %s, or one with subscriptions: %s", cli.Clean(name),
+				cli.Clean(f.runner.dir), listNames(all.Seats()))
 		}
 	}
 	if err != nil {
@@ -154,7 +164,7 @@ func runAgents(ctx context.Context, a *cli.App, f *TurnFlags, o *executors.Optio
 	if err != nil {
 		return err
 	}
-	defer told.Shutdown(context.WithoutCancel(ctx)) // what cannot be told is in the log
+	defer told.Shutdown(context.WithoutCancel(ctx)) // spans that cannot be sent are in the log
 	n := &cli.ConnectionNotices{}
 	n.SendTo(func(text string) { a.Err.Line("-- " + text) })
 	client, err := a.DialNotifying(ctx, "", n)
@@ -162,12 +172,15 @@ func runAgents(ctx context.Context, a *cli.App, f *TurnFlags, o *executors.Optio
 		return err
 	}
 	defer client.Close()
-	a.Err.Linef("-- %s runs %s of %s", o.ExecutorID, cli.Count(int64(len(all.Files)), "blueprint"), cli.Clean(f.runner.dir))
+	a.Err.Linef("-- %s runs %s of %s", o.ExecutorID, cli.Count(int64(len(all.Files)), "blueprint"),
+		cli.Clean(f.runner.dir))
 	o.Registered = (&NameReporter{Report: func(text string) { a.Err.Line("-- " + text) }, Runner: o.ExecutorID}).Registered
-	return executors.Run(traced, client, SplitTurns(&SessionReporter{Agent: all, Report: func(t *SessionReport) { printSession(a, t) }}, ReportTurns(a, all)), o)
+	return executors.Run(traced, client,
+		SplitTurns(&SessionReporter{Agent: all, Report: func(t *SessionReport) { printSession(a, t) }}, ReportTurns(a, all)),
+		o)
 }
 
-// SplitTurns gives the turns of sessions to one agent, and those of seats to another.
+// SplitTurns passes the turns of sessions to one agent, and those of seats to another.
 func SplitTurns(sessions, seats parley.Agent) parley.Agent {
 	return parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 		if strings.HasPrefix(turn.ConversationID, "ses_") {
@@ -177,9 +190,9 @@ func SplitTurns(sessions, seats parley.Agent) parley.Agent {
 	})
 }
 
-// checkUsable tells of faults on stderr, and refuses a directory of which nothing can be run.
+// checkUsable prints faults on stderr, and refuses a directory without a usable blueprint.
 func checkUsable(a *cli.App, files []*blueprint.File, faults []blueprint.Fault) error {
-	if len(files) > 0 || len(faults) > 1 && a.Format != cli.FormatJSON { // one alone stands in the error
+	if len(files) > 0 || len(faults) > 1 && a.Format != cli.FormatJSON { // the error has a single one
 		for _, f := range faults {
 			a.Err.Line("-- " + cli.Clean(f.String()))
 		}
@@ -189,7 +202,7 @@ func checkUsable(a *cli.App, files []*blueprint.File, faults []blueprint.Fault) 
 	}
 	hint := "'parley schema blueprint' says what one is, 'parley wrap' makes one of a command line"
 	if len(faults) > 1 {
-		hint = "'parley run --blueprints DIR --check' tells all that is wrong, " + hint
+		hint = "'parley run --blueprints DIR --check' prints all faults, " + hint
 	}
 	return exit.WithHint(NoBlueprintError(faults), hint)
 }
@@ -221,7 +234,7 @@ func CheckDirectory(a *cli.App, dir string, f *ModelFlags) error {
 	if err != nil {
 		return explainModels(a, err)
 	}
-	defer all.Close() // of what was not used
+	defer all.Close() // nothing was used
 	return printCheck(a, all, faults)
 }
 
@@ -237,7 +250,8 @@ func printCheck(a *cli.App, all *Blueprints, faults []blueprint.Fault) error {
 		}
 	}
 	if len(faults) > 0 {
-		return exit.WithHint(exit.Usagef("%s in the blueprints", cli.Count(int64(len(faults)), "fault")), "'parley schema blueprint' says what there is")
+		return exit.WithHint(exit.Usagef("%s in the blueprints", cli.Count(int64(len(faults)), "fault")),
+			"'parley schema blueprint' says what there is")
 	}
 	if len(files)+len(all.Absent) == 0 {
 		return NoBlueprintError(nil)

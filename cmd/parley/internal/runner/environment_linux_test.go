@@ -13,10 +13,11 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/clitest"
 )
 
-// nobody is a user without rights. The tests may run as root, who reads everything.
-const nobody = 65534
+// noUser is the id of a user without rights. The tests may run as root, which reads everything.
+const noUser = 65534
 
-// TestProgramCannotReadTheToken: the environment of "parley run", where its token is, is shown to nobody of the same user.
+// TestProgramCannotReadTheToken: other processes of the same user cannot read the environment of
+// "parley run", which has the token.
 func TestProgramCannotReadTheToken(t *testing.T) {
 	t.Parallel()
 	hub, first, _ := clitest.StartDevHub(t)
@@ -44,18 +45,20 @@ func TestProgramCannotReadTheToken(t *testing.T) {
 	var errs bytes.Buffer
 	run.Stderr, run.Dir = &errs, "/"
 	if os.Getuid() == 0 {
-		run.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		run.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: noUser, Gid: noUser}}
 	}
 	if err := run.Start(); err != nil {
 		t.Fatal(err)
 	}
 	seen := ""
-	for end := time.Now().Add(clitest.Patience); !strings.Contains(seen, "bot  done") && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(clitest.Patience); !strings.Contains(seen, "bot  done") &&
+		time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		seen = do("tail", "talk")
 	}
 	run.Process.Signal(syscall.SIGTERM)
 	run.Wait() // how it ended is of no interest here
-	if strings.Contains(seen, first.Token) || !strings.Contains(seen, "Permission denied") || !strings.Contains(seen, "bot  done") {
+	if strings.Contains(seen, first.Token) || !strings.Contains(seen, "Permission denied") ||
+		!strings.Contains(seen, "bot  done") {
 		t.Errorf("the program has seen more than it should, or did not look:\n%s\n%s", seen, errs.String())
 	}
 }

@@ -22,7 +22,8 @@ type ModelFlags struct{ File, Replay, Mode string }
 func (f *ModelFlags) AddTo(c *cobra.Command, prefix string) {
 	c.Flags().StringVar(&f.File, "models", "", prefix+"file of servers of models, and of what models are like")
 	c.Flags().StringVar(&f.Replay, "replay", "", prefix+"file or directory that has what models have answered, or gets it")
-	c.Flags().StringVar(&f.Mode, "replay-mode", string(replay.Auto), prefix+"play asks no model, record asks always, auto plays what is there and records the rest")
+	c.Flags().StringVar(&f.Mode, "replay-mode", string(replay.Auto), prefix+
+		"play asks no model, record asks always, auto plays what is there and records the rest")
 }
 
 // Check refuses values that go with nothing.
@@ -42,7 +43,8 @@ type Blueprints struct {
 	models *models.Open // nil until they are made
 }
 
-// LoadBlueprints makes the agents of a directory, with all that is wrong with it; without o they are only looked at. The error is about models.
+// LoadBlueprints makes the agents of a directory, with all that is wrong with it; without o they
+// are only looked at. The error is about models.
 func LoadBlueprints(dir string, f *ModelFlags, o *agents.Options) (*Blueprints, []blueprint.Fault, error) {
 	set, faults := blueprint.Load(dir)
 	look := o == nil
@@ -50,7 +52,8 @@ func LoadBlueprints(dir string, f *ModelFlags, o *agents.Options) (*Blueprints, 
 		o = &agents.Options{}
 	}
 	open, err := models.New(&models.Options{
-		File: f.File, Blueprints: dir, Replay: f.Replay, Mode: replay.Mode(f.Mode), Look: look, Getenv: os.Getenv, Logger: o.Logger,
+		File: f.File, Blueprints: dir, Replay: f.Replay, Mode: replay.Mode(f.Mode), Look: look, Getenv: os.Getenv,
+		Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, faults, err
@@ -77,10 +80,11 @@ func (b *Blueprints) Close() error {
 
 // ModelsError is the error of models that cannot be used: a fault of what was set.
 func ModelsError(err error) error {
-	return exit.WithHint(exit.Usagef("%s", strings.Join(models.Faults(err), "; ")), "'parley schema models' says what a file of models is")
+	return exit.WithHint(exit.Usagef("%s", strings.Join(models.Faults(err), "; ")),
+		"'parley schema models' says what a file of models is")
 }
 
-// explainModels is modelsFault that prints each of several faults on a line of its own.
+// explainModels is ModelsError that prints each of several faults on a separate line.
 func explainModels(a *cli.App, err error) error {
 	lines := models.Faults(err)
 	if len(lines) == 1 || a.Format == cli.FormatJSON {

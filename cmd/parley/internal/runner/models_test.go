@@ -16,11 +16,13 @@ import (
 
 var backquoted = regexp.MustCompile("`([a-z_.]+)`")
 
-// TestDocsOfLLM: the table of docs/llm.md has all fields that there are, and names tests that there are; its example is a file that can be read.
+// TestDocsOfLLM: the table of docs/llm.md has all fields that there are, and names tests that there
+// are; its example is a file that can be read.
 func TestDocsOfLLM(t *testing.T) {
 	t.Parallel()
 	text := clitest.Document(t, "docs", "llm.md")
-	_, table, _ := strings.Cut(text, "| field | default | what it does, and what enforces it | test |\n|---|---|---|---|\n")
+	_, table, _ := strings.Cut(text,
+		"| field | default | what it does, and what enforces it | test |\n|---|---|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	var tests strings.Builder
 	files, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "executors", "llm", "agent", "*_test.go"))
@@ -42,7 +44,8 @@ func TestDocsOfLLM(t *testing.T) {
 		}
 	}
 	fields := slices.DeleteFunc(fieldsOf(t, blueprint.Schema(), ""), func(f string) bool {
-		return slices.Contains([]string{"type", "name", "description", "parameters_schema", "labels", "command", "argv", "params_via", "env", "cwd", "max_output_bytes", "idempotent",
+		return slices.Contains([]string{"type", "name", "description", "parameters_schema", "labels", "command", "argv",
+			"params_via", "env", "cwd", "max_output_bytes", "idempotent",
 			"agent_id", "subscriptions", "steps", "output"}, f)
 	})
 	slices.Sort(told)

@@ -13,13 +13,15 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/clitest"
 )
 
-// snoop is a blueprint whose command looks into the environment of a process that a file names, and into its own.
+// snoop is a blueprint whose command looks into the environment of a process that a file names, and
+// into its own.
 const snoop = `name: snoop
 argv: [sh, -c, 'cat /proc/$(cat pid)/environ 2>&1; env']
 parameters_schema: {type: object}
 `
 
-// TestCommandCannotReadTheRunner: the environment of a runner, where its token is, is not shown to commands.
+// TestCommandCannotReadTheRunner: the environment of a runner, where its token is, is not shown to
+// commands.
 func TestCommandCannotReadTheRunner(t *testing.T) {
 	t.Parallel()
 	hub, first, _ := clitest.StartDevHub(t)
@@ -77,7 +79,8 @@ func (s *snooping) command(args ...string) *exec.Cmd {
 	return c
 }
 
-// start runs the program as a user without rights, until the end of the test, and writes its process id where the command finds it.
+// start runs the program as a user without rights, until the end of the test, and writes its
+// process id where the command finds it.
 func (s *snooping) start(t *testing.T, args ...string) {
 	t.Helper()
 	stderr, err := os.Create(s.stderr)
@@ -88,13 +91,13 @@ func (s *snooping) start(t *testing.T, args ...string) {
 	p := s.command(args...)
 	p.Stderr, p.Dir = stderr, "/"
 	if os.Getuid() == 0 {
-		p.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		p.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: noUser, Gid: noUser}}
 	}
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		p.Process.Signal(syscall.SIGTERM) // fails when it has ended
+		p.Process.Signal(syscall.SIGTERM) // fails if the process ended
 		p.Wait()
 	})
 	if err := os.WriteFile(filepath.Join(s.dir, "pid"), fmt.Append(nil, p.Process.Pid), 0o644); err != nil {
@@ -121,7 +124,8 @@ func (s *snooping) check(t *testing.T) {
 		}
 	}
 	seen := string(out)
-	if strings.Contains(seen, s.hub.Token) || !strings.Contains(seen, "Permission denied") || !strings.Contains(seen, "PARLEY_TOKEN=plc_ses_") {
+	if strings.Contains(seen, s.hub.Token) || !strings.Contains(seen, "Permission denied") ||
+		!strings.Contains(seen, "PARLEY_TOKEN=plc_ses_") {
 		t.Errorf("the command has seen more than it should, or did not look: %q", seen)
 	}
 }

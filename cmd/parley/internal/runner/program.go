@@ -20,7 +20,8 @@ import (
 	"github.com/parleyhub/parley/internal/telemetry"
 )
 
-// programGrace is how long a program may take to end when its turn is over; it is killed before that.
+// programGrace is how long a program may take to end when its turn is over; it is killed before
+// that.
 const programGrace = command.StopWait + 2*time.Second
 
 type TurnFlags struct {
@@ -39,39 +40,47 @@ func NewCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run --agent ID [flags] -- CMD [ARG...] | run --blueprints DIR [flags]",
 		Short: "let a program in any language take an agent's turns; or run commands, workflows and LLM agents",
-		Long: `run --agent starts CMD once for each turn of an agent, without a shell. The program reads one JSON document from stdin: the conversation, and what was said since
-its last turn. It answers with JSON lines on stdout, such as {"text":"hello"}, and ends with exit code 0. What it writes to stderr becomes traces.
-docs/commands.md says all of it.
+		Long: `run --agent starts CMD once for each turn of an agent, without a shell. The program reads one JSON
+document from stdin: the conversation, and the events since its last turn. It answers with JSON
+lines on stdout, such as {"text":"hello"}, and ends with exit code 0. Its stderr becomes traces. See
+docs/commands.md.
 
-The program gets PATH, HOME, TZ, LANG and TMPDIR, PARLEY_AGENT, PARLEY_CONVERSATION and PARLEY_TURN, PARLEY_URL with PARLEY_TOKEN, a token for
-this turn alone, TRACEPARENT where the turn is a part of a trace, and what --env names; nothing else. When its time is over it gets SIGTERM and
-2 s later SIGKILL, with all that it has started.
+The program gets PATH, HOME, TZ, LANG and TMPDIR, PARLEY_AGENT, PARLEY_CONVERSATION and PARLEY_TURN,
+PARLEY_URL with PARLEY_TOKEN, a token for this turn alone, TRACEPARENT if the turn is a part of a
+trace, and the variables of --env; nothing else. When its time is over it gets SIGTERM and 2 s later
+SIGKILL, with all processes that it started.
 
 One line about each turn goes to stderr, or with -o json an object to stdout.
 
-run --blueprints is a runner: each file of DIR says how a command is started and what parameters it takes. 'parley start' begins a session of one, the command runs
-once, and what it writes to stdout is the result. docs/blueprints.md says all of it. The runner's id is kept in DIR, so that it is known again; --check only tells what is
-wrong with the files. A file of type agent is an LLM agent, which asks a model and uses tools: docs/llm.md. With --agent NAME it takes the seats of that name too, as it does of
-every agent that has subscriptions: the token must be able to speak as their names, and grant the workspaces that they look at.
+run --blueprints is a runner: each file of DIR describes a command and its parameters. 'parley
+start' begins a session of one, the command runs once, and its stdout is the result. See
+docs/blueprints.md. The id of the runner is kept in DIR, so that it is known again. --check only
+prints the faults of the files. A file of type agent is an LLM agent, which asks a model and uses
+tools: docs/llm.md. With --agent NAME it takes the seats of that name too, as it does of every agent
+with triggers. The token must be able to speak as their names, and grant the workspaces that they
+watch.
 
-run goes on until a signal ends it: then what is under way has the time of --drain to end. After that turns are given back, and commands are killed and their sessions
-fail. Any number of processes may run the same agent.`,
+run continues until a signal stops it: then running turns have the time of --drain to end. After
+that turns are released, and commands are killed and their sessions fail. Any number of processes
+may run the same agent.`,
 	}
 	c.Args = func(c *cobra.Command, args []string) error {
 		switch blueprints := c.Flags().Changed("blueprints"); {
 		case blueprints && len(args) > 0:
 			return errors.New("--blueprints goes without CMD: each file says what it runs")
 		case !blueprints && len(args) == 0:
-			return errors.New("what is to be run? expected --agent ID -- CMD, or --blueprints DIR")
+			return errors.New("no program to run: expected --agent ID -- CMD, or --blueprints DIR")
 		}
 		return nil
 	}
 	c.Flags().SetInterspersed(false) // flags behind CMD are the program's
 	f.AddTo(c)
-	c.Flags().DurationVar(&f.turnTimeout, "turn-timeout", 0, "how long a program may take (default: as long as the conversation lets a claim last)")
-	c.Flags().StringArrayVar(&f.env, "env", nil, "NAME=VALUE for the program, or NAME to pass on a variable; may be repeated")
+	c.Flags().DurationVar(&f.turnTimeout, "turn-timeout", 0,
+		"how long a program may take (default: as long as the conversation lets a claim last)")
+	c.Flags().StringArrayVar(&f.env, "env", nil,
+		"NAME=VALUE for the program, or NAME to pass on a variable; may be repeated")
 	c.Flags().StringVar(&f.dir, "dir", "", "where the program runs (default: here)")
-	c.Flags().BoolVar(&f.noToken, "no-token", false, "give the program neither PARLEY_URL nor PARLEY_TOKEN")
+	c.Flags().BoolVar(&f.noToken, "no-token", false, "start the program without PARLEY_URL and PARLEY_TOKEN")
 	f.runner.addTo(c)
 	return a.SetRun(c, func(ctx context.Context, args []string) error {
 		if err := f.runner.checkFlags(c.Flags().Changed); err != nil {
@@ -87,16 +96,19 @@ fail. Any number of processes may run the same agent.`,
 // AddTo adds the flags of every command that takes the turns of agents.
 func (f *TurnFlags) AddTo(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.Agents, "agent", nil, "the agent whose turns are taken; may be repeated")
-	c.Flags().StringSliceVar(&f.conversations, "conversation", nil, "only in this conversation; may be repeated (default: in all)")
+	c.Flags().StringSliceVar(&f.conversations, "conversation", nil,
+		"only in this conversation; may be repeated (default: in all)")
 	c.Flags().IntVar(&f.capacity, "capacity", parley.DefaultCapacity, "how many turns are worked on at once")
-	c.Flags().StringVar(&f.executor, "executor", "", "id that tells this process from others that run the agent (default: a random one)")
+	c.Flags().StringVar(&f.executor, "executor", "",
+		"id of this process among others that run the agent (default: a random one)")
 	c.Flags().DurationVar(&f.drain, "drain", 10*time.Second, "how long turns under way may go on after a signal")
 	c.Flags().BoolVar(&f.pull, "pull", false, "look for turns instead of being asked")
 	f.telemetry.AddTo(c)
 }
 
-// OpenTelemetry lets what the turns do be told.
-func (f *TurnFlags) OpenTelemetry(ctx context.Context, o *executors.Options) (context.Context, *telemetry.Telemetry, error) {
+// OpenTelemetry opens the telemetry of the turns.
+func (f *TurnFlags) OpenTelemetry(ctx context.Context, o *executors.Options) (context.Context, *telemetry.Telemetry,
+	error) {
 	return f.telemetry.Open(ctx, "parley-run", o.Logger)
 }
 
@@ -117,7 +129,7 @@ func runProgram(ctx context.Context, a *cli.App, f TurnFlags, argv []string) err
 	if err != nil {
 		return err
 	}
-	defer told.Shutdown(context.WithoutCancel(ctx)) // what cannot be told is in the log
+	defer told.Shutdown(context.WithoutCancel(ctx)) // spans that cannot be sent are in the log
 	n := &cli.ConnectionNotices{}
 	n.SendTo(func(text string) { a.Err.Line("-- " + text) })
 	client, err := a.DialNotifying(ctx, f.Agents[0], n)
@@ -129,7 +141,7 @@ func runProgram(ctx context.Context, a *cli.App, f TurnFlags, argv []string) err
 	return executors.Run(traced, client, ReportTurns(a, agent), o)
 }
 
-// agent gives the program, if it can be run.
+// agent returns the program, if it can be run.
 func (f *TurnFlags) agent(argv []string) (*command.Agent, error) {
 	agent := &command.Agent{Argv: argv, Dir: f.dir}
 	if !f.noToken {
@@ -156,7 +168,8 @@ func (f *TurnFlags) agent(argv []string) (*command.Agent, error) {
 
 func (f *TurnFlags) Options() (*executors.Options, error) {
 	o := &executors.Options{
-		Agents: f.Agents, ExecutorID: f.executor, Capacity: f.capacity, TurnTimeout: f.turnTimeout, Drain: f.drain, Grace: programGrace,
+		Agents: f.Agents, ExecutorID: f.executor, Capacity: f.capacity, TurnTimeout: f.turnTimeout, Drain: f.drain,
+		Grace: programGrace,
 	}
 	switch {
 	case len(f.Agents) == 0:
@@ -168,14 +181,16 @@ func (f *TurnFlags) Options() (*executors.Options, error) {
 	case f.turnTimeout < 0:
 		return nil, exit.Usagef("--turn-timeout %s: expected more than 0", f.turnTimeout)
 	case f.executor != "" && !parley.ValidParticipantID(f.executor):
-		return nil, exit.Usagef("--executor %s: expected 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit", cli.Clean(f.executor))
+		return nil, exit.Usagef("--executor %s: expected 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit",
+			cli.Clean(f.executor))
 	}
 	if err := f.checkCommon(); err != nil {
 		return nil, err
 	}
 	for _, id := range f.Agents {
 		if !parley.ValidParticipantID(id) {
-			return nil, exit.Usagef("--agent %s: expected 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit", cli.Clean(id))
+			return nil, exit.Usagef("--agent %s: expected 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit",
+				cli.Clean(id))
 		}
 	}
 	for _, id := range f.conversations {

@@ -12,7 +12,7 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/cli"
 )
 
-// turnReport is what is told of a turn that a program has had.
+// turnReport is the report of one turn of a program.
 type turnReport struct {
 	ConversationID string `json:"conversationId"`
 	Turn           int64  `json:"turn"`
@@ -24,7 +24,7 @@ type turnReport struct {
 	TookMs  int64  `json:"tookMs"`
 }
 
-// ReportTurns is an agent of which each turn is told.
+// ReportTurns returns an agent that prints a report of each turn.
 func ReportTurns(a *cli.App, agent parley.Agent) parley.Agent {
 	return parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 		began := time.Now()
@@ -46,7 +46,7 @@ func ReportTurns(a *cli.App, agent parley.Agent) parley.Agent {
 	})
 }
 
-// hasEnded asks whether the turn has ended: the program may have ended it with its own token.
+// hasEnded reports whether the turn is over: the program may have finished it with its token.
 func hasEnded(ctx context.Context, turn *parley.Turn) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -56,7 +56,7 @@ func hasEnded(ctx context.Context, turn *parley.Turn) bool {
 
 func printTurn(a *cli.App, t *turnReport) {
 	if a.Format == cli.FormatJSON {
-		_ = a.Out.JSON(t) // a failure of stdout is told at the end of the program
+		_ = a.Out.JSON(t) // a failure of stdout is reported at the end of the program
 		return
 	}
 	attempt, cause := "", ""
@@ -69,7 +69,7 @@ func printTurn(a *cli.App, t *turnReport) {
 	a.Err.Linef("%s turn %d%s: %s %s%s (%d ms)", t.ConversationID, t.Turn, attempt, t.AgentID, t.Outcome, cause, t.TookMs)
 }
 
-// ExecutorLog tells on stderr what the executor met. It is the slog.Handler of executors.
+// ExecutorLog prints the log of the executor on stderr. It is the slog.Handler of executors.
 type ExecutorLog struct {
 	App   *cli.App
 	attrs []slog.Attr
@@ -80,7 +80,8 @@ func (l ExecutorLog) Enabled(_ context.Context, level slog.Level) bool {
 	return level >= slog.LevelInfo
 }
 
-// Handle tells it, with where it was and why. That an agent has failed was told already.
+// Handle prints a record with its attributes. It skips failures of the agent, which ReportTurns
+// reports.
 func (l ExecutorLog) Handle(_ context.Context, r slog.Record) error {
 	if r.Message == "the agent has failed" {
 		return nil
@@ -100,13 +101,13 @@ func (l ExecutorLog) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// WithAttrs adds attributes to all that is told.
+// WithAttrs adds attributes to all records.
 func (l ExecutorLog) WithAttrs(attrs []slog.Attr) slog.Handler {
 	l.attrs = append(slices.Clip(l.attrs), attrs...)
 	return l
 }
 
-// WithGroup is the same handler: nothing is told in groups.
+// WithGroup returns the same handler, since records have no groups.
 func (l ExecutorLog) WithGroup(string) slog.Handler { return l }
 
 var _ slog.Handler = ExecutorLog{}

@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/cli"
 )
 
-// NameReporter tells by which names the agents of a runner are found, at first and when that has changed.
+// NameReporter reports the names of the agents of a runner, first and after each change.
 type NameReporter struct {
 	Report func(text string)
 	Runner string
@@ -34,19 +34,20 @@ func (n *NameReporter) Registered(r *parley.RegisterBlueprintsResult) {
 	}
 }
 
-// SessionReport is what is told of a session that was run here.
+// SessionReport is the report of a session that was run here.
 type SessionReport struct {
 	SessionID string `json:"sessionId"`
 	AgentName string `json:"agentName"`
 	Attempt   int    `json:"attempt"`
-	// Status is completed, failed or, of an LLM agent that has asked something, input_required; lost where the session, or the claim on it, had ended before the command.
+	// Status is completed, failed or, for an LLM agent with a question, input_required. It is lost
+	// if the session, or the claim on it, ended before the command.
 	Status   string `json:"status"`
 	ExitCode *int   `json:"exit_code,omitempty"`
 	Error    string `json:"error,omitempty"`
 	TookMs   int64  `json:"tookMs"`
 }
 
-// SessionReporter is an agent of which the end of each session is told.
+// SessionReporter is an agent that reports the end of each session.
 type SessionReporter struct {
 	Agent  parley.Agent
 	Report func(*SessionReport)
@@ -54,13 +55,14 @@ type SessionReporter struct {
 
 var _ parley.Agent = (*SessionReporter)(nil)
 
-// HandleTurn lets the agent work, and tells of the result that it has posted, or why there is none.
+// HandleTurn runs the agent, and reports the result that it posted, or why there is no result.
 func (s *SessionReporter) HandleTurn(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 	began := time.Now()
 	heard := &resultListener{Client: turn.Client}
 	turn.Client = heard
 	outcome, err := s.Agent.HandleTurn(ctx, turn)
-	t := &SessionReport{SessionID: turn.ConversationID, AgentName: turn.Agent, Attempt: turn.Attempt, TookMs: time.Since(began).Milliseconds()}
+	t := &SessionReport{SessionID: turn.ConversationID, AgentName: turn.Agent, Attempt: turn.Attempt,
+		TookMs: time.Since(began).Milliseconds()}
 	switch r := heard.result(); {
 	case r != nil && err == nil:
 		t.Status, t.ExitCode, t.Error = string(parley.SessionCompleted), r.ExitCode, r.Error
@@ -104,10 +106,10 @@ func (l *resultListener) result() *parley.SessionResult {
 	return l.posted
 }
 
-// printSession tells of a session on stderr, or with -o json on stdout.
+// printSession prints a session on stderr, or with -o json on stdout.
 func printSession(a *cli.App, t *SessionReport) {
 	if a.Format == cli.FormatJSON {
-		_ = a.Out.JSON(t) // a failure of stdout is told at the end of the program
+		_ = a.Out.JSON(t) // a failure of stdout is reported at the end of the program
 		return
 	}
 	a.Err.Line(t.Text())
@@ -125,5 +127,6 @@ func (t *SessionReport) Text() string {
 	if t.Error != "" {
 		cause = ": " + cli.Clean(cli.LastLine(t.Error))
 	}
-	return fmt.Sprintf("%s%s: %s %s%s%s (%d ms)", t.SessionID, attempt, cli.Clean(t.AgentName), t.Status, code, cause, t.TookMs)
+	return fmt.Sprintf("%s%s: %s %s%s%s (%d ms)", t.SessionID, attempt, cli.Clean(t.AgentName), t.Status, code, cause,
+		t.TookMs)
 }

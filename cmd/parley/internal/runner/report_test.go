@@ -17,15 +17,17 @@ import (
 	"github.com/parleyhub/parley/executors/blueprint"
 )
 
-// TestNamesTold: names are told at first, and again when they have changed, and not at each connection.
+// TestNamesTold: names are reported at first and after each change, and not after each connection.
 func TestNamesTold(t *testing.T) {
 	t.Parallel()
 	var told []string
 	n := &NameReporter{Report: func(text string) { told = append(told, text) }}
-	ours := &parley.RegisterBlueprintsResult{Agents: []parley.RegisteredBlueprint{{Name: "a", AgentName: "a"}, {Name: "b", AgentName: "b@r"}}}
+	ours := &parley.RegisterBlueprintsResult{Agents: []parley.RegisteredBlueprint{{Name: "a", AgentName: "a"},
+		{Name: "b", AgentName: "b@r"}}}
 	n.Registered(ours)
 	n.Registered(&parley.RegisterBlueprintsResult{Agents: slices.Clone(ours.Agents)})
-	n.Registered(&parley.RegisterBlueprintsResult{Agents: []parley.RegisteredBlueprint{{Name: "a", AgentName: "a"}, {Name: "b", AgentName: "b"}}})
+	n.Registered(&parley.RegisterBlueprintsResult{Agents: []parley.RegisteredBlueprint{{Name: "a", AgentName: "a"},
+		{Name: "b", AgentName: "b"}}})
 	want := []string{"a", "b is known as b@r: another has the name", "a", "b"}
 	if diff := cmp.Diff(want, told); diff != "" {
 		t.Error(diff)
@@ -39,7 +41,8 @@ func (sinkClient) SendMessage(context.Context, *parley.SendMessageParams) (*parl
 	return &parley.SendResult{}, nil
 }
 
-// TestSessionTold: the end of a session is told as it was posted, and one that was lost as lost.
+// TestSessionTold: the report has the end of a session as it was posted, and a lost session is
+// reported as lost.
 func TestSessionTold(t *testing.T) {
 	t.Parallel()
 	code := 3
@@ -50,9 +53,11 @@ func TestSessionTold(t *testing.T) {
 		want   string
 	}{
 		{&parley.SessionResult{ExitCode: new(int)}, nil, nil, "ses_1: crawl completed"},
-		{&parley.SessionResult{ExitCode: &code, Error: "first\nlast\x1b[2J\n"}, nil, nil, `ses_1: crawl failed with exit code 3: last\x1b[2J`},
+		{&parley.SessionResult{ExitCode: &code, Error: "first\nlast\x1b[2J\n"}, nil, nil,
+			`ses_1: crawl failed with exit code 3: last\x1b[2J`},
 		{nil, errors.New("there is no blueprint"), nil, "ses_1: crawl failed: there is no blueprint"},
-		{nil, errors.New("interrupted"), parley.ErrClaimLost, "ses_1: crawl lost: the session was stopped, or the claim on it was lost"},
+		{nil, errors.New("interrupted"), parley.ErrClaimLost,
+			"ses_1: crawl lost: the session was stopped, or the claim on it was lost"},
 	} {
 		agent := parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 			if row.result != nil {
@@ -68,7 +73,8 @@ func TestSessionTold(t *testing.T) {
 		if row.cause != nil {
 			cancel(row.cause)
 		}
-		_, err := teller.HandleTurn(ctx, &parley.Turn{ConversationID: "ses_1", Agent: "crawl", Attempt: 1, Client: sinkClient{}})
+		_, err := teller.HandleTurn(ctx,
+			&parley.Turn{ConversationID: "ses_1", Agent: "crawl", Attempt: 1, Client: sinkClient{}})
 		cancel(nil)
 		if !errors.Is(err, row.err) || told != row.want {
 			t.Errorf("%q, %v; expected %q", told, err, row.want)
@@ -76,7 +82,8 @@ func TestSessionTold(t *testing.T) {
 	}
 }
 
-// TestDocsOfBlueprints: the table of docs/blueprints.md has the keys that there are, and its example is a blueprint.
+// TestDocsOfBlueprints: the table of docs/blueprints.md has the keys that there are, and its
+// example is a blueprint.
 func TestDocsOfBlueprints(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "blueprints.md"))
@@ -126,7 +133,8 @@ func TestDocsOfBlueprints(t *testing.T) {
 		t.Fatal(faults)
 	}
 	argv, _, _, err := blueprint.Arguments(f, json.RawMessage(`{"url":"https://example.com","depth":3}`))
-	if want := []string{"go", "crawl.py", "--url=https://example.com", "--depth=3"}; err != nil || !slices.Equal(argv, want) {
+	if want := []string{"go", "crawl.py", "--url=https://example.com", "--depth=3"}; err != nil ||
+		!slices.Equal(argv, want) {
 		t.Errorf("%q, %v", argv, err)
 	}
 	if !strings.Contains(string(text), "`python3 "+strings.Join(argv[1:], " ")+"`") {
@@ -134,8 +142,9 @@ func TestDocsOfBlueprints(t *testing.T) {
 	}
 }
 
-// toldElsewhere are the keys of blueprints that have pages of their own.
-var toldElsewhere = map[string]string{"agent_id": "triggers.md", "subscriptions": "triggers.md", "steps": "workflows.md", "output": "workflows.md"}
+// toldElsewhere are the keys of blueprints that other pages describe.
+var toldElsewhere = map[string]string{"agent_id": "triggers.md", "subscriptions": "triggers.md",
+	"steps": "workflows.md", "output": "workflows.md"}
 
 // holdsText fails where a page of the documents does not have a text.
 func holdsText(t *testing.T, page, text string) {

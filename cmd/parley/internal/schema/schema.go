@@ -23,7 +23,7 @@ import (
 	"github.com/parleyhub/parley/internal/schema"
 )
 
-// documents are what 'parley schema' gives out besides the schemas of what goes over the wire.
+// documents are those of 'parley schema' besides the schemas of the wire.
 var documents = []struct {
 	name string
 	text func() []byte
@@ -61,9 +61,13 @@ func NewCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "schema [NAME]",
 		Short: "print the protocol for programs: OpenRPC, AsyncAPI, JSON Schemas",
-		Long: `schema prints a document for programs: openrpc (all methods), asyncapi (the WebSocket), config (the file of 'parley serve --config'),
-scenario (that of 'parley conversation create --scenario'), blueprint (those of 'parley run --blueprints'), models (that of --models), script (those that scripted models answer from), cards (that of 'parley serve --a2a-cards'), sources (that of --sources), or the JSON Schema of something that goes over the wire: event, message, snapshot, createConversation.params, createConversation.result...
-Without NAME it lists them. A hub serves the first two at /openrpc.json and /asyncapi.json. No hub is needed.`,
+		Long: `schema prints a document for programs: openrpc (all methods), asyncapi (the WebSocket),
+config (the file of 'parley serve --config'), scenario (that of 'parley conversation create
+--scenario'), blueprint (those of 'parley run --blueprints'), models (that of --models), script
+(those that scripted models answer from), cards (that of 'parley serve --a2a-cards'), sources (that
+of --sources), or the JSON Schema of something that goes over the wire: event, message, snapshot,
+createConversation.params, createConversation.result... Without NAME it lists them. A hub serves the
+first two at /openrpc.json and /asyncapi.json. No hub is needed.`,
 		Args: cobra.MaximumNArgs(1),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -72,7 +76,8 @@ Without NAME it lists them. A hub serves the first two at /openrpc.json and /asy
 			return documentNames(), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	c.Flags().StringVar(&all, "all", "", "write each document to NAME.json in this directory; what is there by that name is replaced")
+	c.Flags().StringVar(&all, "all", "",
+		"write each document to NAME.json in this directory; existing files of that name are replaced")
 	return a.SetRun(c, func(_ context.Context, args []string) error {
 		switch {
 		case c.Flags().Changed("all") && (all == "" || len(args) > 0):

@@ -37,9 +37,9 @@ const (
 type a2aAdapter struct {
 	*callerPool
 	server    *a2a.Server
-	anonymous string // the token of who shows none; empty: nobody is let in without
+	anonymous string // the token of requests without one; empty to refuse them
 	push      *a2a.Push
-	echo      *echoAgent // nil: there is none
+	echo      *echoAgent // nil without an echo agent
 	log       *slog.Logger
 
 	end     context.CancelFunc // of deliveries
@@ -64,11 +64,12 @@ type a2aOptions struct {
 func newA2AAdapter(o *a2aOptions) (*a2aAdapter, error) {
 	d := &a2aAdapter{callerPool: o.callers, anonymous: o.anonymous, push: o.push, log: o.log}
 	if d.callerPool == nil {
-		d.callerPool = newA2ACallers("", nil) // of connections in memory there is nothing to tell
+		d.callerPool = newA2ACallers("", nil) // connections in memory have nothing to log
 	}
 	var err error
 	d.server, err = a2a.New(&a2a.Options{
-		Connect: d.connect, Agents: o.agents, URL: o.url, Bearer: o.anonymous == "", Issuer: o.issuer, Version: cli.Version(), Push: o.push, Logger: o.log,
+		Connect: d.connect, Agents: o.agents, URL: o.url, Bearer: o.anonymous == "", Issuer: o.issuer, Version: cli.Version(),
+		Push: o.push, Logger: o.log,
 	})
 	return d, err
 }
@@ -78,7 +79,8 @@ func newA2ACallers(url string, log *slog.Logger) *callerPool {
 	return newCallerPool(&callerPoolOptions{ClientName: "parley-a2a/" + cli.Version(), URL: url, Log: log})
 }
 
-// openA2AAdapter makes the door of a hub in this process. The directory of its log is empty where that is memory.
+// openA2AAdapter makes the door of a hub in this process. The directory of its log is empty where
+// that is memory.
 func openA2AAdapter(h *hub.Hub, c *config.Loaded, dev bool, dir string, log *slog.Logger) (*a2aAdapter, error) {
 	agents, err := loadAgents(c.A2AAgents, c.A2ACards)
 	if err != nil {
@@ -130,7 +132,8 @@ func openPush(h *hub.Hub, c *config.Loaded, dev bool, dir string, log *slog.Logg
 		return nil, err
 	}
 	p, err := a2a.NewPush(context.Background(), &a2a.PushOptions{
-		Store: h.Client(h.LocalPrincipal(a2aKeeper, parley.ScopeAdmin)), Key: key, AllowHTTP: dev || len(allowed) > 0, AllowPrivate: allowed, Logger: log,
+		Store: h.Client(h.LocalPrincipal(a2aKeeper, parley.ScopeAdmin)), Key: key, AllowHTTP: dev || len(allowed) > 0,
+		AllowPrivate: allowed, Logger: log,
 		As: func(_ context.Context, participant string) (parley.Client, func(), error) {
 			c := h.Client(h.LocalPrincipal(participant))
 			return c, func() { _ = c.Close() }, nil // which never fails
@@ -156,13 +159,14 @@ func newAnonymousToken(h *hub.Hub) (string, error) {
 // handlers are what the door of the hub serves for it: the agents, and their cards for everybody.
 func (d *a2aAdapter) handlers() (map[string]*rpc.Protocol, map[string]http.Handler) {
 	guest := &rpc.Protocol{
-		Handler: d.server.Handler(), Verbs: a2a.Verbs, MaxBody: a2a.MaxBodyBytes, Streams: a2a.Streams, Anonymous: d.anonymous,
+		Handler: d.server.Handler(), Verbs: a2a.Verbs, MaxBody: a2a.MaxBodyBytes, Streams: a2a.Streams,
+		Anonymous:    d.anonymous,
 		AllowHeaders: a2a.AllowHeaders, ExposeHeaders: a2a.ExposeHeaders,
 	}
 	return map[string]*rpc.Protocol{a2aPath: guest}, d.server.Cards()
 }
 
-// connect gives the client of who has made a request.
+// connect returns the client of the caller of a request.
 func (d *a2aAdapter) connect(r *http.Request) (parley.Client, func(), error) {
 	token, agent := credentialsOf(r.Header)
 	return d.connectIn(r.Context(), lane(a2a.Streams(r)), token, agent)
@@ -201,19 +205,21 @@ type echoAgent struct {
 	run    func(ctx context.Context) error
 	remove func()
 	log    *slog.Logger
-	tracer parley.Tracer // nil: nobody is told of its turns
+	tracer parley.Tracer // nil without telemetry
 
 	stop  context.CancelFunc
 	ended sync.WaitGroup
 }
 
 func newEchoAgent(h *hub.Hub, log *slog.Logger) (*echoAgent, error) {
-	remove, err := h.RegisterAgent(parley.AgentInfo{Name: echo.Name, Type: parley.AgentTypeAgent, Description: echo.Description})
+	remove, err := h.RegisterAgent(parley.AgentInfo{Name: echo.Name, Type: parley.AgentTypeAgent,
+		Description: echo.Description})
 	if err != nil {
 		return nil, err
 	}
 	e := &echoAgent{client: h.Client(h.LocalPrincipal(echo.Name)), remove: remove, log: log}
-	e.run = executors.Internal(e.client, echo.Agent(0), &executors.Options{Agents: []string{echo.Name}, ExecutorID: echo.Name, Drain: -1, Logger: log}).Run
+	e.run = executors.Internal(e.client, echo.Agent(0),
+		&executors.Options{Agents: []string{echo.Name}, ExecutorID: echo.Name, Drain: -1, Logger: log}).Run
 	return e, nil
 }
 
@@ -225,7 +231,7 @@ func (e *echoAgent) start() {
 	ctx, e.stop = context.WithCancel(parley.WithTracer(context.Background(), e.tracer))
 	e.ended.Go(func() {
 		if err := e.run(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, parley.ErrUnavailable) {
-			e.log.Error("the agent echo has ended", "error", err)
+			e.log.Error("the agent echo ended", "error", err)
 		}
 	})
 }

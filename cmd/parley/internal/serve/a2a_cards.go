@@ -12,7 +12,7 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/exit"
 )
 
-// loadAgents gives what is shown over A2A: the agents that are named, and then those of a file.
+// loadAgents returns the agents that A2A serves: the named agents, and then those of a file.
 func loadAgents(names []string, file string) ([]a2a.Agent, error) {
 	var agents []a2a.Agent
 	for _, name := range names {
@@ -37,10 +37,13 @@ func loadAgents(names []string, file string) ([]a2a.Agent, error) {
 
 func newAgent(c *cards.Card) a2a.Agent {
 	agent := a2a.Agent{
-		Name: c.Name, Title: c.Title, Description: c.Description, Version: c.Version, InputModes: c.InputModes, OutputModes: c.OutputModes, Room: c.Room, Speaks: c.Agent,
+		Name: c.Name, Title: c.Title, Description: c.Description, Version: c.Version, InputModes: c.InputModes,
+		OutputModes: c.OutputModes, Room: c.Room, Speaks: c.Agent,
 	}
 	for _, s := range c.Skills {
-		agent.Skills = append(agent.Skills, protocol.AgentSkill{ID: s.ID, Name: cmp.Or(s.Name, s.ID), Description: cmp.Or(s.Description, s.Name, s.ID), Tags: s.Tags, Examples: s.Examples})
+		agent.Skills = append(agent.Skills,
+			protocol.AgentSkill{ID: s.ID, Name: cmp.Or(s.Name, s.ID), Description: cmp.Or(s.Description, s.Name, s.ID),
+				Tags: s.Tags, Examples: s.Examples})
 	}
 	if c.Begins != nil {
 		agent.Scenario = &a2a.Scenario{Params: *c.Begins.Params(), Seat: c.Seat}
@@ -48,7 +51,7 @@ func newAgent(c *cards.Card) a2a.Agent {
 	return agent
 }
 
-// checkCards tells of cards that cannot be shown.
+// checkCards returns the faults of cards that cannot be served.
 func checkCards(c *config.Loaded) config.Faults {
 	if !c.A2A {
 		return nil

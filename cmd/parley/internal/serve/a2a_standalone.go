@@ -36,13 +36,14 @@ func NewA2ACommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "show agents of a hub elsewhere over A2A",
-		Long: `serve does apart from the hub what 'parley serve --a2a' does in it: it speaks the Agent2Agent protocol with clients, and calls the hub with the token that each client
-shows. It keeps nothing but the key of --push-key, so that any number may run, and be restarted.
+		Long: `serve does in a separate process what 'parley serve --a2a' does in the hub: it speaks the
+Agent2Agent protocol with clients, and calls the hub with the token of each client. It keeps nothing
+except the key of --push-key, so that any number may run, and be restarted.
 
-The first line of stdout tells where it listens. Before it, put a proxy that ends TLS.
+The first line of stdout has its address. Put a proxy that ends TLS before it.
 
-With --push-key it sends push notifications too: $PARLEY_TOKEN is then a token of scope admin, with which it keeps their configurations in the hub's log. One process of
-all those of a hub may do that.`,
+With --push-key it sends push notifications too: $PARLEY_TOKEN is then a token of scope admin, with
+which it keeps their configurations in the hub's log. Only one process of a hub may do that.`,
 		Args: cobra.NoArgs,
 	}
 	f.AddTo(c)
@@ -51,13 +52,17 @@ all those of a hub may do that.`,
 
 func (f *A2AFlags) AddTo(c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringVar(&f.url, "url", "", "the hub, or several with commas between (default: $PARLEY_URL, else "+cli.DefaultURL+")")
-	flags.StringVar(&f.listen, "listen", "127.0.0.1:7448", "address to listen on; a port alone means loopback, port 0 any free one")
+	flags.StringVar(&f.url, "url", "", "the hub, or several with commas between (default: $PARLEY_URL, else "+
+		cli.DefaultURL+")")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:7448",
+		"address to listen on; a port alone means loopback, port 0 any free one")
 	flags.StringVar(&f.publicURL, "public-url", "", "address by which clients reach it, as a proxy before it has it")
 	flags.StringSliceVar(&f.agents, "agent", nil, "an agent of the hub that has a card; may be repeated")
 	flags.StringVar(&f.cards, "cards", "", "file of agents and scenarios that have a card ('parley schema cards')")
-	flags.StringVar(&f.pushKey, "push-key", "", "file with the key that seals what push notifications need; it is made when it is not there")
-	flags.StringSliceVar(&f.allowPrivate, "allow-private", nil, "a range of addresses, such as 10.0.0.0/8, or all, that push notifications may go to, also without TLS; may be repeated")
+	flags.StringVar(&f.pushKey, "push-key", "",
+		"file with the key that seals what push notifications need; it is made when it is not there")
+	flags.StringSliceVar(&f.allowPrivate, "allow-private", nil, "a range of addresses, such as 10.0.0.0/8, or all, that "+
+		"push notifications may go to, also without TLS; may be repeated")
 	flags.BoolVar(&f.insecurePublic, "insecure-public", false, "listen beyond loopback although there is no TLS")
 	f.telemetry.AddTo(c)
 }
@@ -67,13 +72,14 @@ func (f *A2AFlags) check() error {
 	if len(f.agents) == 0 && f.cards == "" {
 		return exit.Usagef("nothing is shown: expected --agent or --cards")
 	}
-	if u, err := url.Parse(f.publicURL); err != nil || f.publicURL != "" && (u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
+	if u, err := url.Parse(f.publicURL); err != nil || f.publicURL != "" &&
+		(u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
 		return exit.Usagef("--public-url %s: expected an address such as https://agents.example.com", cli.Clean(f.publicURL))
 	}
 	return nil
 }
 
-// address gives what to listen on.
+// address returns the address to listen on.
 func (f *A2AFlags) address() (string, error) {
 	address := f.listen
 	if _, err := net.LookupPort("tcp", address); err == nil {
@@ -84,7 +90,8 @@ func (f *A2AFlags) address() (string, error) {
 		return "", exit.Usagef("--listen %s: expected HOST:PORT, or a port", cli.Clean(f.listen))
 	}
 	if !config.IsLoopback(host) && !f.insecurePublic {
-		return "", exit.WithHint(exit.Usagef("%s is not loopback and there is no TLS: tokens would cross the network in clear", cli.Clean(f.listen)),
+		return "", exit.WithHint(exit.Usagef(
+			"%s is not loopback and there is no TLS: tokens would cross the network in clear", cli.Clean(f.listen)),
 			"put a proxy that ends TLS before a loopback address, or insist with --insecure-public")
 	}
 	return address, nil
@@ -114,7 +121,7 @@ func RunA2A(ctx context.Context, a *cli.App, f *A2AFlags) error {
 	if err != nil {
 		return err
 	}
-	defer told.Shutdown(context.WithoutCancel(ctx)) // what cannot be told is in the log
+	defer told.Shutdown(context.WithoutCancel(ctx)) // spans that cannot be sent are in the log
 	d, err := newA2AStandalone(ctx, a, f, agents)
 	if err != nil {
 		return err
@@ -144,7 +151,8 @@ func newA2AStandalone(ctx context.Context, a *cli.App, f *A2AFlags, agents []a2a
 }
 
 // newRemotePush reads what is kept of push notifications in the log of a hub elsewhere.
-func newRemotePush(ctx context.Context, a *cli.App, c *callerPool, file string, allowed []netip.Prefix, log *slog.Logger) (*a2a.Push, error) {
+func newRemotePush(ctx context.Context, a *cli.App, c *callerPool, file string, allowed []netip.Prefix,
+	log *slog.Logger) (*a2a.Push, error) {
 	key, err := a2a.LoadKey(file)
 	if err != nil {
 		return nil, err
@@ -160,8 +168,10 @@ func newRemotePush(ctx context.Context, a *cli.App, c *callerPool, file string, 
 			return c.connect(ctx, token, participant)
 		},
 	})
-	if errors.Is(err, parley.ErrValidationFailed) || errors.Is(err, parley.ErrNotFound) { // there is no such conversation for others
-		err = parley.Refuse(parley.ErrForbidden, "push notifications are kept by an admin", cli.EnvToken+" with a token of scope admin")
+	// there is no such conversation for others
+	if errors.Is(err, parley.ErrValidationFailed) || errors.Is(err, parley.ErrNotFound) {
+		err = parley.Refuse(parley.ErrForbidden, "push notifications are kept by an admin", cli.EnvToken+
+			" with a token of scope admin")
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("read the push notifications that are to be sent: %w", err), store.Close())
@@ -191,7 +201,7 @@ func serveStandalone(ctx context.Context, a *cli.App, d *a2aAdapter, l net.Liste
 	}
 	soon, cancel := context.WithTimeout(context.Background(), standaloneDrain)
 	defer cancel()
-	time.AfterFunc(standaloneDrain/2, end) // streams have no end of their own
+	time.AfterFunc(standaloneDrain/2, end) // streams have no end
 	if err := server.Shutdown(soon); err != nil {
 		_ = server.Close()
 	}

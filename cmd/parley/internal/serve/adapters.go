@@ -13,28 +13,32 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// adapter lets clients of another protocol in, at paths of the hub's own door.
+// adapter serves clients of another protocol, at paths of the hub's HTTP server.
 type adapter interface {
-	// handlers are what the hub's door serves for it, by path: handlers, and pages that anybody may read.
+	// handlers are what the hub's door serves for it, by path: handlers, and pages that anybody may
+	// read.
 	handlers() (map[string]*rpc.Protocol, map[string]http.Handler)
-	// open gives it the hub's door.
+	// open passes the hub's handler to the adapter.
 	open(door http.Handler, log *slog.Logger)
-	// stop ends what its clients have under way, when the hub has answered what it was asked. It comes while the hub's door shuts down.
+	// stop ends what its clients have under way, when the hub has answered what it was asked. It comes
+	// while the hub's door shuts down.
 	stop() error
 	// close ends what there is still. The hub's door has shut down.
 	close() error
 }
 
-// newAdapter makes one for a hub that is open and that nobody calls yet.
+// newAdapter creates an adapter for an open hub that has no callers yet.
 type newAdapter func(h *hub.Hub, log *slog.Logger) (adapter, error)
 
-// configuredAdapters are those that are set. The directory of the log is empty where that is memory. The tracer is told of what runs behind them; nil: nobody is.
+// configuredAdapters returns the configured adapters. The directory of the log is empty for a log
+// in memory. The tracer may be nil.
 func configuredAdapters(c *config.Loaded, dev bool, dir string, tracer parley.Tracer) []newAdapter {
 	var doors []newAdapter
 	if c.MCP {
 		doors = append(doors, func(_ *hub.Hub, log *slog.Logger) (adapter, error) {
 			return newMCPAdapter(log, &mcpOptions{
-				Issuer: c.OIDC.Issuer, PublicURL: c.PublicURL, ReadOnly: c.MCPReadOnly, Toolsets: c.MCPToolsets, MaxWait: c.MCPWait(),
+				Issuer: c.OIDC.Issuer, PublicURL: c.PublicURL, ReadOnly: c.MCPReadOnly, Toolsets: c.MCPToolsets,
+				MaxWait: c.MCPWait(),
 			}), nil
 		})
 	}
@@ -71,7 +75,7 @@ func newAdapterSet(doors []newAdapter, h *hub.Hub, door *rpc.Options, log *slog.
 		stop := sync.OnceValue(d.stop)
 		guests, pages := d.handlers()
 		for _, g := range guests {
-			g.Stop = func() { _ = stop() } // annex.stop gives the error
+			g.Stop = func() { _ = stop() } // adapterSet.stop returns the error
 		}
 		maps.Copy(door.Protocols, guests)
 		maps.Copy(door.Pages, pages)

@@ -26,7 +26,8 @@ type Listening struct {
 	Console string `json:"console,omitempty"`
 }
 
-// announce tells that the hub takes calls, and how to make some. dir is where the log is; empty: in memory. token is that of a dev hub.
+// announce prints that the hub takes calls, and how to call it. dir is the directory of the log,
+// empty for memory. token is that of a dev hub.
 func announce(a *cli.App, s *Server, c *config.Loaded, dir, token string) error {
 	first := "listening on " + s.URL
 	link, err := s.consoleLink(c, token)
@@ -39,7 +40,8 @@ func announce(a *cli.App, s *Server, c *config.Loaded, dir, token string) error 
 		}
 	}
 	if a.Format == cli.FormatJSON {
-		if err := a.Out.JSON(Listening{Listening: s.Addr, URL: s.URL, Metrics: s.metricsURL, Token: token, Console: link}); err != nil {
+		if err := a.Out.JSON(Listening{Listening: s.Addr, URL: s.URL, Metrics: s.metricsURL, Token: token,
+			Console: link}); err != nil {
 			return err
 		}
 	} else {
@@ -50,7 +52,8 @@ func announce(a *cli.App, s *Server, c *config.Loaded, dir, token string) error 
 	}
 	switch {
 	case c.Journal != "":
-		a.Err.Line("the log is on NATS servers, and this hub's replica of it in " + cli.Clean(filepath.Join(dir, journals.ReplicaDirectory)))
+		a.Err.Line("the log is on NATS servers, and this hub's replica of it in " +
+			cli.Clean(filepath.Join(dir, journals.ReplicaDirectory)))
 	case dir == "":
 		a.Err.Line("the log is kept in memory: gone when the hub stops (--data DIR keeps it)")
 	default:
@@ -63,9 +66,11 @@ func announce(a *cli.App, s *Server, c *config.Loaded, dir, token string) error 
 			a.Err.Line("console: " + link)
 		}
 	case !s.hasTokens() && c.OIDC.Issuer == "" && c.Journal != "":
-		a.Err.Line("no token was made yet: run 'parley token create --admin --data " + cli.Clean(cli.QuoteWord(c.Journal)) + "'")
+		a.Err.Line("no token was made yet: run 'parley token create --admin --data " + cli.Clean(cli.QuoteWord(c.Journal)) +
+			"'")
 	case !s.hasTokens() && c.OIDC.Issuer == "":
-		a.Err.Line("no token was made yet: stop this hub and run 'parley token create --admin --data " + cli.Clean(cli.QuoteWord(dir)) + "'")
+		a.Err.Line("no token was made yet: stop this hub and run 'parley token create --admin --data " +
+			cli.Clean(cli.QuoteWord(dir)) + "'")
 	}
 	return nil
 }

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestReadyFileIsWhole: who opened the ready file of before reads no half of the new one, and nothing else is left beside it.
+// TestReadyFileIsWhole: who opened the ready file of before reads no half of the new one, and
+// nothing else is left beside it.
 func TestReadyFileIsWhole(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -10,7 +10,8 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/files"
 )
 
-// auditFile is a file that lines are added to. One that was moved away is left with what it has when it is reopened.
+// auditFile is a file that lines are added to. One that was moved away is left with what it has
+// when it is reopened.
 type auditFile struct {
 	name string
 	log  zerolog.Logger
@@ -28,7 +29,7 @@ func openAudit(name string, log zerolog.Logger) (*auditFile, error) {
 	return &auditFile{name: name, log: log, file: f}, nil
 }
 
-// appendTo opens a regular file, which is made if it is absent; nobody else may read it then.
+// appendTo opens a regular file, which it creates for its owner alone if it is missing.
 func appendTo(name string) (*os.File, error) {
 	if files.IsIrregular(name) { // opening a pipe would wait
 		return nil, fmt.Errorf("%s is no regular file", name)
@@ -36,7 +37,8 @@ func appendTo(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 }
 
-// Write adds a line. When that fails the log says so, once until it succeeds again: the hub goes on.
+// Write adds a line. After a failure the log has one message until a write succeeds again. The hub
+// continues.
 func (a *auditFile) Write(line []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -48,7 +50,7 @@ func (a *auditFile) Write(line []byte) (int, error) {
 	return n, err
 }
 
-// reopen goes on in the file that has the name now. When it cannot be opened the one from before stays.
+// reopen continues in the file that has the name now. If it cannot be opened, the old one stays.
 func (a *auditFile) reopen() error {
 	f, err := appendTo(a.name)
 	if err != nil {

@@ -21,18 +21,20 @@ import (
 
 // callerPoolOptions say how callers reach the hub.
 type callerPoolOptions struct {
-	// ClientName is told to the hub.
+	// ClientName is the name that the hub sees.
 	ClientName string
-	// Log hears of connections lost and regained; nil: nobody.
+	// Log receives lost and regained connections. It may be nil.
 	Log *slog.Logger
 	// URL is the address of the hub; empty: the hub is in this process, and its door is given to open.
 	URL string
 }
 
-// callerPool gives each caller of another protocol a client of the hub, which speaks with the caller's own token. Calls with one token, as one participant and from one
-// address share a client, which stays for a while when nobody uses it.
+// callerPool returns a client of the hub for each caller of another protocol, which speaks with the
+// caller's own token. Calls with one token, as one participant and from one address share a client,
+// which stays for a while without users.
 //
-// A hub in this process is called through its own door, over connections in memory: it sees the address that the request has come from.
+// A hub in this process is called through its own handler, over connections in memory, and sees the
+// address of the request.
 type callerPool struct {
 	o    callerPoolOptions
 	life context.Context // ends with stop, and with it what is being dialed
@@ -56,10 +58,11 @@ type personID [sha256.Size]byte
 type clientID struct {
 	person personID
 	from   netip.Addr
-	stays  lane // calls that stay have a connection of their own
+	stays  lane // long calls have a separate connection
 }
 
-// lane tells calls that stay from those that do not, so that the first leave the others room, and a way that they do not fill.
+// lane separates long calls from short ones, so that long calls leave capacity and a connection for
+// the others.
 type lane bool
 
 const (
@@ -81,15 +84,16 @@ type pooledClient struct {
 	err    error
 	ready  chan struct{} // closed when client or err is set
 	users  int
-	idle   *time.Timer // ends it; nil while somebody uses it
+	idle   *time.Timer // ends it; nil while it is used
 	over   bool        // it is in the table no more, to make room for another
 }
 
-// How long a client stays that nobody uses, and how many there are at most.
+// The time that a client stays without users, and the largest number of clients.
 const (
 	pooledClientIdle = time.Minute
 	maxPooledClients = 1000
-	// maxPooledCalls bounds the calls that are under way with one token as one participant, over all its clients, and as many that stay.
+	// maxPooledCalls bounds the calls that are under way with one token as one participant, over all
+	// its clients, and as many that stay.
 	maxPooledCalls = 256
 	// callerDialTimeout bounds the making of a client.
 	callerDialTimeout = 10 * time.Second
@@ -110,8 +114,9 @@ func (c *callerPool) open(door http.Handler, log *slog.Logger) {
 	go func() { c.served <- c.http.Serve(c.listener) }()
 }
 
-// stop ends all clients, and with them the calls that wait; no client is made any more. What the hub in this process has been asked is answered first: stop waits, for
-// a while, until the hub has ended the connections, as its door does when it shuts down. It may be called again.
+// stop ends all clients, and with them the waiting calls. No new client is made. Calls to the hub
+// in this process are answered first: stop waits, for a limited time, until the hub has closed the
+// connections at its shutdown. It may be called again.
 func (c *callerPool) stop() error {
 	c.mu.Lock()
 	c.closed = true
@@ -142,13 +147,14 @@ func (c *callerPool) close() error {
 	return err
 }
 
-// connect gives the client of a token, as the agent that is named, else the token's first. The caller owes a call of what is given with it. Where ctx is of a request
-// at the door of this process, the hub sees its address.
+// connect returns the client of a token, as the named agent or as the token's first one. The caller
+// must call the returned function. If ctx belongs to a request of this process, the hub sees its
+// address.
 func (c *callerPool) connect(ctx context.Context, token, agent string) (parley.Client, func(), error) {
 	return c.connectIn(ctx, passing, token, agent)
 }
 
-// credentialsOf gives the token that a request shows, and whom it is to speak as; empty for none.
+// credentialsOf returns the token of a request and the participant that it names, or "".
 func credentialsOf(h http.Header) (token, agent string) {
 	_, token, _ = strings.Cut(h.Get("Authorization"), " ")
 	return strings.TrimSpace(token), h.Get("Parley-Agent")
@@ -166,7 +172,7 @@ func (c *callerPool) connectIn(ctx context.Context, l lane, token, agent string)
 		return nil, nil, err
 	}
 	if mine {
-		go func() { // for whoever waits, also when this caller goes
+		go func() { // for all waiting callers, also if this one leaves
 			defer close(held.ready)
 			if held.client, held.err = c.dial(token, agent, id.from); held.err != nil {
 				c.forget(id, held)

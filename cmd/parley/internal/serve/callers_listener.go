@@ -10,7 +10,8 @@ import (
 	"github.com/parleyhub/parley/internal/memnet"
 )
 
-// memoryListener is a listener in memory, each of whose connections has the address of the peer on whose behalf it is made. Nobody else can make one.
+// memoryListener is a listener in memory whose connections have the address of the peer that they
+// are made for. Only this process can connect.
 type memoryListener struct {
 	accept chan net.Conn
 	closed chan struct{}
@@ -77,7 +78,8 @@ func (l *memoryListener) enter() bool {
 // settleTimeout bounds settle, and so is longer than a hub drains.
 const settleTimeout = DrainTimeout + time.Second
 
-// settle lets no connection be made any more, and returns when those that there are have ended, and so all that has come over them has been read.
+// settle refuses new connections, and returns once the existing ones are closed, so that all their
+// data was read.
 func (l *memoryListener) settle() {
 	l.mu.Lock()
 	l.settled = true
@@ -110,7 +112,7 @@ func (c memoryConn) RemoteAddr() net.Addr {
 	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(c.from, 0))
 }
 
-// countedConn is the client's end. It is closed when all that has come has been read.
+// countedConn is the client's end. It is closed once all received data was read.
 type countedConn struct {
 	net.Conn
 	left func()

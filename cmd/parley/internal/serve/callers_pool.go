@@ -6,7 +6,7 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// acquire gives the client of an id; mine says that the caller is to make it.
+// acquire returns the client of an id. If mine is true, the caller has to make it.
 func (c *callerPool) acquire(id clientID) (held *pooledClient, mine bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -14,11 +14,14 @@ func (c *callerPool) acquire(id clientID) (held *pooledClient, mine bool, err er
 	case c.closed:
 		return nil, false, parley.Refuse(parley.ErrUnavailable, "the hub is about to stop", "")
 	case c.calls[id.lane()] >= maxPooledCalls:
-		return nil, false, &parley.Error{Err: parley.ErrRateLimited, Message: "too many calls of this token are under way here", RetryAfterMs: 1000}
+		return nil, false,
+			&parley.Error{Err: parley.ErrRateLimited, Message: "too many calls of this token are under way here",
+				RetryAfterMs: 1000}
 	}
 	if held = c.clients[id]; held == nil {
 		if len(c.clients) >= maxPooledClients && !c.makeRoomLocked() {
-			return nil, false, &parley.Error{Err: parley.ErrUnavailable, Message: "too many callers are here", RetryAfterMs: 1000}
+			return nil, false,
+				&parley.Error{Err: parley.ErrUnavailable, Message: "too many callers are here", RetryAfterMs: 1000}
 		}
 		held, mine = &pooledClient{ready: make(chan struct{})}, true
 		c.clients[id] = held
@@ -32,7 +35,7 @@ func (c *callerPool) acquire(id clientID) (held *pooledClient, mine bool, err er
 	return held, mine, nil
 }
 
-// makeRoomLocked ends a client that nobody uses; it reports false if all are used.
+// makeRoomLocked ends a client without users. It returns false if all are used.
 func (c *callerPool) makeRoomLocked() bool {
 	for id, held := range c.clients {
 		if held.users == 0 {
@@ -45,7 +48,7 @@ func (c *callerPool) makeRoomLocked() bool {
 	return false
 }
 
-// release gives a client back. One that nobody uses ends after a while.
+// release returns a client to the pool. A client without users ends after a while.
 func (c *callerPool) release(id clientID, held *pooledClient) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,7 +60,7 @@ func (c *callerPool) release(id clientID, held *pooledClient) {
 	}
 }
 
-// expire ends a client that nobody has used for a while.
+// expire ends a client that was without users for a while.
 func (c *callerPool) expire(id clientID, held *pooledClient) {
 	c.mu.Lock()
 	over := held.over
@@ -71,7 +74,7 @@ func (c *callerPool) expire(id clientID, held *pooledClient) {
 	}
 	<-held.ready
 	if held.client != nil {
-		_ = held.client.Close() // nobody uses it
+		_ = held.client.Close() // it has no users
 	}
 }
 

@@ -36,9 +36,12 @@ func (h *mcpTestHub) converse(agents ...string) string {
 	return made.ConversationID
 }
 
-// call posts a call of a tool in a session of the earlier era, and gives the answer as it is.
-func (h *mcpTestHub) call(ctx context.Context, token, session, name, args string, id int, header ...string) (string, error) {
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, name, args)
+// call posts a call of a tool in a session of the earlier version, and returns the answer
+// unchanged.
+func (h *mcpTestHub) call(ctx context.Context, token, session, name, args string, id int, header ...string) (string,
+	error) {
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, name,
+		args)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.http+mcpPath, strings.NewReader(body))
 	if err != nil {
 		return "", err
@@ -59,7 +62,7 @@ func (h *mcpTestHub) call(ctx context.Context, token, session, name, args string
 	return string(got), err
 }
 
-// TestMCPCallsThatWereHungUp: a call of a session ends with the request by which it has come.
+// TestMCPCallsThatWereHungUp: a call of a session ends with its request.
 func TestMCPCallsThatWereHungUp(t *testing.T) {
 	t.Parallel()
 	h := newMCPTestHub(t)
@@ -84,7 +87,8 @@ func TestMCPCallsThatWereHungUp(t *testing.T) {
 	}
 }
 
-// TestCallsOfOneAreBounded: those with one token as one participant, wherever they come from; others go on.
+// TestCallsOfOneAreBounded: those with one token as one participant, wherever they come from;
+// others go on.
 func TestCallsOfOneAreBounded(t *testing.T) {
 	t.Parallel()
 	h := newMCPTestHub(t)
@@ -177,7 +181,8 @@ next:
 	return n
 }
 
-// TestMCPCallersInTheAudit: the audit log says where a caller over MCP is, for each request of a session.
+// TestMCPCallersInTheAudit: the audit log says where a caller over MCP is, for each request of a
+// session.
 func TestMCPCallersInTheAudit(t *testing.T) {
 	t.Parallel()
 	var audit lines
@@ -188,7 +193,8 @@ func TestMCPCallersInTheAudit(t *testing.T) {
 	secret, _ := h.token("alice", nil)
 	session := h.session(secret, "2025-11-25").ID()
 	for i, from := range []string{"203.0.113.7", "203.0.113.8"} {
-		if text, err := h.call(t.Context(), secret, session, "list_conversations", `{}`, 100+i, "X-Forwarded-For", from); err != nil || strings.Contains(text, `"isError":true`) {
+		if text, err := h.call(t.Context(), secret, session, "list_conversations", `{}`, 100+i, "X-Forwarded-For",
+			from); err != nil || strings.Contains(text, `"isError":true`) {
 			t.Fatalf("%s, %v", text, err)
 		}
 		if n := audit.with("event=authenticated", "agent=alice", "method=authenticate", "remote="+from); n != 1 {
@@ -200,7 +206,7 @@ func TestMCPCallersInTheAudit(t *testing.T) {
 	}
 }
 
-// toldJournal tells of what is submitted.
+// toldJournal reports each submission.
 type toldJournal struct {
 	*memory.Journal
 	submitted chan struct{}
@@ -214,7 +220,8 @@ func (j *toldJournal) Submit(b journal.Batch) {
 	}
 }
 
-// TestMCPWritesWhenTheHubStops: a write that has reached the hub when it stops is answered; a wait beside it ends.
+// TestMCPWritesWhenTheHubStops: a write that has reached the hub when it stops is answered; a wait
+// beside it ends.
 func TestMCPWritesWhenTheHubStops(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"2026-07-28", "2025-11-25"} {
@@ -242,7 +249,8 @@ func TestMCPWritesWhenTheHubStops(t *testing.T) {
 				}()
 				return c
 			}
-			waited := call("wait_for_updates", map[string]any{"conversation_id": id, "until": "closed", "wait_seconds": longWait})
+			waited := call("wait_for_updates",
+				map[string]any{"conversation_id": id, "until": "closed", "wait_seconds": longWait})
 			h.awaitCalls(1)
 			j.Hold()
 			for len(j.submitted) > 0 {
@@ -262,7 +270,7 @@ func TestMCPWritesWhenTheHubStops(t *testing.T) {
 				t.Errorf("post_message: %q, %v", a.text, a.err)
 			}
 			<-waited
-			if err := <-closed; err != nil { // also when the drain has taken too long
+			if err := <-closed; err != nil { // also if the drain took too long
 				t.Errorf("stopped: %v", err)
 			}
 		})

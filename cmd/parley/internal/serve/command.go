@@ -23,23 +23,29 @@ func NewCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "run a hub",
-		Long: `serve runs a hub until SIGTERM or SIGINT. Then it takes no new calls, tells its clients, finishes what was begun within 10 s, and
-ends with code 0. A second signal ends it at once. SIGHUP, unless stderr is a terminal, makes it read its certificates and open its audit
-log anew.
+		Long: `serve runs a hub until SIGTERM or SIGINT. Then it takes no new calls, notifies its clients, finishes
+running calls within 10 s, and ends with code 0. A second signal ends it at once. SIGHUP, unless
+stderr is a terminal, makes it read its certificates and open its audit log again.
 
-The first line of stdout tells where it listens; it is printed when the hub takes calls. A service manager that asks for it (NOTIFY_SOCKET)
-is told too. --ready-file gets that line as well, whole or not at all; one that is there from before is removed first.
+The first line of stdout has its address; it is printed when the hub takes calls. A service manager
+that asks for it (NOTIFY_SOCKET) is notified too. --ready-file gets that line as well, whole or not
+at all; an old one is removed first.
 
-Every setting may also stand in the environment (PARLEY_LISTEN for --listen) or in a file (--config); a flag is the strongest, then the
-environment, then the file. See docs/configuration.md, 'parley config show' and 'parley config check'.
+Every setting can also be in the environment (PARLEY_LISTEN for --listen) or in a file (--config). A
+flag wins, then the environment, then the file. See docs/configuration.md, 'parley config show' and
+'parley config check'.
 
-With --blueprints it runs commands (docs/blueprints.md), workflows and LLM agents (docs/llm.md) too: it refuses to start where none of the files can be used, and warns of those that
-cannot. LLM agents, and those that subscriptions wake, take the seats of their names. --workspaces says which workspaces their subscriptions look at.
+With --blueprints it runs commands (docs/blueprints.md), workflows and LLM agents (docs/llm.md) too.
+It refuses to start if none of the files can be used, and warns of those that cannot. LLM agents,
+and agents with triggers, take the seats of their names. --workspaces names the workspaces that they
+watch.
 
-With --sources it posts notes of what others send to /hooks/NAME and of what is due. 'parley schema sources' says what the file is.
+With --sources it posts a note for each request to /hooks/NAME and for each entry of the timetable.
+'parley schema sources' describes the file.
 
-With --dev it makes an admin token (or takes $` + cli.EnvDevToken + `), listens on loopback only and, without --data, keeps everything in
-memory. Without --dev make the first token while no hub runs: parley token create --admin --data DIR`,
+With --dev it makes an admin token (or takes $` + cli.EnvDevToken + `), listens on loopback only
+and, without --data, keeps everything in memory. Without --dev make the first token while no hub
+runs: parley token create --admin --data DIR`,
 		Args: cobra.NoArgs,
 	}
 	f := settingFlags(c)
@@ -78,14 +84,15 @@ func serve(ctx context.Context, a *cli.App, f *hubFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := removeReady(settings); err != nil { // now that the log is this hub's, and so no other hub that runs has written it
+	if err := removeReady(settings); err != nil { // now that this hub owns the log, no other running hub wrote it
 		return errors.Join(err, j.Close())
 	}
 	warnOpenDirectory(log, kept)
 	o := Options{
 		Journal: j, Address: settings.Listening(), metricsAddr: settings.MetricsListening(),
 		Log: log, door: doorOptions(settings, f.dev), verifier: gate.verifier(settings), Tls: parts.tlsConfig(),
-		adapters: append(configuredAdapters(settings, f.dev, kept, told.Tracer()), sourceAdapters(settings, gate)...), embedder: embedder, vectorFile: vectorFile(kept), Telemetry: told,
+		adapters: append(configuredAdapters(settings, f.dev, kept, told.Tracer()), sourceAdapters(settings, gate)...),
+		embedder: embedder, vectorFile: vectorFile(kept), Telemetry: told,
 	}
 	o.door.Audit, o.door.Metrics = parts.auditLogger(f.dev), allMetrics(j)
 	if f.dev {
@@ -125,10 +132,13 @@ func doorOptions(c *config.Loaded, dev bool) rpc.Options {
 	return o
 }
 
-// verifierOf takes the tokens of the issuer that is set; nil without one. The issuer is not asked yet.
+// verifierOf takes the tokens of the issuer that is set; nil without one. The issuer is not asked
+// yet.
 func verifierOf(ctx context.Context, c *config.Loaded) (hub.Verifier, error) {
 	if c.OIDC.Issuer == "" {
 		return nil, nil
 	}
-	return oidc.New(ctx, oidc.Options{Issuer: c.OIDC.Issuer, Audience: c.OIDC.Audience, AgentClaim: c.OIDC.Claim, AllowAdmin: c.OIDC.AllowAdmin})
+	return oidc.New(ctx,
+		oidc.Options{Issuer: c.OIDC.Issuer, Audience: c.OIDC.Audience, AgentClaim: c.OIDC.Claim,
+			AllowAdmin: c.OIDC.AllowAdmin})
 }

@@ -18,7 +18,8 @@ import (
 )
 
 func NewConfigCommand(a *cli.App) *cobra.Command {
-	return cli.NewGroup(&cobra.Command{Use: "config", Short: "look at the configuration of a hub"}, configShowCommand(a), configCheckCommand(a))
+	return cli.NewGroup(&cobra.Command{Use: "config", Short: "look at the configuration of a hub"}, configShowCommand(a),
+		configCheckCommand(a))
 }
 
 // hubFlags are the flags of serve and of what looks at its settings.
@@ -41,14 +42,16 @@ func settingFlags(c *cobra.Command) *hubFlags {
 // load reads the settings from wherever they are given.
 func (f *hubFlags) load() (*config.Loaded, error) {
 	if f.file == "" && f.given("config") {
-		return nil, errors.New("--config is empty: give it a value or leave it out")
+		return nil, errors.New("--config is empty: set a value or leave it out")
 	}
-	dir, _ := journals.DataDirectory("") // where nobody can tell a directory one has to be named; that is found out when it is opened
+	// without a default a directory must be named, which is found out when it is opened
+	dir, _ := journals.DataDirectory("")
 	return config.Load(config.Sources{File: config.FileName(f.file), Env: os.LookupEnv, Flags: f.flags, DataDir: dir})
 }
 
-// checkSettings reads the settings and looks whether a hub could run with them, as far as that can be known without starting one. It changes
-// nothing. The error is config.Faults, unless the file cannot be read.
+// checkSettings reads the settings and looks whether a hub could run with them, as far as that can
+// be known without starting one. It changes nothing. The error is config.Faults, unless the file
+// cannot be read.
 func checkSettings(f *hubFlags) (c *config.Loaded, warnings config.Faults, err error) {
 	if c, err = f.load(); err != nil {
 		return nil, nil, err
@@ -57,13 +60,15 @@ func checkSettings(f *hubFlags) (c *config.Loaded, warnings config.Faults, err e
 		return nil, nil, err
 	}
 	served, left := checkServed(c)
-	if faults := slices.Concat(checkTLSFiles(c), checkWritten(c, f.dev), served, checkCards(c), checkSources(c)); len(faults) > 0 {
+	if faults := slices.Concat(checkTLSFiles(c), checkWritten(c, f.dev), served, checkCards(c),
+		checkSources(c)); len(faults) > 0 {
 		return nil, nil, faults
 	}
 	return c, append(c.Warnings(), left...), nil
 }
 
-// checkTLSFiles tells of certificates and keys that cannot be used. One that has ended is warned of when the hub starts.
+// checkTLSFiles returns the faults of certificates and keys. A hub warns of an expired certificate
+// when it starts.
 func checkTLSFiles(c *config.Loaded) config.Faults {
 	if c.TLS.Cert == "" {
 		return nil
@@ -83,8 +88,9 @@ func checkTLSFiles(c *config.Loaded) config.Faults {
 	return config.Faults{c.Fault("tls.cert", what)}
 }
 
-// checkWritten tells of files that cannot be written because they would be nowhere or are something else, such as a pipe, or must not be
-// because they would be among those of the log.
+// checkWritten returns the faults of files that cannot be written, because their directory is
+// missing or they are something else, such as a pipe, or that must not be written, because they
+// would be among the files of the log.
 func checkWritten(c *config.Loaded, dev bool) (faults config.Faults) {
 	logged := c.Data != "" && (!dev || c.Given("data"))
 	for _, file := range []struct{ setting, path string }{{"auditLog", c.AuditLog}, {"readyFile", c.ReadyFile}} {
@@ -103,7 +109,8 @@ func checkWritten(c *config.Loaded, dev bool) (faults config.Faults) {
 	return faults
 }
 
-// explainConfig is the error of a program that was configured wrongly: of usage, like a wrong flag. Several faults are told on lines of their own.
+// explainConfig returns the error of an invalid configuration, which is one of usage. It prints
+// several faults on separate lines.
 func explainConfig(a *cli.App, err error) error {
 	var faults config.Faults
 	if errors.As(err, &faults) && len(faults) > 1 && a.Format != cli.FormatJSON {

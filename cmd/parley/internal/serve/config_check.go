@@ -14,12 +14,13 @@ import (
 func configCheckCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check [FILE]",
-		Short: "tell what is wrong with a configuration",
-		Long: `check reads the settings as serve would, with those of the environment and of its flags, and starts nothing. It tells on stdout of every
-setting that is unknown, has a value that it cannot have or does not go with another, of certificates that cannot be used, and of what is
-allowed but perhaps not meant. It changes no file and needs no hub.
+		Short: "check a configuration for faults",
+		Long: `check reads the settings as serve would, with those of the environment and of its flags, and starts
+nothing. It prints every setting that is unknown, has an invalid value or conflicts with another,
+certificates that cannot be used, and settings that are allowed but perhaps not intended. It changes
+no file and needs no hub.
 
-The exit code is that of serve: 2 for a configuration that is wrong, else 0. A warning changes nothing.`,
+The exit code is that of serve: 2 for an invalid configuration, else 0. A warning changes nothing.`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	f := settingFlags(c)
@@ -28,7 +29,7 @@ The exit code is that of serve: 2 for a configuration that is wrong, else 0. A w
 			return exit.Usagef("name the file once: as an argument or with --config")
 		}
 		if len(args) > 0 && args[0] == "" {
-			return exit.Usagef("FILE is empty: give it a name or leave it out")
+			return exit.Usagef("FILE is empty: set a name or leave it out")
 		}
 		if len(args) > 0 {
 			f.file = args[0]
@@ -61,7 +62,8 @@ func checkAndPrint(a *cli.App, f *hubFlags) error {
 		return err
 	}
 	if len(faults) > 0 {
-		return exit.WithHint(exit.Usagef("%s in the configuration", cli.Count(int64(len(faults)), "fault")), "'parley help serve' lists the settings")
+		return exit.WithHint(exit.Usagef("%s in the configuration", cli.Count(int64(len(faults)), "fault")),
+			"'parley help serve' lists the settings")
 	}
 	if a.Format != cli.FormatJSON {
 		a.Out.Line("ok: a hub can run with this configuration")

@@ -13,7 +13,8 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// consoleAdapter serves the page for people. The page calls the hub by the door that everybody uses.
+// consoleAdapter serves the page for people. The page calls the hub by the door that everybody
+// uses.
 type consoleAdapter struct{}
 
 var _ adapter = consoleAdapter{}
@@ -32,7 +33,8 @@ func (consoleAdapter) close() error { return nil }
 // devLinkLife is how long the link of a dev hub is good: it is followed by a person.
 const devLinkLife = 15 * time.Minute
 
-// consoleLink gives a link that signs in to the console of a dev hub with its token; empty where there is no console or no such token.
+// consoleLink returns a link that signs in to the console of a dev hub with its token, or ""
+// without a console or such a token.
 func (s *Server) consoleLink(c *config.Loaded, token string) (string, error) {
 	if token == "" || !c.ServesConsole(true) {
 		return "", nil
@@ -45,10 +47,11 @@ func (s *Server) consoleLink(c *config.Loaded, token string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return console.Link(pageURL(s.URL), &console.SignIn{Ticket: ticket, AgentID: root.AgentID, Scopes: []string{string(parley.ScopeAdmin)}}), nil
+	return console.Link(pageURL(s.URL),
+		&console.SignIn{Ticket: ticket, AgentID: root.AgentID, Scopes: []string{string(parley.ScopeAdmin)}}), nil
 }
 
-// pageURL gives the address of the page of the hub whose socket is at an address: beside its /rpc.
+// pageURL returns the address of the page of the hub with this socket address: beside its /rpc.
 func pageURL(socket string) string {
 	return "http" + strings.TrimPrefix(strings.TrimSuffix(socket, "/rpc"), "ws") + console.Path
 }

@@ -30,8 +30,9 @@ func TestStalledBodyDoesNotKeepServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	fmt.Fprintf(conn, "POST /rpc HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
-		"Content-Length: 100\r\nExpect: 100-continue\r\n\r\n", "dev")
+	fmt.Fprintf(conn,
+		"POST /rpc HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
+			"Content-Length: 100\r\nExpect: 100-continue\r\n\r\n", "dev")
 	if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
 		t.Fatalf("the hub said %q, %v", line, err)
 	}
@@ -42,7 +43,7 @@ func TestStalledBodyDoesNotKeepServe(t *testing.T) {
 	}
 }
 
-// TestLongDrainSaysSo: what is printed when a drain takes too long is about the drain.
+// TestLongDrainSaysSo: the error of a drain that takes too long is about the drain.
 func TestLongDrainSaysSo(t *testing.T) {
 	t.Parallel()
 	s, err := Start(Options{Journal: memory.New(), Address: "127.0.0.1:0", rootToken: "dev", Log: zerolog.Nop()})
@@ -50,7 +51,7 @@ func TestLongDrainSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.drain = 100 * time.Millisecond
-	silent, err := wire.DialStream(t.Context(), s.URL, nil) // nobody reads from it, so nobody says goodbye
+	silent, err := wire.DialStream(t.Context(), s.URL, nil) // it never reads, so the hub cannot close it in order
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +60,8 @@ func TestLongDrainSaysSo(t *testing.T) {
 	stop()
 	err = s.run(stopped)
 	f := exit.FailureOf(stopped, err)
-	if f.Reason != "timeout" || !strings.Contains(f.What, "the drain took longer than 100ms") || !strings.Contains(f.Hint, "what was acknowledged is in the log") {
+	if f.Reason != "timeout" || !strings.Contains(f.What, "the drain took longer than 100ms") ||
+		!strings.Contains(f.Hint, "everything acknowledged is in the log") {
 		t.Errorf("serve says %+v", f)
 	}
 }

@@ -16,7 +16,8 @@ func embedderOf(c *config.Loaded) (vector.Embedder, error) {
 	if c.Embeddings == config.EmbeddingsLexical {
 		return nil, nil
 	}
-	e, err := openai.NewEmbedder(&openai.EmbedderOptions{Name: "embeddings", BaseURL: c.Embeddings, Model: c.EmbeddingsModel, APIKey: os.Getenv(cli.EnvEmbeddingsKey)})
+	e, err := openai.NewEmbedder(&openai.EmbedderOptions{Name: "embeddings", BaseURL: c.Embeddings,
+		Model: c.EmbeddingsModel, APIKey: os.Getenv(cli.EnvEmbeddingsKey)})
 	if err != nil {
 		return nil, fmt.Errorf("use the embeddings of %s: %w", c.Embeddings, err)
 	}

@@ -22,13 +22,14 @@ import (
 	"github.com/parleyhub/parley/sdk"
 )
 
-// embeddings is a server that speaks as OpenAI's does of embeddings. Whatever is of animals is alike for it, and nothing else.
+// embeddings is a server that speaks as OpenAI's does of embeddings. Whatever is of animals is
+// alike for it, and nothing else.
 type embeddings struct {
 	*httptest.Server
 
 	mu     sync.Mutex // guards the fields below
 	texts  []string   // that it was asked about
-	wrong  []string   // what was wrong with requests
+	wrong  []string   // faults of requests
 	broken bool       // it answers nothing but faults
 }
 
@@ -48,7 +49,8 @@ func (e *embeddings) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Input []string
 	}
 	err := json.NewDecoder(r.Body).Decode(&asked)
-	if key := r.Header.Get("Authorization"); err != nil || r.Method != http.MethodPost || r.URL.Path != "/v1/embeddings" || asked.Model != "nomic" || key != "Bearer canary" {
+	if key := r.Header.Get("Authorization"); err != nil || r.Method != http.MethodPost || r.URL.Path != "/v1/embeddings" ||
+		asked.Model != "nomic" || key != "Bearer canary" {
 		e.wrong = append(e.wrong, fmt.Sprintf("%s %s of %q with %q: %v", r.Method, r.URL.Path, asked.Model, key, err))
 	}
 	if e.broken {
@@ -65,10 +67,11 @@ func (e *embeddings) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		data = append(data, fmt.Sprintf(`{"object":"embedding","index":%d,"embedding":%s}`, i, vector))
 	}
 	w.Header().Set("Content-Type", "application/json")
-	fmt.Fprintf(w, `{"object":"list","model":"nomic","data":[%s],"usage":{"prompt_tokens":1,"total_tokens":1}}`, strings.Join(data, ","))
+	fmt.Fprintf(w, `{"object":"list","model":"nomic","data":[%s],"usage":{"prompt_tokens":1,"total_tokens":1}}`,
+		strings.Join(data, ","))
 }
 
-// asked gives how often it was asked about texts that have a word.
+// asked returns how many times it received texts with a word.
 func (e *embeddings) asked(word string) (n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -87,10 +90,11 @@ func (e *embeddings) breaks() {
 }
 
 // onAnimals has an agent get the one document that is most like the note that wakes it.
-const onAnimals = `[{"schema_name":"ask.v1"},{"schema_name":"doc.v1","role":"context","fetch":{"method":"vector","nn":1},"key":"docs"}]`
+const onAnimals = `[{"schema_name":"ask.v1"},{"schema_name":"doc.v1","role":"context","fetch":{"method":"vector",` +
+	`"nn":1},"key":"docs"}]`
 
-// TestServeEmbeddings: what is alike is found by the server that --embeddings names, as its model sees it; what it was asked once it is not asked again, over restarts too; and where it fails
-// an agent is told, and works.
+// TestServeEmbeddings: the server of --embeddings finds similar texts. A text is sent once, also
+// over restarts. If the server fails, the agent is notified and works.
 func TestServeEmbeddings(t *testing.T) {
 	e, dir := newEmbeddings(t), t.TempDir()
 	t.Setenv(cli.EnvEmbeddingsKey, "canary")
@@ -137,13 +141,14 @@ func endServe(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
-// askOfAnimals has a function, which a note wakes, give its context.
+// askOfAnimals returns the context of a function that a note triggers.
 func askOfAnimals(t *testing.T, at clitest.FirstLine, conversation, about string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), clitest.Patience)
 	defer cancel()
 	got := make(chan string, 3)
-	agent, err := function.Agent(parley.Blueprint{Name: "finder", Description: "finds", Subscriptions: json.RawMessage(onAnimals)}, func(_ context.Context, j *work.Job) (any, error) {
+	agent, err := function.Agent(parley.Blueprint{Name: "finder", Description: "finds",
+		Subscriptions: json.RawMessage(onAnimals)}, func(_ context.Context, j *work.Job) (any, error) {
 		got <- string(j.Context)
 		return "found", nil
 	})
@@ -180,14 +185,17 @@ func askOfAnimals(t *testing.T, at clitest.FirstLine, conversation, about string
 	}
 	ann := dial("ann")
 	_, err = ann.CreateConversation(ctx, &parley.CreateConversationParams{
-		ConversationID: conversation, Policy: &parley.Policy{Kind: parley.PolicyTriggers}, Participants: []parley.Participant{{ID: "ann", Kind: parley.KindHuman}, {ID: "finder", Kind: parley.KindTool}},
+		ConversationID: conversation, Policy: &parley.Policy{Kind: parley.PolicyTriggers},
+		Participants: []parley.Participant{{ID: "ann", Kind: parley.KindHuman}, {ID: "finder", Kind: parley.KindTool}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range []parley.Note{
-		{Schema: "doc.v1", Data: json.RawMessage(`"cars on the road"`)}, {Schema: "doc.v1", Data: json.RawMessage(`"a zebra in the park"`)},
-		{Schema: "doc.v1", Data: json.RawMessage(`"trains on rails"`)}, {Schema: "ask.v1", Data: json.RawMessage(fmt.Sprintf(`{"input":{"prompt":%q}}`, about))},
+		{Schema: "doc.v1", Data: json.RawMessage(`"cars on the road"`)},
+		{Schema: "doc.v1", Data: json.RawMessage(`"a zebra in the park"`)},
+		{Schema: "doc.v1", Data: json.RawMessage(`"trains on rails"`)},
+		{Schema: "ask.v1", Data: json.RawMessage(fmt.Sprintf(`{"input":{"prompt":%q}}`, about))},
 	} {
 		if _, err := ann.SendNote(ctx, &parley.SendNoteParams{ConversationID: conversation, Payload: n}); err != nil {
 			t.Fatal(err)

@@ -11,7 +11,8 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/config"
 )
 
-// TestEmbeddingsAreAskedFor: the server of the settings is asked, by its model and with the key of the environment; lexical is the hub's own.
+// TestEmbeddingsAreAskedFor: the server of the settings is asked, by its model and with the key of
+// the environment; lexical is the hub's own.
 func TestEmbeddingsAreAskedFor(t *testing.T) {
 	var model, key string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -19,10 +20,12 @@ func TestEmbeddingsAreAskedFor(t *testing.T) {
 			Model string
 			Input []string
 		}
-		_ = json.NewDecoder(r.Body).Decode(&asked) // the test looks at what has come
+		_ = json.NewDecoder(r.Body).Decode(&asked) // the test looks at the request
 		model, key = asked.Model, r.Header.Get("Authorization")
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(`{"object":"list","model":"m","data":[{"object":"embedding","index":0,"embedding":[1,0.5]}],"usage":{"prompt_tokens":1,"total_tokens":1}}`))
+		_, _ = w.Write([]byte(
+			`{"object":"list","model":"m","data":[{"object":"embedding","index":0,"embedding":[1,0.5]}],` +
+				`"usage":{"prompt_tokens":1,"total_tokens":1}}`))
 	}))
 	defer s.Close()
 	t.Setenv(cli.EnvEmbeddingsKey, "canary")
@@ -38,7 +41,8 @@ func TestEmbeddingsAreAskedFor(t *testing.T) {
 	if !strings.Contains(e.Name(), "nomic") || strings.Contains(e.Name(), "canary") {
 		t.Errorf("its name is %s", e.Name())
 	}
-	if e, err := embedderOf(&config.Loaded{Config: config.Config{Embeddings: config.EmbeddingsLexical}}); e != nil || err != nil {
+	if e, err := embedderOf(&config.Loaded{Config: config.Config{Embeddings: config.EmbeddingsLexical}}); e != nil ||
+		err != nil {
 		t.Errorf("lexical: %v, %v, expected the hub's own", e, err)
 	}
 	if vectorFile("") != "" || vectorFile("d") == "" {

@@ -26,7 +26,8 @@ func hubLogger(a *cli.App, c *config.Loaded) zerolog.Logger {
 	if err != nil {
 		level = zerolog.InfoLevel // which no setting is
 	}
-	text := c.LogFormat == config.FormatText || c.LogFormat == config.FormatAuto && a.Err.Terminal && a.Format != cli.FormatJSON
+	text := c.LogFormat == config.FormatText || c.LogFormat == config.FormatAuto && a.Err.Terminal &&
+		a.Format != cli.FormatJSON
 	if !text {
 		return zerolog.New(a.Err).With().Timestamp().Logger().Level(level)
 	}

@@ -22,7 +22,8 @@ const (
 	mcpMetadata = "/.well-known/oauth-protected-resource/mcp"
 )
 
-// mcpAdapter lets clients of the Model Context Protocol call the hub of this process, each with its own token.
+// mcpAdapter lets clients of the Model Context Protocol call the hub of this process, each with its
+// own token.
 type mcpAdapter struct {
 	*callerPool
 	o      mcpOptions
@@ -33,7 +34,7 @@ type mcpAdapter struct {
 type mcpOptions struct {
 	// Issuer is whose tokens are taken too.
 	Issuer string
-	// PublicURL is where clients reach the hub; empty: where each request has come.
+	// PublicURL is the address for clients; empty for the address of each request.
 	PublicURL string
 	ReadOnly  bool
 	// Toolsets are those that are served; none: all.
@@ -66,7 +67,7 @@ func (d *mcpAdapter) handlers() (map[string]*rpc.Protocol, map[string]http.Handl
 	return map[string]*rpc.Protocol{mcpPath: guest}, map[string]http.Handler{mcpMetadata: http.HandlerFunc(d.serveMetadata)}
 }
 
-// callerName names who calls, so that nobody goes on with another's session.
+// callerName identifies a caller, so that no caller can continue another's session.
 func callerName(r *http.Request) string {
 	c, _ := rpc.CallerOf(r.Context())
 	return c.Account + " " + c.AgentID
@@ -102,12 +103,12 @@ func (d *mcpAdapter) close() error {
 	return d.callerPool.close()
 }
 
-// connect gives the client of who has made a request.
+// connect returns the client of the caller of a request.
 func (d *mcpAdapter) connect(ctx context.Context, from *protocol.RequestExtra) (parley.Client, func(), error) {
 	if from == nil {
 		return nil, nil, parley.Refuse(parley.ErrUnauthenticated, "the request has no token", "Authorization: Bearer <token>")
 	}
-	if request := mcp.RequestContext(from); request != nil { // ctx may be of the request that has begun the session
+	if request := mcp.RequestContext(from); request != nil { // ctx may belong to the request that began the session
 		if c, ok := rpc.CallerOf(request); ok {
 			ctx = rpc.WithCaller(ctx, c)
 		}

@@ -21,7 +21,8 @@ func from(token, agent string) *protocol.RequestExtra {
 	return &protocol.RequestExtra{Header: http.Header{"Authorization": {"Bearer " + token}, "Parley-Agent": {agent}}}
 }
 
-// TestMCPClientsAreShared: calls with one token as one participant share a client, others do not, and one that nobody uses makes room for who comes.
+// TestMCPClientsAreShared: calls with one token as one participant share a client, others do not,
+// and a client without users makes room.
 func TestMCPClientsAreShared(t *testing.T) {
 	t.Parallel()
 	h := newMCPTestHub(t)
@@ -55,7 +56,8 @@ func TestMCPClientsAreShared(t *testing.T) {
 	if err != nil {
 		t.Fatalf("carol has no place, and nobody uses bob's client: %v", err)
 	}
-	for end := time.Now().Add(clitest.Patience); !errors.Is(ping(bob), parley.ErrUnavailable); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(clitest.Patience); !errors.Is(ping(bob),
+		parley.ErrUnavailable); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the client that made room is not ended")
 		}
@@ -101,11 +103,12 @@ func TestMCPClientThatFails(t *testing.T) {
 	}
 }
 
-// TestMCPDoorClosesWhileItIsDialed: a door in memory at which nobody answers keeps nobody.
+// TestMCPDoorClosesWhileItIsDialed: an adapter in memory that does not answer blocks no caller.
 func TestMCPDoorClosesWhileItIsDialed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newMCPAdapter(nil, &mcpOptions{})
-		d.open(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), slog.New(slog.DiscardHandler))
+		d.open(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }),
+			slog.New(slog.DiscardHandler))
 		ended := make(chan error, 3)
 		for i := range 3 {
 			go func() {

@@ -17,12 +17,14 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/clitest"
 )
 
-// TestMCPNamedErrors: what is wrong with a call is said by its name, with the call to make next, over stdio and HTTP and in both eras.
+// TestMCPNamedErrors: the fault of a call has its name and the call to make next, over stdio and
+// HTTP and in both versions.
 func TestMCPNamedErrors(t *testing.T) {
 	t.Parallel()
 	h := newMCPTestHub(t)
 	bob := h.client("plt_root_of_this_test", "bob")
-	foreign, err := bob.CreateConversation(t.Context(), &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "bob", Kind: parley.KindPeer}}})
+	foreign, err := bob.CreateConversation(t.Context(),
+		&parley.CreateConversationParams{Participants: []parley.Participant{{ID: "bob", Kind: parley.KindPeer}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,22 +33,34 @@ func TestMCPNamedErrors(t *testing.T) {
 			secret, tokenID := h.token("ann", nil)
 			u := &mcpUser{t: t, connect: mcpUsers(t, h.s.Addr, secret)[name]}
 			defer u.leave()
-			_, c := u.call("create_conversation", map[string]any{"participants": []any{map[string]any{"id": "ann", "kind": "human"}, map[string]any{"id": "bob", "kind": "peer"}}})
+			_, c := u.call("create_conversation",
+				map[string]any{"participants": []any{map[string]any{"id": "ann", "kind": "human"},
+					map[string]any{"id": "bob", "kind": "peer"}}})
 			id, since := c["conversation_id"], c["since_seq"]
 			for _, c := range []struct {
 				tool  string
 				args  map[string]any
 				words []string
 			}{
-				{"read_conversation", map[string]any{"conversation_id": foreign.ConversationID}, []string{"not_found: ", "list_conversations"}},
-				{"wait_for_updates", map[string]any{"conversation_id": foreign.ConversationID}, []string{"not_found: ", "list_conversations"}},
-				{"post_message", map[string]any{"conversation_id": foreign.ConversationID, "since_seq": 1, "text": "hello"}, []string{"not_found: ", "list_conversations"}},
-				{"post_message", map[string]any{"conversation_id": id, "since_seq": since, "text": strings.Repeat("x", 1<<20)}, []string{"validation_failed: text: ", "1048576", "1 to 500000 characters", "Next: "}},
-				{"post_message", map[string]any{"conversation_id": id, "since_seq": since, "text": "hello", "data": map[string]any{"much": strings.Repeat("x", 1<<20)}}, []string{"too_large: "}},
-				{"wait_for_updates", map[string]any{"conversation_id": id, "since_seq": 99}, []string{"cursor_ahead: ", "99", "Next: "}},
-				{"read_conversation", map[string]any{"conversation_id": id, "since_seq": 99}, []string{"cursor_ahead: ", "99", "Next: "}},
-				{"post_message", map[string]any{"conversation_id": id, "since_seq": 99, "text": "hello"}, []string{"cursor_ahead: ", "99", "Next: "}},
-				{"start_agent_session", map[string]any{"agent_name": "nobody", "prompt": "hello"}, []string{"not_found: ", "nobody", "list_agent_blueprints"}},
+				{"read_conversation", map[string]any{"conversation_id": foreign.ConversationID},
+					[]string{"not_found: ", "list_conversations"}},
+				{"wait_for_updates", map[string]any{"conversation_id": foreign.ConversationID},
+					[]string{"not_found: ", "list_conversations"}},
+				{"post_message", map[string]any{"conversation_id": foreign.ConversationID, "since_seq": 1, "text": "hello"},
+					[]string{"not_found: ", "list_conversations"}},
+				{"post_message", map[string]any{"conversation_id": id, "since_seq": since, "text": strings.Repeat("x", 1<<20)},
+					[]string{"validation_failed: text: ", "1048576", "1 to 500000 characters", "Next: "}},
+				{"post_message",
+					map[string]any{"conversation_id": id, "since_seq": since, "text": "hello",
+						"data": map[string]any{"much": strings.Repeat("x", 1<<20)}}, []string{"too_large: "}},
+				{"wait_for_updates", map[string]any{"conversation_id": id, "since_seq": 99},
+					[]string{"cursor_ahead: ", "99", "Next: "}},
+				{"read_conversation", map[string]any{"conversation_id": id, "since_seq": 99},
+					[]string{"cursor_ahead: ", "99", "Next: "}},
+				{"post_message", map[string]any{"conversation_id": id, "since_seq": 99, "text": "hello"},
+					[]string{"cursor_ahead: ", "99", "Next: "}},
+				{"start_agent_session", map[string]any{"agent_name": "nobody", "prompt": "hello"},
+					[]string{"not_found: ", "nobody", "list_agent_blueprints"}},
 			} {
 				text, refused, err := clitest.CallTool(t.Context(), u.session, c.tool, c.args)
 				if err != nil || !refused || len(text) > 2000 {
@@ -63,7 +77,9 @@ func TestMCPNamedErrors(t *testing.T) {
 			}
 			text, refused, err := clitest.CallTool(t.Context(), u.session, "list_conversations", nil)
 			switch {
-			case strings.HasPrefix(name, "stdio") && (err != nil || !refused || !strings.HasPrefix(text, "unauthenticated: ") || !strings.Contains(text, "PARLEY_TOKEN")):
+			case strings.HasPrefix(name, "stdio") &&
+				(err != nil || !refused || !strings.HasPrefix(text, "unauthenticated: ") ||
+					!strings.Contains(text, "PARLEY_TOKEN")):
 				t.Errorf("a token that has ended: %q, %v", text, err)
 			case strings.HasPrefix(name, "http") && err == nil:
 				t.Errorf("a token that has ended: %q", text)
@@ -73,15 +89,19 @@ func TestMCPNamedErrors(t *testing.T) {
 	t.Run("at the door", func(t *testing.T) { checkMCPDoor(t, bob, h.s.URL, h.s.Addr) })
 }
 
-// checkMCPDoor: no token, a wrong one and one that has expired are refused by name, over HTTP and by the program.
+// checkMCPDoor: no token, a wrong one and one that has expired are refused by name, over HTTP and
+// by the program.
 func checkMCPDoor(t *testing.T, admin parley.Client, url, addr string) {
 	made, err := admin.CreateToken(t.Context(), &parley.CreateTokenParams{AgentID: "ann", ExpiresInMs: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for token, word := range map[string]string{"": "PARLEY_TOKEN is not set", "plt_wrong": "unauthenticated", made.Token: "unauthenticated"} {
+	for token, word := range map[string]string{"": "PARLEY_TOKEN is not set", "plt_wrong": "unauthenticated",
+		made.Token: "unauthenticated"} {
 		status, body := postMCP(t, addr, token)
-		for end := time.Now().Add(clitest.Patience); token == made.Token && status != http.StatusUnauthorized && time.Now().Before(end); { // its second is not over
+		// its second is not over
+		for end := time.Now().Add(clitest.Patience); token == made.Token && status != http.StatusUnauthorized &&
+			time.Now().Before(end); {
 			status, body = postMCP(t, addr, token)
 		}
 		if status != http.StatusUnauthorized || !strings.Contains(body, "unauthenticated") {
@@ -98,10 +118,11 @@ func checkMCPDoor(t *testing.T, admin parley.Client, url, addr string) {
 	}
 }
 
-// postMCP lists the tools, and gives the status and the body of the answer.
+// postMCP lists the tools, and returns the status and the body of the answer.
 func postMCP(t *testing.T, addr, token string) (int, string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+addr+mcpPath, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+addr+mcpPath,
+		strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,14 +20,16 @@ import (
 	"github.com/parleyhub/parley/sdk"
 )
 
-// mcpUser is a person at a program that speaks the Model Context Protocol, which connects anew when its session is lost.
+// mcpUser is a person at a program that speaks the Model Context Protocol, which connects again
+// when its session is lost.
 type mcpUser struct {
 	t       *testing.T
 	connect func(context.Context) (*protocol.ClientSession, error)
 	session *protocol.ClientSession
 }
 
-// call calls a tool, again and again until it is answered without a word of a hub that is not there.
+// call calls a tool, again and again until it is answered without a word of a hub that is not
+// there.
 func (u *mcpUser) call(name string, args map[string]any) (text string, content map[string]any) {
 	u.t.Helper()
 	ctx, cancel := context.WithTimeout(u.t.Context(), clitest.Patience)
@@ -63,7 +65,7 @@ func (u *mcpUser) call(name string, args map[string]any) (text string, content m
 
 func (u *mcpUser) leave() {
 	if u.session != nil {
-		_ = u.session.Close() // what is at its other end may be gone
+		_ = u.session.Close() // the other end may be gone
 		u.session = nil
 	}
 }
@@ -74,7 +76,8 @@ func mcpUsers(t *testing.T, addr, token string) map[string]func(context.Context)
 		return func(ctx context.Context) (*protocol.ClientSession, error) {
 			c := protocol.NewClient(&protocol.Implementation{Name: "test-ide", Version: "1"}, nil)
 			return c.Connect(ctx, &protocol.StreamableClientTransport{
-				Endpoint: "http://" + addr + mcpPath, HTTPClient: &http.Client{Transport: clitest.Bearing{Token: token}}, MaxRetries: -1,
+				Endpoint: "http://" + addr + mcpPath, HTTPClient: &http.Client{Transport: clitest.Bearing{Token: token}},
+				MaxRetries: -1,
 			}, &protocol.ClientSessionOptions{ProtocolVersion: version})
 		}
 	}
@@ -83,7 +86,8 @@ func mcpUsers(t *testing.T, addr, token string) map[string]func(context.Context)
 			cmd := exec.Command("parley", "mcp")
 			cmd.Env = append(os.Environ(), cli.EnvURL+"=ws://"+addr+"/rpc", cli.EnvToken+"="+token)
 			c := protocol.NewClient(&protocol.Implementation{Name: "test-ide", Version: "1"}, nil)
-			return c.Connect(t.Context(), &protocol.CommandTransport{Command: cmd}, &protocol.ClientSessionOptions{ProtocolVersion: version})
+			return c.Connect(t.Context(), &protocol.CommandTransport{Command: cmd},
+				&protocol.ClientSessionOptions{ProtocolVersion: version})
 		}
 	}
 	return map[string]func(context.Context) (*protocol.ClientSession, error){
@@ -92,11 +96,12 @@ func mcpUsers(t *testing.T, addr, token string) map[string]func(context.Context)
 	}
 }
 
-// startAssistant runs an agent as a process of its own, which answers each turn with what was said.
+// startAssistant runs an agent in a separate process, which answers each turn with the text of it.
 func startAssistant(t *testing.T, addr, token string) {
 	t.Helper()
 	script := filepath.Join(t.TempDir(), "assistant.sh")
-	const program = `sed -n 's/.*"text":"\(question [0-9]*\)".*/{"text":"progress","finality":"none"}\n{"text":"answer to \1"}/p'` + "\n"
+	const program = `sed -n 's/.*"text":"\(question [0-9]*\)".*/{"text":"progress","finality":"none"}\n{"text":"answer ` +
+		`to \1"}/p'` + "\n"
 	if err := os.WriteFile(script, []byte(program), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -116,8 +121,9 @@ func startAssistant(t *testing.T, addr, token string) {
 	})
 }
 
-// TestMCPUserAndInternalAssistant is flow 1 of seed 001: a user over MCP and an assistant take turns to the end, while the hub is killed and started again: nothing
-// is lost, and nothing is there twice.
+// TestMCPUserAndInternalAssistant is flow 1 of seed 001: a user over MCP and an assistant take
+// turns to the end, while the hub is killed and started again: nothing is lost, and nothing is
+// there twice.
 func TestMCPUserAndInternalAssistant(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -167,7 +173,8 @@ func playFlow(t *testing.T, name string) {
 			t.Errorf("round %d: %s", round, text)
 		}
 		<-restarted
-		if _, again := u.call("post_message", question); again["duplicate"] != true || again["seq"] != c["seq"] { // as one whose answer was lost
+		// as one whose answer was lost
+		if _, again := u.call("post_message", question); again["duplicate"] != true || again["seq"] != c["seq"] {
 			t.Errorf("round %d: the same call again: %v, expected a duplicate of %v", round, again, c)
 		}
 	}
@@ -176,7 +183,7 @@ func playFlow(t *testing.T, name string) {
 	clitest.Terminate(t, hub)
 }
 
-// turn waits until it is the user's turn, and gives all that was said until then.
+// turn waits until it is the user's turn, and returns everything up to then.
 func (u *mcpUser) turn(id string, since *any) string {
 	u.t.Helper()
 	var said strings.Builder
@@ -219,7 +226,8 @@ func checkFlow(t *testing.T, c parley.Client, id string, rounds int) {
 	}
 }
 
-// TestMCPWaitGivenUp: a wait that its client cancels ends, reads nothing away, and the session goes on.
+// TestMCPWaitGivenUp: a wait that its client cancels ends and consumes no event, and the session
+// continues.
 func TestMCPWaitGivenUp(t *testing.T) {
 	t.Parallel()
 	h := newMCPTestHub(t)
@@ -227,7 +235,9 @@ func TestMCPWaitGivenUp(t *testing.T) {
 	bob := h.client("plt_root_of_this_test", "bob")
 	for _, version := range []string{"2026-07-28", "2025-11-25"} {
 		t.Run(version, func(t *testing.T) {
-			made, err := bob.CreateConversation(t.Context(), &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "bob", Kind: parley.KindPeer}, {ID: "ann", Kind: parley.KindHuman}}})
+			made, err := bob.CreateConversation(t.Context(),
+				&parley.CreateConversationParams{Participants: []parley.Participant{{ID: "bob", Kind: parley.KindPeer},
+					{ID: "ann", Kind: parley.KindHuman}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -246,17 +256,21 @@ func TestMCPWaitGivenUp(t *testing.T) {
 				t.Error("a wait that was given up was answered")
 			}
 			h.awaitNoCalls()
-			if _, err := bob.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: made.ConversationID, Payload: json.RawMessage(`{"text":"hello ann"}`), Finality: parley.FinalityTurn}); err != nil {
+			if _, err := bob.SendMessage(t.Context(),
+				&parley.SendMessageParams{ConversationID: made.ConversationID, Payload: json.RawMessage(`{"text":"hello ann"}`),
+					Finality: parley.FinalityTurn}); err != nil {
 				t.Fatal(err)
 			}
-			if text, _, err := clitest.CallTool(t.Context(), s, "wait_for_updates", args); err != nil || !strings.Contains(text, "hello ann") {
+			if text, _, err := clitest.CallTool(t.Context(), s, "wait_for_updates", args); err != nil ||
+				!strings.Contains(text, "hello ann") {
 				t.Errorf("the next wait: %q, %v", text, err)
 			}
 		})
 	}
 }
 
-// listenIn gives what waits until a hub has received so many frames more, of others than this listener.
+// listenIn returns a function that waits until a hub has received a number of further frames from
+// others than this listener.
 func listenIn(t *testing.T, url, token string) (arrived func(frames int64)) {
 	t.Helper()
 	c, err := sdk.Dial(t.Context(), url, &sdk.Options{Token: token, AgentID: "listener"})
@@ -284,8 +298,8 @@ func listenIn(t *testing.T, url, token string) (arrived func(frames int64)) {
 	}
 }
 
-// TestMCPWaitsWhenTheHubStops: SIGTERM while waits are under way ends the hub in time. A wait over HTTP ends with it; one over stdio goes on when it is started again;
-// and the next calls work.
+// TestMCPWaitsWhenTheHubStops: SIGTERM during waits ends the hub in time. A wait over HTTP ends
+// with it, one over stdio continues after the restart, and the next calls work.
 func TestMCPWaitsWhenTheHubStops(t *testing.T) {
 	t.Parallel()
 	const root = "plt_root_of_this_test"
@@ -297,8 +311,10 @@ func TestMCPWaitsWhenTheHubStops(t *testing.T) {
 		defer users[name].leave()
 	}
 	some := users["http 2026-07-28"]
-	_, c := some.call("create_conversation", map[string]any{"participants": []any{map[string]any{"id": "bob", "kind": "peer"}}})
-	args := map[string]any{"conversation_id": c["conversation_id"], "since_seq": c["since_seq"], "until": "closed", "wait_seconds": 50}
+	_, c := some.call("create_conversation",
+		map[string]any{"participants": []any{map[string]any{"id": "bob", "kind": "peer"}}})
+	args := map[string]any{"conversation_id": c["conversation_id"], "since_seq": c["since_seq"], "until": "closed",
+		"wait_seconds": 50}
 	for _, u := range users {
 		u.call("read_conversation", map[string]any{"conversation_id": c["conversation_id"]}) // so that it is connected
 	}
@@ -327,7 +343,7 @@ func TestMCPWaitsWhenTheHubStops(t *testing.T) {
 	await("http 2026-07-28", "")
 	await("http 2025-11-25", "")
 	clitest.StartHub(t, environ, append(flags, "--listen", first.Listening)...)
-	users["http 2025-11-25"].leave() // its session has ended with the hub
+	users["http 2025-11-25"].leave() // its session ended with the hub
 	some.call("close_conversation", map[string]any{"conversation_id": c["conversation_id"]})
 	await("stdio 2026-07-28", "closed")
 	await("stdio 2025-11-25", "closed")

@@ -135,34 +135,44 @@ func TestMCPOverHTTP(t *testing.T) {
 				text, _, err := clitest.CallTool(t.Context(), alice, "wait_for_updates", map[string]any{"conversation_id": id})
 				waited <- fmt.Sprint(text, err)
 			}()
-			if _, err = bob.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: id, Payload: json.RawMessage(`{"text":"hello alice"}`), Finality: parley.FinalityTurn}); err != nil {
+			if _, err = bob.SendMessage(t.Context(),
+				&parley.SendMessageParams{ConversationID: id, Payload: json.RawMessage(`{"text":"hello alice"}`),
+					Finality: parley.FinalityTurn}); err != nil {
 				t.Fatal(err)
 			}
 			if text := <-waited; !strings.Contains(text, "hello alice") || !strings.Contains(text, "You may speak") {
 				t.Errorf("wait_for_updates: %s", text)
 			}
-			text, refused, err := clitest.CallTool(t.Context(), alice, "post_message", map[string]any{"conversation_id": id, "since_seq": 2, "text": "hello bob"})
+			text, refused,
+				err := clitest.CallTool(t.Context(), alice, "post_message",
+				map[string]any{"conversation_id": id, "since_seq": 2, "text": "hello bob"})
 			if err != nil || refused {
 				t.Fatalf("post_message: %s, %v", text, err)
 			}
-			others, err := bob.CreateConversation(t.Context(), &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "bob", Kind: parley.KindPeer}}})
+			others, err := bob.CreateConversation(t.Context(),
+				&parley.CreateConversationParams{Participants: []parley.Participant{{ID: "bob", Kind: parley.KindPeer}}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if text, refused, err := clitest.CallTool(t.Context(), alice, "read_conversation", map[string]any{"conversation_id": others.ConversationID}); err != nil || !refused || !strings.Contains(text, "not_found") {
+			if text, refused,
+				err := clitest.CallTool(t.Context(), alice, "read_conversation",
+				map[string]any{"conversation_id": others.ConversationID}); err != nil || !refused ||
+				!strings.Contains(text, "not_found") {
 				t.Errorf("a foreign conversation: %q, %v", text, err)
 			}
 		})
 	}
 }
 
-// TestMCPTokens: without a good token there is nothing, and what a token has begun ends with it.
+// TestMCPTokens: without a valid token there is no access, and everything that a token started ends
+// with it.
 func TestMCPTokens(t *testing.T) {
 	t.Parallel() // it waits until a token has expired
 	h := newMCPTestHub(t)
 	post := func(token, host string) *http.Response {
 		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.http+mcpPath, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.http+mcpPath,
+			strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +195,8 @@ func TestMCPTokens(t *testing.T) {
 	secret, tokenID := h.token("alice", nil)
 	for _, token := range []string{"", "plt_wrong"} {
 		resp := post(token, "")
-		if got := resp.Header.Get("WWW-Authenticate"); resp.StatusCode != http.StatusUnauthorized || !strings.Contains(got, `resource_metadata="`+h.http+mcpMetadata+`"`) {
+		if got := resp.Header.Get("WWW-Authenticate"); resp.StatusCode != http.StatusUnauthorized ||
+			!strings.Contains(got, `resource_metadata="`+h.http+mcpMetadata+`"`) {
 			t.Errorf("token %q: %s, WWW-Authenticate %q", token, resp.Status, got)
 		}
 	}
@@ -202,7 +213,9 @@ func TestMCPTokens(t *testing.T) {
 		t.Errorf("metadata: %+v, %v", doc, err)
 	}
 	bob := h.client("plt_root_of_this_test", "bob")
-	made, err := bob.CreateConversation(t.Context(), &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "bob", Kind: parley.KindPeer}, {ID: "alice", Kind: parley.KindHuman}}})
+	made, err := bob.CreateConversation(t.Context(),
+		&parley.CreateConversationParams{Participants: []parley.Participant{{ID: "bob", Kind: parley.KindPeer},
+			{ID: "alice", Kind: parley.KindHuman}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +223,8 @@ func TestMCPTokens(t *testing.T) {
 		s := h.session(token, "2026-07-28")
 		ended := make(chan error, 1)
 		go func() {
-			_, refused, err := clitest.CallTool(t.Context(), s, "wait_for_updates", map[string]any{"conversation_id": made.ConversationID, "wait_seconds": longWait})
+			_, refused, err := clitest.CallTool(t.Context(), s, "wait_for_updates",
+				map[string]any{"conversation_id": made.ConversationID, "wait_seconds": longWait})
 			if err == nil && !refused {
 				err = fmt.Errorf("answered")
 			}
@@ -240,14 +254,15 @@ func TestMCPTokens(t *testing.T) {
 	}
 }
 
-// TestMCPSessionsAreOwned: a session of the earlier era is of who has begun it.
+// TestMCPSessionsAreOwned: a session of the earlier version belongs to the caller that began it.
 func TestMCPSessionsAreOwned(t *testing.T) {
 	t.Parallel()
 	h := newMCPTestHub(t)
 	alices, _ := h.token("alice", nil)
 	bobs, _ := h.token("bob", nil)
 	alice := h.session(alices, "2025-11-25")
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.http+mcpPath, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.http+mcpPath,
+		strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,14 +280,16 @@ func TestMCPSessionsAreOwned(t *testing.T) {
 	}
 }
 
-// TestMCPBodies: of the earlier era a body is one request, and a small one where it begins a session.
+// TestMCPBodies: of the earlier era a body is one request, and a small one where it begins a
+// session.
 func TestMCPBodies(t *testing.T) {
 	t.Parallel()
 	h := newMCPTestHub(t)
 	secret, _ := h.token("alice", nil)
 	for body, want := range map[string]int{
-		` [{"jsonrpc":"2.0","id":1,"method":"ping"}]`:                                                         http.StatusBadRequest,
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"x":"` + strings.Repeat("x", 70_000) + `"}}`: http.StatusRequestEntityTooLarge,
+		` [{"jsonrpc":"2.0","id":1,"method":"ping"}]`: http.StatusBadRequest,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"x":"` + strings.Repeat("x", 70_000) +
+			`"}}`: http.StatusRequestEntityTooLarge,
 	} {
 		if got := h.send(http.MethodPost, secret, "", body); got != want {
 			t.Errorf("%.40s...: HTTP %d, expected %d", body, got, want)
@@ -280,7 +297,7 @@ func TestMCPBodies(t *testing.T) {
 	}
 }
 
-// send makes a request and gives the status of its answer; 0: there was none.
+// send makes a request and returns the status of its answer, or 0 without an answer.
 func (h *mcpTestHub) send(verb, token, session, body string) int {
 	r, err := http.NewRequestWithContext(h.t.Context(), verb, h.http+mcpPath, strings.NewReader(body))
 	if err != nil {
@@ -302,7 +319,8 @@ func (h *mcpTestHub) send(verb, token, session, body string) int {
 	return resp.StatusCode
 }
 
-// TestMCPStopsBesideADelete: a session that is being ended waits for its calls, and the hub does not wait for that.
+// TestMCPStopsBesideADelete: a session that is being ended waits for its calls, and the hub does
+// not wait for that.
 func TestMCPStopsBesideADelete(t *testing.T) {
 	t.Parallel()
 	h := newMCPTestHub(t)
@@ -310,18 +328,22 @@ func TestMCPStopsBesideADelete(t *testing.T) {
 	secret, _ := h.token("alice", nil)
 	alice := h.session(secret, "2025-11-25")
 	bob := h.client("plt_root_of_this_test", "bob")
-	made, err := bob.CreateConversation(t.Context(), &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "bob", Kind: parley.KindPeer}, {ID: "alice", Kind: parley.KindHuman}}})
+	made, err := bob.CreateConversation(t.Context(),
+		&parley.CreateConversationParams{Participants: []parley.Participant{{ID: "bob", Kind: parley.KindPeer},
+			{ID: "alice", Kind: parley.KindHuman}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var calls sync.WaitGroup
 	defer calls.Wait()
 	calls.Go(func() {
-		_, _, _ = clitest.CallTool(t.Context(), alice, "wait_for_updates", map[string]any{"conversation_id": made.ConversationID, "wait_seconds": longWait})
+		_, _, _ = clitest.CallTool(t.Context(), alice, "wait_for_updates",
+			map[string]any{"conversation_id": made.ConversationID, "wait_seconds": longWait})
 	})
 	h.awaitCalls(1)
 	calls.Go(func() { h.send(http.MethodDelete, secret, alice.ID(), "") })
-	for end := time.Now().Add(clitest.Patience); alice.Ping(t.Context(), nil) == nil; { // it takes no more calls once it is being ended
+	// it takes no more calls once it is being ended
+	for end := time.Now().Add(clitest.Patience); alice.Ping(t.Context(), nil) == nil; {
 		if time.Now().After(end) {
 			t.Fatal("the session is not being ended")
 		}
@@ -331,8 +353,8 @@ func TestMCPStopsBesideADelete(t *testing.T) {
 	}
 }
 
-// TestUnusedConnectionsDoNotDelay: a server that shuts down does not wait for connections over which nothing has come. Without
-// closeUnused, http.Server waits five seconds for them.
+// TestUnusedConnectionsDoNotDelay: a server that shuts down does not wait for connections without a
+// request. Without closeUnused, http.Server waits five seconds for them.
 func TestUnusedConnectionsDoNotDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, ended := memnet.Listen(), make(chan error, 1)

@@ -16,13 +16,15 @@ import (
 // TestServeMCPSettings: the settings of the door arrive at it.
 func TestServeMCPSettings(t *testing.T) {
 	t.Parallel()
-	_, first, _ := clitest.StartHub(t, nil, "--dev", "--mcp", "--mcp-read-only", "--mcp-toolset", "conversations", "--mcp-max-wait", "1s", "--public-url", "https://hub.example.com/parley")
+	_, first, _ := clitest.StartHub(t, nil, "--dev", "--mcp", "--mcp-read-only", "--mcp-toolset", "conversations",
+		"--mcp-max-wait", "1s", "--public-url", "https://hub.example.com/parley")
 	c, err := sdk.Dial(t.Context(), first.URL, &sdk.Options{Token: first.Token, AgentID: "ann"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	made, err := c.CreateConversation(t.Context(), &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "ann", Kind: parley.KindHuman}}})
+	made, err := c.CreateConversation(t.Context(),
+		&parley.CreateConversationParams{Participants: []parley.Participant{{ID: "ann", Kind: parley.KindHuman}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +65,8 @@ func TestServeMCPSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer refused.Body.Close()
-	if got := refused.Header.Get("WWW-Authenticate"); !strings.Contains(got, `resource_metadata="https://hub.example.com/parley/.well-known/oauth-protected-resource/mcp"`) {
+	if got := refused.Header.Get("WWW-Authenticate"); !strings.Contains(got,
+		`resource_metadata="https://hub.example.com/parley/.well-known/oauth-protected-resource/mcp"`) {
 		t.Errorf("WWW-Authenticate %q", got)
 	}
 }

@@ -13,20 +13,27 @@ var sharedMetrics = []struct {
 	gauge      bool
 	value      func(*jetstream.Stats) float64
 }{
-	{"parley_journal_connected", "1 while a NATS server of the shared log answers.", true, func(s *jetstream.Stats) float64 {
-		if s.Connected {
-			return 1
-		}
-		return 0
-	}},
-	{"parley_journal_lag", "Messages of the shared log that this hub's replica does not have yet.", true, func(s *jetstream.Stats) float64 { return float64(s.Lag) }},
-	{"parley_journal_published_total", "Messages that this hub has published to the shared log; each has all events that came together.", false, func(s *jetstream.Stats) float64 { return float64(s.Published) }},
-	{"parley_journal_bare_total", "Those of them without events, published only to know whether this hub is behind.", false, func(s *jetstream.Stats) float64 { return float64(s.Bare) }},
-	{"parley_journal_resent_total", "Messages published once more because no answer came.", false, func(s *jetstream.Stats) float64 { return float64(s.Resent) }},
-	{"parley_journal_redone_total", "Appends decided again because another hub had written to their conversation.", false, func(s *jetstream.Stats) float64 { return float64(s.Redone) }},
+	{"parley_journal_connected", "1 while a NATS server of the shared log answers.", true,
+		func(s *jetstream.Stats) float64 {
+			if s.Connected {
+				return 1
+			}
+			return 0
+		}},
+	{"parley_journal_lag", "Messages of the shared log that this hub's replica does not have yet.", true,
+		func(s *jetstream.Stats) float64 { return float64(s.Lag) }},
+	{"parley_journal_published_total",
+		"Messages that this hub has published to the shared log; each has all events that came together.", false,
+		func(s *jetstream.Stats) float64 { return float64(s.Published) }},
+	{"parley_journal_bare_total", "Those of them without events, published only to know whether this hub is behind.",
+		false, func(s *jetstream.Stats) float64 { return float64(s.Bare) }},
+	{"parley_journal_resent_total", "Messages published once more because no answer came.", false,
+		func(s *jetstream.Stats) float64 { return float64(s.Resent) }},
+	{"parley_journal_redone_total", "Appends decided again because another hub had written to their conversation.", false,
+		func(s *jetstream.Stats) float64 { return float64(s.Redone) }},
 }
 
-// journalMetrics gives what there is to tell of a journal besides what the hub tells; nil for one that is not shared.
+// journalMetrics returns the metrics of a shared journal, or nil for another one.
 func journalMetrics(j journal.Journal) func() []rpc.Metric {
 	shared, ok := j.(*jetstream.Journal)
 	if !ok {
@@ -36,13 +43,14 @@ func journalMetrics(j journal.Journal) func() []rpc.Metric {
 		s := shared.Stats()
 		var all []rpc.Metric
 		for _, m := range sharedMetrics {
-			all = append(all, rpc.Metric{Name: m.name, Help: m.help, Gauge: m.gauge, Series: []rpc.MetricSeries{{Value: m.value(&s)}}})
+			all = append(all,
+				rpc.Metric{Name: m.name, Help: m.help, Gauge: m.gauge, Series: []rpc.MetricSeries{{Value: m.value(&s)}}})
 		}
 		return all
 	}
 }
 
-// allMetrics gives those of models and those of a journal.
+// allMetrics returns the metrics of models and of a journal.
 func allMetrics(j journal.Journal) func() []rpc.Metric {
 	shared := journalMetrics(j)
 	if shared == nil {

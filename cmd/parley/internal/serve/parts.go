@@ -17,7 +17,8 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/config"
 )
 
-// parts are what a hub has besides itself and renews at SIGHUP: its certificates and its audit log. Both may be absent.
+// parts are what a hub has besides itself and renews at SIGHUP: its certificates and its audit log.
+// Both may be absent.
 type parts struct {
 	tls   *hubTLS
 	audit *auditFile
@@ -56,8 +57,8 @@ func (p *parts) tlsConfig() *tls.Config {
 	return p.tls.config
 }
 
-// auditLogger writes to the file of the audit or, without one, to the log whatever its level. It is nil for a dev hub without one: who comes and goes
-// there is for its log at level debug.
+// auditLogger writes to the file of the audit log or, without one, to the log at any level. It is
+// nil for a dev hub without such a file, whose log has logins at level debug.
 func (p *parts) auditLogger(dev bool) *slog.Logger {
 	switch {
 	case p.audit != nil:
@@ -92,7 +93,7 @@ func (p *parts) renew() {
 	if failed != nil {
 		p.log.Error().Err(failed).Msg("SIGHUP: not everything could be renewed; what could not is as before")
 	} else {
-		p.log.Info().Msg("SIGHUP: certificates were read and the audit log was opened anew; other settings need a restart")
+		p.log.Info().Msg("SIGHUP: the certificates and the audit log were opened again; other settings need a restart")
 	}
 	notifyManager(p.log, daemon.SdNotifyReady)
 }
@@ -112,9 +113,10 @@ func (p *parts) close() {
 	}
 }
 
-// notifyManager tells the service manager that started this program, if one asked to be told (Type=notify of systemd).
+// notifyManager sends a state to the service manager that started this program, if it asked for
+// that (Type=notify of systemd).
 func notifyManager(log zerolog.Logger, state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
-		log.Warn().Err(err).Msg("the service manager cannot be told how the hub is")
+		log.Warn().Err(err).Msg("the service manager cannot be notified")
 	}
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/clitest"
 )
 
-// TestServiceManagerIsTold: a unit of Type=notify hears that the hub takes calls, renews its parts and stops.
+// TestServiceManagerIsTold: a unit of Type=notify hears that the hub takes calls, renews its parts
+// and stops.
 func TestServiceManagerIsTold(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "notify")
@@ -54,15 +55,16 @@ func TestServiceManagerIsTold(t *testing.T) {
 	}
 }
 
-// TestManagerThatIsGone: a hub runs also where nobody hears it.
+// TestManagerThatIsGone: a hub also runs without a service manager that listens.
 func TestManagerThatIsGone(t *testing.T) {
 	t.Parallel()
 	cmd, _, lines := clitest.StartHub(t, []string{"NOTIFY_SOCKET=" + filepath.Join(t.TempDir(), "nobody")}, "--dev")
-	clitest.AwaitLine(t, lines, "the service manager cannot be told")
+	clitest.AwaitLine(t, lines, "the service manager cannot be notified")
 	clitest.Terminate(t, cmd)
 }
 
-// TestHangupOpensTheAuditLogAnew: a log that was moved away is left as it is; one that cannot be opened keeps the one from before.
+// TestHangupOpensTheAuditLogAnew: a log that was moved away is left as it is; one that cannot be
+// opened keeps the one from before.
 func TestHangupOpensTheAuditLogAnew(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -70,7 +72,8 @@ func TestHangupOpensTheAuditLogAnew(t *testing.T) {
 	cmd, first, lines := clitest.StartHub(t, nil, "--dev", "--audit-log", name)
 	refuse := func() {
 		t.Helper()
-		r, err := http.NewRequest("POST", "http://"+first.Listening+"/rpc", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+		r, err := http.NewRequest("POST", "http://"+first.Listening+"/rpc",
+			strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +112,7 @@ func TestHangupOpensTheAuditLogAnew(t *testing.T) {
 	if before == 0 {
 		t.Error("a refusal is not in the audit log")
 	}
-	hangup("was opened anew")
+	hangup("were opened again")
 	refuse()
 	if held(moved) != before || held(name) == 0 {
 		t.Errorf("%d lines in the log from before, of %d; %d in the new one", held(moved), before, held(name))

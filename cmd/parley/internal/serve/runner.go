@@ -25,11 +25,13 @@ import (
 const (
 	// localRunner is the participant and the runner that a hub's own blueprints belong to.
 	localRunner = "local-runner"
-	// localDrain is how long commands under way may go on when the hub is told to stop. What is left of drainTimeout is the hub's.
+	// localDrain is how long running commands may continue when the hub stops. The hub has the rest
+	// of DrainTimeout.
 	localDrain = 3 * time.Second
 )
 
-// checkServed tells of blueprints that cannot be run: a fault where none can be, else warnings.
+// checkServed returns the faults of blueprints. They are faults if no blueprint can be run, and
+// otherwise warnings.
 func checkServed(c *config.Loaded) (faults, warnings config.Faults) {
 	if c.Blueprints == "" {
 		return nil, nil
@@ -45,7 +47,7 @@ func checkServed(c *config.Loaded) (faults, warnings config.Faults) {
 		}
 		return faults, nil
 	}
-	defer all.Close() // of what was not used
+	defer all.Close() // nothing was used
 	for _, f := range slices.Concat(wrong, all.Absent) {
 		warnings = append(warnings, c.Fault("blueprints", f.String()))
 	}
@@ -55,7 +57,8 @@ func checkServed(c *config.Loaded) (faults, warnings config.Faults) {
 	case len(warnings) > 0:
 		return warnings, nil
 	}
-	return config.Faults{c.Fault("blueprints", "there is no blueprint in the directory: expected .json, .yaml or .yml files")}, nil
+	return config.Faults{c.Fault("blueprints",
+		"there is no blueprint in the directory: expected .json, .yaml or .yml files")}, nil
 }
 
 // modelsOf are the settings of models.
@@ -71,13 +74,14 @@ type localAgents struct {
 	ended  sync.WaitGroup
 }
 
-// startLocalAgents runs the blueprints of the settings, if there are some; LLM agents and those with subscriptions take the seats of their names too. The hub has to take calls already.
+// startLocalAgents runs the blueprints of the settings, if there are some; LLM agents and those
+// with subscriptions take the seats of their names too. The hub has to take calls already.
 func startLocalAgents(s *Server, c *config.Loaded, log zerolog.Logger) (*localAgents, error) {
 	if c.Blueprints == "" {
 		return nil, nil
 	}
 	logger := slog.New(zerolog.NewSlogHandler(log))
-	all, _, err := runner.LoadBlueprints(c.Blueprints, modelsOf(c), &agents.Options{ // what is wrong was told
+	all, _, err := runner.LoadBlueprints(c.Blueprints, modelsOf(c), &agents.Options{ // faults were reported before
 		RunnerID: localRunner, Commands: &blueprint.Options{URL: commandsURL(s.URL, c)}, Meter: runner.Meter, Logger: logger,
 	})
 	if err != nil {
@@ -90,15 +94,21 @@ func startLocalAgents(s *Server, c *config.Loaded, log zerolog.Logger) (*localAg
 		return nil, errors.Join(fmt.Errorf("hide the environment of the hub from the commands: %w", err), all.Close())
 	}
 	ctx, cancel := context.WithCancel(s.Telemetry.Trace(context.Background()))
-	l := &localAgents{client: s.Hub.Client(s.Hub.LocalPrincipal(localRunner).SpeakingAs(all.Seats()...).WithWorkspaces(c.Workspaces...)), agents: all, stop: cancel}
+	l := &localAgents{client: s.Hub.Client(s.Hub.LocalPrincipal(localRunner).SpeakingAs(all.Seats()...).WithWorkspaces(
+		c.Workspaces...)), agents: all, stop: cancel}
 	o := &executors.Options{
-		Agents: all.Seats(), Blueprints: all.Blueprints(), ExecutorID: localRunner, Grace: runner.Grace, Drain: localDrain, Logger: logger,
-		Registered: (&runner.NameReporter{Report: func(text string) { log.Info().Str("agent", text).Msg("a blueprint is served") }}).Registered,
+		Agents: all.Seats(), Blueprints: all.Blueprints(), ExecutorID: localRunner, Grace: runner.Grace, Drain: localDrain,
+		Logger: logger,
+		Registered: (&runner.NameReporter{Report: func(text string) {
+			log.Info().Str("agent",
+				text).Msg("a blueprint is served")
+		}}).Registered,
 	}
 	agent := &runner.SessionReporter{Agent: all, Report: func(t *runner.SessionReport) { log.Debug().Msg(t.Text()) }}
 	runner := executors.Internal(stayingClient{l.client}, runner.SplitTurns(agent, all), o)
 	l.ended.Go(func() {
-		if err := runner.Run(ctx); err != nil && !errors.Is(err, parley.ErrUnavailable) { // else the hub has ended, and says why
+		// otherwise the hub has failed, and reports why
+		if err := runner.Run(ctx); err != nil && !errors.Is(err, parley.ErrUnavailable) {
 			log.Error().Err(err).Msg("the blueprints are no longer served: start the hub again")
 		}
 	})
@@ -116,18 +126,21 @@ func (l *localAgents) close() {
 	_ = l.agents.Close() // what they have open ends with the process
 }
 
-// stayingClient does not tell the hub that its runner leaves: that comes back with the hub, and what waits for it waits on.
+// stayingClient does not report to the hub that its runner leaves: the runner is back after a
+// restart, and sessions wait for it.
 type stayingClient struct{ parley.Client }
 
 // RegisterBlueprints registers some, and passes over none.
-func (c stayingClient) RegisterBlueprints(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult, error) {
+func (c stayingClient) RegisterBlueprints(ctx context.Context,
+	p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult, error) {
 	if len(p.Blueprints) == 0 {
 		return &parley.RegisterBlueprintsResult{Agents: []parley.RegisteredBlueprint{}}, nil
 	}
 	return c.Client.RegisterBlueprints(ctx, p)
 }
 
-// commandsURL is where commands find the hub: on this machine, and with TLS by a name that its certificate may have.
+// commandsURL is where commands find the hub: on this machine, and with TLS by a name that its
+// certificate may have.
 func commandsURL(address string, c *config.Loaded) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/config"
 )
 
-// TestCommandsURL: commands reach a hub that listens everywhere on this machine, and one with TLS by a name that its certificate may have.
+// TestCommandsURL: commands reach a hub that listens everywhere on this machine, and one with TLS
+// by a name that its certificate may have.
 func TestCommandsURL(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -25,9 +25,10 @@ import (
 )
 
 const (
-	// DrainTimeout bounds the drain. With what comes after it, a hub ends within 10 s of the signal.
+	// DrainTimeout bounds the drain. Together with the steps after it, a hub ends within 10 s of
+	// the signal.
 	DrainTimeout = 9 * time.Second
-	// telemetryTimeout is the time that there is in any case to tell OpenTelemetry of the last spans.
+	// telemetryTimeout is the minimum time for the export of the last spans.
 	telemetryTimeout = 500 * time.Millisecond
 )
 
@@ -40,20 +41,22 @@ type Options struct {
 	Log         zerolog.Logger
 	// door is without its logger.
 	door rpc.Options
-	// embedder finds what is alike, and vectorFile is where its vectors are kept; nil and empty: as hub.Options has them.
+	// embedder finds what is alike, and vectorFile is where its vectors are kept; nil and empty: as
+	// hub.Options has them.
 	embedder   vector.Embedder
 	vectorFile string
-	// verifier takes tokens that the hub has not made; nil: there are none.
+	// verifier accepts tokens of others. It may be nil.
 	verifier hub.Verifier
 	// Tls is nil for a hub that speaks in clear.
 	Tls *tls.Config
 	// adapters let clients of other protocols in.
 	adapters []newAdapter
-	// Telemetry tells OpenTelemetry; nil: nobody is told.
+	// Telemetry exports spans and metrics. It may be nil.
 	Telemetry *telemetry.Telemetry
 }
 
-// Server is a hub behind its doors on TCP addresses. It owns the journal that it was given, and the telemetry.
+// Server is a hub behind its doors on TCP addresses. It owns the journal that it was given, and the
+// telemetry.
 type Server struct {
 	Addr, URL  string
 	metricsURL string // empty: there is no such door
@@ -61,12 +64,12 @@ type Server struct {
 	journal   journal.Journal
 	Hub       *hub.Hub
 	door      *rpc.Server
-	agents    *localAgents // nil: there are none
+	agents    *localAgents // nil without blueprints
 	adapters  *adapterSet
-	Telemetry *telemetry.Telemetry // nil: nobody is
+	Telemetry *telemetry.Telemetry // nil without telemetry
 	http      []*http.Server
 	log       zerolog.Logger
-	drain     time.Duration // drainTimeout, but for tests
+	drain     time.Duration // DrainTimeout, except in tests
 	ended     chan error    // of http.Serve; one value for each of http
 }
 
@@ -91,10 +94,11 @@ func Start(o Options) (*Server, error) {
 		return nil, errors.Join(err, h.Close())
 	}
 	o.door.Logger, o.door.Tracer = logger, o.Telemetry.Tracer()
-	s := &Server{journal: o.Journal, Hub: h, Telemetry: o.Telemetry, log: o.Log, drain: DrainTimeout, ended: make(chan error, len(listeners))}
+	s := &Server{journal: o.Journal, Hub: h, Telemetry: o.Telemetry, log: o.Log, drain: DrainTimeout,
+		ended: make(chan error, len(listeners))}
 	if s.adapters, err = newAdapterSet(o.adapters, h, &o.door, logger); err != nil {
 		for _, l := range listeners {
-			_ = l.Close() // nothing has come to it
+			_ = l.Close() // no connection was accepted
 		}
 		return nil, errors.Join(err, h.Close())
 	}
@@ -109,7 +113,8 @@ func Start(o Options) (*Server, error) {
 	return s, nil
 }
 
-// open serves the hub's door. Connections are counted below TLS, so that one counts before its handshake.
+// open serves the hub's door. Connections are counted below TLS, so that one counts before its
+// handshake.
 func (s *Server) open(l net.Listener, config *tls.Config, logger *slog.Logger) {
 	s.Addr = l.Addr().String()
 	l = s.door.Listener(l)
@@ -140,7 +145,7 @@ func (s *Server) run(ctx context.Context) error {
 			s.log.Info().Msg("stopped")
 		case errors.Is(err, context.DeadlineExceeded):
 			err = exit.WithHint(fmt.Errorf("the drain took longer than %s, so connections were cut: %w", s.drain, err),
-				"what was acknowledged is in the log; clients retry the rest when the hub is started again")
+				"everything acknowledged is in the log; clients retry the rest when the hub is started again")
 		}
 		return err
 	case <-s.Hub.Failed():
@@ -156,7 +161,8 @@ func (s *Server) run(ctx context.Context) error {
 	}
 }
 
-// Close drains: commands ended, no new calls, clients told, what was begun finished, in the time there is for that.
+// Close drains: it stops commands, refuses new calls, notifies clients and finishes calls, within
+// the drain time.
 func (s *Server) Close() error {
 	until := time.Now().Add(s.drain)
 	ctx, cancel := context.WithDeadline(context.Background(), until)
@@ -178,7 +184,7 @@ func (s *Server) Close() error {
 	err = errors.Join(err, s.Hub.Close(), s.journal.Close())
 	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), max(telemetryTimeout, time.Until(until)))
 	defer end()
-	return errors.Join(err, s.Telemetry.Shutdown(ctx)) // now that the last turns have ended
+	return errors.Join(err, s.Telemetry.Shutdown(ctx)) // after the end of the last turns
 }
 
 // tokensConversation is where the hub keeps its tokens.

@@ -15,7 +15,7 @@ import (
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
-// startMemory gives a server on a log in memory that is closed at the end of the test.
+// startMemory returns a server on a log in memory, which is closed at the end of the test.
 func startMemory(t *testing.T) *Server {
 	t.Helper()
 	s, err := Start(Options{Journal: memory.New(), Address: "127.0.0.1:0", Log: zerolog.Nop()})
@@ -30,7 +30,8 @@ func startMemory(t *testing.T) *Server {
 	return s
 }
 
-// TestServerEndsWhenItCannotWrite: a hub whose log takes no more writes is no hub; its process ends, and says why.
+// TestServerEndsWhenItCannotWrite: a hub whose log takes no more writes is no hub; its process
+// ends, and says why.
 func TestServerEndsWhenItCannotWrite(t *testing.T) {
 	t.Parallel()
 	j := memory.New()
@@ -58,7 +59,7 @@ func TestServerEndsWhenItCannotWrite(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "takes no more writes") {
 		t.Fatalf("run ended with %v", err)
 	}
-	if f := exit.FailureOf(context.Background(), err); f.Code == exit.CodeOK || f.Hint == "" {
+	if f := exit.FailureOf(context.Background(), err); f.Exit == exit.CodeOK || f.Hint == "" {
 		t.Errorf("reported as %+v", f)
 	}
 }

@@ -26,9 +26,10 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// These tests hold the settings to what a hub does with them: each would pass no more if serve forgot to hand its setting on.
+// These tests hold the settings to what a hub does with them: each would pass no more if serve
+// forgot to hand its setting on.
 
-// post makes a call and gives the answer.
+// post makes a call and returns the answer.
 func post(t *testing.T, addr, token, body string, header ...string) (status int, answer string) {
 	t.Helper()
 	r, err := http.NewRequest("POST", "http://"+addr+"/rpc", strings.NewReader(body))
@@ -52,7 +53,8 @@ func post(t *testing.T, addr, token, body string, header ...string) (status int,
 	return resp.StatusCode, string(text)
 }
 
-const creation = `{"jsonrpc":"2.0","id":1,"method":"createConversation","params":{"participants":[{"id":"ann","kind":"human"}]}}`
+const creation = `{"jsonrpc":"2.0","id":1,"method":"createConversation","params":{"participants":[{"id":"ann",` +
+	`"kind":"human"}]}}`
 
 // adminToken makes the first token of a directory.
 func adminToken(t *testing.T, dir string) string {
@@ -69,7 +71,8 @@ func TestServeLimitsTokens(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	token := adminToken(t, dir)
-	_, first, _ := clitest.StartHub(t, nil, "--data", dir, "--limits-write-burst", "2", "--limits-writes-per-second", "0.01")
+	_, first, _ := clitest.StartHub(t, nil, "--data", dir, "--limits-write-burst", "2", "--limits-writes-per-second",
+		"0.01")
 	for i, want := range []int{http.StatusOK, http.StatusOK, http.StatusTooManyRequests} {
 		if status, answer := post(t, first.Listening, token, creation); status != want {
 			t.Errorf("write %d: %d, expected %d: %s", i+1, status, want, answer)
@@ -84,7 +87,8 @@ func TestServeLimitsTokens(t *testing.T) {
 	}
 }
 
-// TestServeTakesTokensOfTheIssuer: a token of the issuer that is set speaks as the claim that is set.
+// TestServeTakesTokensOfTheIssuer: a token of the issuer that is set speaks as the claim that is
+// set.
 func TestServeTakesTokensOfTheIssuer(t *testing.T) {
 	t.Parallel()
 	public, private, err := ed25519.GenerateKey(rand.Reader)
@@ -95,16 +99,20 @@ func TestServeTakesTokensOfTheIssuer(t *testing.T) {
 	issuer = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Path == "/keys" {
-			fmt.Fprintf(w, `{"keys":[{"kty":"OKP","crv":"Ed25519","alg":"EdDSA","use":"sig","kid":"k","x":%q}]}`, base64.RawURLEncoding.EncodeToString(public))
+			fmt.Fprintf(w, `{"keys":[{"kty":"OKP","crv":"Ed25519","alg":"EdDSA","use":"sig","kid":"k","x":%q}]}`,
+				base64.RawURLEncoding.EncodeToString(public))
 			return
 		}
-		fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":%q,"authorization_endpoint":"x","token_endpoint":"x","id_token_signing_alg_values_supported":["EdDSA"]}`,
+		fmt.Fprintf(w,
+			`{"issuer":%q,"jwks_uri":%q,"authorization_endpoint":"x","token_endpoint":"x",`+
+				`"id_token_signing_alg_values_supported":["EdDSA"]}`,
 			issuer.URL, issuer.URL+"/keys")
 	}))
 	defer issuer.Close()
 	signed := func(audience string) string {
 		token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, jwt.MapClaims{
-			"iss": issuer.URL, "aud": audience, "sub": "somebody", "nick": "ann", "scope": "create admin", "exp": time.Now().Add(time.Hour).Unix(), "iat": time.Now().Unix(),
+			"iss": issuer.URL, "aud": audience, "sub": "somebody", "nick": "ann", "scope": "create admin",
+			"exp": time.Now().Add(time.Hour).Unix(), "iat": time.Now().Unix(),
 		})
 		token.Header["kid"] = "k"
 		text, err := token.SignedString(private)
@@ -113,8 +121,10 @@ func TestServeTakesTokensOfTheIssuer(t *testing.T) {
 		}
 		return text
 	}
-	_, first, _ := clitest.StartHub(t, []string{"PARLEY_OIDC_AUDIENCE=parley"}, "--data", t.TempDir(), "--oidc-issuer", issuer.URL, "--oidc-claim", "nick")
-	if status, answer := post(t, first.Listening, signed("parley"), creation); status != http.StatusOK || !strings.Contains(answer, `"createdBy":"ann"`) {
+	_, first, _ := clitest.StartHub(t, []string{"PARLEY_OIDC_AUDIENCE=parley"}, "--data", t.TempDir(), "--oidc-issuer",
+		issuer.URL, "--oidc-claim", "nick")
+	if status, answer := post(t, first.Listening, signed("parley"), creation); status != http.StatusOK ||
+		!strings.Contains(answer, `"createdBy":"ann"`) {
 		t.Errorf("%d %s", status, answer)
 	}
 	if status, answer := post(t, first.Listening, signed("others"), creation); status != http.StatusUnauthorized {
@@ -124,13 +134,15 @@ func TestServeTakesTokensOfTheIssuer(t *testing.T) {
 	if status, answer := post(t, first.Listening, signed("parley"), stats); status != http.StatusForbidden {
 		t.Errorf("an admin of the issuer's: %d %s", status, answer)
 	}
-	_, second, _ := clitest.StartHub(t, []string{"PARLEY_OIDC_AUDIENCE=parley"}, "--data", t.TempDir(), "--oidc-issuer", issuer.URL, "--oidc-claim", "nick", "--oidc-allow-admin")
+	_, second, _ := clitest.StartHub(t, []string{"PARLEY_OIDC_AUDIENCE=parley"}, "--data", t.TempDir(), "--oidc-issuer",
+		issuer.URL, "--oidc-claim", "nick", "--oidc-allow-admin")
 	if status, answer := post(t, second.Listening, signed("parley"), stats); status != http.StatusOK {
 		t.Errorf("an admin that is allowed: %d %s", status, answer)
 	}
 }
 
-// TestServeBelievesTrustedProxies: what a proxy says of where a call is from counts where the proxy is trusted, and nowhere else.
+// TestServeBelievesTrustedProxies: what a proxy says of where a call is from counts where the proxy
+// is trusted, and nowhere else.
 func TestServeBelievesTrustedProxies(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -153,16 +165,17 @@ func TestServeBelievesTrustedProxies(t *testing.T) {
 	}
 }
 
-// TestServeBoundsSilentConnections: one address may have no more than maxPendingOfOne connections that show no token, and one that has
-// shown a token is not among them.
+// TestServeBoundsSilentConnections: one address may have no more than maxPendingOfOne connections
+// that show no token, and one that has shown a token is not among them.
 func TestServeBoundsSilentConnections(t *testing.T) {
 	t.Parallel()
 	host := ownAddress(t)
 	dir := t.TempDir()
 	token := adminToken(t, dir)
-	_, first, _ := clitest.StartHub(t, nil, "--listen", net.JoinHostPort(host, "0"), "--insecure-public", "--allow-host", host,
+	_, first, _ := clitest.StartHub(t, nil, "--listen", net.JoinHostPort(host, "0"), "--insecure-public", "--allow-host",
+		host,
 		"--max-pending-of-one", "2", "--data", dir)
-	keeping := &http.Client{Transport: &http.Transport{}} // a connection of its own
+	keeping := &http.Client{Transport: &http.Transport{}} // a separate connection
 	r, err := http.NewRequest("POST", "http://"+first.Listening+"/rpc", strings.NewReader(creation))
 	if err != nil {
 		t.Fatal(err)
@@ -209,10 +222,11 @@ func TestServeBoundsSocketsWithoutToken(t *testing.T) {
 	}
 }
 
-// TestServeKnowsItsNames: Host and Origin are held against allowHosts and allowOrigins.
+// TestServeKnowsItsNames: Host and Origin are checked against allowHosts and allowOrigins.
 func TestServeKnowsItsNames(t *testing.T) {
 	t.Parallel()
-	_, first, _ := clitest.StartHub(t, []string{"PARLEY_ALLOW_HOSTS=hub.example.com,[2001:db8::1]"}, "--dev", "--allow-origin", "https://chat.example.com")
+	_, first, _ := clitest.StartHub(t, []string{"PARLEY_ALLOW_HOSTS=hub.example.com,[2001:db8::1]"}, "--dev",
+		"--allow-origin", "https://chat.example.com")
 	for _, c := range []struct {
 		host, origin string
 		want         int
@@ -248,7 +262,8 @@ func TestDoorOptions(t *testing.T) {
 	t.Parallel()
 	c := &config.Loaded{Config: config.Config{
 		Limits:     config.Limits{WritesPerSecond: 1, WriteBurst: 2, BytesPerSecond: 3, ByteBurst: 4, Streams: 5},
-		MaxPending: 6, MaxPendingOfOne: 7, AllowHosts: []string{"h"}, AllowOrigins: []string{"o"}, TrustedProxies: []string{"10.0.0.0/8"},
+		MaxPending: 6, MaxPendingOfOne: 7, AllowHosts: []string{"h"}, AllowOrigins: []string{"o"},
+		TrustedProxies: []string{"10.0.0.0/8"},
 	}}
 	want := rpc.Options{
 		Rates:      &rpc.Rates{WritesPerSecond: 1, WriteBurst: 2, BytesPerSecond: 3, ByteBurst: 4, Streams: 5},
@@ -282,7 +297,8 @@ func TestHTTPServerIsBounded(t *testing.T) {
 		t.Errorf("32 KiB of headers: %v, %v", resp, err)
 	}
 	for _, h := range s.http {
-		if h.ReadHeaderTimeout != 5*time.Second || h.WriteTimeout != 0 || h.Protocols.HTTP2() || h.Protocols.UnencryptedHTTP2() || !h.Protocols.HTTP1() {
+		if h.ReadHeaderTimeout != 5*time.Second || h.WriteTimeout != 0 || h.Protocols.HTTP2() ||
+			h.Protocols.UnencryptedHTTP2() || !h.Protocols.HTTP1() {
 			t.Errorf("%+v", h)
 		}
 	}

@@ -46,7 +46,7 @@ func (s said) until(t *testing.T, ctx context.Context, want string) {
 	}
 }
 
-// has reports whether a line has come.
+// has reports whether a line was logged.
 func (s said) has(want string) bool {
 	for {
 		select {
@@ -60,7 +60,8 @@ func (s said) has(want string) bool {
 	}
 }
 
-// hall is a conversation into which one says, by a hub of its own, what listeners are to hear.
+// hall is a conversation to which one participant writes, by a separate hub, what listeners shall
+// receive.
 type hall struct {
 	t   *testing.T
 	ctx context.Context
@@ -72,7 +73,8 @@ func newHall(t *testing.T, ctx context.Context, at *Server) *hall {
 	h := &hall{t, ctx, at.Hub.Client(at.Hub.LocalPrincipal("admin", parley.ScopeAdmin))}
 	t.Cleanup(func() { _ = h.by.Close() })
 	_, err := h.by.CreateConversation(ctx, &parley.CreateConversationParams{
-		ConversationID: "hall", Policy: &parley.Policy{Kind: parley.PolicyOpen}, Participants: []parley.Participant{{ID: "admin", Kind: parley.KindHuman}},
+		ConversationID: "hall", Policy: &parley.Policy{Kind: parley.PolicyOpen},
+		Participants: []parley.Participant{{ID: "admin", Kind: parley.KindHuman}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -82,13 +84,15 @@ func newHall(t *testing.T, ctx context.Context, at *Server) *hall {
 
 func (h *hall) say() {
 	h.t.Helper()
-	_, err := h.by.SendMessage(h.ctx, &parley.SendMessageParams{ConversationID: "hall", Payload: json.RawMessage(`{"text":"hello"}`), Finality: parley.FinalityTurn})
+	_, err := h.by.SendMessage(h.ctx,
+		&parley.SendMessageParams{ConversationID: "hall", Payload: json.RawMessage(`{"text":"hello"}`),
+			Finality: parley.FinalityTurn})
 	if err != nil {
 		h.t.Fatal(err)
 	}
 }
 
-// listen gives the seqs of the events as a client hears them.
+// listen returns the seqs of the events that a client receives.
 func (h *hall) listen(c *sdk.Client) <-chan int64 {
 	seqs := make(chan int64, 100)
 	go func() {
@@ -102,12 +106,13 @@ func (h *hall) listen(c *sdk.Client) <-chan int64 {
 	return seqs
 }
 
-// waits gives the seqs as a client hears of them that waits for changes.
+// waits returns the seqs that a client receives by waiting for changes.
 func (h *hall) waits(c *sdk.Client) <-chan int64 {
 	seqs := make(chan int64, 100)
 	go func() {
 		for seq := int64(0); ; {
-			r, err := c.WaitForChange(h.ctx, &parley.WaitForChangeParams{ConversationID: "hall", SinceSeq: seq, TimeoutMs: 60_000})
+			r, err := c.WaitForChange(h.ctx,
+				&parley.WaitForChangeParams{ConversationID: "hall", SinceSeq: seq, TimeoutMs: 60_000})
 			if err != nil {
 				return
 			}
@@ -133,8 +138,9 @@ func hears(t *testing.T, seqs <-chan int64, want int64) {
 	}
 }
 
-// TestListenersLeave: who only listens at a hub that is cut off from the servers of its log hears what is said elsewhere at another one. Who knows no other keeps its connection, and hears it
-// when the way is there again.
+// TestListenersLeave: a client that only listens, at a hub without a connection to the servers of
+// its log, receives new events from another hub. A client that knows no other hub keeps its
+// connection, and receives them once the connection is back.
 func TestListenersLeave(t *testing.T) {
 	servers, err := natscluster.Start(t.Context(), t.TempDir(), nil)
 	if err != nil {
@@ -142,7 +148,8 @@ func TestListenersLeave(t *testing.T) {
 	}
 	t.Cleanup(servers.Close)
 	w := newNATSWay(t, servers.Address(0))
-	cut, whole, third := startShared(t, servers, w.address), startShared(t, servers, servers.Address(0)), startShared(t, servers, servers.Address(0))
+	cut, whole, third := startShared(t, servers, w.address), startShared(t, servers, servers.Address(0)),
+		startShared(t, servers, servers.Address(0))
 	ctx, cancel := context.WithTimeout(t.Context(), clitest.Patience)
 	defer cancel()
 	h := newHall(t, ctx, whole)
@@ -180,7 +187,8 @@ func TestListenersLeave(t *testing.T) {
 	}
 }
 
-// TestListenersStay: where no other hub takes them, those who listen keep what they have, and hear what comes once the way is there again.
+// TestListenersStay: where no other hub takes them, those who listen keep what they have, and hear
+// what comes once the way is there again.
 func TestListenersStay(t *testing.T) {
 	servers, err := natscluster.Start(t.Context(), t.TempDir(), nil)
 	if err != nil {
@@ -207,7 +215,8 @@ func TestListenersStay(t *testing.T) {
 	told.until(t, ctx, "no other hub takes this client yet")
 	brief, end := context.WithTimeout(ctx, clitest.Patience)
 	defer end()
-	if s, err := c.GetConversation(brief, &parley.GetConversationParams{ConversationID: "hall"}); err != nil || s.LatestSeq != 1 {
+	if s, err := c.GetConversation(brief, &parley.GetConversationParams{ConversationID: "hall"}); err != nil ||
+		s.LatestSeq != 1 {
 		t.Errorf("what the hub has cannot be read: %+v, %v", s, err)
 	}
 	for _, w := range ways {
@@ -220,7 +229,8 @@ func TestListenersStay(t *testing.T) {
 	hears(t, heard, 2)
 }
 
-// TestExecutorAtTwoSharedHubs: a connection whose executor registers at another hub ends as it would if that were the same hub.
+// TestExecutorAtTwoSharedHubs: a connection whose executor registers at another hub ends as it
+// would if that were the same hub.
 func TestExecutorAtTwoSharedHubs(t *testing.T) {
 	servers, err := natscluster.Start(t.Context(), t.TempDir(), nil)
 	if err != nil {
@@ -239,7 +249,8 @@ func TestExecutorAtTwoSharedHubs(t *testing.T) {
 		defer c.Close()
 		registered, ended := make(chan struct{}, 1), make(chan error, 1)
 		go func() {
-			for n, err := range c.RegisterExecutor(ctx, &parley.RegisterExecutorParams{ExecutorID: "x", Agents: []string{"bob"}}, nil) {
+			for n, err := range c.RegisterExecutor(ctx, &parley.RegisterExecutorParams{ExecutorID: "x", Agents: []string{"bob"}},
+				nil) {
 				if err != nil {
 					ended <- err
 					return

@@ -120,7 +120,7 @@ func startShared(t *testing.T, servers *natscluster.Cluster, address string) *Se
 	return h
 }
 
-// ask gives status and text of a plain route of a hub.
+// ask returns the status and the text of a plain route of a hub.
 func (s *Server) ask(t *testing.T, route string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Addr+route, nil)
@@ -156,8 +156,9 @@ func (s *Server) until(t *testing.T, status int) {
 	}
 }
 
-// TestHubWithoutItsServers: a hub that cannot reach the servers of its log says so, refuses writes by name and serves what it has; its clients go on at another hub; and
-// when the way is there again it catches up by itself.
+// TestHubWithoutItsServers: a hub that cannot reach the servers of its log says so, refuses writes
+// by name and serves what it has; its clients go on at another hub; and when the way is there again
+// it catches up by itself.
 func TestHubWithoutItsServers(t *testing.T) {
 	servers, err := natscluster.Start(t.Context(), t.TempDir(), nil)
 	if err != nil {
@@ -172,12 +173,14 @@ func TestHubWithoutItsServers(t *testing.T) {
 	c := dialAt(t, ctx, cut.URL, whole.URL)
 	say := func(key string) error {
 		_, err := c.SendMessage(ctx, &parley.SendMessageParams{
-			ConversationID: "c1", Payload: json.RawMessage(`{"text":"hello"}`), Finality: parley.FinalityTurn, ClientRequestID: key,
+			ConversationID: "c1", Payload: json.RawMessage(`{"text":"hello"}`), Finality: parley.FinalityTurn,
+			ClientRequestID: key,
 		})
 		return err
 	}
 	_, err = c.CreateConversation(ctx, &parley.CreateConversationParams{
-		ConversationID: "c1", Policy: &parley.Policy{Kind: parley.PolicyOpen}, Participants: []parley.Participant{{ID: "admin", Kind: parley.KindHuman}},
+		ConversationID: "c1", Policy: &parley.Policy{Kind: parley.PolicyOpen},
+		Participants: []parley.Participant{{ID: "admin", Kind: parley.KindHuman}},
 	})
 	if err := errors.Join(err, say("before")); err != nil {
 		t.Fatal(err)
@@ -190,7 +193,9 @@ func TestHubWithoutItsServers(t *testing.T) {
 	}
 	apart := cut.Hub.Client(cut.Hub.LocalPrincipal("admin", parley.ScopeAdmin))
 	defer apart.Close()
-	_, err = apart.SendMessage(ctx, &parley.SendMessageParams{ConversationID: "c1", Payload: json.RawMessage(`{"text":"lost?"}`), Finality: parley.FinalityTurn})
+	_, err = apart.SendMessage(ctx,
+		&parley.SendMessageParams{ConversationID: "c1", Payload: json.RawMessage(`{"text":"lost?"}`),
+			Finality: parley.FinalityTurn})
 	if row := parley.ErrorRowOf(err); row.Err != parley.ErrUnavailable || !row.Retryable {
 		t.Errorf("a write without the servers gives %v", err)
 	}
@@ -210,12 +215,14 @@ func TestHubWithoutItsServers(t *testing.T) {
 
 	w.mend(t)
 	cut.until(t, http.StatusOK)
-	waited, err := apart.WaitForChange(ctx, &parley.WaitForChangeParams{ConversationID: "c1", SinceSeq: 2, TimeoutMs: parley.MaxWaitMs})
+	waited, err := apart.WaitForChange(ctx,
+		&parley.WaitForChangeParams{ConversationID: "c1", SinceSeq: 2, TimeoutMs: parley.MaxWaitMs})
 	if err != nil || waited.LatestSeq != 3 {
 		t.Errorf("after the cut the hub has %+v, %v", waited, err)
 	}
 	_, text := cut.ask(t, "/metrics")
-	for _, want := range []string{"parley_journal_connected 1", "parley_journal_lag 0", "parley_journal_published_total "} {
+	for _, want := range []string{"parley_journal_connected 1", "parley_journal_lag 0",
+		"parley_journal_published_total "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("/metrics does not have %q", want)
 		}

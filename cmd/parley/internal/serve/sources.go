@@ -20,7 +20,7 @@ import (
 	"github.com/parleyhub/parley/rpc"
 )
 
-// checkSources tells of sources that cannot be used.
+// checkSources returns the faults of sources.
 func checkSources(c *config.Loaded) (faults config.Faults) {
 	if c.Sources == "" {
 		return nil
@@ -48,9 +48,10 @@ func sourceAdapters(c *config.Loaded, gate *hookGate) []newAdapter {
 	return []newAdapter{func(h *hub.Hub, log *slog.Logger) (adapter, error) { return openSources(h, c, gate, log) }}
 }
 
-// sourcesAdapter posts the notes of the sources in a hub of this process, each as the participant that its source names.
+// sourcesAdapter posts the notes of the sources in a hub of this process, each as the participant
+// that its source names.
 type sourcesAdapter struct {
-	hooks     *hooks.Handler // nil: there are none
+	hooks     *hooks.Handler // nil without hooks
 	timetable *timetable.Timetable
 	gate      *hookGate
 	clients   []parley.Client
@@ -74,12 +75,15 @@ func openSources(h *hub.Hub, c *config.Loaded, gate *hookGate, log *slog.Logger)
 	}
 	var all []hooks.Hook
 	for _, s := range f.Hooks {
-		all = append(all, hooks.Hook{Name: s.Name, Conversation: s.Conversation, Client: as(s.AgentID), Schema: s.Schema, Tags: s.Tags, Secrets: s.Secrets})
+		all = append(all,
+			hooks.Hook{Name: s.Name, Conversation: s.Conversation, Client: as(s.AgentID), Schema: s.Schema, Tags: s.Tags,
+				Secrets: s.Secrets})
 	}
 	var entries []timetable.Entry
 	for _, s := range f.Timetable {
 		entries = append(entries, timetable.Entry{
-			Name: s.Name, Cron: s.Cron, Timezone: s.Timezone, Conversation: s.Conversation, Client: as(s.AgentID), Schema: s.Schema, Tags: s.Tags, Data: s.Data, CatchUp: s.Late,
+			Name: s.Name, Cron: s.Cron, Timezone: s.Timezone, Conversation: s.Conversation, Client: as(s.AgentID),
+			Schema: s.Schema, Tags: s.Tags, Data: s.Data, CatchUp: s.Late,
 		})
 	}
 	if len(all) > 0 {
@@ -93,12 +97,13 @@ func openSources(h *hub.Hub, c *config.Loaded, gate *hookGate, log *slog.Logger)
 	return d, nil
 }
 
-// handlers are what the hub's door serves: the hooks, to whoever signs what is sent.
+// handlers returns the hooks, for every sender with a valid signature.
 func (d *sourcesAdapter) handlers() (map[string]*rpc.Protocol, map[string]http.Handler) {
 	if d.hooks == nil {
 		return nil, nil
 	}
-	return map[string]*rpc.Protocol{hooks.Path: {Handler: d.hooks, MaxBody: hooks.MaxBodyBytes, Anonymous: d.gate.secret}}, nil
+	return map[string]*rpc.Protocol{hooks.Path: {Handler: d.hooks, MaxBody: hooks.MaxBodyBytes, Anonymous: d.gate.secret}},
+		nil
 }
 
 // open lets the timetable begin.
@@ -124,8 +129,8 @@ func (d *sourcesAdapter) close() error {
 	return nil
 }
 
-// hookGate lets requests without a token as far as the hooks, where their signatures are looked at. It does so by a token of its own, which may do nothing and is known to
-// this process alone.
+// hookGate lets requests without a token reach the hooks, where their signatures are checked. It
+// uses a separate token, which has no rights and is known to this process alone.
 type hookGate struct {
 	next   hub.Verifier // nil: there are no other tokens
 	secret string       // empty: there are no hooks

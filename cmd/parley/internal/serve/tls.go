@@ -11,8 +11,8 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/certs"
 )
 
-// hubTLS is the TLS of a hub, whose certificates follow their files: new ones hold for the connections that come after, and
-// those that are open go on. Files that are broken change nothing.
+// hubTLS is the TLS of a hub, whose certificates follow their files: new ones hold for the
+// connections that come after, and those that are open go on. Files that are broken change nothing.
 type hubTLS struct {
 	// config is for a listener.
 	config *tls.Config
@@ -28,7 +28,8 @@ type hubTLS struct {
 	reminded time.Time      // when the end of the certificate was warned of
 }
 
-// newTLS reads the files and looks after them until close. It refuses files that do not make a whole: see loadTLS.
+// newTLS reads the files and looks after them until close. It refuses files that do not make a
+// whole: see loadTLS.
 func newTLS(files certs.Files, log zerolog.Logger) (*hubTLS, error) {
 	contents, err := files.Read()
 	if err != nil {
@@ -124,6 +125,7 @@ func (t *hubTLS) remind() {
 	leaf := t.current.Load().Certificates[0].Leaf
 	if err := certs.CheckValidity(leaf, now); err != nil {
 		t.reminded = now
-		t.log.Warn().Time("from", leaf.NotBefore).Time("until", leaf.NotAfter).Msg("the certificate in " + t.files.Cert + " " + err.Error())
+		t.log.Warn().Time("from", leaf.NotBefore).Time("until", leaf.NotAfter).Msg("the certificate in " + t.files.Cert +
+			" " + err.Error())
 	}
 }

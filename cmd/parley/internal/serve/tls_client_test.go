@@ -17,7 +17,8 @@ import (
 	"github.com/parleyhub/parley/sdk"
 )
 
-// TestClientCertificates: a hub with a client CA takes nobody without a certificate of it that is valid.
+// TestClientCertificates: a hub with a client CA accepts only clients with a valid certificate of
+// it.
 func TestClientCertificates(t *testing.T) {
 	t.Parallel()
 	ca, clients, strangers := clitest.NewAuthority(t), clitest.NewAuthority(t), clitest.NewAuthority(t)
@@ -33,7 +34,7 @@ func TestClientCertificates(t *testing.T) {
 		hint string // empty: taken
 	}{
 		{"good", clients, time.Hour, ""},
-		{"expired", clients, -time.Hour, "has ended"},
+		{"expired", clients, -time.Hour, "is expired"},
 		{"of another authority", strangers, time.Hour, "another authority"},
 		{"of the hub's authority", ca, time.Hour, "another authority"},
 		{"absent", nil, 0, cli.EnvCert},
@@ -53,12 +54,14 @@ func TestClientCertificates(t *testing.T) {
 		}
 	}
 
-	// The authority is taken away: its certificates are refused from the next connection on, also those of clients who would resume a session.
+	// The authority is taken away: its certificates are refused from the next connection on, also
+	// those of clients who would resume a session.
 	pair, err := tls.X509KeyPair(clients.Certificate(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := &tls.Config{RootCAs: ca.Pool(), Certificates: []tls.Certificate{pair}, ClientSessionCache: tls.NewLRUClientSessionCache(8)}
+	known := &tls.Config{RootCAs: ca.Pool(), Certificates: []tls.Certificate{pair},
+		ClientSessionCache: tls.NewLRUClientSessionCache(8)}
 	if _, err := get(addr, known); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +74,8 @@ func TestClientCertificates(t *testing.T) {
 	}
 }
 
-// TestWebSocketOverTLS: the sdk speaks to a hub behind TLS, with a certificate of its own, as the environment says.
+// TestWebSocketOverTLS: the sdk connects to a hub behind TLS, with the client certificate of the
+// environment.
 func TestWebSocketOverTLS(t *testing.T) {
 	ca, clients := clitest.NewAuthority(t), clitest.NewAuthority(t)
 	dir, clientDir := t.TempDir(), t.TempDir()
@@ -101,7 +105,8 @@ func TestWebSocketOverTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := sdk.Dial(t.Context(), "wss://"+l.Addr().String()+"/rpc", &sdk.Options{Token: token.Token, HTTPClient: httpClient})
+	client, err := sdk.Dial(t.Context(), "wss://"+l.Addr().String()+"/rpc",
+		&sdk.Options{Token: token.Token, HTTPClient: httpClient})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,8 @@ import (
 	"github.com/parleyhub/parley/sdk"
 )
 
-// TestTLSVersions: TLS 1.3 is taken and nothing older, and HTTP/2 is not spoken: a WebSocket needs HTTP/1.1.
+// TestTLSVersions: TLS 1.3 is taken and nothing older, and HTTP/2 is not spoken: a WebSocket needs
+// HTTP/1.1.
 func TestTLSVersions(t *testing.T) {
 	t.Parallel()
 	ca := clitest.NewAuthority(t)
@@ -47,7 +48,7 @@ func TestTLSVersions(t *testing.T) {
 	}
 }
 
-// TestTLSPlaintext: who forgets TLS is told so.
+// TestTLSPlaintext: a client without TLS gets an error about TLS.
 func TestTLSPlaintext(t *testing.T) {
 	t.Parallel()
 	addr := serveTLS(t, openTLS(t, clitest.NewAuthority(t).Write(t.TempDir(), clitest.Month), io.Discard))
@@ -66,7 +67,7 @@ func TestTLSPlaintext(t *testing.T) {
 	}
 }
 
-// TestTLSOfPlaintextHub: who calls a hub without TLS by wss:// is told so.
+// TestTLSOfPlaintextHub: a client with wss:// at a hub without TLS gets an error about TLS.
 func TestTLSOfPlaintextHub(t *testing.T) {
 	t.Parallel()
 	hub := startMemory(t)
@@ -76,7 +77,8 @@ func TestTLSOfPlaintextHub(t *testing.T) {
 	}
 }
 
-// TestTLSReload: new files hold for new connections, at once, while those that are open go on; broken ones change nothing.
+// TestTLSReload: new files hold for new connections, at once, while those that are open go on;
+// broken ones change nothing.
 func TestTLSReload(t *testing.T) {
 	t.Parallel()
 	first, second := clitest.NewAuthority(t), clitest.NewAuthority(t)
@@ -185,7 +187,8 @@ func TestTLSReloadUnderTraffic(t *testing.T) {
 	clients.Wait()
 }
 
-// TestTLSFollowsItsFiles: without a signal new files are found; a broken pair is logged once and the certificate stays.
+// TestTLSFollowsItsFiles: without a signal new files are found; a broken pair is logged once and
+// the certificate stays.
 func TestTLSFollowsItsFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ca := clitest.NewAuthority(t)
@@ -249,7 +252,7 @@ func openTLS(t *testing.T, files certs.Files, to io.Writer) *hubTLS {
 	return h
 }
 
-// serveTLS puts a hub behind TLS on a socket and gives its address, host:port.
+// serveTLS puts a hub behind TLS on a socket and returns its address, host:port.
 func serveTLS(t *testing.T, h *hubTLS) string {
 	t.Helper()
 	hub := startMemory(t)
@@ -267,9 +270,10 @@ func serveTLS(t *testing.T, h *hubTLS) string {
 	return l.Addr().String()
 }
 
-// get asks for /livez on a connection of its own.
+// get asks for /livez on a separate connection.
 func get(addr string, config *tls.Config) (*tls.ConnectionState, error) {
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}, Timeout: 10 * time.Second}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true},
+		Timeout: 10 * time.Second}
 	resp, err := client.Get("https://" + addr + "/livez")
 	if err != nil {
 		return nil, err

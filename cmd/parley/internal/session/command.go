@@ -29,11 +29,11 @@ func newShowCommand(a *cli.App) *cobra.Command {
 	var wait bool
 	c := &cobra.Command{
 		Use:   "show ID",
-		Short: "show how a session stands, and what it has brought",
+		Short: "show the state of a session, and its result",
 		Args:  cobra.ExactArgs(1),
 	}
 	cli.AddAsFlag(c, &as)
-	c.Flags().BoolVar(&wait, "wait", false, "wait until it has ended or asks for input")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until it ends or asks for input")
 	return a.SetRun(c, func(ctx context.Context, args []string) error {
 		n := &cli.ConnectionNotices{}
 		client, err := a.DialNotifying(ctx, as, n)
@@ -87,13 +87,13 @@ func newStopCommand(a *cli.App) *cobra.Command {
 	var as, reason string
 	c := &cobra.Command{
 		Use:   "stop ID",
-		Short: "end a session (who has started it, people of its parent conversation, admins)",
-		Long: `stop ends a session: its command is killed, and its agent told. One that has ended stays as it is. Its parent conversation is told, as of any
-other end.`,
+		Short: "end a session (its creator, people of its parent conversation, admins)",
+		Long: `stop ends a session: its command is killed, and its agent notified. An ended one does not change.
+Its parent conversation is notified, as of any other end.`,
 		Args: cobra.ExactArgs(1),
 	}
 	cli.AddAsFlag(c, &as)
-	c.Flags().StringVar(&reason, "reason", "", "why, in a few words for whoever reads the session")
+	c.Flags().StringVar(&reason, "reason", "", "why, in a few words for readers of the session")
 	return a.SetRun(c, func(ctx context.Context, args []string) error {
 		client, err := a.Dial(ctx, as)
 		if err != nil {
@@ -113,12 +113,13 @@ other end.`,
 }
 
 func newListCommand(a *cli.App) *cobra.Command {
-	return conversation.NewListCommand(a, "list the sessions that the token sees, oldest first", func(ctx context.Context, client parley.Client, status parley.Status) error {
-		return listSessions(ctx, a, client, status)
-	})
+	return conversation.NewListCommand(a, "list the sessions that the token sees, oldest first",
+		func(ctx context.Context, client parley.Client, status parley.Status) error {
+			return listSessions(ctx, a, client, status)
+		})
 }
 
-// listSessions prints those conversations that are sessions, which their ids tell.
+// listSessions prints the conversations that are sessions, which have ids with a prefix.
 func listSessions(ctx context.Context, a *cli.App, client parley.Client, status parley.Status) error {
 	var to io.Writer = io.Discard
 	if a.Format != cli.FormatJSON {
@@ -143,12 +144,14 @@ func listSessions(ctx context.Context, a *cli.App, client parley.Client, status 
 		if len(s.Participants) > 0 {
 			caller = s.Participants[0]
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", cli.Clean(s.ConversationID), cli.Clean(state), s.UpdatedAt, cli.Clean(caller), cli.Clean(s.Title))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", cli.Clean(s.ConversationID), cli.Clean(state), s.UpdatedAt, cli.Clean(caller),
+			cli.Clean(s.Title))
 	}
 	return w.Flush()
 }
 
-// sessionState is how a session has ended, as a summary tells; one that has not is active, and session show tells more.
+// sessionState returns how a session ended, from its summary. Other sessions are active, and
+// session show has their status.
 func sessionState(s *parley.ConversationSummary) string {
 	if s.Outcome == nil {
 		return string(s.Status)
@@ -160,7 +163,7 @@ func sessionState(s *parley.ConversationSummary) string {
 	return state
 }
 
-// findSession asks how a session stands, without waiting.
+// findSession returns the state of a session, without waiting.
 func findSession(ctx context.Context, a *cli.App, client parley.Client, id string) (*parley.Session, error) {
 	s, err := cli.Call(ctx, a, client.GetSession, &parley.GetSessionParams{SessionID: id})
 	return s, explainNotFound(err)
@@ -197,7 +200,7 @@ func printSession(ctx context.Context, a *cli.App, client parley.Client, s *parl
 	return printResult(ctx, a, client, s)
 }
 
-// sessionRows are what is to be told of a session, but for its result. Empty ones are left out.
+// sessionRows returns the rows of a session, without its result. Empty ones are skipped.
 func sessionRows(s *parley.Session) [][2]string {
 	agent := cli.Clean(s.AgentName)
 	if s.AgentType != "" {
@@ -229,5 +232,6 @@ func sessionRows(s *parley.Session) [][2]string {
 			rows = append(rows, [2]string{"file", view.FileText(r.Attachment.Name, r.Attachment.MediaType, r.Attachment.SHA256)})
 		}
 	}
-	return append(rows, [2]string{"callback", cli.Clean(string(s.Callback))}, [2]string{"latest seq", fmt.Sprint(s.LatestSeq)})
+	return append(rows, [2]string{"callback", cli.Clean(string(s.Callback))},
+		[2]string{"latest seq", fmt.Sprint(s.LatestSeq)})
 }

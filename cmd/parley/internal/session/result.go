@@ -12,7 +12,8 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/view"
 )
 
-// sessionError is a session that has not completed. It is no failure of this program: the session ended so.
+// sessionError is a session that has not completed. It is no failure of this program: the session
+// ended so.
 type sessionError struct {
 	session *parley.Session
 }
@@ -30,14 +31,15 @@ func (e *sessionError) Report() exit.Failure {
 		f.Reason, f.Exit = "session_stopped", exit.CodeSessionStopped
 	case parley.SessionInputRequired:
 		f.Reason, f.Exit = "input_required", exit.CodeInputRequired
-		f.Hint = fmt.Sprintf("answer with 'parley start %s --resume %s --prompt TEXT'", e.session.AgentName, e.session.SessionID)
+		f.Hint = fmt.Sprintf("answer with 'parley start %s --resume %s --prompt TEXT'", e.session.AgentName,
+			e.session.SessionID)
 	default:
 		f.Reason, f.Exit = "session_failed", exit.CodeSessionFailed
 	}
 	return f
 }
 
-// printOutcome prints what a session has brought, and gives an error unless it has completed.
+// printOutcome prints the result of a session, and returns an error unless it is completed.
 func printOutcome(ctx context.Context, a *cli.App, client parley.Client, s *parley.Session) error {
 	if a.Format == cli.FormatJSON {
 		if err := a.Out.JSON(s); err != nil {
@@ -63,7 +65,8 @@ func printError(a *cli.App, r *parley.SessionResult) {
 	}
 }
 
-// printResult prints the JSON of a result, else its text; all of it, where it had to be kept as a file.
+// printResult prints the JSON of a result, else its text; all of it, where it had to be kept as a
+// file.
 func printResult(ctx context.Context, a *cli.App, client parley.Client, s *parley.Session) error {
 	r := s.Result
 	switch {

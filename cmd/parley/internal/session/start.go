@@ -14,7 +14,8 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/exit"
 )
 
-// startMoment is how long the call that starts a session may wait for its end: short, so that the id is known early, and enough for a quick command.
+// startMoment is how long the call that starts a session may wait for its end: short, so that the
+// id is known early, and enough for a quick command.
 const startMoment = 50 * time.Millisecond
 
 type startFlags struct {
@@ -29,29 +30,38 @@ func NewStartCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "start AGENT",
 		Short: "start an agent for a result, and print it",
-		Long: `start begins a session of an agent and, unless told otherwise, waits for its end, however long that takes. The result goes to stdout: the JSON that the agent
-gave, else its text; with -o json the session. 'parley agents' lists the agents, 'parley agent show AGENT' says what one takes.
+		Long: `start begins a session of an agent and, by default, waits for its end, however long that takes. The
+result goes to stdout: the JSON of the agent, else its text; with -o json the session. 'parley
+agents' lists the agents, 'parley agent show AGENT' shows the parameters of one.
 
   parley start csv-profile --param path=data.csv --param columns=name --param columns=age
   parley start report --params report.json --param limit=20 --follow
   parley start researcher --prompt "Which of these are due?"
 
-A VALUE of --param is read by the agent's parameters_schema: a text as it is, a number, true, false, a list and an object as JSON. A list may be given item by item.
-NAME:=JSON gives JSON whatever the schema says, NAME=@FILE what is in a file (@- is stdin). What --param says is stronger than what --params says.
+The agent's parameters_schema decides how a VALUE of --param is read: a text unchanged, a number,
+true, false, a list and an object as JSON. Repeat the flag for the items of a list. NAME:=JSON is
+JSON whatever the schema says, NAME=@FILE the content of a file (@- is stdin). A value of --param
+wins over --params.
 
-Other modes than sync print the id of the session and do not wait, unless --wait or --follow is given; async_callback brings the end as a message into the conversation of
---parent. A session goes on when nobody waits: 'parley session wait ID' waits for it again, 'parley session stop ID' ends it.
+Other modes than sync print the id of the session and do not wait, unless --wait or --follow is set.
+async_callback posts the end as a message to the conversation of --parent. A session continues
+without a waiting command: 'parley session wait ID' waits for it again, 'parley session stop ID'
+ends it.
 
-Repeating a start with the same --key and the same words is safe: it is one session. The exit code is 0 when the session has completed; see 'parley help exit-codes'.`,
+Repeating a start with the same --key and the same words is safe: it is one session. The exit code
+is 0 if the session is completed; see 'parley help exit-codes'.`,
 		Args: cobra.ExactArgs(1),
 	}
 	cli.AddAsFlag(c, &f.as)
 	c.Flags().StringArrayVar(&f.params, "param", nil, "NAME=VALUE, NAME:=JSON or NAME=@FILE; may be repeated")
 	c.Flags().StringVar(&f.file, "params", "", "FILE with all parameters as one JSON object, or - for stdin")
 	c.Flags().StringVar(&f.prompt, "prompt", "", "short for the one parameter prompt")
-	c.Flags().StringVar(&f.mode, "mode", "", "how the end is learned of: sync, async_poll or async_callback (default: sync)")
-	c.Flags().StringVar(&f.parent, "parent", "", "conversation out of which it is started: it is told of the start and the end, and stops the session when it closes")
-	c.Flags().StringArrayVar(&f.demands, "demand", nil, "NAME=VALUE, a label that whoever runs the agent must have; may be repeated")
+	c.Flags().StringVar(&f.mode, "mode", "",
+		"how the end is learned of: sync, async_poll or async_callback (default: sync)")
+	c.Flags().StringVar(&f.parent, "parent", "",
+		"conversation that starts it: start and end are posted there, and its close stops the session")
+	c.Flags().StringArrayVar(&f.demands, "demand", nil,
+		"NAME=VALUE, a label that the runner of the agent must have; may be repeated")
 	c.Flags().StringVar(&f.resume, "resume", "", "the next message of this session, which asks for input")
 	c.Flags().StringVar(&f.key, "key", "", "idempotency key (clientRequestId)")
 	c.Flags().BoolVar(&f.wait, "wait", false, "wait for the end in other modes too")
@@ -88,14 +98,17 @@ func start(ctx context.Context, a *cli.App, f *startFlags, agent string, given f
 	return waitForResult(ctx, a, client, s, &f.waitFlags, n)
 }
 
-// newStartParams gives the call as far as it can be known without the agent's schema, and the --params that need it.
-func newStartParams(a *cli.App, f *startFlags, name string, given func(flag string) bool) (*parley.StartSessionParams, []agent.Parameter, error) {
+// newStartParams returns the call as far as it is known without the agent's schema, and the
+// parameters that need the schema.
+func newStartParams(a *cli.App, f *startFlags, name string, given func(flag string) bool) (*parley.StartSessionParams,
+	[]agent.Parameter, error) {
 	if err := f.check(given); err != nil {
 		return nil, nil, err
 	}
 	p := &parley.StartSessionParams{
-		AgentName: name, Prompt: f.prompt, Mode: parley.SessionMode(f.mode), ParentConversationID: f.parent, Resume: f.resume, ClientRequestID: f.key,
-		TimeoutMs: startMoment.Milliseconds(),
+		AgentName: name, Prompt: f.prompt, Mode: parley.SessionMode(f.mode), ParentConversationID: f.parent, Resume: f.resume,
+		ClientRequestID: f.key,
+		TimeoutMs:       startMoment.Milliseconds(),
 	}
 	switch {
 	case f.resume != "": // the session has its mode
@@ -126,7 +139,7 @@ func newStartParams(a *cli.App, f *startFlags, name string, given func(flag stri
 func (f *startFlags) check(given func(flag string) bool) error {
 	switch {
 	case given("prompt") && (given("params") || given("param")):
-		return exit.Usagef("--prompt stands for the parameters: leave --param and --params out, or give --param prompt=TEXT")
+		return exit.Usagef("--prompt is a parameter: leave --param and --params out, or use --param prompt=TEXT")
 	case given("prompt") && f.prompt == "":
 		return exit.Usagef("--prompt is empty: say something")
 	case !parley.SessionMode(f.mode).Valid():
@@ -136,7 +149,7 @@ func (f *startFlags) check(given func(flag string) bool) error {
 	case f.noWait && f.mode == string(parley.ModeSync):
 		return exit.Usagef("--no-wait and --mode sync: choose one")
 	case f.mode == string(parley.ModeAsyncCallback) && f.parent == "":
-		return exit.Usagef("--mode async_callback needs --parent, the conversation that is told of the end")
+		return exit.Usagef("--mode async_callback needs --parent, the conversation that is notified of the end")
 	case f.resume != "" && (f.mode != "" || f.parent != "" || len(f.demands) > 0):
 		return exit.Usagef("--resume goes without --mode, --parent and --demand: the session has its own")
 	}
@@ -144,7 +157,8 @@ func (f *startFlags) check(given func(flag string) bool) error {
 }
 
 // readTyped reads the values of params by the agent's schema.
-func readTyped(ctx context.Context, a *cli.App, client parley.Client, p *parley.StartSessionParams, params []agent.Parameter) (json.RawMessage, error) {
+func readTyped(ctx context.Context, a *cli.App, client parley.Client, p *parley.StartSessionParams,
+	params []agent.Parameter) (json.RawMessage, error) {
 	info, err := agent.Find(ctx, a, client, p.AgentName)
 	if err != nil {
 		return nil, err
@@ -166,7 +180,8 @@ func explainStartError(a *cli.App, err error, agent, parent string) error {
 	case errors.Is(err, parley.ErrNotFound):
 		return exit.WithHint(err, "'parley agents' lists the agents")
 	case errors.Is(err, parley.ErrOutcomeUnknown):
-		return exit.WithHint(err, "repeat it with the same --key if it had one: it is started once; 'parley session list' shows what was")
+		return exit.WithHint(err,
+			"repeat it with the same --key if it had one: it is started once; 'parley session list' shows what was")
 	}
 	return err
 }

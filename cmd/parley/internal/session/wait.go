@@ -20,8 +20,8 @@ type waitFlags struct {
 }
 
 func (f *waitFlags) addTo(c *cobra.Command) {
-	c.Flags().BoolVar(&f.follow, "follow", false, "wait, and tell on stderr how it gets on")
-	c.Flags().DurationVar(&f.maxWait, "max-wait", 0, "how long to wait (default: until it has ended)")
+	c.Flags().BoolVar(&f.follow, "follow", false, "wait, and print its progress on stderr")
+	c.Flags().DurationVar(&f.maxWait, "max-wait", 0, "how long to wait (default: until it ends)")
 }
 
 func (f *waitFlags) check(given func(flag string) bool) error {
@@ -31,14 +31,17 @@ func (f *waitFlags) check(given func(flag string) bool) error {
 	return nil
 }
 
-// How often a session is looked at that nobody has taken yet, since that it was taken is no progress: where that is shown, and where it is only told of once.
+// How often a pending session is checked, since the start of its run is no progress: if a line
+// shows it, and if it is only reported once.
 const (
 	pendingLook = time.Second
 	pendingTold = 5 * time.Second
 )
 
-// waitForResult waits for the end of a session, or until it asks for input, and prints what it has brought.
-func waitForResult(ctx context.Context, a *cli.App, client parley.Client, s *parley.Session, f *waitFlags, n *cli.ConnectionNotices) error {
+// waitForResult waits for the end of a session, or until it asks for input, and prints what it has
+// brought.
+func waitForResult(ctx context.Context, a *cli.App, client parley.Client, s *parley.Session, f *waitFlags,
+	n *cli.ConnectionNotices) error {
 	s, err := waitForEnd(ctx, a, client, s, f, n)
 	if err != nil {
 		return err
@@ -46,8 +49,10 @@ func waitForResult(ctx context.Context, a *cli.App, client parley.Client, s *par
 	return printOutcome(ctx, a, client, s)
 }
 
-// waitForEnd waits for the end of a session, or until it asks for input. The error says how to go on.
-func waitForEnd(ctx context.Context, a *cli.App, client parley.Client, s *parley.Session, f *waitFlags, n *cli.ConnectionNotices) (*parley.Session, error) {
+// waitForEnd waits for the end of a session, or until it asks for input. The error says how to go
+// on.
+func waitForEnd(ctx context.Context, a *cli.App, client parley.Client, s *parley.Session, f *waitFlags,
+	n *cli.ConnectionNotices) (*parley.Session, error) {
 	if f.follow {
 		a.Err.Linef("-- %s of %s", cli.Clean(s.SessionID), cli.Clean(s.AgentName))
 	}
@@ -68,7 +73,8 @@ func waitForEnd(ctx context.Context, a *cli.App, client parley.Client, s *parley
 	if err == nil {
 		return found, nil
 	}
-	hint := fmt.Sprintf("%s goes on: 'parley session wait %s' waits again, 'parley session stop %s' ends it", s.SessionID, s.SessionID, s.SessionID)
+	hint := fmt.Sprintf("%s continues: 'parley session wait %s' waits again, 'parley session stop %s' ends it",
+		s.SessionID, s.SessionID, s.SessionID)
 	if ctx.Err() == nil && waiting.Err() != nil {
 		err = fmt.Errorf("%w: no end within %s", exit.ErrTimeout, f.maxWait)
 	}
@@ -85,8 +91,8 @@ type waiter struct {
 	status       *cli.StatusLine
 	follow       bool
 	latest       *parley.Session
-	shownSeq     int64 // the seq of the last progress that was told
-	reportedIdle bool  // it was told that nobody has taken it
+	shownSeq     int64 // the seq of the last printed progress
+	reportedIdle bool  // a line reported that it waits for a runner
 }
 
 // answer is an answer of getSession.
@@ -95,7 +101,8 @@ type answer struct {
 	err     error
 }
 
-// run asks until the session is there. The calls have a goroutine of their own, so that the time that is shown goes on.
+// run waits until the session is settled. The calls have a separate goroutine, so that the shown
+// time advances.
 func (w *waiter) run(ctx context.Context, client parley.Client) (*parley.Session, error) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
@@ -154,15 +161,16 @@ func (w *waiter) getSession(ctx context.Context, client parley.Client, last *par
 	return client.GetSession(ctx, p)
 }
 
-// reportIdle says, once and where no line shows it, that nobody has taken the session: a runner may be missing, or have too much to do.
+// reportIdle reports, once and only without a status line, that the session waits for a runner: one
+// may be missing or overloaded.
 func (w *waiter) reportIdle() {
 	if w.latest.Status == parley.SessionPending && !w.status.Shows && !w.reportedIdle {
 		w.reportedIdle = true
-		w.status.Line(fmt.Sprintf("-- nobody has taken %s yet; waiting for a runner", cli.Clean(w.latest.SessionID)))
+		w.status.Line(fmt.Sprintf("-- no runner took %s yet; waiting for one", cli.Clean(w.latest.SessionID)))
 	}
 }
 
-// printProgress prints progress that was not told yet.
+// printProgress prints new progress.
 func (w *waiter) printProgress() {
 	p := w.latest.Progress
 	if !w.follow || p == nil || p.Seq <= w.shownSeq {
@@ -182,7 +190,8 @@ func (w *waiter) updateStatus() {
 	if s.StartedAt != 0 {
 		since = s.StartedAt
 	}
-	text := fmt.Sprintf("%s %s %s", cli.Clean(s.AgentName), cli.Clean(string(s.Status)), max(0, time.Since(since.Time())).Truncate(time.Second))
+	text := fmt.Sprintf("%s %s %s", cli.Clean(s.AgentName), cli.Clean(string(s.Status)),
+		max(0, time.Since(since.Time())).Truncate(time.Second))
 	if s.Progress != nil && !w.follow {
 		text += " · " + cli.Clean(cli.LastLine(s.Progress.Text))
 	}

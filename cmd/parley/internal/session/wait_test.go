@@ -43,7 +43,8 @@ func sessionAt(status parley.SessionStatus, seq int64, text string) *parley.Sess
 	return s
 }
 
-// TestProgressLine: on a terminal one line tells how a session gets on; it is rewritten, harmless, no wider than the screen, and gone at the end.
+// TestProgressLine: on a terminal one line shows the progress of a session. It is rewritten,
+// harmless, no wider than the screen, and cleared at the end.
 func TestProgressLine(t *testing.T) {
 	t.Parallel()
 	screen, tty, err := pty.Open()
@@ -56,7 +57,7 @@ func TestProgressLine(t *testing.T) {
 	}
 	shown := make(chan string, 1)
 	go func() {
-		b, _ := io.ReadAll(screen) // until the other side is closed, which Linux tells by an error
+		b, _ := io.ReadAll(screen) // until the other side is closed, which is an error on Linux
 		shown <- string(b)
 	}()
 	client := &storyClient{story: make(chan *parley.Session)}
@@ -77,7 +78,9 @@ func TestProgressLine(t *testing.T) {
 	tty.Close()
 	got := regexp.MustCompile(`(pending|running) \d+s`).ReplaceAllString(<-shown, "$1 0s")
 	for _, want := range []string{
-		"\r\x1b[Kcrawl pending 0s", "\r\x1b[Kcrawl running 0s · reading \\x1b[31mrows", "\r\x1b[Kcrawl running 0s · widewidewidewidewi", "\r\x1b[K-- the connection to the hub is lost; trying again\r\ncrawl ",
+		"\r\x1b[Kcrawl pending 0s", "\r\x1b[Kcrawl running 0s · reading \\x1b[31mrows",
+		"\r\x1b[Kcrawl running 0s · widewidewidewidewi",
+		"\r\x1b[K-- the connection to the hub is lost; trying again\r\ncrawl ",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in %q", want, got)
@@ -88,7 +91,8 @@ func TestProgressLine(t *testing.T) {
 	}
 }
 
-// TestFollowedProgress: elsewhere each progress is a line of its own, once; that nobody has taken a session is told once.
+// TestFollowedProgress: without a terminal each progress is a separate line, printed once. A
+// session that no runner takes is reported once.
 func TestFollowedProgress(t *testing.T) {
 	t.Parallel()
 	said, err := os.CreateTemp(t.TempDir(), "")
@@ -97,9 +101,11 @@ func TestFollowedProgress(t *testing.T) {
 	}
 	defer said.Close()
 	client := &storyClient{story: make(chan *parley.Session, 10)}
-	w := &waiter{status: cli.NewStatusLine(cli.NewStream(said)), follow: true, latest: sessionAt(parley.SessionPending, 0, "")}
+	w := &waiter{status: cli.NewStatusLine(cli.NewStream(said)), follow: true,
+		latest: sessionAt(parley.SessionPending, 0, "")}
 	for _, s := range []*parley.Session{
-		sessionAt(parley.SessionPending, 0, ""), sessionAt(parley.SessionPending, 0, ""), sessionAt(parley.SessionRunning, 3, "one\ntwo \x1b[2J"), sessionAt(parley.SessionRunning, 3, "one\ntwo \x1b[2J"),
+		sessionAt(parley.SessionPending, 0, ""), sessionAt(parley.SessionPending, 0, ""),
+		sessionAt(parley.SessionRunning, 3, "one\ntwo \x1b[2J"), sessionAt(parley.SessionRunning, 3, "one\ntwo \x1b[2J"),
 		sessionAt(parley.SessionRunning, 5, "three"), sessionAt(parley.SessionInputRequired, 0, ""),
 	} {
 		client.story <- s
@@ -108,7 +114,8 @@ func TestFollowedProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(said.Name())
-	if want := "-- nobody has taken ses_1 yet; waiting for a runner\none\ntwo \\x1b[2J\nthree\n"; err != nil || string(got) != want {
+	if want := "-- no runner took ses_1 yet; waiting for one\none\ntwo \\x1b[2J\nthree\n"; err != nil ||
+		string(got) != want {
 		t.Errorf("%q, %v; expected %q", got, err, want)
 	}
 }
@@ -119,8 +126,10 @@ func TestAwaitedInVain(t *testing.T) {
 	client := &storyClient{story: make(chan *parley.Session)}
 	close(client.story)
 	a := &cli.App{Out: cli.NewStream(io.Discard), Err: cli.NewStream(io.Discard), Timeout: cli.DefaultTimeout}
-	_, err := waitForEnd(t.Context(), a, client, sessionAt(parley.SessionRunning, 0, ""), &waitFlags{}, &cli.ConnectionNotices{})
-	if f := exit.FailureOf(t.Context(), err); !strings.Contains(f.What, "the hub is gone") || !strings.Contains(f.Hint, "ses_1 goes on: 'parley session wait ses_1'") {
+	_, err := waitForEnd(t.Context(), a, client, sessionAt(parley.SessionRunning, 0, ""), &waitFlags{},
+		&cli.ConnectionNotices{})
+	if f := exit.FailureOf(t.Context(), err); !strings.Contains(f.What, "the hub is gone") ||
+		!strings.Contains(f.Hint, "ses_1 continues: 'parley session wait ses_1'") {
 		t.Errorf("%+v", f)
 	}
 }
@@ -138,18 +147,22 @@ func TestSessionEnds(t *testing.T) {
 	}{
 		{parley.SessionCompleted, &parley.SessionResult{ResultText: &text}, "", exit.CodeOK, "what there is\n", ""},
 		{parley.SessionCompleted, nil, "", exit.CodeOK, "", ""},
-		{parley.SessionFailed, &parley.SessionResult{ResultText: &text, Error: "first\nlast\n"}, "exit_code", exit.CodeSessionFailed, "what there is\n", "session_failed: ses_1 of crawl: last"},
+		{parley.SessionFailed, &parley.SessionResult{ResultText: &text, Error: "first\nlast\n"}, "exit_code",
+			exit.CodeSessionFailed, "what there is\n", "session_failed: ses_1 of crawl: last"},
 		{parley.SessionFailed, nil, "no_runner", exit.CodeSessionFailed, "", "session_failed: ses_1 of crawl: no_runner"},
 		{parley.SessionFailed, nil, "", exit.CodeSessionFailed, "", "session_failed: ses_1 of crawl: failed"},
-		{parley.SessionStopped, &parley.SessionResult{Error: "by ann"}, "stopped", exit.CodeSessionStopped, "", "session_stopped: ses_1 of crawl: by ann"},
-		{parley.SessionInputRequired, &parley.SessionResult{ResultText: &text}, "", exit.CodeInputRequired, "what there is\n", "input_required: "},
+		{parley.SessionStopped, &parley.SessionResult{Error: "by ann"}, "stopped", exit.CodeSessionStopped, "",
+			"session_stopped: ses_1 of crawl: by ann"},
+		{parley.SessionInputRequired, &parley.SessionResult{ResultText: &text}, "", exit.CodeInputRequired, "what there is\n",
+			"input_required: "},
 	} {
 		var out, said strings.Builder
 		a := &cli.App{Out: cli.NewStream(&out), Err: cli.NewStream(&said)}
 		s := sessionAt(row.status, 0, "")
 		s.Result, s.Reason = row.result, row.reason
 		code := a.Report(t.Context(), printOutcome(t.Context(), a, nil, s))
-		if code != row.exit || out.String() != row.out || !strings.Contains(said.String(), row.failure) || row.exit == exit.CodeOK && said.Len() > 0 {
+		if code != row.exit || out.String() != row.out || !strings.Contains(said.String(), row.failure) ||
+			row.exit == exit.CodeOK && said.Len() > 0 {
 			t.Errorf("%s: exit code %d, %q, %q", row.status, code, out.String(), said.String())
 		}
 	}

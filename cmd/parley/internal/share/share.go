@@ -35,7 +35,8 @@ const (
 	AllFiles   = "all"
 )
 
-// smallFile is how large a file may be that --attachments small takes along, and maxShared how much a page holds.
+// smallFile is how large a file may be that --attachments small takes along, and maxShared how much
+// a page holds.
 const (
 	smallFile = 1 << 20
 	maxShared = 64 << 20
@@ -46,20 +47,26 @@ func NewCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "share ID -o FILE.html",
 		Short: "write a conversation as one page that checks itself",
-		Long: `share writes what the token sees of a conversation, as it stands now, into one HTML file: it is read in any browser, without a hub and without loading anything. The page holds the
-events as they are stored, computes their hash chain anew and says whether they are whole and unchanged, or which event is the first that is not.
+		Long: `share writes the present events of a conversation that the token sees into one HTML file. Any
+browser shows it, without a hub and without loading anything. The page has the events as they are
+stored, computes their hash chain again and shows whether they are whole and unchanged, or which
+event is the first that is not.
 
-A page cannot vouch for itself against who has made it: it shows the head hash, which 'parley conversation show ID' and 'parley log verify' tell too. Where the token does not see every event (traces are for their
-authors, scope trace and admins) the chain cannot be checked, and the page and a line on stderr say so.
+A page cannot prove anything about its author. It shows the head hash, which 'parley conversation
+show ID' and 'parley log verify' print too. If the token does not see every event (traces are for
+their authors, scope trace and admins) the chain cannot be checked, and the page and a line on
+stderr say so.
 
-The file is written whole or not at all, readable for its owner alone. One that is there stays, unless --force is given; - is stdout.`,
+The file is written whole or not at all, readable for its owner alone. An existing one stays, unless
+--force is set; - is stdout.`,
 		Args: cobra.ExactArgs(1),
 	}
 	cli.AddAsFlag(c, &f.as)
 	c.Flags().StringVarP(&f.to, "output", "o", "", "FILE to write; - is stdout")
 	c.Flags().StringVar(&f.title, "title", "", "title of the page (default: that of the conversation)")
 	c.Flags().Int64Var(&f.since, "since", 0, "begin after this seq")
-	c.Flags().StringVar(&f.files, "attachments", SmallFiles, "the files to take along: none, small (at most 1 MiB each) or all")
+	c.Flags().StringVar(&f.files, "attachments", SmallFiles,
+		"the files to take along: none, small (at most 1 MiB each) or all")
 	c.Flags().BoolVar(&f.force, "force", false, "replace a file that is there")
 	return a.SetRun(c, func(ctx context.Context, args []string) error {
 		if err := f.check(); err != nil {
@@ -72,7 +79,7 @@ The file is written whole or not at all, readable for its owner alone. One that 
 func (f *shareFlags) check() error {
 	switch {
 	case f.to == "":
-		return exit.Usagef("where to? give -o FILE.html, or -o - for stdout")
+		return exit.Usagef("-o FILE.html is missing, or -o - for stdout")
 	case f.since < 0:
 		return exit.Usagef("--since %d: expected 0 or more", f.since)
 	case f.files != NoFiles && f.files != SmallFiles && f.files != AllFiles:
@@ -120,7 +127,7 @@ func run(ctx context.Context, a *cli.App, f *shareFlags, id string) error {
 	return nil
 }
 
-// writeFile gives the page its name when all of it is written.
+// writeFile writes the whole page and then renames it.
 func (s *sharedPage) writeFile(f *shareFlags) error {
 	file, err := files.Create(f.to)
 	if err != nil {
@@ -133,7 +140,7 @@ func (s *sharedPage) writeFile(f *shareFlags) error {
 	if f.force {
 		return file.Commit()
 	}
-	err = file.CommitNew() // somebody may have been faster
+	err = file.CommitNew() // another process may have been faster
 	if err != nil && fileExists(f.to) && !file.Done {
 		return existsError(f.to)
 	}
@@ -146,15 +153,18 @@ func printSummary(a *cli.App, s *sharedPage, f *shareFlags) {
 	if f.to != "-" {
 		to = " to " + cli.Clean(f.to)
 	}
-	a.Err.Linef("%s%s%s, head hash %s", cli.Count(int64(len(p.Records)), "event"), logs.AttachmentsText(int64(len(p.Attachments))), to, cli.Clean(p.HeadHash))
+	a.Err.Linef("%s%s%s, head hash %s", cli.Count(int64(len(p.Records)), "event"),
+		logs.AttachmentsText(int64(len(p.Attachments))), to, cli.Clean(p.HeadHash))
 	if s.left > 0 {
 		a.Err.Linef("%s not in the page: see --attachments", cli.Count(s.left, "attachment"))
 	}
 	if s.restricted > 0 {
-		a.Err.Linef("the page has %s that not every participant sees (traces, private texts, details of approvals): everybody who gets it does", cli.Count(s.restricted, "event"))
+		a.Err.Linef("the page has %s that not every participant sees (traces, private texts, details of approvals): "+
+			"everybody who gets it does", cli.Count(s.restricted, "event"))
 	}
 	if p.Hidden > 0 || p.Begins.Seq > 0 && p.Begins.Hash == "" {
-		a.Err.Line("this token does not see every event: the page cannot check the hash chain, and says so; share with a token that has scope trace or admin")
+		a.Err.Line("this token does not see every event: the page cannot check the hash chain, and says so; share with a " +
+			"token that has scope trace or admin")
 	}
 }
 
@@ -181,8 +191,9 @@ func collectPage(ctx context.Context, a *cli.App, client parley.Client, f *share
 		return nil, parley.Refuse(parley.ErrCursorAhead, fmt.Sprintf("there is no event behind seq %d", f.since), "")
 	}
 	s := &sharedPage{chain: logs.NewChain(id), whole: true, files: map[string]*parley.System{}, page: &console.Shared{
-		ConversationID: id, Title: snap.Title, SharedAt: time.Now().UTC().Format(time.RFC3339), LatestSeq: snap.LatestSeq, HeadHash: snap.HeadHash,
-		Begins: console.ShareBegin{Seq: f.since},
+		ConversationID: id, Title: snap.Title, SharedAt: time.Now().UTC().Format(time.RFC3339), LatestSeq: snap.LatestSeq,
+		HeadHash: snap.HeadHash,
+		Begins:   console.ShareBegin{Seq: f.since},
 	}}
 	if f.title != "" {
 		s.page.Title = f.title
@@ -200,12 +211,12 @@ func collectPage(ctx context.Context, a *cli.App, client parley.Client, f *share
 	}
 	s.page.Hidden = snap.LatestSeq - f.since - int64(len(s.page.Records))
 	if s.whole && s.chain.Head.Seq == snap.LatestSeq && s.chain.HeadHash() != snap.HeadHash {
-		return nil, fmt.Errorf("the events give head hash %.12s, the hub says %.12s", s.chain.HeadHash(), snap.HeadHash)
+		return nil, fmt.Errorf("the events have head hash %.12s, the hub reports %.12s", s.chain.HeadHash(), snap.HeadHash)
 	}
 	return s, addFiles(ctx, a, client, s, f)
 }
 
-// addEvent adds an event to the chain, and to the page where it stands behind since.
+// addEvent adds an event to the chain, and to the page if it is after since.
 func (s *sharedPage) addEvent(e *parley.Event, since int64) error {
 	raw := view.RawEvent(e)
 	s.whole = s.whole && e.Seq == s.chain.Head.Seq+1
@@ -234,13 +245,16 @@ func isRestricted(e *parley.Event) bool {
 		return e.Type == parley.TypeTrace
 	}
 	sys, err := e.System()
-	return err == nil && (sys.Kind == parley.KindParticipantPrivate || sys.Kind == parley.KindApprovalDetails || sys.Kind == parley.KindApprovalAnswer)
+	return err == nil &&
+		(sys.Kind == parley.KindParticipantPrivate || sys.Kind == parley.KindApprovalDetails ||
+			sys.Kind == parley.KindApprovalAnswer)
 }
 
 // addBytes refuses what no page can hold.
 func (s *sharedPage) addBytes(n int64) error {
 	if s.bytes += n; s.bytes > maxShared {
-		return exit.WithHint(parley.Refuse(parley.ErrTooLarge, "this is more than a page can hold", fmt.Sprintf("at most %d MiB of events and files", maxShared>>20)),
+		return exit.WithHint(parley.Refuse(parley.ErrTooLarge, "this is more than a page can hold",
+			fmt.Sprintf("at most %d MiB of events and files", maxShared>>20)),
 			"--since begins later, --attachments none leaves the files out, and 'parley log export' takes everything")
 	}
 	return nil
@@ -268,7 +282,7 @@ func (s *sharedPage) names(hash string) bool {
 func addFiles(ctx context.Context, a *cli.App, client parley.Client, s *sharedPage, f *shareFlags) error {
 	for _, hash := range s.named {
 		file := s.files[hash]
-		if f.since > 0 && !s.names(hash) { // it is of what stands before --since: it is not shared
+		if f.since > 0 && !s.names(hash) { // an event before --since named it, so it is not shared
 			continue
 		}
 		if f.files == NoFiles || f.files == SmallFiles && file.Size > smallFile {
@@ -279,14 +293,16 @@ func addFiles(ctx context.Context, a *cli.App, client parley.Client, s *sharedPa
 			return err
 		}
 		data, err := io.ReadAll(parley.ReadAttachment(ctx, client, s.page.ConversationID, hash))
-		if errors.Is(err, parley.ErrInternal) || errors.Is(err, parley.ErrDamaged) { // gone or damaged on the hub's disk, which logs it: the rest is whole
+		// gone or damaged on the hub's disk, which logs it: the rest is whole
+		if errors.Is(err, parley.ErrInternal) || errors.Is(err, parley.ErrDamaged) {
 			s.left++
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		s.page.Attachments = append(s.page.Attachments, console.ShareAttachment{SHA256: hash, Name: file.Name, MediaType: file.MediaType, Size: file.Size, Data: data})
+		s.page.Attachments = append(s.page.Attachments,
+			console.ShareAttachment{SHA256: hash, Name: file.Name, MediaType: file.MediaType, Size: file.Size, Data: data})
 	}
 	return nil
 }

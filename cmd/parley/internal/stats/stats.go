@@ -19,7 +19,8 @@ func NewCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "stats",
 		Short: "show what the hub has counted since it was started",
-		Long: `stats shows what the hub has counted since it was started, and how it stands. It needs a token with scope admin.
+		Long: `stats shows the counters of the hub since its start, and its state. It needs a token with scope
+admin.
 
 The same numbers are at /metrics for Prometheus, with the same token.`,
 		Args: cobra.NoArgs,
@@ -44,25 +45,30 @@ The same numbers are at /metrics for Prometheus, with the same token.`,
 func printTable(a *cli.App, n *parley.Stats) error {
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	row := func(name, format string, args ...any) { fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
-	row("hub", "%s, %s, up %s", cli.Clean(n.Version), cli.Clean(string(n.State)), (time.Duration(n.UptimeMs) * time.Millisecond).Round(time.Second))
+	row("hub", "%s, %s, up %s", cli.Clean(n.Version), cli.Clean(string(n.State)),
+		(time.Duration(n.UptimeMs) * time.Millisecond).Round(time.Second))
 	row("events", "%s, %s, %d system; %s answered", cli.Count(n.EventsAppended[parley.TypeMessage], "message"),
-		cli.Count(n.EventsAppended[parley.TypeTrace], "trace"), n.EventsAppended[parley.TypeSystem], cli.Count(n.Duplicates, "duplicate"))
+		cli.Count(n.EventsAppended[parley.TypeTrace], "trace"), n.EventsAppended[parley.TypeSystem],
+		cli.Count(n.Duplicates, "duplicate"))
 	row("appends", "%s", durationsText(&n.Append))
-	row("log", "%s on disk, %s in memory, %d open", bytesText(n.JournalBytes), cli.Count(n.ConversationsLoaded, "conversation"), n.ConversationsOpen)
+	row("log", "%s on disk, %s in memory, %d open", bytesText(n.JournalBytes),
+		cli.Count(n.ConversationsLoaded, "conversation"), n.ConversationsOpen)
 	row("turns", "%s", durationsText(&n.Turns))
 	row("waits", "%s", durationsText(&n.ClaimWaits))
 	row("claims", "%d taken, %s; ended: %s", n.ClaimsTaken, cli.Count(n.Offers, "offer"), countsText(n.ClaimsEnded))
 	row("executors", "%d, with %s", n.Executors, cli.Count(n.Claims, "claim"))
-	row("subscribers", "%d; the one furthest behind %s, all together %s", n.Subscribers, cli.Count(n.MaxLag, "event"), cli.Count(n.SumLag, "event"))
+	row("subscribers", "%d; the one furthest behind %s, all together %s", n.Subscribers, cli.Count(n.MaxLag, "event"),
+		cli.Count(n.SumLag, "event"))
 	row("connections", "%s (%d without a token), %s, %s under way",
 		cli.Count(n.Sockets, "socket"), n.PendingSockets, cli.Count(n.Streams, "stream"), cli.Count(n.Requests, "request"))
 	row("received", "%s in %s", bytesText(n.Received.Bytes), cli.Count(n.Received.Frames, "frame"))
 	row("sent", "%s in %s", bytesText(n.Sent.Bytes), cli.Count(n.Sent.Frames, "frame"))
-	row("refused", "%s; %s, %s", countsText(n.Refusals), cli.Count(n.LoginsRefused, "login"), cli.Count(n.ConnectionsRefused, "connection"))
+	row("refused", "%s; %s, %s", countsText(n.Refusals), cli.Count(n.LoginsRefused, "login"),
+		cli.Count(n.ConnectionsRefused, "connection"))
 	return w.Flush()
 }
 
-// durationsText tells how long things took, by the buckets of the histogram.
+// durationsText describes durations by the buckets of the histogram.
 func durationsText(d *parley.Durations) string {
 	if d.Count == 0 {
 		return "none"
@@ -83,7 +89,7 @@ func quantile(d *parley.Durations, percent int64) string {
 	return fmt.Sprintf("over %g ms", d.BoundsMs[len(d.BoundsMs)-1])
 }
 
-// countsText gives what was counted by name, the most frequent first; what never was is left out.
+// countsText returns counters by name, the most frequent first, without zeros.
 func countsText[K ~string](counts map[K]int64) string {
 	var names []K
 	for name, n := range counts {
@@ -99,7 +105,7 @@ func countsText[K ~string](counts map[K]int64) string {
 	return cmp.Or(strings.Join(texts, ", "), "nothing")
 }
 
-// bytesText gives a size in the largest unit of which there is one.
+// bytesText returns a size in its largest whole unit.
 func bytesText(n int64) string {
 	units := []string{"KiB", "MiB", "GiB", "TiB"}
 	v, unit := float64(n), "bytes"

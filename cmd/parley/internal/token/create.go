@@ -27,7 +27,8 @@ type tokenFlags struct {
 }
 
 func NewCommand(a *cli.App) *cobra.Command {
-	return cli.NewGroup(&cobra.Command{Use: "token", Short: "make, list and revoke tokens"}, newCreateCommand(a), newListCommand(a), newRevokeCommand(a))
+	return cli.NewGroup(&cobra.Command{Use: "token", Short: "make, list and revoke tokens"}, newCreateCommand(a),
+		newListCommand(a), newRevokeCommand(a))
 }
 
 func newCreateCommand(a *cli.App) *cobra.Command {
@@ -35,10 +36,11 @@ func newCreateCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "create",
 		Short: "make a token and print it, once",
-		Long: `create makes a token. Over the wire (PARLEY_URL, PARLEY_TOKEN) it may do no more than the token that makes it: its ids, scopes and
-conversations are a subset, and it lasts no longer.
+		Long: `create makes a token. Over the wire (PARLEY_URL, PARLEY_TOKEN) it may do no more than the
+token that makes it: its ids, scopes and conversations are a subset, and it lasts no longer.
 
-With --data it writes into the log of a hub that is not running: that is how a hub gets its first token.
+With --data it writes into the log of a hub that is not running: that is how a hub gets its first
+token.
 
   parley token create --admin --data DIR
   parley token create --agent clinic --conversations cnv_1 --expires 24h`,
@@ -46,10 +48,14 @@ With --data it writes into the log of a hub that is not running: that is how a h
 	}
 	c.Flags().StringVar(&f.agent, "agent", "", "the id that it speaks as (admin with --admin)")
 	c.Flags().StringSliceVar(&f.agents, "agents", nil, "further ids that it may speak as")
-	c.Flags().StringSliceVar(&f.scopes, "scopes", nil, "read, write, create, claim, approve, trace, admin (default: read,write,create,claim)")
-	c.Flags().StringSliceVar(&f.conversations, "conversations", nil, "only these conversations (default: those of the token that makes it)")
-	c.Flags().StringSliceVar(&f.workspaces, "workspaces", nil, "workspaces whose conversations it may read, and bring into context: of those of the token that makes it, any for an admin (default: none)")
-	c.Flags().DurationVar(&f.expires, "expires", 0, "how long it lasts, in hours and less: 2160h is 90 days (default: as long as the token that makes it)")
+	c.Flags().StringSliceVar(&f.scopes, "scopes", nil,
+		"read, write, create, claim, approve, trace, admin (default: read,write,create,claim)")
+	c.Flags().StringSliceVar(&f.conversations, "conversations", nil,
+		"only these conversations (default: those of the token that makes it)")
+	c.Flags().StringSliceVar(&f.workspaces, "workspaces", nil, "workspaces whose conversations it may read, and bring "+
+		"into context: of those of the token that makes it, any for an admin (default: none)")
+	c.Flags().DurationVar(&f.expires, "expires", 0,
+		"how long it lasts, in hours and less: 2160h is 90 days (default: as long as the token that makes it)")
 	c.Flags().BoolVar(&f.admin, "admin", false, "scope admin: everything, as anybody")
 	addDataFlag(c, &f.data)
 	return a.SetRun(c, func(ctx context.Context, _ []string) error {
@@ -60,8 +66,8 @@ With --data it writes into the log of a hub that is not running: that is how a h
 	})
 }
 
-// checkGiven checks the flags that were given. One that is there and says nothing, such as that of a variable that is not set, is refused:
-// left out, it would mean the most that a token can have.
+// checkGiven checks the flags that were given. One that is there and says nothing, such as that of
+// a variable that is not set, is refused: left out, it would mean the most that a token can have.
 func (f tokenFlags) checkGiven(flags *pflag.FlagSet) (err error) {
 	flags.Visit(func(flag *pflag.Flag) {
 		values := []string{flag.Value.String()}
@@ -69,7 +75,7 @@ func (f tokenFlags) checkGiven(flags *pflag.FlagSet) (err error) {
 			values = list.GetSlice()
 		}
 		if len(values) == 0 || slices.Contains(values, "") {
-			err = exit.Usagef("--%s is empty: give it a value or leave it out", flag.Name)
+			err = exit.Usagef("--%s is empty: set a value or leave it out", flag.Name)
 		}
 	})
 	if err == nil && flags.Changed("expires") && f.expires < time.Second {
@@ -94,12 +100,13 @@ func createAndPrint(ctx context.Context, a *cli.App, f tokenFlags) error {
 	}
 	if a.Out.WriteError() != nil {
 		a.Err.Linef("token %s could not be shown: end it with '%s'", cli.Clean(r.TokenID), f.revokeCommand(r.TokenID))
-		return nil // run tells of the failure
+		return nil // cli.Execute reports the failure
 	}
 	if a.Format == cli.FormatJSON {
 		return nil
 	}
-	a.Err.Linef("token %s speaks as %s; it is shown only now", cli.Clean(r.TokenID), strings.Join(append([]string{p.AgentID}, p.Agents...), ", "))
+	a.Err.Linef("token %s speaks as %s; it is shown only now", cli.Clean(r.TokenID),
+		strings.Join(append([]string{p.AgentID}, p.Agents...), ", "))
 	return nil
 }
 
@@ -140,7 +147,8 @@ func (f tokenFlags) params() (*parley.CreateTokenParams, error) {
 	return p, nil
 }
 
-func Create(ctx context.Context, a *cli.App, data string, p *parley.CreateTokenParams) (r *parley.CreateTokenResult, err error) {
+func Create(ctx context.Context, a *cli.App, data string, p *parley.CreateTokenParams) (r *parley.CreateTokenResult,
+	err error) {
 	err = withClient(ctx, a, data, journals.Open, func(client parley.Client) error {
 		r, err = cli.Call(ctx, a, client.CreateToken, p)
 		return err
@@ -148,9 +156,11 @@ func Create(ctx context.Context, a *cli.App, data string, p *parley.CreateTokenP
 	return r, err
 }
 
-// withClient calls f with a client of the hub that the environment names or, with data, of one that it opens without a door. Whoever may
-// write the files may do everything, so that is an admin's.
-func withClient(ctx context.Context, a *cli.App, data string, open func(dir string) (journal.Journal, error), f func(parley.Client) error) (err error) {
+// withClient calls f with a client of the hub of the environment or, with data, of a hub that it
+// opens without a server. The latter is an admin's client, because a user with write access to the
+// files may do everything.
+func withClient(ctx context.Context, a *cli.App, data string, open func(dir string) (journal.Journal, error),
+	f func(parley.Client) error) (err error) {
 	if data == "" {
 		client, err := a.Dial(ctx, "")
 		if err != nil {
@@ -176,5 +186,6 @@ func withClient(ctx context.Context, a *cli.App, data string, open func(dir stri
 
 // addDataFlag is --data of the commands that also work on the log of a hub that is not running.
 func addDataFlag(c *cobra.Command, data *string) {
-	c.Flags().StringVar(data, "data", "", "log of a hub that is not running: a directory, or the address of one on NATS servers")
+	c.Flags().StringVar(data, "data", "",
+		"log of a hub that is not running: a directory, or the address of one on NATS servers")
 }

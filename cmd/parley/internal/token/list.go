@@ -19,8 +19,8 @@ func newListCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "list the live tokens that the token may revoke, oldest first",
-		Long: `list shows the tokens that are live and that the token of PARLEY_TOKEN may revoke: itself and those made with it; an admin's: all. No
-secret is shown: the hub does not know any.
+		Long: `list shows the tokens that are live and that the token of PARLEY_TOKEN may revoke: itself
+and those made with it; an admin's: all. No secret is shown: the hub does not know any.
 
 With --data it reads the log of a hub that is not running.`,
 		Args: cobra.NoArgs,
@@ -73,13 +73,14 @@ func printTable(ctx context.Context, a *cli.App, client parley.Client) error {
 		if t.ExpiresAt != 0 {
 			expires = t.ExpiresAt.String()
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cli.Clean(t.TokenID), joinList(t.Agents, ""), joinList(t.Scopes, ""), joinList(t.Conversations, "all"), joinList(t.Workspaces, "none"),
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cli.Clean(t.TokenID), joinList(t.Agents, ""),
+			joinList(t.Scopes, ""), joinList(t.Conversations, "all"), joinList(t.Workspaces, "none"),
 			expires, cli.Clean(t.CreatedBy), t.CreatedAt, cli.Clean(t.Parent))
 	}
 	return w.Flush()
 }
 
-// joinList gives the entries of a list with commas, or what stands for none.
+// joinList returns the entries of a list with commas, or a word for an empty list.
 func joinList[S ~string](entries []S, none string) string {
 	if len(entries) == 0 {
 		return none

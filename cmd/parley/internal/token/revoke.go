@@ -20,10 +20,13 @@ func newRevokeCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "revoke ID",
 		Short: "end a token and those made with it, and print their ids",
-		Long: `revoke ends a token of 'parley token list' and all that were made with it. Their sockets are closed and their streams end within a second.
+		Long: `revoke ends a token of 'parley token list' and all that were made with it. Their sockets are closed
+and their streams end within a second.
 
-To change a token: make a second, put it to use, and revoke the first. That does not go for an admin's token with which others were made, the second
-among them: make the second with --data while no hub runs, so that it stands for itself. A token from which the one in use comes is only ended with --with-own.
+To change a token: make a second, put it to use, and revoke the first. That does not work for an
+admin's token with which others were made, the second among them: make the second with --data while
+no hub runs, so that it has no parent. A token from which the one in use comes is only ended with
+--with-own.
 
 With --data it writes into the log of a hub that is not running.`,
 		Args: cobra.ExactArgs(1),
@@ -45,7 +48,8 @@ With --data it writes into the log of a hub that is not running.`,
 	})
 }
 
-// checkOwn refuses to end a token from which the one in use comes: it would end with it, and with it whatever else there is.
+// checkOwn refuses to end a token from which the one in use comes: it would end with it, and with
+// it whatever else there is.
 func checkOwn(ctx context.Context, a *cli.App, client parley.Client, id string) error {
 	own := ""
 	if parts := strings.SplitN(os.Getenv(cli.EnvToken), "_", 3); len(parts) == 3 {
@@ -73,8 +77,9 @@ func checkOwn(ctx context.Context, a *cli.App, client parley.Client, id string) 
 			n++
 		}
 	}
-	return exit.WithHint(exit.Usagef("%s is what the token in use was made with: %s would end, that one among them", cli.Clean(id), cli.Count(int64(n), "token")),
-		"make one that stands for itself with 'parley token create --data DIR' while no hub runs, or insist with --with-own")
+	return exit.WithHint(exit.Usagef("%s is what the token in use was made with: %s would end, that one among them",
+		cli.Clean(id), cli.Count(int64(n), "token")),
+		"make one without a parent with 'parley token create --data DIR' while no hub runs, or insist with --with-own")
 }
 
 func revoke(ctx context.Context, a *cli.App, client parley.Client, id string) error {

@@ -7,7 +7,7 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/cli"
 )
 
-// approvalText says what a system event tells of an approval.
+// approvalText describes a system event of an approval.
 func approvalText(e *parley.Event, s parley.System) string {
 	switch {
 	case s.Approval == nil:
@@ -27,19 +27,20 @@ func approvalText(e *parley.Event, s parley.System) string {
 	return cli.Clean(s.Kind) + " " + cli.Clean(string(e.Payload))
 }
 
-// ApprovalRequestText says what somebody asks for.
+// ApprovalRequestText describes a request for approval.
 func ApprovalRequestText(agent string, r *parley.ApprovalRecord) string {
-	return fmt.Sprintf("%s asks: %s (%s, until %s)", cli.Clean(agent), cli.Clean(r.Title), cli.Clean(r.ApprovalID), r.ExpiresAt)
+	return fmt.Sprintf("%s asks: %s (%s, until %s)", cli.Clean(agent), cli.Clean(r.Title), cli.Clean(r.ApprovalID),
+		r.ExpiresAt)
 }
 
-// ApprovalEndText says how an approval has ended.
+// ApprovalEndText describes how an approval ended.
 func ApprovalEndText(r *parley.ApprovalRecord) string {
 	text := cli.Clean(r.ApprovalID) + " "
 	switch r.Status {
 	case parley.ApprovalTimedOut:
 		text += "has timed out: not approved"
 	case parley.ApprovalCanceled:
-		text += "is canceled: its turn has ended"
+		text += "is canceled: its turn is over"
 	default:
 		text += "is " + cli.Clean(string(r.Status))
 	}

@@ -11,7 +11,7 @@ import (
 func (v *Printer) forkedText(s parley.System) string {
 	text := "forked by " + cli.Clean(s.CreatedBy)
 	if r := s.Fork; r != nil {
-		text = fmt.Sprintf("%s from %s at #%d: what stands above was said there", text, cli.Clean(r.ConversationID), r.Seq)
+		text = fmt.Sprintf("%s from %s at #%d: everything above was said there", text, cli.Clean(r.ConversationID), r.Seq)
 	}
 	if s.Title != "" {
 		text = v.to.Paint(cli.StyleBold, cli.Clean(s.Title)) + "\n" + v.Indent() + text

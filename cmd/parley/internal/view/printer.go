@@ -11,13 +11,13 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/cli"
 )
 
-// Printer shows events to people, one after another: names in a column, each speaker in a colour of its own.
+// Printer prints events for people: names in a column, each speaker in a separate color.
 type Printer struct {
 	to       *cli.Stream
 	speakers map[string]cli.Style
 	width    int // of the column of names
 	Wrap     int // columns after which long texts go on in the next line; 0: the terminal breaks them
-	// Write puts out whole lines; it is the stream's own unless somebody edits a line below.
+	// Write writes whole lines. It is Line of the stream unless a person edits a line below.
 	Write func(lines string)
 }
 
@@ -27,7 +27,7 @@ func New(to *cli.Stream) *Printer {
 	return &Printer{to: to, speakers: map[string]cli.Style{}, width: len(parley.HubID), Write: to.Line}
 }
 
-// addSpeaker gives a participant a colour and its name room, in the order of meeting.
+// addSpeaker assigns a color and a column width to a participant, in the order of appearance.
 func (v *Printer) addSpeaker(id string) {
 	if id == parley.HubID {
 		return
@@ -170,10 +170,12 @@ func (v *Printer) writeSystem(e *parley.Event) {
 		}
 		v.writeRow(e, v.to.Paint(cli.StyleDim, text))
 	case parley.KindAttachmentAdded:
-		v.writeRow(e, v.to.Paint(cli.StyleDim, fmt.Sprintf("added %s, %d bytes", FileText(s.Name, s.MediaType, s.SHA256), s.Size)))
+		v.writeRow(e,
+			v.to.Paint(cli.StyleDim, fmt.Sprintf("added %s, %d bytes", FileText(s.Name, s.MediaType, s.SHA256), s.Size)))
 	default:
 		shade := cli.StyleDim
-		if s.ResetFrom > 0 || s.Kind == parley.KindApprovalRequested || s.Kind == parley.KindApprovalResolved { // it changes what was said, or somebody is asked
+		// it changes earlier messages, or asks a person
+		if s.ResetFrom > 0 || s.Kind == parley.KindApprovalRequested || s.Kind == parley.KindApprovalResolved {
 			shade = cli.StylePlain
 		}
 		v.writeRow(e, v.to.Paint(shade, v.systemText(e, s)))
@@ -257,7 +259,7 @@ func OutcomeText(o *parley.Outcome) string {
 	return text
 }
 
-// RawEvent gives the bytes of an event as they are stored.
+// RawEvent returns the bytes of an event as they are stored.
 func RawEvent(e *parley.Event) []byte {
 	if raw := e.Raw(); raw != nil {
 		return bytes.Clone(raw)

@@ -22,7 +22,7 @@ func TimeText(at, before parley.Timestamp) string {
 	return fmt.Sprintf("%s, after %s", at, at.Time().Sub(before.Time()).Round(time.Millisecond))
 }
 
-// SessionEndText says in a line why a session has ended as it has.
+// SessionEndText returns in one line why a session ended.
 func SessionEndText(s *parley.Session) string {
 	if s.Status == parley.SessionInputRequired {
 		return "the agent waits for your next message"
@@ -52,7 +52,7 @@ func sessionText(r *parley.SessionRecord) string {
 	return text
 }
 
-// SnapshotSession is sessionText, or nothing for a conversation that is none.
+// SnapshotSession is sessionText, or "" for other conversations.
 func SnapshotSession(s *parley.Snapshot) string {
 	if s.Session == nil {
 		return ""
@@ -60,7 +60,7 @@ func SnapshotSession(s *parley.Snapshot) string {
 	return sessionText(s.Session)
 }
 
-// sessionEventText says what a system event tells of a session.
+// sessionEventText describes a system event of a session.
 func sessionEventText(e *parley.Event, s parley.System) string {
 	switch {
 	case s.Kind == parley.KindSessionStarted:
@@ -72,7 +72,8 @@ func sessionEventText(e *parley.Event, s parley.System) string {
 	case s.Kind == parley.KindSessionEnded:
 		return fmt.Sprintf("%s %s", cli.Clean(s.SessionID), cli.Clean(string(s.Status)))
 	case s.Kind == parley.KindSessionBound && s.RunnerRef != nil:
-		return fmt.Sprintf("the session is for %s of %s", cli.Clean(s.RunnerRef.RunnerID), cli.Clean(s.RunnerRef.ParticipantID))
+		return fmt.Sprintf("the session is for %s of %s", cli.Clean(s.RunnerRef.RunnerID),
+			cli.Clean(s.RunnerRef.ParticipantID))
 	}
 	return cli.Clean(s.Kind) + " " + cli.Clean(string(e.Payload))
 }
@@ -81,10 +82,12 @@ func sessionEventText(e *parley.Event, s parley.System) string {
 func isPrompt(m parley.Message) bool {
 	var members map[string]json.RawMessage
 	var prompt string
-	return m.Text != "" && json.Unmarshal(m.Parameters, &members) == nil && len(members) == 1 && json.Unmarshal(members["prompt"], &prompt) == nil
+	return m.Text != "" && json.Unmarshal(m.Parameters, &members) == nil && len(members) == 1 &&
+		json.Unmarshal(members["prompt"], &prompt) == nil
 }
 
-// callbacksOf gives the sessions of which a message of the hub tells. What others put into theirs is not from the hub.
+// callbacksOf returns the sessions of a callback message of the hub. Only messages of the hub
+// count.
 func callbacksOf(e *parley.Event, m parley.Message) []parley.Callback {
 	var told parley.Callbacks
 	if e.From != parley.HubID || json.Unmarshal(m.Data, &told) != nil {
@@ -93,12 +96,14 @@ func callbacksOf(e *parley.Event, m parley.Message) []parley.Callback {
 	return told.Callbacks
 }
 
-// callbacksText shows the sessions that have ended, one a line. It is all that the hub says there in words.
+// callbacksText returns the ended sessions, one on each line. The text of such a message says no
+// more.
 func (v *Printer) callbacksText(told []parley.Callback) string {
 	var lines []string
 	for i := range told {
 		c := &told[i]
-		line := fmt.Sprintf("callback: %s of %s %s", cli.Clean(c.ChildSessionID), cli.Clean(c.AgentName), cli.Clean(string(c.Status)))
+		line := fmt.Sprintf("callback: %s of %s %s", cli.Clean(c.ChildSessionID), cli.Clean(c.AgentName),
+			cli.Clean(string(c.Status)))
 		if result := v.resultText(c.Result, ""); result != "" {
 			line += ": " + result
 		}
@@ -107,7 +112,8 @@ func (v *Printer) callbacksText(told []parley.Callback) string {
 	return strings.Join(lines, "\n"+v.Indent())
 }
 
-// resultText shows what a session has brought: its text, and how a command has ended. What the message says itself is not said again. Nil is nothing.
+// resultText returns the result of a session: its text, and how a command ended. It skips a text
+// that the message already has. It returns "" for nil.
 func (v *Printer) resultText(r *parley.SessionResult, said string) string {
 	if r == nil {
 		return ""
@@ -123,7 +129,9 @@ func (v *Printer) resultText(r *parley.SessionResult, said string) string {
 		parts = append(parts, v.to.Paint(cli.StyleDim, "[too large for this message: 'parley session show' has it]"))
 	}
 	if r.Attachment != nil {
-		parts = append(parts, v.to.Paint(cli.StyleDim, "[all of it: "+FileText(r.Attachment.Name, r.Attachment.MediaType, r.Attachment.SHA256)+"]"))
+		parts = append(parts,
+			v.to.Paint(cli.StyleDim, "[all of it: "+FileText(r.Attachment.Name, r.Attachment.MediaType, r.Attachment.SHA256)+
+				"]"))
 	}
 	if r.ExitCode != nil {
 		parts = append(parts, v.to.Paint(cli.StyleDim, fmt.Sprintf("[exit code %d]", *r.ExitCode)))

@@ -16,14 +16,16 @@ func CauseText(c parley.Cause) string {
 	return fmt.Sprintf("%s#%d", cli.Clean(c.ConversationID), c.Seq)
 }
 
-// triggerText says in a line whom an event has woken, or that it wakes somebody no more.
+// triggerText describes in one line which agents an event triggered, or that it no longer triggers
+// one.
 func triggerText(e *parley.Event, s parley.System) string {
 	t := s.Trigger
 	if t == nil {
 		return cli.Clean(s.Kind) + " " + cli.Clean(string(e.Payload))
 	}
 	if s.Kind == parley.KindTriggerEnded {
-		return fmt.Sprintf("#%d wakes %s no more: %s%s", t.Seq, cli.Clean(t.AgentID), cli.Clean(t.Reason), detailText(s.Detail))
+		return fmt.Sprintf("#%d wakes %s no more: %s%s", t.Seq, cli.Clean(t.AgentID), cli.Clean(t.Reason),
+			detailText(s.Detail))
 	}
 	var woken, stopped []string
 	for _, w := range t.Wakes {

@@ -6,7 +6,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// TestTriggersInALine: whom an event has woken, what a limit has stopped, and what has ended, each in a line that others cannot break.
+// TestTriggersInALine: triggered agents, those that a limit stopped and ended ones, each in a line
+// that others cannot break.
 func TestTriggersInALine(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

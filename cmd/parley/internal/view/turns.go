@@ -9,7 +9,7 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/cli"
 )
 
-// systemText says in a line what a system event tells of a turn. Kinds of a later version are shown as they are.
+// systemText describes a system event of a turn in one line. It returns unknown kinds unchanged.
 func (v *Printer) systemText(e *parley.Event, s parley.System) string {
 	switch s.Kind {
 	case parley.KindTurnClaimed:
@@ -17,15 +17,18 @@ func (v *Printer) systemText(e *parley.Event, s parley.System) string {
 			s.Turn, cli.Clean(s.AgentID), workText(executorText(s.Runner, s.ExecutorID), s.Attempt), milliseconds(s.DurationMs))
 	case parley.KindClaimRenewed:
 		if parley.ClaimEnd(s.Reason) == parley.ClaimDisconnected {
-			return fmt.Sprintf("turn %d: who is at work is not connected, and has %s to be back", s.Turn, milliseconds(s.DurationMs))
+			return fmt.Sprintf("turn %d: its executor is not connected, and has %s to be back", s.Turn,
+				milliseconds(s.DurationMs))
 		}
 		return fmt.Sprintf("turn %d: renewed for %s", s.Turn, milliseconds(s.DurationMs))
 	case parley.KindClaimEnded:
-		return fmt.Sprintf("turn %d: %s%s%s", s.Turn, claimEndText(parley.ClaimEnd(s.Reason)), detailText(s.Detail), withdrawnText(e.Seq, s.ResetFrom))
+		return fmt.Sprintf("turn %d: %s%s%s", s.Turn, claimEndText(parley.ClaimEnd(s.Reason)), detailText(s.Detail),
+			withdrawnText(e.Seq, s.ResetFrom))
 	case parley.KindTurnEnded:
-		return fmt.Sprintf("turn %d of %s ended without a final message: %s%s", s.Turn, cli.Clean(s.AgentID), cli.Clean(s.Reason), detailText(s.Detail))
+		return fmt.Sprintf("turn %d of %s ended without a final message: %s%s", s.Turn, cli.Clean(s.AgentID),
+			cli.Clean(s.Reason), detailText(s.Detail))
 	case parley.KindTurnReoffered:
-		return fmt.Sprintf("turn %d is offered to %s anew", s.Turn, cli.Clean(s.AgentID))
+		return fmt.Sprintf("turn %d is offered to %s again", s.Turn, cli.Clean(s.AgentID))
 	case parley.KindSessionStarted, parley.KindSessionEnded, parley.KindSessionBound:
 		return sessionEventText(e, s)
 	case parley.KindTriggerMatched, parley.KindTriggerEnded:
@@ -36,7 +39,7 @@ func (v *Printer) systemText(e *parley.Event, s parley.System) string {
 	return cli.Clean(s.Kind) + " " + cli.Clean(string(e.Payload))
 }
 
-// claimEndText says how an attempt at a turn has ended.
+// claimEndText describes how an attempt at a turn ended.
 func claimEndText(end parley.ClaimEnd) string {
 	switch {
 	case end == parley.ClaimYielded:
@@ -65,7 +68,8 @@ func detailText(detail string) string {
 	return ", " + cli.Clean(detail)
 }
 
-// executorText names who works: its runner too, where that is another than the seat, which whoever made the conversation has named.
+// executorText names the executor. It includes the runner if that differs from the seat, whose name
+// is chosen by the creator of the conversation.
 func executorText(runner, executor string) string {
 	if runner != "" && executor != "" && runner != executor {
 		return runner + " (" + executor + ")"
@@ -73,7 +77,7 @@ func executorText(runner, executor string) string {
 	return cmp.Or(runner, executor)
 }
 
-// workText ends what is told of somebody at work.
+// workText is the last part of the description of a claim.
 func workText(executor string, attempt int) (text string) {
 	if executor != "" {
 		text += " as " + cli.Clean(executor)

@@ -10,7 +10,8 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/cli"
 )
 
-// defaultTimeout is how long a command may run, which is the default: it is written so that it is seen.
+// defaultTimeout is how long a command may run, which is the default: it is written so that it is
+// seen.
 const defaultTimeout = "5m"
 
 // blueprintFile is a blueprint as it is written, in the order in which it is read best.

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/cmd/parley/internal/agent"
 	"github.com/parleyhub/parley/cmd/parley/internal/cli"
 	"github.com/parleyhub/parley/cmd/parley/internal/exit"
 	"github.com/parleyhub/parley/cmd/parley/internal/files"
@@ -32,9 +31,11 @@ func NewCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "wrap --name NAME [flags] -- CMD [ARG...]",
 		Short: "write a blueprint from a command line, to begin with",
-		Long: `wrap writes a blueprint that starts CMD with these words. It does not run it. Options such as --depth 2, --depth=2 and --verbose become parameters with these values
-as their defaults; everything else stays as it is, -v too, since a parameter is given as --name=value, behind the words that stay. What became of the options is told on
-stderr: a word behind an option is taken for its value, so look at it. Then give the file a description and its parameters the types, bounds and descriptions that they have.
+		Long: `wrap writes a blueprint that starts CMD with these words. It does not run it. Options such as
+--depth 2, --depth=2 and --verbose become parameters with these values as their defaults. All other
+words stay, -v too, since a parameter becomes --name=value, after the words that stay. stderr has a
+line for each option. A word after an option counts as its value, so check it. Then add a
+description to the file, and types, bounds and descriptions to its parameters.
 
   parley wrap --name crawl --out blueprints/crawl.json -- python3 crawl.py --depth 2
   parley run --blueprints blueprints`,
@@ -43,14 +44,15 @@ stderr: a word behind an option is taken for its value, so look at it. Then give
 	c.Flags().SetInterspersed(false) // flags behind CMD are the command's
 	c.Flags().StringVar(&f.name, "name", "", "the name of the agent (required)")
 	c.Flags().StringVar(&f.out, "out", "", "FILE to write (default: stdout)")
-	c.Flags().StringVar(&f.description, "description", "", "what it does, for who chooses among agents")
+	c.Flags().StringVar(&f.description, "description", "", "its purpose, for the choice among agents")
 	c.Flags().BoolVar(&f.force, "force", false, "write over FILE if it is there")
 	return a.SetRun(c, func(_ context.Context, args []string) error { return run(a, &f, args) })
 }
 
 func run(a *cli.App, f *flags, words []string) error {
 	if !parley.ValidParticipantID(f.name) {
-		return exit.Usagef("--name %s: expected 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit", cli.Clean(f.name))
+		return exit.Usagef("--name %s: expected 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit",
+			cli.Clean(f.name))
 	}
 	w, err := parseWords(words)
 	if err != nil {
@@ -71,18 +73,21 @@ func run(a *cli.App, f *flags, words []string) error {
 		return err
 	}
 	for _, o := range w.options {
-		a.Err.Linef("-- %s is the parameter %s, default %s", cli.Clean(strings.Join(o.words, " ")), cli.Clean(o.name), cli.Clean(string(o.value())))
+		a.Err.Linef("-- %s is the parameter %s, default %s", cli.Clean(strings.Join(o.words, " ")), cli.Clean(o.name),
+			cli.Clean(string(o.value())))
 	}
 	if w.reordered {
 		a.Err.Line("-- parameters come behind all other words: see that the command takes its options there")
 	}
 	if f.out != "" {
-		a.Err.Linef("-- %s is written; 'parley run --blueprints %s' runs it", cli.Clean(f.out), cli.Clean(cli.QuoteWord(filepath.Dir(f.out))))
+		a.Err.Linef("-- %s is written; 'parley run --blueprints %s' runs it", cli.Clean(f.out),
+			cli.Clean(cli.QuoteWord(filepath.Dir(f.out))))
 	}
 	return nil
 }
 
-// checkBlueprint holds what is to be written against the rules of blueprints. A program that is not here may be elsewhere.
+// checkBlueprint holds what is to be written against the rules of blueprints. A program that is not
+// here may be elsewhere.
 func checkBlueprint(a *cli.App, f *flags, text []byte) error {
 	name := f.out
 	if name == "" {
@@ -122,7 +127,8 @@ func writeBlueprint(a *cli.App, f *flags, text []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// workingDirectory is where the command is to run: here, where its words were meant, unless the blueprint lies here too.
+// workingDirectory is where the command is to run: here, where its words were meant, unless the
+// blueprint lies here too.
 func workingDirectory(out string) (string, error) {
 	here, err := os.Getwd()
 	if err != nil {
@@ -169,12 +175,13 @@ func parseWords(words []string) (*commandLine, error) {
 			return nil, exit.Usagef("CMD: %s is not UTF-8", cli.Clean(word))
 		}
 		if placeholder.MatchString(word) {
-			return nil, exit.WithHint(exit.Usagef("CMD: %s is no option: nothing is put into the words of a blueprint", cli.Clean(word)),
+			return nil, exit.WithHint(exit.Usagef("CMD: %s is no option: nothing is put into the words of a blueprint",
+				cli.Clean(word)),
 				"write --name=VALUE with a value to begin with: it becomes a parameter")
 		}
 		m := longOption.FindStringSubmatch(word)
 		switch {
-		case word == "--": // what follows is none
+		case word == "--": // no options follow
 			w.keepWords(words[i:]...)
 			return w, nil
 		case m == nil:
@@ -251,7 +258,7 @@ func (o *option) value() json.RawMessage {
 	if len(items) == 1 {
 		return items[0]
 	}
-	return agent.JoinJSON(items)
+	return cli.JoinJSON(items)
 }
 
 // schema describes the parameter.

@@ -1,6 +1,7 @@
-// Package scriptcall serves the calls of a test script in one process. A start of the program costs a
-// tenth of a second of CPU time, which is far more than most commands cost, and the scripts call it
-// more than a thousand times. Package clitest has the client, and its directory program the server:
+// Package scriptcall serves the calls of a test script in one process. A start of the program costs
+// a tenth of a second of CPU time, which is far more than most commands cost, and the scripts call
+// it more than a thousand times. Package clitest has the client, and its directory program the
+// server:
 //
 //	scriptcall.Serve(os.Stdin, os.Stdout, commands.Run)
 package scriptcall
@@ -29,7 +30,8 @@ type Result struct {
 	Stdout, Stderr []byte
 }
 
-// Serve runs one call after another until in ends. It changes the environment and the directory of the process.
+// Serve runs one call after another until in ends. It changes the environment and the directory of
+// the process.
 func Serve(in io.Reader, out io.Writer,
 	run func(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int) error {
 	calls, results := json.NewDecoder(in), json.NewEncoder(out)
