@@ -1,3 +1,7 @@
+// Package a2a has the command a2a, which speaks the Agent2Agent protocol with remote agents: probe
+// and invite. Package serve has the other direction.
+//
+//	root.AddCommand(a2a.NewCommand(app))
 package a2a
 
 import (
@@ -20,6 +24,7 @@ import (
 	"github.com/parleyhub/parley/internal/egress"
 )
 
+// NewCommand returns the command a2a.
 func NewCommand(a *cli.App) *cobra.Command {
 	c := cli.NewGroup(&cobra.Command{
 		Use:   "a2a",

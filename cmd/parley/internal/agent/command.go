@@ -1,3 +1,7 @@
+// Package agent has the command agent, which lists and shows agents, and reads the parameters of
+// their sessions by their schemas.
+//
+//	root.AddCommand(agent.NewCommand(app))
 package agent
 
 import (
@@ -16,6 +20,7 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/runner"
 )
 
+// NewCommand returns the command agent.
 func NewCommand(a *cli.App) *cobra.Command {
 	return cli.NewGroup(&cobra.Command{Use: "agent", Short: "list the agents that can be asked to do something"},
 		newListCommand(a), newShowCommand(a), newExecutorsCommand(a), newCheckCommand(a))

@@ -1,3 +1,7 @@
+// Package approval has the command approvals, which lists, shows, watches and answers the requests
+// of agents for approval.
+//
+//	root.AddCommand(approval.NewCommand(app))
 package approval
 
 import (
@@ -19,6 +23,7 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/view"
 )
 
+// NewCommand returns the command approvals.
 func NewCommand(a *cli.App) *cobra.Command {
 	c := newListCommand(a)
 	c.Use, c.Short = "approvals", "list, show and answer what agents ask for before they do it"

@@ -1,3 +1,7 @@
+// Package attachment has the command attachment, which adds files to conversations and fetches
+// them.
+//
+//	root.AddCommand(attachment.NewCommand(app))
 package attachment
 
 import (
@@ -16,6 +20,7 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/cli"
 )
 
+// NewCommand returns the command attachment.
 func NewCommand(a *cli.App) *cobra.Command {
 	return cli.NewGroup(&cobra.Command{
 		Use:   "attachment",

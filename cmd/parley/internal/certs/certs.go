@@ -1,3 +1,7 @@
+// Package certs reads the PEM files of TLS, for hubs and for clients.
+//
+//	contents, err := files.Read()
+//	config, err := certs.LoadServer(files, contents)
 package certs
 
 import (

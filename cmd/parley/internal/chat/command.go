@@ -1,3 +1,7 @@
+// Package chat has the command chat, which is the seat of a person in a conversation, on a terminal
+// or a pipe.
+//
+//	root.AddCommand(chat.NewCommand(app))
 package chat
 
 import (
@@ -9,6 +13,7 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/cli"
 )
 
+// NewCommand returns the command chat.
 func NewCommand(a *cli.App) *cobra.Command {
 	var as string
 	c := &cobra.Command{

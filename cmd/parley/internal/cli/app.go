@@ -1,3 +1,9 @@
+// Package cli has the parts that all commands share: the run with its streams and output formats,
+// the root command, and connections to hubs.
+//
+//	code := cli.Execute(ctx, args, streams, func(a *cli.App, root *cobra.Command) {
+//		root.AddCommand(stats.NewCommand(a))
+//	})
 package cli
 
 import (

@@ -47,6 +47,7 @@ type Stream struct {
 	failed error // of the first write that did not succeed
 }
 
+// NewStream returns a stream. Color and width depend on whether w is a terminal.
 func NewStream(w io.Writer) *Stream {
 	f, isFile := w.(*os.File)
 	terminal := isFile && term.IsTerminal(int(f.Fd()))
@@ -82,6 +83,7 @@ func (s *Stream) Linef(format string, args ...any) {
 	s.Line(fmt.Sprintf(format, args...))
 }
 
+// Style is the look of a text on a terminal with color.
 type Style int
 
 const (

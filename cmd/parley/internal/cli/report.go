@@ -62,6 +62,7 @@ func (a *App) Report(ctx context.Context, err error) int {
 	return f.Exit
 }
 
+// NewExitCodesTopic returns the help topic about exit codes.
 func NewExitCodesTopic() *cobra.Command {
 	var b strings.Builder
 	b.WriteString("Exit codes of every command:\n\n")

@@ -16,6 +16,7 @@ type StatusLine struct {
 	text string     // the current text
 }
 
+// NewStatusLine returns a status line, which is shown on terminals only.
 func NewStatusLine(to *Stream) *StatusLine { return &StatusLine{to: to, Shows: to.Terminal} }
 
 // Show puts a clean text there, as much of it as there is room for.

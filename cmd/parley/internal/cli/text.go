@@ -10,6 +10,7 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/exit"
 )
 
+// Names returns the values as strings.
 func Names[S ~string](values ...S) []string {
 	all := make([]string, 0, len(values))
 	for _, v := range values {
@@ -21,6 +22,7 @@ func Names[S ~string](values ...S) []string {
 // WorkspaceForm says what a workspace is called.
 const WorkspaceForm = "1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit"
 
+// Count returns a number with its noun, in the plural unless it is 1.
 func Count(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun

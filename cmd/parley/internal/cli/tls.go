@@ -35,6 +35,7 @@ func NewHTTPClient() (*http.Client, error) {
 	return &http.Client{Transport: transport}, nil
 }
 
+// ClientTLS returns the TLS configuration of the environment.
 func ClientTLS() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12} // a proxy in front of a hub may be older than the hub
 	if err := TrustFile(config, EnvCA, os.Getenv(EnvCA)); err != nil {
@@ -102,6 +103,7 @@ func ExplainTLS(err error) error {
 	return exit.WithHint(&tlsError{what}, hint)
 }
 
+// TLSHint returns the next step after a TLS error, or "" for other errors.
 func TLSHint(err error) string {
 	var (
 		unknown x509.UnknownAuthorityError

@@ -39,6 +39,7 @@ var ThisBuild = sync.OnceValue(func() Build {
 	return buildOf(release, info)
 })
 
+// Version returns the semantic version of this program.
 func Version() string { return ThisBuild().Version }
 
 // buildOf returns the description of a program with this release and this build info.

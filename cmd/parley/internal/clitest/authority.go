@@ -24,6 +24,7 @@ type Authority struct {
 	key   *ecdsa.PrivateKey
 }
 
+// NewAuthority returns a new authority.
 func NewAuthority(t *testing.T) *Authority {
 	return makeAuthority(func(err error) {
 		if t.Helper(); err != nil {
@@ -99,6 +100,7 @@ func (a *Authority) Write(dir string, ends time.Duration, names ...string) certs
 	return f
 }
 
+// WriteFile writes a file for its owner alone, and returns its name.
 func WriteFile(t *testing.T, name string, data []byte) string {
 	t.Helper()
 	if err := os.WriteFile(name, data, 0o600); err != nil {

@@ -51,6 +51,7 @@ func LeaveOut(t *testing.T, missing string) {
 	t.Skipf("LEFT OUT: %s is missing on this machine", missing)
 }
 
+// Chmod sets the mode of a file.
 func Chmod(t *testing.T, name string, mode os.FileMode) {
 	t.Helper()
 	if err := os.Chmod(name, mode); err != nil {

@@ -1,3 +1,6 @@
+// Package commands puts the program together: all commands, shell completion and signals.
+//
+//	func main() { commands.Main(release) }
 package commands
 
 import (

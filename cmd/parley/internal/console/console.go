@@ -1,3 +1,7 @@
+// Package console has the command console, which prints a link that signs in to the console of a
+// hub.
+//
+//	root.AddCommand(console.NewCommand(app))
 package console
 
 import (
@@ -27,6 +31,7 @@ type consoleLink struct {
 	ExpiresInMs int64  `json:"expiresInMs"`
 }
 
+// NewCommand returns the command console.
 func NewCommand(a *cli.App) *cobra.Command {
 	var as string
 	var open bool

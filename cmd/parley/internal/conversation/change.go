@@ -115,6 +115,7 @@ once.`,
 	})
 }
 
+// NewTurnCommand returns the command turn.
 func NewTurnCommand(a *cli.App) *cobra.Command {
 	return cli.NewGroup(&cobra.Command{Use: "turn", Short: "cancel turns"}, newTurnCancelCommand(a))
 }

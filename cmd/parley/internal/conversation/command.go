@@ -1,3 +1,7 @@
+// Package conversation has the commands conversation, scenario and turn, which create, list, show,
+// fork and close conversations.
+//
+//	root.AddCommand(conversation.NewCommand(app))
 package conversation
 
 import (
@@ -6,6 +10,7 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/cli"
 )
 
+// NewCommand returns the command conversation.
 func NewCommand(a *cli.App) *cobra.Command {
 	return cli.NewGroup(&cobra.Command{
 		Use:     "conversation",

@@ -12,6 +12,7 @@ import (
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
 
+// NewScenarioCommand returns the command scenario.
 func NewScenarioCommand(a *cli.App) *cobra.Command {
 	return cli.NewGroup(&cobra.Command{Use: "scenario", Short: "look at files that say how a conversation begins"},
 		newScenarioCheckCommand(a))

@@ -1,3 +1,6 @@
+// Package demo has the command demo, which plays cases of examples/priorauth through a hub.
+//
+//	root.AddCommand(demo.NewCommand(app))
 package demo
 
 import (
@@ -27,6 +30,7 @@ type demoFlags struct {
 	fast  bool
 }
 
+// NewCommand returns the command demo.
 func NewCommand(a *cli.App) *cobra.Command {
 	var f demoFlags
 	c := &cobra.Command{

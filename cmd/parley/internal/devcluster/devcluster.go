@@ -35,6 +35,7 @@ const (
 	devStart = 60 * time.Second
 )
 
+// NewCommand returns the command dev-cluster.
 func NewCommand(a *cli.App) *cobra.Command {
 	var dir string
 	c := &cobra.Command{

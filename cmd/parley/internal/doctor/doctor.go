@@ -1,3 +1,6 @@
+// Package doctor has the commands doctor and ready, which check the setup of a client and of a hub.
+//
+//	root.AddCommand(doctor.NewCommand(app))
 package doctor
 
 import (
@@ -38,6 +41,7 @@ type diagnosis struct {
 
 type doctorFlags struct{ config, data string }
 
+// NewCommand returns the command doctor.
 func NewCommand(a *cli.App) *cobra.Command {
 	var f doctorFlags
 	c := &cobra.Command{

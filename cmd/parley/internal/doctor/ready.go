@@ -15,6 +15,7 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/exit"
 )
 
+// NewReadyCommand returns the command ready.
 func NewReadyCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ready",

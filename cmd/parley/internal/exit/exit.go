@@ -1,3 +1,6 @@
+// Package exit has the errors of the program, with their exit codes and the next step for the user.
+//
+//	return exit.WithHint(exit.Usagef("--seq %d: expected 1 or more", seq), "'parley tail ID' shows the seqs")
 package exit
 
 import (
@@ -24,6 +27,7 @@ const (
 	CodeInputRequired  = 9
 )
 
+// Codes describe the exit codes.
 var Codes = []struct {
 	Code    int
 	Meaning string
@@ -41,6 +45,7 @@ var Codes = []struct {
 	{CodeInputRequired, "its agent asks for input (the same)"},
 }
 
+// ErrTimeout is the cause of a context whose time is over.
 var ErrTimeout = errors.New("timed out")
 
 // UsageError is a command line that was not understood.
@@ -50,6 +55,7 @@ func (e *UsageError) Error() string { return e.err.Error() }
 
 func (e *UsageError) Unwrap() error { return e.err }
 
+// Usagef returns an error of the command line.
 func Usagef(format string, args ...any) error {
 	return &UsageError{fmt.Errorf(format, args...)}
 }
@@ -64,6 +70,7 @@ func (e *hintError) Error() string { return e.err.Error() }
 
 func (e *hintError) Unwrap() error { return e.err }
 
+// WithHint adds the next step to an error. It returns nil for nil.
 func WithHint(err error, hint string) error {
 	if err == nil {
 		return nil
@@ -89,6 +96,7 @@ type Failure struct {
 	Exit int `json:"-"`
 }
 
+// FailureOf returns the report of an error.
 func FailureOf(ctx context.Context, err error) Failure {
 	f := classify(ctx, err)
 	var h *hintError
@@ -157,6 +165,7 @@ func exitOf(row parley.ErrorRow) int {
 	}
 }
 
+// Hints are the next steps after errors of a hub.
 var Hints = map[error]string{
 	parley.ErrUnauthenticated: "set PARLEY_TOKEN to a token of this hub; 'parley token create' makes one, the first " +
 		"with --admin --data DIR while no hub runs",

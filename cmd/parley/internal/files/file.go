@@ -1,3 +1,9 @@
+// Package files writes files that are complete or missing, never partial.
+//
+//	f, err := files.Create(name)
+//	defer f.Discard()
+//	...
+//	err = f.Commit()
 package files
 
 import (

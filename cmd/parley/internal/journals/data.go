@@ -1,3 +1,6 @@
+// Package journals opens the log of a hub: in memory, in a directory, or on NATS servers.
+//
+//	j, err := journals.OpenExisting(data)
 package journals
 
 import (
@@ -73,6 +76,7 @@ func DataDirectory(flag string) (string, error) {
 	return filepath.Join(home, ".local", "state", "parley"), nil
 }
 
+// DataDirectoryHelp returns the default of --data for help texts.
 func DataDirectoryHelp() string { return "$" + envData + ", $XDG_STATE_HOME/parley" }
 
 // CheckDataFlag refuses --data of a variable that is not set: left out, it would mean a running

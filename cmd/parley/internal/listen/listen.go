@@ -1,3 +1,8 @@
+// Package listen listens for connections and serves HTTP with bounds for peers that are gone or
+// slow.
+//
+//	listeners, err := listen.Open(address)
+//	err = listen.NewHTTPServer(handler, logger).Serve(listeners[0])
 package listen
 
 import (

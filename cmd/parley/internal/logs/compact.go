@@ -1,3 +1,6 @@
+// Package logs has the command log, which verifies, exports, backs up, imports and compacts logs.
+//
+//	root.AddCommand(logs.NewCommand(app))
 package logs
 
 import (
@@ -13,6 +16,7 @@ import (
 	"github.com/parleyhub/parley/hub/journal/bolt"
 )
 
+// NewCommand returns the command log.
 func NewCommand(a *cli.App) *cobra.Command {
 	return cli.NewGroup(&cobra.Command{Use: "log", Short: "verify, export, back up, import and compact the log"},
 		newVerifyCommand(a), newExportCommand(a), newBackupCommand(a), newImportCommand(a), newCompactCommand(a))

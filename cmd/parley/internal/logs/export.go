@@ -123,6 +123,7 @@ type Chain struct {
 	Head journal.Head
 }
 
+// NewChain returns the chain of a conversation before its first event.
 func NewChain(id string) *Chain { return &Chain{id: id, Head: journal.Head{Hash: journal.Genesis(id)}} }
 
 // Append adds an event.

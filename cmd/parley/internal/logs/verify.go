@@ -144,6 +144,7 @@ func printMissing(a *cli.App, n int64) {
 	}
 }
 
+// VerifiedText describes the result of a verification.
 func VerifiedText(a *cli.App, r journal.Report) string {
 	return a.Out.Paint(cli.StyleGood, "ok") + fmt.Sprintf(": %s in %s, %d bytes: every checksum and every hash is right",
 		cli.Count(r.Records, "event"), cli.Count(r.Conversations, "conversation"), r.Bytes)

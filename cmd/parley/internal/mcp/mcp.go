@@ -1,3 +1,6 @@
+// Package mcp has the command mcp, which serves the Model Context Protocol on stdin and stdout.
+//
+//	root.AddCommand(mcp.NewCommand(app))
 package mcp
 
 import (
@@ -31,6 +34,7 @@ type flags struct {
 	telemetry cli.TelemetryFlags
 }
 
+// NewCommand returns the command mcp.
 func NewCommand(a *cli.App) *cobra.Command {
 	var f flags
 	c := &cobra.Command{

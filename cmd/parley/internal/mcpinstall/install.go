@@ -1,3 +1,7 @@
+// Package mcpinstall has the command mcp install, which writes the configuration of programs that
+// start parley mcp.
+//
+//	root.AddCommand(mcpinstall.NewCommand(app))
 package mcpinstall
 
 import (
@@ -49,6 +53,7 @@ type installFlags struct {
 	write        bool
 }
 
+// NewCommand returns the command mcp install.
 func NewCommand(a *cli.App) *cobra.Command {
 	var f installFlags
 	names := strings.Join(slices.Sorted(maps.Keys(clients)), ", ")

@@ -19,6 +19,7 @@ type explainFlags struct {
 	seq int64
 }
 
+// NewExplainCommand returns the command explain.
 func NewExplainCommand(a *cli.App) *cobra.Command {
 	var f explainFlags
 	c := &cobra.Command{

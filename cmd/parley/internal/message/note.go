@@ -19,6 +19,7 @@ type noteFlags struct {
 	tags                  []string
 }
 
+// NewNoteCommand returns the command note.
 func NewNoteCommand(a *cli.App) *cobra.Command {
 	var f noteFlags
 	c := &cobra.Command{

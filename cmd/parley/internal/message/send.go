@@ -1,3 +1,7 @@
+// Package message has the commands send, note, tail and explain, which write and read the events of
+// a conversation.
+//
+//	root.AddCommand(message.NewSendCommand(app))
 package message
 
 import (
@@ -23,6 +27,7 @@ type sendFlags struct {
 	attach, tags                                                 []string
 }
 
+// NewSendCommand returns the command send.
 func NewSendCommand(a *cli.App) *cobra.Command {
 	var f sendFlags
 	c := &cobra.Command{
@@ -133,6 +138,7 @@ func newSendParams(a *cli.App, f sendFlags, args []string) (*parley.Message, *pa
 	return &parley.Message{Text: text, Data: json.RawMessage(f.data), Schema: f.schema, Tags: f.tags}, p, nil
 }
 
+// ErrNotUTF8 refuses texts that JSON cannot have.
 var ErrNotUTF8 = exit.Usagef("the message is not UTF-8: the hub would store something else")
 
 func readText(a *cli.App, args []string) (string, error) {

@@ -19,6 +19,7 @@ type tailFlags struct {
 	types  []string
 }
 
+// NewTailCommand returns the command tail.
 func NewTailCommand(a *cli.App) *cobra.Command {
 	var f tailFlags
 	c := &cobra.Command{

@@ -1,3 +1,7 @@
+// Package runner has the command run, which takes the turns of agents with a program, or runs a
+// directory of blueprints.
+//
+//	root.AddCommand(runner.NewCommand(app))
 package runner
 
 import (
@@ -24,6 +28,7 @@ import (
 // that.
 const programGrace = command.StopWait + 2*time.Second
 
+// TurnFlags are the flags of commands that take the turns of agents.
 type TurnFlags struct {
 	Agents, conversations []string
 	executor, dir         string
@@ -35,6 +40,7 @@ type TurnFlags struct {
 	telemetry             cli.TelemetryFlags
 }
 
+// NewCommand returns the command run.
 func NewCommand(a *cli.App) *cobra.Command {
 	var f TurnFlags
 	c := &cobra.Command{

@@ -1,3 +1,6 @@
+// Package schema has the command schema, which prints the documents of the protocol for programs.
+//
+//	root.AddCommand(schema.NewCommand(app))
 package schema
 
 import (
@@ -56,6 +59,7 @@ func findDocument(name string) ([]byte, bool) {
 	return schema.Lookup(name)
 }
 
+// NewCommand returns the command schema.
 func NewCommand(a *cli.App) *cobra.Command {
 	var all string
 	c := &cobra.Command{

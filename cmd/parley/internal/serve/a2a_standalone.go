@@ -24,6 +24,7 @@ import (
 	"github.com/parleyhub/parley/internal/egress"
 )
 
+// A2AFlags are the flags of a2a serve.
 type A2AFlags struct {
 	url, listen, publicURL, cards, pushKey string
 	agents, allowPrivate                   []string
@@ -31,6 +32,7 @@ type A2AFlags struct {
 	telemetry                              cli.TelemetryFlags
 }
 
+// NewA2ACommand returns the command a2a serve.
 func NewA2ACommand(a *cli.App) *cobra.Command {
 	var f A2AFlags
 	c := &cobra.Command{
@@ -97,6 +99,7 @@ func (f *A2AFlags) address() (string, error) {
 	return address, nil
 }
 
+// RunA2A serves the Agent2Agent protocol outside of the hub, until ctx ends.
 func RunA2A(ctx context.Context, a *cli.App, f *A2AFlags) error {
 	if err := f.check(); err != nil {
 		return err

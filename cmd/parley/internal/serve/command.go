@@ -1,3 +1,7 @@
+// Package serve has the commands serve and config, which run a hub with its adapters, and check its
+// settings.
+//
+//	root.AddCommand(serve.NewCommand(app))
 package serve
 
 import (
@@ -19,6 +23,7 @@ import (
 	"github.com/parleyhub/parley/rpc/oidc"
 )
 
+// NewCommand returns the command serve.
 func NewCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",

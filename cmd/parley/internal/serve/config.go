@@ -17,6 +17,7 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/journals"
 )
 
+// NewConfigCommand returns the command config.
 func NewConfigCommand(a *cli.App) *cobra.Command {
 	return cli.NewGroup(&cobra.Command{Use: "config", Short: "look at the configuration of a hub"}, configShowCommand(a),
 		configCheckCommand(a))

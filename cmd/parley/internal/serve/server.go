@@ -32,6 +32,7 @@ const (
 	telemetryTimeout = 500 * time.Millisecond
 )
 
+// Options configure Start.
 type Options struct {
 	Journal journal.Journal
 	Address string

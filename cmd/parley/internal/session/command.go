@@ -1,3 +1,7 @@
+// Package session has the commands start and session, which start agents for a result, and wait for
+// it.
+//
+//	root.AddCommand(session.NewCommand(app))
 package session
 
 import (
@@ -17,6 +21,7 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/view"
 )
 
+// NewCommand returns the command session.
 func NewCommand(a *cli.App) *cobra.Command {
 	return cli.NewGroup(&cobra.Command{
 		Use:   "session",

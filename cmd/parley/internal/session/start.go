@@ -25,6 +25,7 @@ type startFlags struct {
 	waitFlags
 }
 
+// NewStartCommand returns the command start.
 func NewStartCommand(a *cli.App) *cobra.Command {
 	var f startFlags
 	c := &cobra.Command{

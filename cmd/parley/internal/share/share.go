@@ -1,3 +1,6 @@
+// Package share has the command share, which writes a conversation as one HTML page.
+//
+//	root.AddCommand(share.NewCommand(app))
 package share
 
 import (
@@ -42,6 +45,7 @@ const (
 	maxShared = 64 << 20
 )
 
+// NewCommand returns the command share.
 func NewCommand(a *cli.App) *cobra.Command {
 	var f shareFlags
 	c := &cobra.Command{

@@ -1,3 +1,6 @@
+// Package stats has the command stats, which prints the counters of a hub.
+//
+//	root.AddCommand(stats.NewCommand(app))
 package stats
 
 import (
@@ -15,6 +18,7 @@ import (
 	"github.com/parleyhub/parley/cmd/parley/internal/cli"
 )
 
+// NewCommand returns the command stats.
 func NewCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "stats",

@@ -1,3 +1,6 @@
+// Package token has the command token, which creates, lists and revokes tokens.
+//
+//	root.AddCommand(token.NewCommand(app))
 package token
 
 import (
@@ -26,6 +29,7 @@ type tokenFlags struct {
 	admin                         bool
 }
 
+// NewCommand returns the command token.
 func NewCommand(a *cli.App) *cobra.Command {
 	return cli.NewGroup(&cobra.Command{Use: "token", Short: "make, list and revoke tokens"}, newCreateCommand(a),
 		newListCommand(a), newRevokeCommand(a))
@@ -147,6 +151,7 @@ func (f tokenFlags) params() (*parley.CreateTokenParams, error) {
 	return p, nil
 }
 
+// Create creates a token at a hub or, with data, in the log of a hub that is not running.
 func Create(ctx context.Context, a *cli.App, data string, p *parley.CreateTokenParams) (r *parley.CreateTokenResult,
 	err error) {
 	err = withClient(ctx, a, data, journals.Open, func(client parley.Client) error {

@@ -1,3 +1,7 @@
+// Package view shows events, guidance and sessions to people.
+//
+//	p := view.New(app.Out)
+//	p.Event(&event)
 package view
 
 import (
@@ -23,6 +27,7 @@ type Printer struct {
 
 const maxNameWidth = 16
 
+// New returns a printer on a stream.
 func New(to *cli.Stream) *Printer {
 	return &Printer{to: to, speakers: map[string]cli.Style{}, width: len(parley.HubID), Write: to.Line}
 }
@@ -248,6 +253,7 @@ func GuidanceText(g parley.Guidance) string {
 	return head + ": " + cli.Clean(g.Reason)
 }
 
+// OutcomeText describes the outcome of a conversation.
 func OutcomeText(o *parley.Outcome) string {
 	if o == nil {
 		return string(parley.OutcomeCompleted)

@@ -1,3 +1,6 @@
+// Package wrap has the command wrap, which writes a blueprint from a command line.
+//
+//	root.AddCommand(wrap.NewCommand(app))
 package wrap
 
 import (
@@ -26,6 +29,7 @@ type flags struct {
 	force                  bool
 }
 
+// NewCommand returns the command wrap.
 func NewCommand(a *cli.App) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
