@@ -70,7 +70,7 @@ func sendNote(ctx context.Context, a *cli.App, f *noteFlags, id string) error {
 
 func newNoteParams(a *cli.App, f *noteFlags, id string) (*parley.SendNoteParams, error) {
 	if f.schema == "" {
-		return nil, exit.Usagef("--schema is missing: NAME is the shape of the data")
+		return nil, exit.Usagef("--schema NAME is missing: it is the shape of the data")
 	}
 	data, err := readNoteData(a, f.data)
 	if err != nil {

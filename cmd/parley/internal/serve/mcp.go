@@ -59,12 +59,13 @@ func newMCPAdapter(log *slog.Logger, o *mcpOptions) *mcpAdapter {
 
 // handlers are what the door of the hub serves for it.
 func (d *mcpAdapter) handlers() (map[string]*rpc.Protocol, map[string]http.Handler) {
-	guest := &rpc.Protocol{
+	protocol := &rpc.Protocol{
 		Handler: mcp.NewHandler(d.server, callerName), Verbs: mcp.Verbs, MaxBody: mcp.MaxBodyBytes, Streams: mcp.Streams,
 		AllowHeaders: mcp.AllowHeaders, ExposeHeaders: mcp.ExposeHeaders,
 		Challenge: func(r *http.Request) string { return fmt.Sprintf("resource_metadata=%q", d.base(r)+mcpMetadata) },
 	}
-	return map[string]*rpc.Protocol{mcpPath: guest}, map[string]http.Handler{mcpMetadata: http.HandlerFunc(d.serveMetadata)}
+	pages := map[string]http.Handler{mcpMetadata: http.HandlerFunc(d.serveMetadata)}
+	return map[string]*rpc.Protocol{mcpPath: protocol}, pages
 }
 
 // callerName identifies a caller, so that no caller can continue another's session.
