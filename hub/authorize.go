@@ -30,11 +30,11 @@ func (a authorizer) Authorize(r *conv.Request, head *fold.State) *conv.Refusal {
 	}
 	switch {
 	case !r.Unseen && !p.Sees(head): // checked again: the event that made it visible may be lost
-		return &conv.Refusal{Err: auth.ErrNotFound, OnHead: true}
+		return &conv.Refusal{Err: auth.ErrNotFound}
 	case !p.HasCurrentClaim(head):
-		return &conv.Refusal{Err: auth.ErrClaimOver, OnHead: true}
+		return &conv.Refusal{Err: auth.ErrClaimOver}
 	case a.hub.sessions.waitsForParent(head, r.Cmd.From):
-		return &conv.Refusal{Err: errUntold, OnHead: true, Final: true}
+		return &conv.Refusal{Err: errUntold, Final: true}
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/parleyhub/parley/hub/fold"
 )
 
-// The writes. Each is decided before the call returns (or after a reload, in order), and done is called exactly once, before or after that,
-// on any goroutine; it must not block. The params may be kept. What is JSON in them has passed the strict decoding of a door, or checkJSON.
+// The writes. Each is decided in the order of the calls, and done is called exactly once, before or after the call returns, on any goroutine;
+// it must not block. The params may be kept. What is JSON in them has passed the strict decoding of a door, or checkJSON.
 
 // compact gives the JSON without insignificant space; name is what the caller calls it.
 func compact(name string, raw json.RawMessage) (json.RawMessage, error) {

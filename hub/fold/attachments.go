@@ -79,7 +79,7 @@ func (d *decision) attached() bool {
 	h, _ := ParseAttachmentHash(offer.SHA256) // the hub has written it
 	a, ok := d.s.Attachment(h)
 	if ok {
-		d.out.Seq, d.out.Duplicate, d.out.RestsOn = a.Seq, true, a.Seq
+		d.out.Seq, d.out.Duplicate = a.Seq, true
 	}
 	return ok
 }

@@ -176,6 +176,4 @@ type Decision struct {
 	Claim   *Claim
 	// Err is a refusal. It is a *parley.Error.
 	Err error
-	// RestsOn is the seq that must be durable before the caller may be told.
-	RestsOn int64
 }

@@ -63,7 +63,7 @@ func (d *decision) meet(hash string) {
 	case d.s.ParamsHash != hash || d.c.Session == nil && !d.samePrivates(d.c.Create.Participants):
 		d.refuse(parley.ErrIdempotencyConflict, fmt.Sprintf("clientRequestId %q was used with other params", d.c.Key), "a new clientRequestId")
 	default:
-		d.out.Seq, d.out.Duplicate, d.out.RestsOn = 1, true, 1
+		d.out.Seq, d.out.Duplicate = 1, true
 	}
 }
 

@@ -22,9 +22,6 @@ func DecideInto(out *Decision, s *State, keys Keys, c *Command) {
 	if !d.known(keys) && !d.attached() && !d.answered() {
 		d.decide()
 	}
-	if out.RestsOn == 0 {
-		out.RestsOn = out.State.Seq
-	}
 }
 
 // decision is one command on its way: s, the state of out, moves on from before as events are added.
@@ -64,7 +61,7 @@ func (d *decision) known(keys Keys) bool {
 		d.refuse(parley.ErrIdempotencyConflict,
 			fmt.Sprintf("clientRequestId %q was used at seq %d with another payload", d.c.Key, entry.Seq), "a new clientRequestId")
 	}
-	d.out.Seq, d.out.Turn, d.out.Duplicate, d.out.RestsOn = entry.Seq, entry.Turn, true, entry.Seq
+	d.out.Seq, d.out.Turn, d.out.Duplicate = entry.Seq, entry.Turn, true
 	if d.s.Claim != nil && d.s.Claim.AgentID == d.c.From && entry.Seq > d.s.Claim.Seq {
 		d.out.Claim = d.s.Claim
 	}
@@ -374,7 +371,7 @@ func (d *decision) addParticipant() {
 	case d.s.Session != nil:
 		d.refuse(parley.ErrForbidden, "in a session there are its caller and its agent", "")
 	case seat >= 0 && d.sameSeat(seat, p):
-		d.out.Seq, d.out.Duplicate, d.out.RestsOn = d.s.SeatSeqs[seat], true, d.s.SeatSeqs[seat]
+		d.out.Seq, d.out.Duplicate = d.s.SeatSeqs[seat], true
 	case seat >= 0:
 		d.refuse(parley.ErrAlreadyExists, fmt.Sprintf("%s takes part already, as another kind or agent, in another role or with another private text", p.ID), "")
 	case len(d.s.Participants) >= parley.MaxParticipants:

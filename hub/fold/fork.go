@@ -149,7 +149,7 @@ func (d *decision) meetFork() {
 		d.refuse(parley.ErrIdempotencyConflict, fmt.Sprintf("clientRequestId %q was used with other params", d.c.Key), "a new clientRequestId")
 	default:
 		seq := d.s.Fork.Seq + 1
-		d.out.Seq, d.out.Duplicate, d.out.RestsOn = seq, true, seq
+		d.out.Seq, d.out.Duplicate = seq, true
 	}
 }
 

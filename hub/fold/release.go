@@ -26,7 +26,7 @@ func (d *decision) renew() {
 	if c == nil || c.Hash != *d.c.Named || own && d.c.RenewedSeq != c.RenewedSeq {
 		return // the hub's own, too late
 	}
-	d.out.Claim, d.out.Seq, d.out.Turn, d.out.RestsOn = c, c.RenewedSeq, c.Turn, c.RenewedSeq
+	d.out.Claim, d.out.Seq, d.out.Turn = c, c.RenewedSeq, c.Turn
 	if d.s.Awaits() {
 		return // its time does not run
 	}

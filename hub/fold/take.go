@@ -118,7 +118,7 @@ func (d *decision) take() {
 	claim := d.s.Claim
 	switch named := d.takes(); {
 	case claim != nil && named != nil && claim.Hash == *named && claim.AgentID == d.c.From && d.sameExecutor(claim):
-		d.out.Seq, d.out.Turn, d.out.Duplicate, d.out.RestsOn, d.out.Claim = claim.Seq, claim.Turn, true, claim.Seq, claim
+		d.out.Seq, d.out.Turn, d.out.Duplicate, d.out.Claim = claim.Seq, claim.Turn, true, claim
 	case !d.s.Participants[seat].Kind.Claims():
 		d.refuse(parley.ErrForbidden, fmt.Sprintf("%s is a %s: only agents and tools claim", d.c.From, d.s.Participants[seat].Kind), "")
 	case d.c.Turn < current && d.c.Named == nil:

@@ -27,6 +27,10 @@ var rows = []row{
 	{bug: "early-ack", pkg: "hub", run: "^TestCrashBeforeSync$", says: `was answered before the commit`},
 	{bug: "early-fan-out", pkg: "hub", run: "^TestManyOnPendingState$", says: `readers see what is not durable`},
 	{
+		bug: "early-answer", pkg: "hub/internal/conv", run: "^TestRound_TakesAllThatArrivedInFlight$",
+		says: `before the commit that it depends on`, short: true,
+	},
+	{
 		bug: "false-refusal", pkg: "hub/journal/bolt", run: "^TestErrorAfterMetaIsUnknown$",
 		says: `append: journal: storage full`,
 	},

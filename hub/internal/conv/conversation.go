@@ -38,16 +38,10 @@ type Conversation struct {
 	keys    fold.Keys
 	durable fold.State
 	hash    journal.Hash
-	// headHash is the hash of head while requests are pending. Only a hub that shares its journal
-	// maintains it.
-	headHash journal.Hash
 
-	asked     int64      // the number of requests, which orders them
-	pending   []*Request // submitted, in order
-	waiting   []*Request // decided without events, but on pending ones
-	retry     []*Request // to be decided after the reload
-	reloading bool
-	broken    bool // a reload failed; the conversation is loaded again when no one uses it any more
+	queue  []*Request // not decided, in the order of their arrival
+	flight *round     // the round whose append the journal has not answered; nil: none
+	broken bool       // a reload failed; the conversation is loaded again when no one uses it any more
 
 	frames     []Frame // the last committed events, up to durable.Seq, without a gap
 	frameBytes int
@@ -235,8 +229,8 @@ func (c *Conversation) fill() {
 	c.notifyLocked(LoadedOnUse)
 }
 
-// catchUpLocked reads the events of the journal after durable and makes head the same. No request
-// may be pending.
+// catchUpLocked reads the events of the journal after durable and makes head the same. No round may
+// be in flight, except one that is lost.
 func (c *Conversation) catchUpLocked() error {
 	head, err := c.engine.journal.Head(c.id)
 	if err != nil {

@@ -15,13 +15,23 @@
 //
 // # A write
 //
-//	Do -> Authorize, fold.DecideInto(head, keys, command) -> journal.Submit -> (commit) -> committed
-//	          | refusal, duplicate                                               | frames, observers
-//	          v                                                                  v wake readers, reply
-//	      reply once what the answer depends on is durable
+//	Do -> queue -> Authorize, fold.DecideInto(head, keys, command) -> journal.Submit -> (commit) -> finish
+//	                          | no events, none before in the round                              | frames, observers
+//	                          v                                                                  v next round, readers, replies
+//	                        reply                                                              reply
 //
-// If an append fails, everything that was decided on its events is decided again, in order, on the
-// state that is read from the journal.
+// The requests of a conversation are decided in rounds. A round takes the queue, decides one request
+// after the other on the head, and its events are one append. While that is in flight, nothing is
+// decided on the conversation: what arrives waits in the queue. So there is at most one undurable
+// append for each conversation, every answer rests on that append or on durable events, and other
+// conversations do not wait for it.
+//
+// If the append fails, there is one rule: the head is the durable state again, the requests with
+// events are refused, and the others are decided again. If another hub has appended, all requests of
+// the round are decided again, on what it wrote.
+//
+// A hub that shares its journal also submits a round without events if its refusals depend on the
+// head. The journal's answer says whether the head was the head.
 //
 // # Goroutines
 //
@@ -29,7 +39,7 @@
 //	|---|---|---|
 //	| sweep | Start | evicts idle conversations, and others when there is no room |
 //	| Clock.Run | Start | closes conversations and ends approvals when a time limit is over |
-//	| reload | a failed append | reads one conversation from the journal, one at a time for each |
+//	| lose | a failed append | reads one conversation from the journal, one at a time for each |
 //	| the journal's callbacks | journal.Submit | lock the conversation and never block |
 //
 // # Locks

@@ -40,8 +40,6 @@ type Authorizer interface {
 // A Refusal is the reason why a request is not decided.
 type Refusal struct {
 	Err error
-	// OnHead is set if the refusal depends on the head. Then it is returned once the head is durable.
-	OnHead bool
 	// Final is set if events of other hubs cannot change the refusal.
 	Final bool
 }

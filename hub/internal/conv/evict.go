@@ -219,7 +219,7 @@ func (e *Engine) makeRoom() {
 func (c *Conversation) dropFrames() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.pending) == 0 && len(c.audience) == 0 {
+	if c.flight == nil && len(c.audience) == 0 {
 		c.frames, c.frameBytes = nil, 0
 	}
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
-	"github.com/parleyhub/parley/hub/journal"
 )
 
 // This file has the part of a hub that shares its journal: other hubs append to the conversations
@@ -51,7 +50,7 @@ func (c *Conversation) follow(seq int64) {
 			c.mu.Unlock()
 			return
 		}
-		changed := c.changedLocked() // by the pending requests
+		changed := c.changedLocked() // by the round in flight
 		c.mu.Unlock()
 		select {
 		case <-changed:
@@ -71,10 +70,10 @@ func (c *Conversation) Freshen() {
 	c.freshenLocked()
 }
 
-// freshenLocked reads the events that other hubs appended. While requests of this hub are pending,
-// their outcome reports such events.
+// freshenLocked reads the events that other hubs appended. While a round is in flight, its outcome
+// reports such events.
 func (c *Conversation) freshenLocked() {
-	if len(c.pending) > 0 || c.reloading || c.broken || !c.isBehindLocked() {
+	if c.flight != nil || c.broken || !c.isBehindLocked() {
 		return
 	}
 	if err := c.catchUpLocked(); err != nil {
@@ -92,51 +91,12 @@ func (c *Conversation) isBehindLocked() bool {
 	return err == nil && head.Seq > c.head.Seq
 }
 
-// checkLocked asks the journal whether the head on which r was decided is still the head, with a
-// batch without events. r is decided again if it is not.
-func (c *Conversation) checkLocked(r *Request) {
-	r.frames, r.events, r.keys = r.frames[:0], r.events[:0], r.keys[:0]
-	on := c.headHashLocked(nil)
-	c.pending = append(c.pending, r)
-	c.engine.journal.Submit(journal.Batch{
-		Conversation: c.id, After: c.head.Seq, On: on, Done: func(_ journal.Head, err error) { c.checked(r, err) },
-	})
-}
-
-// checked is the journal's answer to a check. Answers come in the order of submission, so everything
-// that r depends on is durable if err is nil.
-func (c *Conversation) checked(r *Request, err error) {
-	var ready []*Request
-	again := hasMoved(err)
-	c.mu.Lock()
-	c.removePendingLocked(r)
-	switch {
-	case again: // and every batch after it failed too
-		c.loseLocked(r, err)
-	case err != nil:
-		r.err = RefusalOf(err) // nothing else is lost with it
-		fallthrough
-	default:
-		if c.reloading {
-			c.startReloadLocked()
-		} else {
-			ready = c.takeReadyLocked()
-		}
-		c.wakeLocked() // follow may wait for it
-	}
-	c.mu.Unlock()
-	if !again {
-		c.answer(r)
-	}
-	for _, w := range ready {
-		c.answer(w)
-	}
-}
-
 // needsCheckLocked reports whether a decision without events may be different on events of other hubs.
 func (c *Conversation) needsCheckLocked(r *Request) bool {
 	d := &r.Decision
 	switch {
+	case !c.engine.Shared():
+		return false
 	case c.head.Closed(): // a closed conversation stays closed
 		return false
 	case r.final:

@@ -206,20 +206,19 @@ func TestSave_OmitsKeysOfLostAppend(t *testing.T) {
 	s, _ := sampleState(0)
 	s.state.Seq = 56
 	c := &Conversation{
-		engine: &Engine{journal: j, log: slog.New(slog.DiscardHandler)}, id: "x", durable: s.state, reloading: true,
+		engine: &Engine{journal: j, log: slog.New(slog.DiscardHandler)}, id: "x", durable: s.state,
 	}
 	for n := range 54 {
 		c.keys.Put(numberedKey(n), fold.KeyEntry{Seq: int64(n + 2)})
 	}
-	o, later := &Request{}, &Request{}
+	o := &round{}
 	for n := 54; n < 70; n++ {
 		o.keys = append(o.keys, keyChange{id: numberedKey(n)})
 		c.keys.Propose(numberedKey(n), fold.KeyEntry{Seq: int64(n + 3)})
 	}
 	c.keys.Settle(c.durable.Seq)
-	c.pending = []*Request{later} // so that no reload starts
-	c.loseLocked(o, journal.ErrStorageFull)
-	c.pending, c.reloading = nil, false
+	c.lose(o, journal.ErrStorageFull)
+	c.broken = false           // the journal does not have the events
 	for n := 53; n < 55; n++ { // 56 keys are merged
 		c.keys.Put(numberedKey(n+20), fold.KeyEntry{Seq: 56})
 	}

@@ -15,9 +15,9 @@ type counters struct {
 	appends                   histogram
 }
 
-// count counts the events of an append that was decided at a time.
-func (n *counters) count(frames []Frame, decided time.Time) {
-	n.appends.observe(time.Since(decided))
+// count counts the events of a number of requests that were decided at a time.
+func (n *counters) count(requests int, frames []Frame, decided time.Time) {
+	n.appends.observe(requests, time.Since(decided))
 	for i := range frames {
 		switch frames[i].Meta.Type {
 		case parley.TypeMessage:
@@ -51,15 +51,15 @@ type histogram struct {
 	nanos   atomic.Int64                           // the sum
 }
 
-// observe counts a duration.
-func (h *histogram) observe(d time.Duration) {
+// observe counts a duration n times.
+func (h *histogram) observe(n int, d time.Duration) {
 	ms := float64(d) / float64(time.Millisecond)
 	i := 0
 	for i < len(histogramBounds) && ms > histogramBounds[i] {
 		i++
 	}
-	h.nanos.Add(int64(d))
-	h.buckets[i].Add(1)
+	h.nanos.Add(int64(n) * int64(d))
+	h.buckets[i].Add(int64(n))
 }
 
 // durations returns the counts.

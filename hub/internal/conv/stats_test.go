@@ -18,7 +18,7 @@ func BenchmarkCounting(b *testing.B) {
 	frames := []Frame{{Seq: 1, Meta: fold.Meta{Type: parley.TypeMessage}}}
 	start := time.Now()
 	for b.Loop() {
-		n.count(frames, start.Add(time.Since(start)))
+		n.count(1, frames, start.Add(time.Since(start)))
 		c.committedSeq.Store(frames[0].Seq)
 	}
 }
@@ -29,8 +29,8 @@ func TestHistogramBounds(t *testing.T) {
 	for i, bound := range histogramBounds {
 		var h histogram
 		at := time.Duration(bound * float64(time.Millisecond))
-		h.observe(at)
-		h.observe(at + 1)
+		h.observe(1, at)
+		h.observe(1, at + 1)
 		d := h.durations()
 		if d.Count != 2 || d.Buckets[i] != 1 || i > 0 && d.Buckets[i-1] != 0 || i+1 < len(d.Buckets) && d.Buckets[i+1] != 2 {
 			t.Errorf("around %g ms: %+v", bound, d)

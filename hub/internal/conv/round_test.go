@@ -1,0 +1,138 @@
+package conv
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/journal"
+)
+
+// heldJournal keeps each batch until a test passes it on.
+type heldJournal struct {
+	journal.Journal
+	batches chan journal.Batch
+}
+
+func (j *heldJournal) Submit(b journal.Batch) { j.batches <- b }
+
+// answer is what a request of a test was answered.
+type answer struct {
+	seq       int64
+	duplicate bool
+	err       error
+}
+
+// post asks for a message with a key and returns its answer.
+func post(e *Engine, c *Conversation, from, key string) <-chan answer {
+	answers := make(chan answer, 1)
+	e.Repin(c)
+	c.Do(&Request{
+		By: testCaller(from),
+		Cmd: fold.Command{
+			Verb: fold.Message, From: from, Key: key, Finality: parley.FinalityTurn, Payload: []byte(`{"text":"x"}`),
+		},
+		Reply: func(d *fold.Decision, err error) { answers <- answer{d.Seq, d.Duplicate, err} },
+	})
+	return answers
+}
+
+func unanswered(t *testing.T, all ...<-chan answer) {
+	t.Helper()
+	for i, a := range all {
+		select {
+		case got := <-a:
+			t.Errorf("request %d was answered with %+v before the commit that it depends on", i, got)
+		default:
+		}
+	}
+}
+
+// hold makes the journal of a conversation keep the batches of the messages after this call.
+func hold(e *Engine) *heldJournal {
+	j := &heldJournal{e.journal, make(chan journal.Batch, 100)}
+	e.journal = j
+	return j
+}
+
+// TestRound_TakesAllThatArrivedInFlight checks that requests are not decided while an append is in
+// flight, that they are one append after it, and that none is answered before its commit.
+func TestRound_TakesAllThatArrivedInFlight(t *testing.T) {
+	e, c := newConversation(t)
+	j := hold(e)
+	first := post(e, c, "a", "1")
+	second, third, repeated := post(e, c, "a", "2"), post(e, c, "a", "3"), post(e, c, "a", "2")
+	foreign := post(e, c, "b", "4") // b has no seat
+	b := <-j.batches
+	if len(j.batches) > 0 || len(b.Events) != 1 || b.After != 1 {
+		t.Fatalf("%d more batches; the first has %d events after %d", len(j.batches), len(b.Events), b.After)
+	}
+	unanswered(t, first, second, third, repeated, foreign)
+	j.Journal.Submit(b)
+	if got := <-first; got != (answer{seq: 2}) {
+		t.Errorf("the first: %+v", got)
+	}
+	b = <-j.batches
+	if len(j.batches) > 0 || len(b.Events) != 2 || b.After != 2 {
+		t.Fatalf("%d more batches; the second has %d events after %d", len(j.batches), len(b.Events), b.After)
+	}
+	unanswered(t, second, third, repeated, foreign)
+	j.Journal.Submit(b)
+	for i, want := range []answer{{seq: 3}, {seq: 4}, {seq: 3, duplicate: true}} {
+		if got := <-[]<-chan answer{second, third, repeated}[i]; got != want {
+			t.Errorf("request %d of the round: %+v, want %+v", i, got, want)
+		}
+	}
+	if got := <-foreign; !errors.Is(got.err, parley.ErrForbidden) {
+		t.Errorf("a participant without a seat: %+v", got)
+	}
+}
+
+// TestRound_LostAppendLeavesNoTrace checks that a failed append is refused to all whose events it has,
+// that its keys are free again, and that a duplicate of it is decided again.
+func TestRound_LostAppendLeavesNoTrace(t *testing.T) {
+	e, c := newConversation(t)
+	j := hold(e)
+	first := post(e, c, "a", "1")
+	lost, repeated := post(e, c, "a", "2"), post(e, c, "a", "2")
+	j.Journal.Submit(<-j.batches)
+	<-first
+	(<-j.batches).Done(journal.Head{}, journal.ErrStorageFull)
+	if got := <-lost; !errors.Is(got.err, parley.ErrStorageFull) {
+		t.Errorf("the lost request: %+v", got)
+	}
+	b := <-j.batches // of the duplicate, which is the first with its key now
+	unanswered(t, repeated)
+	j.Journal.Submit(b)
+	if got := <-repeated; got != (answer{seq: 3}) {
+		t.Errorf("the same request again: %+v", got)
+	}
+	if s := c.Head(); s.Seq != 3 {
+		t.Errorf("the head is %d, want 3", s.Seq)
+	}
+}
+
+// TestRound_Bounds checks that a round ends with its bound of events, and that the rest follows in
+// order.
+func TestRound_Bounds(t *testing.T) {
+	e, c := newConversation(t)
+	j := hold(e)
+	var all []<-chan answer
+	for i := range maxRoundEvents + 11 {
+		all = append(all, post(e, c, "a", fmt.Sprint("k", i)))
+	}
+	for _, want := range []int{1, maxRoundEvents, 10} {
+		b := <-j.batches
+		if len(b.Events) != want {
+			t.Errorf("a round has %d events, want %d", len(b.Events), want)
+		}
+		j.Journal.Submit(b)
+	}
+	for i, a := range all {
+		if got := <-a; got != (answer{seq: int64(i + 2)}) {
+			t.Fatalf("request %d: %+v", i, got)
+		}
+	}
+}
