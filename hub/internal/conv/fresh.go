@@ -15,8 +15,17 @@ import (
 // It skips conversations whose observers were notified of that seq, and reserved ones that are not in
 // memory.
 func (e *Engine) Refresh(id string, seq int64) {
-	if e.isNotified(id, seq) {
+	c := e.find(id)
+	if c == nil && Reserved(id) {
 		return
+	}
+	if c != nil {
+		c.mu.Lock()
+		isNotified := c.notifiedSeq >= seq
+		c.mu.Unlock()
+		if isNotified {
+			return
+		}
 	}
 	c, err := e.Pin(id)
 	if err != nil {
@@ -27,16 +36,6 @@ func (e *Engine) Refresh(id string, seq int64) {
 	}
 	defer e.Unpin(c)
 	c.follow(seq)
-}
-
-func (e *Engine) isNotified(id string, seq int64) bool {
-	c := e.find(id)
-	if c == nil {
-		return Reserved(id)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.notifiedSeq >= seq
 }
 
 // follow waits until the conversation was read up to a seq that the journal has.
@@ -51,7 +50,7 @@ func (c *Conversation) follow(seq int64) {
 			c.mu.Unlock()
 			return
 		}
-		changed := c.changedLocked() // by the pending requests
+		changed := c.readers.awaitChange() // by the pending requests
 		c.mu.Unlock()
 		select {
 		case <-changed:
@@ -74,7 +73,10 @@ func (c *Conversation) Freshen() {
 // freshenLocked reads the events that other hubs appended. While requests of this hub are pending,
 // their outcome reports such events.
 func (c *Conversation) freshenLocked() {
-	if len(c.pending) > 0 || c.reloading || c.broken || !c.isBehindLocked() {
+	if len(c.pending) > 0 || c.reloading || c.broken {
+		return
+	}
+	if head, err := c.engine.journal.Head(c.id); err != nil || head.Seq <= c.head.Seq {
 		return
 	}
 	if err := c.catchUpLocked(); err != nil {
@@ -83,13 +85,7 @@ func (c *Conversation) freshenLocked() {
 	} else {
 		c.notifyLocked(CommittedByPeer)
 	}
-	c.wakeLocked()
-}
-
-// isBehindLocked reports whether another hub has appended since.
-func (c *Conversation) isBehindLocked() bool {
-	head, err := c.engine.journal.Head(c.id)
-	return err == nil && head.Seq > c.head.Seq
+	c.readers.wake()
 }
 
 // checkLocked asks the journal whether the head on which r was decided is still the head, with a
@@ -122,7 +118,7 @@ func (c *Conversation) checked(r *Request, err error) {
 		} else {
 			ready = c.takeReadyLocked()
 		}
-		c.wakeLocked() // follow may wait for it
+		c.readers.wake() // follow may wait for it
 	}
 	c.mu.Unlock()
 	if !again {

@@ -259,11 +259,11 @@ func (c *Conversation) committed(r *Request, head journal.Head, err error) {
 		c.committedSeq.Store(c.durable.Seq)
 		c.keys.Settle(c.durable.Seq)
 		for _, f := range r.frames {
-			c.pushFrameLocked(f)
+			c.frames.push(f)
 		}
 		c.notifyLocked(CommittedHere) // before the replies
 		ready = c.takeReadyLocked()
-		c.wakeLocked()
+		c.readers.wake()
 	} else {
 		if r.Decision.Claimed {
 			r.Claims.Dropped(c.id, r) // before it is decided again, which may take the claim again
@@ -403,7 +403,7 @@ func (c *Conversation) reload() {
 			ready = append(ready, r)
 		}
 	}
-	c.wakeLocked()
+	c.readers.wake()
 	if err == nil {
 		c.notifyLocked(ReloadedAfterLoss)
 	}
