@@ -78,10 +78,6 @@ func (s *saved) encode() []byte {
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// EncodeSavedState encodes a saved state without keys, so that tests can put a wrong one into a
-// journal.
-func EncodeSavedState(s fold.State) []byte { return (&saved{state: s}).encode() }
-
 // decodeSaved decodes what encode returned. It fails for damaged data and for other versions.
 func decodeSaved(b []byte) (*saved, error) {
 	n := len(b) - crc32.Size

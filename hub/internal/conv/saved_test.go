@@ -238,6 +238,36 @@ func TestSave_OmitsKeysOfLostAppend(t *testing.T) {
 	}
 }
 
+// TestLoad_IgnoresWrongState checks that a saved state of another version, or one that does not fit
+// the log, does not change what is loaded.
+func TestLoad_IgnoresWrongState(t *testing.T) {
+	for name, wrong := range map[string]struct {
+		version uint64
+		ahead   int64 // of the log
+	}{"version": {fold.Version + 1, 0}, "seq": {fold.Version, 5}} {
+		t.Run(name, func(t *testing.T) {
+			e, c := newConversation(t)
+			want := c.Durable()
+			s := saved{state: fold.State{ID: "x", Seq: want.Seq + wrong.ahead, Status: parley.StatusActive}}
+			encoded := s.encode()
+			_, n := binary.Uvarint(encoded)
+			encoded = reseal(append(binary.AppendUvarint(nil, wrong.version), encoded[n:]...))
+			if err := e.journal.SaveState("x", s.state.Seq, encoded); err != nil {
+				t.Fatal(err)
+			}
+			next := New(e.opts)
+			next.Connect(e.parts)
+			got, err := next.StateOf("x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 // TestLoad_MergeReleasesLoadedKeys checks that a merge of the keys releases the memory of the
 // settled keys that the conversation was loaded with.
 func TestLoad_MergeReleasesLoadedKeys(t *testing.T) {
