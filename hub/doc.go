@@ -21,6 +21,7 @@
 //	| hub/internal/conv | conversations: load, decide, append, notify observers, wake readers |
 //	| hub/internal/auth | principals, tokens, verifiers, workspaces |
 //	| hub/internal/turns | offers, claims, executors and their connections |
+//	| hub/internal/agentcontext | contexts of agents: triggers, selectors, vectors |
 //	| hub/internal/cluster | the other hubs of a journal: follow, catch up, presence |
 //	| hub/internal/page | limits, cursors and timeouts of methods |
 //	| hub/fold, hub/desk, hub/policy | the pure rules: state, turns, policies |
@@ -29,7 +30,7 @@
 //
 // # Goroutines
 //
-// Those of conversations, turns and other hubs are listed in their packages. The others are:
+// Those of conversations, turns, contexts and other hubs are listed in their packages. The others are:
 //
 //	| goroutine | does |
 //	|---|---|
@@ -39,7 +40,6 @@
 //	| triggers, triggers.errands.alarm | the same for the sessions that events start |
 //	| files | drops unused files from memory |
 //	| registerBlueprints, createConversation | compile schemas, read the answer |
-//	| contexts.ask | calls the embedder, at most 8 at once, for at most 30 s |
 //
 // [Hub.Close] waits for all of them, except for an embedder that does not return.
 //

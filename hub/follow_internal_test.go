@@ -107,7 +107,7 @@ func TestFollowedIsNotReadAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer behind.conv.Unpin(c)
-		if got := c.CommittedSeq(); got != last {
+		if got := c.Durable().Seq; got != last {
 			t.Errorf("it has followed up to seq %d, expected %d", got, last)
 		}
 		counted.mu.Lock()

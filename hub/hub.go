@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parleyhub/parley/hub/internal/agentcontext"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/cluster"
 	"github.com/parleyhub/parley/hub/internal/conv"
@@ -120,7 +121,7 @@ type Hub struct {
 	runners   *runners
 	sessions  *sessions
 	triggers  *triggers
-	contexts  *contexts
+	contexts  *agentcontext.Service
 	approvals *approvals
 	changes   *changes
 	backup    sync.Mutex // held by the one backup that is under way
@@ -288,7 +289,7 @@ func (h *Hub) Drain() {
 func (h *Hub) Close() error {
 	h.Drain()
 	h.conv.Close()
-	h.contexts.close()
+	h.contexts.Close()
 	return nil
 }
 

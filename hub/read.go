@@ -22,13 +22,28 @@ func (h *Hub) open(p *auth.Principal, method, id string, seq int64, limit int) (
 	}
 	limit, err = page.CheckLimit(limit, parley.MaxPage, parley.DefaultPage)
 	if err == nil {
-		err = c.CheckCursor(seq)
+		err = checkCursor(c, seq)
 	}
 	if err != nil {
 		h.conv.Unpin(c)
 		return nil, 0, err
 	}
 	return c, limit, nil
+}
+
+// checkCursor refuses a seq that is not one of the log.
+func checkCursor(c *conv.Conversation, seq int64) error {
+	latest, err := c.Reached(context.Background(), seq)
+	switch {
+	case err != nil:
+		return err
+	case seq < 0:
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("sinceSeq is %d", seq), "0 or more")
+	case seq > latest:
+		return parley.Refuse(parley.ErrCursorAhead,
+			fmt.Sprintf("sinceSeq %d is beyond the log", seq), fmt.Sprintf("at most %d", latest))
+	}
+	return nil
 }
 
 // GetConversation gives a snapshot; the events are given beside it, as stored.
@@ -111,7 +126,7 @@ func (h *Hub) Tail(_ context.Context, p *auth.Principal, q *parley.TailParams) (
 		return conv.Page{}, err
 	}
 	defer h.conv.Unpin(c)
-	return c.Page(q.SinceSeq, c.Latest(), limit, conv.VisibleTo(p.Viewer()))
+	return c.Page(q.SinceSeq, c.Durable().Seq, limit, conv.VisibleTo(p.Viewer()))
 }
 
 // GetGuidance gives the caller's guidance.
@@ -142,7 +157,7 @@ func (h *Hub) Explain(ctx context.Context, p *auth.Principal, q *parley.ExplainP
 		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("seq is %d", q.Seq), fmt.Sprintf("1 to %d", s.Seq))
 	}
 	if q.Seq > 0 && q.Seq < s.Seq {
-		if s, err = h.conv.StateAt(ctx, c.ID(), q.Seq); err != nil {
+		if s, err = conv.StateAt(ctx, h.journal, c.ID(), q.Seq); err != nil {
 			return nil, err
 		}
 	}

@@ -28,9 +28,6 @@ func (h *Hub) Counted() parley.Stats {
 	return s
 }
 
-// Loaded returns the number of conversations in memory.
-func (h *Hub) Loaded() int { return h.conv.Loaded() }
-
 func (h *Hub) state() parley.HubState {
 	err := h.Ready()
 	switch {

@@ -2,11 +2,12 @@ package hub
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
+	"github.com/parleyhub/parley/hub/internal/agentcontext"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 
@@ -26,7 +27,7 @@ type explaining struct {
 	wakes []parley.Wake
 	turns map[string]parley.TriggerState // of matches whose turns have ended, by participant
 
-	fetching context.Context // of the contexts of all rows together: each may cost as much as a call of its own
+	deadline time.Time // for the contexts of all rows together, each of which may cost as much as a call
 }
 
 // ExplainTriggers tells which agents an event has woken or, as things are now, would wake, and why. It changes nothing.
@@ -49,9 +50,7 @@ func (h *Hub) explainTriggers(ctx context.Context, p *auth.Principal, q *parley.
 	if err := x.read(ctx, q.Seq); err != nil {
 		return nil, err
 	}
-	var cancel context.CancelFunc
-	x.fetching, cancel = context.WithTimeout(ctx, fetchTime)
-	defer cancel()
+	x.deadline = time.Now().Add(agentcontext.FetchTimeout)
 	out := &parley.ExplainTriggersResult{Seq: q.Seq, Agents: []parley.TriggerExplained{}}
 	for _, seat := range s.Participants {
 		if seat.Kind.Claims() {
@@ -267,32 +266,8 @@ func (x *explaining) context(ctx context.Context, b *blueprint, row *parley.Trig
 	case row.Workspace:
 		given.Selector = b.set.Wakes(&x.said.Event, true)
 	}
-	f := &feeding{
-		hub: x.hub, reaches: x.by.Reaches, at: x.state.ID, asked: x.state.ID, viewer: fold.Viewer{ID: row.AgentID}, given: []parley.SessionTrigger{given},
-		may: func(s *parley.Selector) bool {
-			return !s.Trigger() && (!s.Workspace() || grantsAll(x.by, b.runner.Workspaces))
-		},
-	}
-	f.fromBlueprint(b)
-	out, err := f.build(x.fetching)
-	switch {
-	case errors.Is(err, parley.ErrConversationClosed):
-		return nil, nil
-	case err != nil && x.fetching.Err() != nil && ctx.Err() == nil:
-		return f.untold(errFetchTime), nil
-	case err != nil:
-		return nil, err
-	}
-	return out.Sources, nil
-}
-
-// untold are the sources of which nothing was fetched, and why.
-func (f *feeding) untold(why error) []parley.ContextSource {
-	sources := []parley.ContextSource{}
-	for i := range f.set.Subscriptions.Selectors {
-		if f.fetches(i) {
-			sources = append(sources, f.portion(i, &want{index: i, err: why}, nil).source)
-		}
-	}
-	return sources
+	return x.hub.contexts.FetchSources(ctx, x.deadline, &agentcontext.Query{
+		Agent: contextAgent(b), AgentID: row.AgentID, ConversationID: x.state.ID, QuestionID: x.state.ID,
+		Triggers: []parley.SessionTrigger{given}, Reaches: x.by.Reaches, SkipWorkspaces: !grantsAll(x.by, b.runner.Workspaces),
+	})
 }

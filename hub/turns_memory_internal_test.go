@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/internal/auth"
@@ -53,35 +52,6 @@ func TestClosedByItsOwnClaim(t *testing.T) {
 		synctest.Wait()
 		if n := h.Counted().Claims; n != 0 {
 			t.Errorf("%d claims of closed conversations are remembered", n)
-		}
-	})
-}
-
-// TestAlarmsAreForgotten: the times of a conversation that have been put off do not pile up while another one waits for long.
-func TestAlarmsAreForgotten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := openBare(t)
-		on, b := h.LocalPrincipal("a").On(h.Connect(func(parley.ExecutorNotification) {}, nil)), h.LocalPrincipal("b")
-		registered := make(chan error, 1)
-		h.RegisterExecutor(on, &parley.RegisterExecutorParams{ExecutorID: "r", Agents: []string{"a"}, Mode: parley.ModePush}, func(_ parley.RegisterExecutorResult, err error) {
-			registered <- err
-		})
-		if err := <-registered; err != nil {
-			t.Fatal(err)
-		}
-		long := parley.Limits{TurnTimeoutMs: parley.MaxTurnMs}
-		id := begin(t, h, long, parley.Participant{ID: "a", Kind: parley.KindAgent}, parley.Participant{ID: "b", Kind: parley.KindHuman})
-		begin(t, h, parley.Limits{TurnTimeoutMs: parley.MaxTurnMs / 2}, parley.Participant{ID: "idle", Kind: parley.KindAgent})
-		for range 500 {
-			post(t, h, on, id, parley.FinalityNone)
-			time.Sleep(3 * time.Second) // in the bubble
-			post(t, h, on, id, parley.FinalityTurn)
-			time.Sleep(100 * time.Millisecond)
-			post(t, h, b, id, parley.FinalityTurn)
-		}
-		synctest.Wait()
-		if entries, due := h.turns.Alarms(); entries > 2*due+64 {
-			t.Errorf("%d entries for %d conversations", entries, due)
 		}
 	})
 }

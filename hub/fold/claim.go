@@ -35,6 +35,10 @@ func ClaimID(turn int64, random string) string {
 	return claimPrefix + strconv.FormatInt(turn, 10) + "_" + random
 }
 
+// ErrNoClaimID refuses an id that no hub makes for a claim.
+var ErrNoClaimID = parley.Refuse(parley.ErrValidationFailed,
+	"claimId is not acceptable", "the id of a claim, as the hub has given it")
+
 // ClaimTurn gives the turn that an id is for.
 func ClaimTurn(id string) (int64, bool) {
 	rest, ok := strings.CutPrefix(id, claimPrefix)

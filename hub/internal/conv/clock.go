@@ -61,13 +61,6 @@ func (k *Clock) compactLocked() {
 	heap.Init(&k.heap)
 }
 
-// Size returns the number of entries in memory and of conversations with a time.
-func (k *Clock) Size() (entries, due int) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return len(k.heap), len(k.due)
-}
-
 // next removes and returns the conversation that is due, or returns how long to wait.
 func (k *Clock) next() (conversation string, wait time.Duration) {
 	k.mu.Lock()

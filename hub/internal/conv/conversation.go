@@ -43,14 +43,9 @@ type Conversation struct {
 	flight *round     // the round whose append the journal has not answered; nil: none
 	broken bool       // a reload failed; the conversation is loaded again when no one uses it any more
 
-	frames     []Frame // the last committed events, up to durable.Seq, without a gap
-	frameBytes int
-	shared     *sharedState  // of durable, if a subscription has read it
-	changed    chan struct{} // closed by the next change; nil when no one waits
-	deltas     []delta
-	deltaCount int64 // deltas ever passed; deltas has the last of them
-	deltaBytes int   // of the text of deltas
-	audience   []*Subscription
+	frames  frameCache   // up to durable.Seq
+	shared  *sharedState // of durable, if a subscription has read it
+	readers readers
 
 	notifiedSeq int64   // the last state that observers were notified of, except on loads
 	savedSeq    int64   // of the state that was saved last
@@ -88,13 +83,6 @@ func (e *Engine) Repin(c *Conversation) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	c.pins++
-}
-
-// Loaded returns the number of conversations in memory.
-func (e *Engine) Loaded() int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return len(e.loaded)
 }
 
 // find returns a conversation that is in memory, or nil. It does not pin it.
@@ -167,58 +155,39 @@ func (c *Conversation) Look() (s fold.State, changed <-chan struct{}, err error)
 	if c.broken {
 		err = errBroken
 	}
-	return c.durable, c.changedLocked(), err
-}
-
-// CommittedSeq is the seq of the last committed event. It does not wait for the conversation.
-func (c *Conversation) CommittedSeq() int64 { return c.committedSeq.Load() }
-
-// Latest is the seq of the last committed event, after the observers were notified of it.
-func (c *Conversation) Latest() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.durable.Seq
+	return c.durable, c.readers.awaitChange(), err
 }
 
 // Reached returns the seq of the last committed event. If seq is later, a hub that shares its journal
 // catches up first, because cursors come from other hubs too.
 func (c *Conversation) Reached(ctx context.Context, seq int64) (latest int64, err error) {
-	latest = c.Latest()
+	c.mu.Lock()
+	latest = c.durable.Seq
+	c.mu.Unlock()
 	if seq <= latest || !c.engine.Shared() {
 		return latest, nil
 	}
 	if err := c.engine.CatchUp(ctx); err != nil {
 		return latest, err
 	}
-	c.Freshen()
-	return c.Latest(), nil
-}
-
-// CheckCursor refuses a seq that is not one of the log.
-func (c *Conversation) CheckCursor(seq int64) error {
-	latest, err := c.Reached(context.Background(), seq)
-	switch {
-	case err != nil:
-		return err
-	case seq < 0:
-		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("sinceSeq is %d", seq), "0 or more")
-	case seq > latest:
-		return parley.Refuse(parley.ErrCursorAhead,
-			fmt.Sprintf("sinceSeq %d is beyond the log", seq), fmt.Sprintf("at most %d", latest))
-	}
-	return nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.freshenLocked()
+	return c.durable.Seq, nil
 }
 
 // fill loads the conversation: the saved state, if it is usable, and the events after it.
 func (c *Conversation) fill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.loadSavedLocked()
+	if s, keys := loadSaved(c.engine.journal, c.id); s != nil {
+		c.durable, c.keys, c.savedSeq, c.settled = s.state, keys, s.state.Seq, s.settled
+	}
 	err := c.catchUpLocked()
 	if err != nil && c.savedSeq > 0 {
 		c.engine.log.Warn("a saved state does not fit the log", "conversation", c.id, "error", err)
 		c.durable, c.keys, c.savedSeq, c.settled = fold.State{}, fold.Keys{}, 0, settled{}
-		c.frames, c.frameBytes = nil, 0
+		c.frames = frameCache{}
 		err = c.catchUpLocked()
 	}
 	if err != nil {
@@ -304,21 +273,21 @@ func (c *Conversation) applyLocked(r journal.Record, keep bool) error {
 	}
 	c.durable = next
 	if !keep {
-		c.frames, c.frameBytes = nil, 0
+		c.frames = frameCache{}
 		return nil
 	}
-	c.pushFrameLocked(newFrame(c.id, r.Data, e.Seq, fold.MetaOf(&e)))
+	c.frames.push(newFrame(c.id, r.Data, e.Seq, fold.MetaOf(&e)))
 	return nil
 }
 
 // StateAt folds the events of a conversation up to a seq, which the journal must have.
-func (e *Engine) StateAt(ctx context.Context, id string, seq int64) (fold.State, error) {
+func StateAt(ctx context.Context, log journal.Journal, id string, seq int64) (fold.State, error) {
 	s := fold.State{ID: id}
 	for s.Seq < seq {
 		if ctx.Err() != nil {
 			return s, ctx.Err()
 		}
-		records, err := e.journal.Read(id, s.Seq, int(min(seq-s.Seq, 1000)), 4<<20)
+		records, err := log.Read(id, s.Seq, int(min(seq-s.Seq, 1000)), 4<<20)
 		if err != nil {
 			return s, fmt.Errorf("read %s: %w", id, err)
 		}
@@ -335,27 +304,6 @@ func (e *Engine) StateAt(ctx context.Context, id string, seq int64) (fold.State,
 	return s, nil
 }
 
-// changedLocked returns a channel that the next change closes.
-func (c *Conversation) changedLocked() <-chan struct{} {
-	if c.changed == nil {
-		c.changed = make(chan struct{})
-	}
-	return c.changed
-}
-
-// wakeLocked wakes the readers that wait for a change.
-func (c *Conversation) wakeLocked() {
-	if c.changed != nil {
-		close(c.changed)
-		c.changed = nil
-	}
-	for _, s := range c.audience {
-		if s.wake != nil {
-			s.wake()
-		}
-	}
-}
-
 // Changed is Look with only the seq of the last committed event.
 func (c *Conversation) Changed() (latest int64, changed <-chan struct{}, err error) {
 	c.mu.Lock()
@@ -363,12 +311,12 @@ func (c *Conversation) Changed() (latest int64, changed <-chan struct{}, err err
 	if c.broken {
 		err = errBroken
 	}
-	return c.durable.Seq, c.changedLocked(), err
+	return c.durable.Seq, c.readers.awaitChange(), err
 }
 
 // Recent returns the committed state, and the last events before it that are in memory.
 func (c *Conversation) Recent() (fold.State, []Frame) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.durable, slices.Clone(c.frames)
+	return c.durable, slices.Clone(c.frames.all)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -116,6 +118,7 @@ func New(o Options) *Engine {
 		opts: o, journal: o.Journal, log: o.Logger,
 		draining: make(chan struct{}), failed: make(chan struct{}), crowded: make(chan struct{}, 1),
 		loaded: make(map[string]*Conversation),
+		unused: unused{maxLoaded: o.MaxLoaded, maxBytes: o.MaxLoadedBytes},
 	}
 	e.quiet.L = &e.mu
 	e.ctx, e.cancel = context.WithCancel(context.Background())
@@ -261,7 +264,10 @@ func (e *Engine) Close() {
 	}
 	e.mu.Unlock()
 	e.Stop()
-	e.saveAll()
+	e.mu.Lock()
+	all := slices.Collect(maps.Values(e.loaded))
+	e.mu.Unlock()
+	saveAll(all)
 }
 
 // Wait waits for a change, the timer, the end of ctx, the revocation of the caller's token, or the

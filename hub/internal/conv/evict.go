@@ -6,11 +6,14 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/journal"
 )
 
 // unused has the conversations in memory that have no pin. Engine.mu guards it.
 type unused struct {
+	maxLoaded, maxBytes int
+
 	all  []*Conversation // unordered; each knows its index
 	size size            // of all
 	hand int             // where the next frames are dropped
@@ -35,11 +38,12 @@ const (
 	approvalBytes     = 320
 )
 
-func (c *Conversation) sizeLocked() size {
-	frames := c.frameBytes + frameExtraBytes*len(c.frames)
-	state := len(c.head.Metadata) + seatBytes*len(c.head.Participants) +
-		attachmentBytes*len(c.head.Attachments) + approvalBytes*len(c.head.Approvals)
-	return size{total: conversationBytes + frames + state + c.keys.Size(), frames: frames}
+// sizeOf returns the size of a conversation with a head, its keys and its frames.
+func sizeOf(head *fold.State, keys *fold.Keys, k *frameCache) size {
+	frames := k.bytes + frameExtraBytes*len(k.all)
+	state := len(head.Metadata) + seatBytes*len(head.Participants) +
+		attachmentBytes*len(head.Attachments) + approvalBytes*len(head.Approvals)
+	return size{total: conversationBytes + frames + state + keys.Size(), frames: frames}
 }
 
 func (u *unused) add(c *Conversation) {
@@ -58,6 +62,18 @@ func (u *unused) remove(c *Conversation) {
 	u.size.total -= c.size.total
 	u.size.frames -= c.size.frames
 	c.index = inUse
+}
+
+// take removes a conversation and pins it for the sweeper.
+func (u *unused) take(c *Conversation) {
+	u.remove(c)
+	c.pins++
+}
+
+// exceeds reports whether the conversations exceed the bounds by a factor.
+func (u *unused) exceeds(factor float64) bool {
+	return len(u.all) > int(max(factor, 1)*float64(u.maxLoaded)) ||
+		u.size.total > int(factor*float64(u.maxBytes))
 }
 
 // removeUnordered removes one element of an unordered list whose elements know their index.
@@ -107,7 +123,7 @@ func (e *Engine) Unpin(c *Conversation) {
 func (e *Engine) putBack(c *Conversation, usedAt time.Time) (crowded bool) {
 	c.mu.Lock()
 	keep := c.loadErr == nil && !c.broken && c.head.Exists()
-	size := c.sizeLocked()
+	size := sizeOf(&c.head, &c.keys, &c.frames)
 	c.mu.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -123,13 +139,7 @@ func (e *Engine) putBack(c *Conversation, usedAt time.Time) (crowded bool) {
 	}
 	c.size = size
 	e.unused.add(c)
-	return e.exceedsLocked(1)
-}
-
-// exceedsLocked reports whether the unused conversations exceed the bounds by a factor.
-func (e *Engine) exceedsLocked(factor float64) bool {
-	return len(e.unused.all) > int(max(factor, 1)*float64(e.opts.MaxLoaded)) ||
-		e.unused.size.total > int(factor*float64(e.opts.MaxLoadedBytes))
+	return e.unused.exceeds(1)
 }
 
 const (
@@ -169,7 +179,7 @@ func (e *Engine) evictIdle() {
 		}
 	}
 	for _, c := range idle {
-		e.takeLocked(c)
+		e.unused.take(c)
 	}
 	e.mu.Unlock()
 	for _, c := range idle {
@@ -181,30 +191,29 @@ func (e *Engine) evictIdle() {
 	}
 }
 
-// takeLocked pins an unused conversation for the sweeper.
-func (e *Engine) takeLocked(c *Conversation) {
-	e.unused.remove(c)
-	c.pins++
-}
-
 // makeRoom drops frames, and then conversations, until the bounds are met. A caller can use a
 // conversation until it is dropped.
 func (e *Engine) makeRoom() {
 	for factor := 1.; e.ctx.Err() == nil; factor = enoughRoom {
 		e.mu.Lock()
-		if len(e.unused.all) == 0 || !e.exceedsLocked(factor) {
+		u := &e.unused
+		if len(u.all) == 0 || !u.exceeds(factor) {
 			e.mu.Unlock()
 			return
 		}
-		c, save := e.unused.victim(), !e.exceedsLocked(tooMany)
-		thin := len(e.unused.all) <= e.opts.MaxLoaded && e.unused.size.frames > e.opts.MaxLoadedBytes/framesPart
+		c, save := u.victim(), !u.exceeds(tooMany)
+		thin := len(u.all) <= u.maxLoaded && u.size.frames > u.maxBytes/framesPart
 		if thin {
-			c = e.unused.nextWithFrames()
+			c = u.nextWithFrames()
 		}
-		e.takeLocked(c)
+		u.take(c)
 		e.mu.Unlock()
 		if thin {
-			c.dropFrames()
+			c.mu.Lock()
+			if c.flight == nil && len(c.readers.subscriptions) == 0 { // else it is used again
+				c.frames = frameCache{}
+			}
+			c.mu.Unlock()
 			e.putBack(c, time.Time{})
 			continue
 		}
@@ -212,15 +221,6 @@ func (e *Engine) makeRoom() {
 			_ = c.save(false) // without a saved state the next load takes longer, nothing else
 		}
 		e.drop(c)
-	}
-}
-
-// dropFrames drops the events in memory, unless the conversation is used again.
-func (c *Conversation) dropFrames() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.flight == nil && len(c.audience) == 0 {
-		c.frames, c.frameBytes = nil, 0
 	}
 }
 
@@ -237,14 +237,8 @@ func (e *Engine) drop(c *Conversation) {
 // saveAllTime is how long Close waits for the journal to take the states.
 const saveAllTime = 3 * time.Second
 
-// saveAll saves the states of all conversations.
-func (e *Engine) saveAll() {
-	e.mu.Lock()
-	var all []*Conversation
-	for _, c := range e.loaded {
-		all = append(all, c)
-	}
-	e.mu.Unlock()
+// saveAll saves the states of conversations.
+func saveAll(all []*Conversation) {
 	again := time.NewTicker(5 * time.Millisecond)
 	defer again.Stop()
 	end := time.Now().Add(saveAllTime)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/journal"
 )
 
 // Frame is a committed event in the form in which readers get it. The bytes are shared by all
@@ -41,23 +42,42 @@ func frameHead(conversation string) []byte {
 
 var frameEnd = []byte(`}}`)
 
-// pushFrameLocked adds the next committed event to the frames in memory.
-func (c *Conversation) pushFrameLocked(f Frame) {
-	c.frames = append(c.frames, f)
-	c.frameBytes += len(f.Tail)
+// frameCache has the last committed events of a conversation, without a gap.
+type frameCache struct {
+	all   []Frame
+	bytes int // of the tails
+}
+
+// push adds the next event, and drops old ones that exceed the bounds.
+func (k *frameCache) push(f Frame) {
+	k.all = append(k.all, f)
+	k.bytes += len(f.Tail)
 	drop := 0
-	for len(c.frames)-drop > keepFrames || (c.frameBytes > keepFrameBytes && len(c.frames)-drop > 1) {
-		c.frameBytes -= len(c.frames[drop].Tail)
+	for len(k.all)-drop > keepFrames || (k.bytes > keepFrameBytes && len(k.all)-drop > 1) {
+		k.bytes -= len(k.all[drop].Tail)
 		drop++
 	}
 	if drop > 0 {
-		clear(c.frames[:drop]) // releases the bytes before append moves the rest
-		c.frames = c.frames[drop:]
+		clear(k.all[:drop]) // releases the bytes before append moves the rest
+		k.all = k.all[drop:]
 	}
 }
 
-// maxTailBytes is about how much a subscription reads at once, which the hub holds for a slow peer.
-const maxTailBytes = 64 << 10
+// after returns at most n events after a seq that is not the head, and at most so many bytes, or one
+// event. It reports whether they are in memory.
+func (k *frameCache) after(seq int64, n, bytes int) (_ []Frame, ok bool) {
+	if len(k.all) == 0 || seq+1 < k.all[0].Seq {
+		return nil, false
+	}
+	from := int(seq + 1 - k.all[0].Seq)
+	found := k.all[from:min(len(k.all), from+n)]
+	for i := range found {
+		if bytes -= len(found[i].Tail); bytes < 0 && i > 0 {
+			return found[:i], true
+		}
+	}
+	return found, true
+}
 
 // After appends committed events after a seq to out: at most n, and at most a page. It appends none
 // at the head.
@@ -66,24 +86,7 @@ func (c *Conversation) After(out []Frame, seq int64, n int) ([]Frame, error) {
 	if !far {
 		return out, nil
 	}
-	return c.past(out, seq, int(min(int64(n), latest-seq)), parley.MaxPageBytes)
-}
-
-// tails is After with tails: at most maxTailBytes of them, or one. If near is set, it fails with
-// ErrFar instead of reading the journal.
-func (c *Conversation) tails(out []Frame, seq int64, n int, near bool) ([]Frame, error) {
-	out, latest, far := c.recent(out, seq, n, maxTailBytes)
-	switch {
-	case !far:
-		return out, nil
-	case near:
-		return nil, ErrFar
-	}
-	out, err := c.past(out, seq, int(min(int64(n), latest-seq)), maxTailBytes)
-	for i, f := range out {
-		out[i] = newFrame(c.id, f.Data, f.Seq, f.Meta)
-	}
-	return out, err
+	return readFrames(c.engine.journal, c.id, out, seq, int(min(int64(n), latest-seq)), parley.MaxPageBytes)
 }
 
 // recent appends the events in memory after a seq: at most n, and at most so many bytes. far reports
@@ -91,45 +94,32 @@ func (c *Conversation) tails(out []Frame, seq int64, n int, near bool) ([]Frame,
 func (c *Conversation) recent(out []Frame, seq int64, n, bytes int) (_ []Frame, latest int64, far bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch latest = c.durable.Seq; {
-	case seq >= latest:
+	if latest = c.durable.Seq; seq >= latest {
 		return out, latest, false
-	case len(c.frames) == 0 || seq+1 < c.frames[0].Seq:
-		return out, latest, true
 	}
-	from := int(seq + 1 - c.frames[0].Seq)
-	return append(out, firstFrames(c.frames[from:min(len(c.frames), from+n)], bytes)...), latest, false
+	found, ok := c.frames.after(seq, n, bytes)
+	return append(out, found...), latest, !ok
 }
 
-// past appends events of the journal after a seq that is not the head: at most n, and at most so many
-// bytes, or one event.
-func (c *Conversation) past(out []Frame, seq int64, n, bytes int) ([]Frame, error) {
-	records, err := c.engine.journal.Read(c.id, seq, n, bytes)
+// readFrames appends events of the journal after a seq that is not the head: at most n, and at most so
+// many bytes, or one event.
+func readFrames(j journal.Journal, conversation string, out []Frame, seq int64, n, bytes int) ([]Frame, error) {
+	records, err := j.Read(conversation, seq, n, bytes)
 	if err != nil {
-		return nil, fmt.Errorf("read %s after %d: %w", c.id, seq, err)
+		return nil, fmt.Errorf("read %s after %d: %w", conversation, seq, err)
 	}
 	if len(records) == 0 {
-		return nil, fmt.Errorf("read %s after %d: no records before the head", c.id, seq)
+		return nil, fmt.Errorf("read %s after %d: no records before the head", conversation, seq)
 	}
 	out = slices.Grow(out, len(records))
 	for _, r := range records {
 		meta, err := peekMeta(r.Data)
 		if err != nil {
-			return nil, fmt.Errorf("event %d of %s: %w", r.Seq, c.id, err)
+			return nil, fmt.Errorf("event %d of %s: %w", r.Seq, conversation, err)
 		}
 		out = append(out, Frame{Seq: r.Seq, Data: r.Data, Meta: meta})
 	}
 	return out, nil
-}
-
-// firstFrames returns the first frames with at most so many bytes, or one frame.
-func firstFrames(frames []Frame, bytes int) []Frame {
-	for i := range frames {
-		if bytes -= len(frames[i].Tail); bytes < 0 && i > 0 {
-			return frames[:i]
-		}
-	}
-	return frames
 }
 
 // peekMeta returns the Meta of a stored event. It decodes the whole event only if the fast path, for

@@ -14,8 +14,17 @@ import (
 // It skips conversations whose observers were notified of that seq, and reserved ones that are not in
 // memory.
 func (e *Engine) Refresh(id string, seq int64) {
-	if e.isNotified(id, seq) {
+	c := e.find(id)
+	if c == nil && Reserved(id) {
 		return
+	}
+	if c != nil {
+		c.mu.Lock()
+		isNotified := c.notifiedSeq >= seq
+		c.mu.Unlock()
+		if isNotified {
+			return
+		}
 	}
 	c, err := e.Pin(id)
 	if err != nil {
@@ -26,16 +35,6 @@ func (e *Engine) Refresh(id string, seq int64) {
 	}
 	defer e.Unpin(c)
 	c.follow(seq)
-}
-
-func (e *Engine) isNotified(id string, seq int64) bool {
-	c := e.find(id)
-	if c == nil {
-		return Reserved(id)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.notifiedSeq >= seq
 }
 
 // follow waits until the conversation was read up to a seq that the journal has.
@@ -50,7 +49,7 @@ func (c *Conversation) follow(seq int64) {
 			c.mu.Unlock()
 			return
 		}
-		changed := c.changedLocked() // by the round in flight
+		changed := c.readers.awaitChange() // by the round in flight
 		c.mu.Unlock()
 		select {
 		case <-changed:
@@ -73,7 +72,10 @@ func (c *Conversation) Freshen() {
 // freshenLocked reads the events that other hubs appended. While a round is in flight, its outcome
 // reports such events.
 func (c *Conversation) freshenLocked() {
-	if c.flight != nil || c.broken || !c.isBehindLocked() {
+	if c.flight != nil || c.broken {
+		return
+	}
+	if head, err := c.engine.journal.Head(c.id); err != nil || head.Seq <= c.head.Seq {
 		return
 	}
 	if err := c.catchUpLocked(); err != nil {
@@ -82,13 +84,7 @@ func (c *Conversation) freshenLocked() {
 	} else {
 		c.notifyLocked(CommittedByPeer)
 	}
-	c.wakeLocked()
-}
-
-// isBehindLocked reports whether another hub has appended since.
-func (c *Conversation) isBehindLocked() bool {
-	head, err := c.engine.journal.Head(c.id)
-	return err == nil && head.Seq > c.head.Seq
+	c.readers.wake()
 }
 
 // needsCheckLocked reports whether a decision without events may be different on events of other hubs.

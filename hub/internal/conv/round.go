@@ -183,13 +183,13 @@ func (c *Conversation) finish(o *round, head journal.Head, err error) {
 		c.committedSeq.Store(c.durable.Seq)
 		c.keys.Settle(c.durable.Seq)
 		for _, f := range o.frames {
-			c.pushFrameLocked(f)
+			c.frames.push(f)
 		}
 		c.notifyLocked(CommittedHere) // before the replies
 	}
 	c.flight = nil
 	next := c.decideLocked()
-	c.wakeLocked()
+	c.readers.wake()
 	c.mu.Unlock()
 
 	for _, r := range o.requests {
@@ -221,7 +221,7 @@ func (c *Conversation) lose(o *round, err error) {
 	c.broken = unread != nil
 	c.queue, c.flight = append(again, c.queue...), nil
 	ready := c.decideLocked()
-	c.wakeLocked()
+	c.readers.wake()
 	if unread == nil {
 		c.notifyLocked(ReloadedAfterLoss)
 	}

@@ -78,10 +78,6 @@ func (s *saved) encode() []byte {
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// EncodeSavedState encodes a saved state without keys, so that tests can put a wrong one into a
-// journal.
-func EncodeSavedState(s fold.State) []byte { return (&saved{state: s}).encode() }
-
 // decodeSaved decodes what encode returned. It fails for damaged data and for other versions.
 func decodeSaved(b []byte) (*saved, error) {
 	n := len(b) - crc32.Size
@@ -126,25 +122,26 @@ func cutBytes(b []byte) (head, rest []byte, ok bool) {
 	return rest[:n], rest[n:], true
 }
 
-// loadSavedLocked loads the saved state, if this version wrote it.
-func (c *Conversation) loadSavedLocked() {
-	seq, raw, err := c.engine.journal.LoadState(c.id)
+// loadSaved returns the saved state of a conversation and its keys, or nil if this version did not
+// write it.
+func loadSaved(j journal.Journal, conversation string) (*saved, fold.Keys) {
+	seq, raw, err := j.LoadState(conversation)
 	if err != nil || raw == nil {
-		return
+		return nil, fold.Keys{}
 	}
 	s, err := decodeSaved(raw)
-	if err != nil || s.state.Seq != seq || s.state.ID != c.id {
-		return
+	if err != nil || s.state.Seq != seq || s.state.ID != conversation {
+		return nil, fold.Keys{}
 	}
-	settled, ok := s.settled.load(c.engine.journal, c.id)
+	settled, ok := s.settled.load(j, conversation)
 	if !ok {
-		return
+		return nil, fold.Keys{}
 	}
 	keys, err := fold.DecodeKeys(settled, s.recent, seq)
 	if err != nil {
-		return
+		return nil, fold.Keys{}
 	}
-	c.durable, c.keys, c.savedSeq, c.settled = s.state, keys, seq, s.settled
+	return s, keys
 }
 
 // load reads the settled keys of a conversation, and reports whether they are those of the saved state.
@@ -189,10 +186,13 @@ func (c *Conversation) save(stops bool) error {
 	if !stops && (int64(len(raw)) > events*savedPerEvent || moved && next.size > next.maxBytes(&before)) {
 		return nil
 	}
-	if !moved {
-		keys = nil
+	var err error
+	if moved { // the state refers to them, so they are saved before it
+		err = c.engine.journal.SaveState(next.name(c.id), next.seq, keys)
 	}
-	err := c.store(&s, raw, keys)
+	if err == nil {
+		err = c.engine.journal.SaveState(c.id, s.state.Seq, raw)
+	}
 	switch {
 	case err == nil:
 		c.mu.Lock()
@@ -207,14 +207,4 @@ func (c *Conversation) save(stops bool) error {
 		c.engine.log.Warn("cannot save a state", "conversation", c.id, "error", err)
 	}
 	return nil
-}
-
-// store saves a state, after its settled keys if they moved; else keys is nil.
-func (c *Conversation) store(s *saved, raw, keys []byte) error {
-	if keys != nil {
-		if err := c.engine.journal.SaveState(s.settled.name(c.id), s.settled.seq, keys); err != nil {
-			return err
-		}
-	}
-	return c.engine.journal.SaveState(c.id, s.state.Seq, raw)
 }

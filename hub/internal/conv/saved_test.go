@@ -167,6 +167,15 @@ func (r refusingJournal) SaveState(id string, seq int64, state []byte) error {
 	return r.Journal.SaveState(id, seq, state)
 }
 
+// loadX returns the conversation x with its saved state, or an empty one without a saved state.
+func loadX(e *Engine) *Conversation {
+	c := &Conversation{engine: e, id: "x"}
+	if s, keys := loadSaved(e.journal, "x"); s != nil {
+		c.durable, c.keys, c.savedSeq, c.settled = s.state, keys, s.state.Seq, s.settled
+	}
+	return c
+}
+
 // TestSave_KeepsOldStateIfRefused checks that the previous saved state can still be loaded if the
 // journal saves new settled keys but refuses the state that refers to them.
 func TestSave_KeepsOldStateIfRefused(t *testing.T) {
@@ -184,8 +193,7 @@ func TestSave_KeepsOldStateIfRefused(t *testing.T) {
 		if err := c.save(true); !errors.Is(err, journal.ErrOverloaded) {
 			t.Fatal(err)
 		}
-		next := &Conversation{engine: &Engine{journal: j}, id: "x"}
-		if next.loadSavedLocked(); next.savedSeq != 61 {
+		if next := loadX(&Engine{journal: j}); next.savedSeq != 61 {
 			t.Fatalf("loaded as of %d, want 61", next.savedSeq)
 		}
 	}
@@ -193,8 +201,7 @@ func TestSave_KeepsOldStateIfRefused(t *testing.T) {
 	if err := c.save(true); err != nil {
 		t.Fatal(err)
 	}
-	next := &Conversation{engine: &Engine{journal: j}, id: "x"}
-	if next.loadSavedLocked(); next.savedSeq != 351 {
+	if next := loadX(&Engine{journal: j}); next.savedSeq != 351 {
 		t.Fatalf("loaded as of %d, want 351", next.savedSeq)
 	}
 }
@@ -225,9 +232,38 @@ func TestSave_OmitsKeysOfLostAppend(t *testing.T) {
 	if err := c.save(true); err != nil || c.keys.Merges() != 1 {
 		t.Fatal(err, c.keys.Merges())
 	}
-	next := &Conversation{engine: c.engine, id: "x"}
-	if next.loadSavedLocked(); next.savedSeq != 56 {
+	if next := loadX(c.engine); next.savedSeq != 56 {
 		t.Errorf("loaded as of %d, want 56", next.savedSeq)
+	}
+}
+
+// TestLoad_IgnoresWrongState checks that a saved state of another version, or one that does not fit
+// the log, does not change what is loaded.
+func TestLoad_IgnoresWrongState(t *testing.T) {
+	for name, wrong := range map[string]struct {
+		version uint64
+		ahead   int64 // of the log
+	}{"version": {fold.Version + 1, 0}, "seq": {fold.Version, 5}} {
+		t.Run(name, func(t *testing.T) {
+			e, c := newConversation(t)
+			want := c.Durable()
+			s := saved{state: fold.State{ID: "x", Seq: want.Seq + wrong.ahead, Status: parley.StatusActive}}
+			encoded := s.encode()
+			_, n := binary.Uvarint(encoded)
+			encoded = reseal(append(binary.AppendUvarint(nil, wrong.version), encoded[n:]...))
+			if err := e.journal.SaveState("x", s.state.Seq, encoded); err != nil {
+				t.Fatal(err)
+			}
+			next := New(e.opts)
+			next.Connect(e.parts)
+			got, err := next.StateOf("x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 
@@ -240,8 +276,7 @@ func TestLoad_MergeReleasesLoadedKeys(t *testing.T) {
 	if err := c.save(true); err != nil {
 		t.Fatal(err)
 	}
-	c = &Conversation{engine: e, id: "x"}
-	c.loadSavedLocked()
+	c = loadX(e)
 	loaded := weak.Make(&c.keys.Settled()[0])
 	for n := 10_000; c.keys.Merges() == 0; n++ {
 		c.keys.Put(numberedKey(n), fold.KeyEntry{Seq: int64(n + 2)})
@@ -315,8 +350,7 @@ func saveAndReload(t *testing.T, j journal.Journal, events, metadata, keys int, 
 		if c.savedSeq < s.state.Seq {
 			continue
 		}
-		c = &Conversation{engine: e, id: "x"}
-		if c.loadSavedLocked(); c.savedSeq != s.state.Seq {
+		if c = loadX(e); c.savedSeq != s.state.Seq {
 			t.Fatalf("at %d: loaded as of %d", s.state.Seq, c.savedSeq)
 		}
 		for i := range keys * (n + 1) {
@@ -336,12 +370,12 @@ func numberedKey(n int) (id fold.KeyID) {
 // TestPutBack_KeepsUseDuringSweep checks that a use of a conversation during a sweep counts, even
 // if the sweeper puts the conversation back last.
 func TestPutBack_KeepsUseDuringSweep(t *testing.T) {
-	e := &Engine{opts: Options{MaxLoaded: 1, MaxLoadedBytes: 1 << 20}}
+	e := &Engine{unused: unused{maxLoaded: 1, maxBytes: 1 << 20}}
 	s, _ := sampleState(0)
 	c := &Conversation{engine: e, id: "x", head: s.state, index: inUse, pins: 1}
 	old := time.Now()
 	e.putBack(c, old)
-	e.takeLocked(c)
+	e.unused.take(c)
 	c.pins++ // a caller uses it
 	e.putBack(c, old.Add(time.Hour))
 	e.putBack(c, time.Time{})
@@ -400,8 +434,7 @@ func BenchmarkSaveAndLoad(b *testing.B) {
 	b.Run("load", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			c := &Conversation{engine: e, id: "x"}
-			if c.loadSavedLocked(); c.savedSeq != n+1 {
+			if c := loadX(e); c.savedSeq != n+1 {
 				b.Fatal("not loaded")
 			}
 		}

@@ -38,7 +38,10 @@ func (e *Engine) AddStats(s *parley.Stats) {
 		parley.TypeMessage: n.messages.Load(), parley.TypeTrace: n.traces.Load(), parley.TypeSystem: n.systems.Load(),
 	}
 	s.Duplicates, s.Append = n.duplicates.Load(), n.appends.durations()
-	s.ConversationsLoaded, s.JournalBytes = int64(e.Loaded()), e.journal.Size()
+	e.mu.Lock()
+	s.ConversationsLoaded = int64(len(e.loaded))
+	e.mu.Unlock()
+	s.JournalBytes = e.journal.Size()
 	s.Subscribers, s.MaxLag, s.SumLag = e.subscriptions.lag()
 }
 

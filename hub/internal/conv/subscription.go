@@ -29,7 +29,7 @@ type Item struct {
 type Subscription struct {
 	c      *Conversation
 	caller atomic.Pointer[Caller]
-	index  int    // in c.audience; guarded by c.mu, as is the next
+	index  int    // in c.readers.subscriptions; guarded by c.mu, as is the next
 	wake   func() // set by OnChange, or nil
 	number int    // in engine.subscriptions.open; guarded by its mutex
 	types  []parley.EventType
@@ -61,7 +61,10 @@ func (c *Conversation) Subscribe(by Caller, since int64, types []parley.EventTyp
 	}
 	s.caller.Store(&by)
 	s.examined.Store(s.cursor)
-	c.addSubscription(s)
+	c.mu.Lock()
+	s.latest = c.durable.Seq
+	c.readers.add(s)
+	c.mu.Unlock()
 	c.engine.subscriptions.add(s)
 	return s, nil
 }
@@ -129,7 +132,9 @@ func (s *Subscription) Close() {
 	s.closeOnce.Do(func() {
 		close(s.closed)
 		s.c.engine.subscriptions.remove(s)
-		s.c.removeSubscription(s)
+		s.c.mu.Lock()
+		s.c.readers.remove(s)
+		s.c.mu.Unlock()
 		s.c.engine.Unpin(s.c)
 	})
 }
@@ -170,19 +175,19 @@ func (s *Subscription) check(ctx context.Context, changed *<-chan struct{}) (by 
 	s.c.mu.Lock()
 	broken, pending := s.c.broken, s.pendingLocked()
 	if !pending && changed != nil {
-		*changed = s.c.changedLocked()
+		*changed = s.c.readers.awaitChange()
 	}
 	s.c.mu.Unlock()
 	by = *s.caller.Load()
-	return by, pending, s.c.serveErr(by, broken)
+	return by, pending, s.serveErr(by, broken)
 }
 
 // serveErr returns why the conversation no longer serves a caller, or nil.
-func (c *Conversation) serveErr(by Caller, broken bool) error {
+func (s *Subscription) serveErr(by Caller, broken bool) error {
 	if broken {
 		return errBroken
 	}
-	return by.Valid(c.engine.Now())
+	return by.Valid(s.c.engine.Now())
 }
 
 // More reports whether the last Poll left something.
@@ -222,7 +227,7 @@ func (s *Subscription) poll(ctx context.Context, max int, near bool) ([]Item, er
 	now, broken := s.lookLocked(), s.c.broken
 	s.c.mu.Unlock()
 	by := *s.caller.Load()
-	if err := s.c.serveErr(by, broken); err != nil {
+	if err := s.serveErr(by, broken); err != nil {
 		return nil, err
 	}
 	items := s.rest
@@ -252,7 +257,7 @@ func (s *Subscription) endErr(ctx context.Context) error {
 // pendingLocked reports whether there is anything to examine: an event, a delta, or caught_up. Guidance
 // changes with events only, and is examined after the last one.
 func (s *Subscription) pendingLocked() bool {
-	return len(s.rest) > 0 || s.cursor < s.c.durable.Seq || s.deltas < s.c.deltaCount || !s.caughtUp
+	return len(s.rest) > 0 || s.cursor < s.c.durable.Seq || s.deltas < s.c.readers.deltaCount || !s.caughtUp
 }
 
 // takeFirst returns the first max items and keeps the rest, which is never more than a page and the
@@ -278,21 +283,13 @@ type sharedState struct {
 	stand fold.Stand
 }
 
-// sharedStateLocked returns the committed state, copied once for all readers.
-func (c *Conversation) sharedStateLocked() *sharedState {
+// lookLocked copies the committed state once for all readers.
+func (s *Subscription) lookLocked() look {
+	c := s.c
 	if c.shared == nil || c.shared.state.Seq != c.durable.Seq {
 		c.shared = &sharedState{state: c.durable, stand: c.durable.Stand()}
 	}
-	return c.shared
-}
-
-func (s *Subscription) lookLocked() look {
-	l := look{sharedState: s.c.sharedStateLocked(), count: s.c.deltaCount}
-	if fresh := l.count - s.deltas; fresh > 0 {
-		kept := s.c.deltas
-		l.deltas = slices.Clone(kept[max(0, len(kept)-int(min(fresh, keepDeltas))):])
-	}
-	return l
+	return look{sharedState: c.shared, count: c.readers.deltaCount, deltas: c.readers.deltasAfter(s.deltas)}
 }
 
 // collect returns the events up to the state of now and the deltas between them. At the head it adds
@@ -302,7 +299,7 @@ func (s *Subscription) collect(by Caller, now look, max int, near bool) ([]Item,
 	viewer := by.Viewer()
 	if s.cursor < now.state.Seq {
 		var few [4]Frame // usually it is one
-		frames, err := s.c.tails(few[:0], s.cursor, max, near)
+		frames, err := s.readTails(few[:0], max, near)
 		if err != nil {
 			return nil, err
 		}
@@ -327,6 +324,27 @@ func (s *Subscription) collect(by Caller, now look, max int, near bool) ([]Item,
 		s.stand = now.stand
 	}
 	return s.takeDeltas(items, &now, now.state.Seq+1), nil
+}
+
+// maxTailBytes is about how much a subscription reads at once, which the hub holds for a slow peer.
+const maxTailBytes = 64 << 10
+
+// readTails appends the frames after the cursor with their tails: at most n, and at most maxTailBytes
+// of them, or one. If near is set, it fails with ErrFar instead of reading the journal.
+func (s *Subscription) readTails(out []Frame, n int, near bool) ([]Frame, error) {
+	out, latest, far := s.c.recent(out, s.cursor, n, maxTailBytes)
+	switch {
+	case !far:
+		return out, nil
+	case near:
+		return nil, ErrFar
+	}
+	n = int(min(int64(n), latest-s.cursor))
+	out, err := readFrames(s.c.engine.journal, s.c.id, out, s.cursor, n, maxTailBytes)
+	for i, f := range out {
+		out[i] = newFrame(s.c.id, f.Data, f.Seq, f.Meta)
+	}
+	return out, err
 }
 
 // appendGuidance appends, at the head, caught_up once, and the guidance if it differs from the last one.
@@ -392,21 +410,4 @@ func (s *subscriptions) lag() (count, most, sum int64) {
 		sum += behind
 	}
 	return int64(len(s.open)), most, sum
-}
-
-// addSubscription adds a subscription. Deltas are kept while there is one.
-func (c *Conversation) addSubscription(s *Subscription) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s.latest, s.deltas, s.index = c.durable.Seq, c.deltaCount, len(c.audience)
-	c.audience = append(c.audience, s)
-}
-
-func (c *Conversation) removeSubscription(s *Subscription) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.audience = removeUnordered(c.audience, s, func(s *Subscription) *int { return &s.index })
-	if len(c.audience) == 0 {
-		c.audience, c.deltas, c.deltaBytes = nil, nil, 0
-	}
 }

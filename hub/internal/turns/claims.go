@@ -111,7 +111,7 @@ func (d *Dispatcher) findOffer(
 ) (seat string, err error) {
 	number, ok := fold.ClaimTurn(id)
 	if !ok {
-		return "", ErrNoClaimID
+		return "", fold.ErrNoClaimID
 	}
 	hash := fold.HashClaim(id)
 	cmd.Turn, cmd.Named = number, &hash
@@ -125,10 +125,6 @@ func (d *Dispatcher) findOffer(
 	}
 	return agent, nil
 }
-
-// ErrNoClaimID refuses an id that no hub makes for a claim.
-var ErrNoClaimID = parley.Refuse(parley.ErrValidationFailed,
-	"claimId is not acceptable", "the id of a claim, as the hub has given it")
 
 // Pin pins a conversation and returns its head. The caller checks whether it exists for p.
 func (d *Dispatcher) Pin(p *auth.Principal, id string) (*conv.Conversation, fold.State, error) {
@@ -208,7 +204,7 @@ func (d *Dispatcher) EnterClaimed(
 	}
 	who, visible := p.Resolve(&s, seat)
 	if _, ok := fold.ClaimTurn(claimID); !ok && visible {
-		err = ErrNoClaimID
+		err = fold.ErrNoClaimID
 	}
 	if !visible {
 		err = p.RefuseWrite(&s)
@@ -240,7 +236,7 @@ func (d *Dispatcher) enterHeld(
 		if err := d.auth.Allow(p, method); err != nil {
 			return nil, nil, err
 		}
-		return nil, nil, ErrNoClaimID
+		return nil, nil, fold.ErrNoClaimID
 	}
 	return d.EnterClaimed(p, method, conversation, claimID, cmd)
 }

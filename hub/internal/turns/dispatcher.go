@@ -102,9 +102,6 @@ func (d *Dispatcher) Run() { d.alarm.Run() }
 // Wake steps the desk of a conversation soon.
 func (d *Dispatcher) Wake(conversation string, at parley.Timestamp) { d.alarm.Set(conversation, at) }
 
-// Alarms returns the number of alarms in memory and of the conversations that have one.
-func (d *Dispatcher) Alarms() (entries, conversations int) { return d.alarm.Size() }
-
 func (d *Dispatcher) now() desk.Time { return desk.Time(d.engine.Now().UnixMilli()) }
 
 // Committed implements conv.Observer: it updates the desk of the conversation.

@@ -17,10 +17,10 @@ func TestDeltas_Bounded(t *testing.T) {
 		}
 	}
 	kept := func() (n, bytes int) {
-		for _, d := range c.deltas {
+		for _, d := range c.readers.deltas {
 			bytes += len(d.Text)
 		}
-		return len(c.deltas), bytes
+		return len(c.readers.deltas), bytes
 	}
 	pass(10)
 	if n, _ := kept(); n != 0 {
