@@ -3,8 +3,6 @@ package hub
 import (
 	"fmt"
 
-	"github.com/parleyhub/parley/hub/internal/conv"
-
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 )
@@ -37,19 +35,6 @@ func (h *Hub) findApproval(s *fold.State, seq int64) (*fold.Approval, error) {
 		return nil, errNoApproval
 	}
 	return &past.Approval, nil
-}
-
-// readEvents gives some committed events after a seq.
-func (h *Hub) readEvents(conversation string, after int64, limit int) ([]parley.Event, error) {
-	records, err := h.journal.Read(conversation, after, limit, 4<<20)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", conversation, err)
-	}
-	raw := make([][]byte, len(records))
-	for i, r := range records {
-		raw[i] = r.Data
-	}
-	return conv.DecodeEvents(raw)
 }
 
 // readApproval puts together what the log has of an approval. Everything in it is for who may answer it, who has asked, and admins.

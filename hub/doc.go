@@ -22,14 +22,15 @@
 //	| hub/internal/auth | principals, tokens, verifiers, workspaces |
 //	| hub/internal/turns | offers, claims, executors and their connections |
 //	| hub/internal/cluster | the other hubs of a journal: follow, catch up, presence |
+//	| hub/internal/files | the files of conversations: uploads, reads, their memory |
 //	| hub/internal/page | limits, cursors and timeouts of methods |
 //	| hub/fold, hub/desk, hub/policy | the pure rules: state, turns, policies |
 //
-// Package hub has the methods of the protocol, and sessions, runners, triggers, approvals and files.
+// Package hub has the methods of the protocol, and sessions, runners, triggers and approvals.
 //
 // # Goroutines
 //
-// Those of conversations, turns and other hubs are listed in their packages. The others are:
+// Those of conversations, turns, files and other hubs are listed in their packages. The others are:
 //
 //	| goroutine | does |
 //	|---|---|
@@ -37,7 +38,6 @@
 //	| sessions.errands | writes what follows from the states of sessions, at most 8 at once |
 //	| sessions.errands.alarm | tries again what failed |
 //	| triggers, triggers.errands.alarm | the same for the sessions that events start |
-//	| files | drops unused files from memory |
 //	| registerBlueprints, createConversation | compile schemas, read the answer |
 //	| contexts.ask | calls the embedder, at most 8 at once, for at most 30 s |
 //

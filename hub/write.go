@@ -22,6 +22,11 @@ var (
 	checkTraceparent = fold.CheckTraceparent
 )
 
+// readEvents is the ReadEvents of the engine, for the other parts of this package.
+func (h *Hub) readEvents(conversation string, after int64, limit int) ([]parley.Event, error) {
+	return h.conv.ReadEvents(conversation, after, limit)
+}
+
 // SendMessage appends a message.
 func (h *Hub) SendMessage(p *auth.Principal, q *parley.SendMessageParams, done func(parley.SendResult, error)) {
 	o := conv.LendRequest()
