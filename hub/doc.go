@@ -22,11 +22,12 @@
 //	| hub/internal/auth | principals, tokens, verifiers, workspaces |
 //	| hub/internal/turns | offers, claims, executors and their connections |
 //	| hub/internal/cluster | the other hubs of a journal: follow, catch up, presence |
+//	| hub/internal/approvals | requests, answers and lists of approvals |
 //	| hub/internal/files | the files of conversations: uploads, reads, their memory |
 //	| hub/internal/page | limits, cursors and timeouts of methods |
 //	| hub/fold, hub/desk, hub/policy | the pure rules: state, turns, policies |
 //
-// Package hub has the methods of the protocol, and sessions, runners, triggers and approvals.
+// Package hub has the methods of the protocol, and sessions, runners and triggers.
 //
 // # Goroutines
 //

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parleyhub/parley/hub/internal/approvals"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/cluster"
 	"github.com/parleyhub/parley/hub/internal/conv"
@@ -122,7 +123,7 @@ type Hub struct {
 	sessions  *sessions
 	triggers  *triggers
 	contexts  *contexts
-	approvals *approvals
+	approvals *approvals.Service
 	changes   *changes
 	backup    sync.Mutex // held by the one backup that is under way
 	files     *files.Service
@@ -146,9 +147,9 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 	h.turns = turns.New(turns.Options{
 		Engine: h.conv, Auth: h.auth, Tracer: h.opts.Tracer, NewID: h.opts.NewID, StartedAt: h.started.Add(h.opts.skew),
 	})
-	h.runners, h.sessions, h.approvals = newRunners(h), newSessions(h), newApprovals()
+	h.runners, h.sessions = newRunners(h), newSessions(h)
 	h.triggers, h.contexts = newTriggers(h), newContexts(h)
-	h.files = files.New(h.conv, h.auth, h.sessions.seat)
+	h.files, h.approvals = files.New(h.conv, h.auth, h.sessions.seat), approvals.New(h.conv, h.auth, h.turns)
 	parts := conv.Parts{
 		Authorizer: authorizer{h}, Observers: h.newObservers(), Guide: h.guideBriefly, AfterCommit: h.turns.ReportTurn,
 	}
