@@ -480,3 +480,35 @@ func TestUploadsAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// TestDrainEndsWaitingUpload: an upload that waits for memory ends at once when the hub drains.
+func TestDrainEndsWaitingUpload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := startOn(t, newJournal(t), nil)
+		id := create(t, h, h.LocalPrincipal("a"), open2("a"))
+		arrived, ended := make(chan struct{}), make(chan error, 3)
+		for range 3 { // two of them have all the memory of one token
+			go func() {
+				_, err := h.UploadAttachment(t.Context(), h.LocalPrincipal("a"),
+					&parley.PutAttachmentParams{ConversationID: id}, -1, func() ([]byte, error) {
+						<-arrived
+						return []byte("x"), nil
+					})
+				ended <- err
+			}()
+		}
+		synctest.Wait()
+		h.Drain()
+		synctest.Wait() // no time passes
+		if len(ended) != 1 {
+			t.Fatalf("%d uploads have ended", len(ended))
+		}
+		if err := <-ended; !errors.Is(err, parley.ErrUnavailable) || !strings.Contains(err.Error(), "about to stop") {
+			t.Errorf("the waiting upload: %v", err)
+		}
+		close(arrived)
+		for range 2 {
+			refused(t, <-ended, parley.ErrUnavailable)
+		}
+	})
+}

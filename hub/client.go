@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 	"github.com/parleyhub/parley/hub/internal/conv"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/internal/registration"
 )
 
@@ -110,7 +112,7 @@ func (c *client) Now(ctx context.Context) (time.Time, error) {
 
 func (c *client) CreateConversation(ctx context.Context, q *parley.CreateConversationParams) (*parley.Snapshot, error) {
 	q = orZero(q)
-	if err := checkJSON(q.Metadata, 2); err != nil {
+	if err := fold.CheckJSON(q.Metadata, 2); err != nil {
 		return nil, err
 	}
 	traced := *q
@@ -196,7 +198,7 @@ func (c *client) Explain(ctx context.Context, q *parley.ExplainParams) (*parley.
 
 func (c *client) SendMessage(ctx context.Context, q *parley.SendMessageParams) (*parley.SendResult, error) {
 	q = orZero(q)
-	if err := checkJSON(q.Payload, 2); err != nil {
+	if err := fold.CheckJSON(q.Payload, 2); err != nil {
 		return nil, err
 	}
 	traced := *q
@@ -207,7 +209,7 @@ func (c *client) SendMessage(ctx context.Context, q *parley.SendMessageParams) (
 
 func (c *client) SendTrace(ctx context.Context, q *parley.SendTraceParams) (*parley.SendResult, error) {
 	q = orZero(q)
-	if err := checkJSON(q.Payload, 2); err != nil {
+	if err := fold.CheckJSON(q.Payload, 2); err != nil {
 		return nil, err
 	}
 	traced := *q
@@ -218,7 +220,7 @@ func (c *client) SendTrace(ctx context.Context, q *parley.SendTraceParams) (*par
 
 func (c *client) SendNote(ctx context.Context, q *parley.SendNoteParams) (*parley.SeqResult, error) {
 	q = orZero(q)
-	if err := checkJSON(q.Payload.Data, 3); err != nil {
+	if err := fold.CheckJSON(q.Payload.Data, 3); err != nil {
 		return nil, err
 	}
 	traced := *q
@@ -277,6 +279,9 @@ func plainRead[P, R any](c *client, ctx context.Context, f func(*Hub, context.Co
 	r, err := read(c, ctx, func(ctx context.Context) (R, error) { return f(c.hub, ctx, c.caller(), q) })
 	return orNil(r, err)
 }
+
+// under returns the traceparent of a call: its own, or that of ctx.
+func under(ctx context.Context, own string) string { return cmp.Or(own, parley.TraceparentOf(ctx)) }
 
 // orZero gives the params; nil is none.
 func orZero[P any](q *P) *P {

@@ -23,14 +23,16 @@
 //	| hub/internal/turns | offers, claims, executors and their connections |
 //	| hub/internal/agentcontext | contexts of agents: triggers, selectors, vectors |
 //	| hub/internal/cluster | the other hubs of a journal: follow, catch up, presence |
+//	| hub/internal/approvals | requests, answers and lists of approvals |
+//	| hub/internal/files | the files of conversations: uploads, reads, their memory |
 //	| hub/internal/page | limits, cursors and timeouts of methods |
 //	| hub/fold, hub/desk, hub/policy | the pure rules: state, turns, policies |
 //
-// Package hub has the methods of the protocol, and sessions, runners, triggers, approvals and files.
+// Package hub has the methods of the protocol, and sessions, runners and triggers.
 //
 // # Goroutines
 //
-// Those of conversations, turns, contexts and other hubs are listed in their packages. The others are:
+// Those of conversations, turns, contexts, files and other hubs are listed in their packages. The others are:
 //
 //	| goroutine | does |
 //	|---|---|
@@ -38,7 +40,6 @@
 //	| sessions.errands | writes what follows from the states of sessions, at most 8 at once |
 //	| sessions.errands.alarm | tries again what failed |
 //	| triggers, triggers.errands.alarm | the same for the sessions that events start |
-//	| files | drops unused files from memory |
 //	| registerBlueprints, createConversation | compile schemas, read the answer |
 //
 // [Hub.Close] waits for all of them, except for an embedder that does not return.

@@ -66,7 +66,7 @@ func (f *forking) check() error {
 	if p.Claim() != nil {
 		return parley.Refuse(parley.ErrForbidden, "a token for one turn does no more than speak", "the token of its executor")
 	}
-	if err := cmp.Or(fold.CheckFork(q), checkTraceparent(q.Traceparent)); err != nil {
+	if err := cmp.Or(fold.CheckFork(q), fold.CheckTraceparent(q.Traceparent)); err != nil {
 		return err
 	}
 	switch f.id = q.ForkID; {

@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley/hub/internal/agentcontext"
+	"github.com/parleyhub/parley/hub/internal/approvals"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/cluster"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/files"
 	"github.com/parleyhub/parley/hub/internal/turns"
 
 	"github.com/parleyhub/parley"
@@ -122,19 +124,17 @@ type Hub struct {
 	sessions  *sessions
 	triggers  *triggers
 	contexts  *agentcontext.Service
-	approvals *approvals
+	approvals *approvals.Service
 	changes   *changes
 	backup    sync.Mutex // held by the one backup that is under way
-	uploads   *uploads
-	files     *files
+	files     *files.Service
 }
 
 // Open starts a hub on j. The hub does not close j; do so after Close.
 func Open(j journal.Journal, o *Options) (*Hub, error) {
 	h := &Hub{
 		journal: j, opts: o.withDefaults(), started: time.Now(),
-		forks:   make(chan struct{}, maxForking),
-		uploads: newUploads(), files: newFiles(j),
+		forks: make(chan struct{}, maxForking),
 	}
 	h.log, h.shared = h.opts.Logger, h.opts.Peers != nil
 	h.conv = conv.New(conv.Options{
@@ -148,8 +148,9 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 	h.turns = turns.New(turns.Options{
 		Engine: h.conv, Auth: h.auth, Tracer: h.opts.Tracer, NewID: h.opts.NewID, StartedAt: h.started.Add(h.opts.skew),
 	})
-	h.runners, h.sessions, h.approvals = newRunners(h), newSessions(h), newApprovals()
+	h.runners, h.sessions = newRunners(h), newSessions(h)
 	h.triggers, h.contexts = newTriggers(h), newContexts(h)
+	h.files, h.approvals = files.New(h.conv, h.auth, h.sessions.seat), approvals.New(h.conv, h.auth, h.turns)
 	parts := conv.Parts{
 		Authorizer: authorizer{h}, Observers: h.newObservers(), Guide: h.guideBriefly, AfterCommit: h.turns.ReportTurn,
 	}
@@ -173,7 +174,7 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 		h.conv.Go(follower.Run)
 	}
 	h.conv.Start()
-	h.conv.Go(h.files.sweep(h.conv.Context()))
+	h.conv.Go(h.files.Run)
 	h.conv.Go(h.runners.alarm.Run)
 	h.conv.Go(h.sessions.errands.run)
 	h.conv.Go(h.sessions.errands.alarm.Run)
@@ -279,11 +280,7 @@ func unavailable(err error) error {
 
 // Drain makes the hub refuse new calls, and everything that waits, with ErrUnavailable. Appends that
 // were decided are still answered.
-func (h *Hub) Drain() {
-	if h.conv.Drain() {
-		h.uploads.end()
-	}
-}
+func (h *Hub) Drain() { h.conv.Drain() }
 
 // Close drains, waits for what is under way, and stops. The journal stays open.
 func (h *Hub) Close() error {

@@ -90,16 +90,7 @@ func (h *Hub) answerStart(ctx context.Context, p *auth.Principal, c *conv.Conver
 }
 
 // settled waits until the hub knows what runs.
-func (h *Hub) settled(ctx context.Context) error {
-	select {
-	case <-h.turns.WhenRecovered():
-		return nil
-	case <-h.conv.Draining():
-		return conv.ErrDraining
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+func (h *Hub) settled(ctx context.Context) error { return h.turns.AwaitRecovery(ctx) }
 
 // checkStart holds params against the rules that need no state, and fills in what follows from others.
 func checkStart(q *parley.StartSessionParams) error {

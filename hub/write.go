@@ -13,15 +13,18 @@ import (
 )
 
 // The writes. Each is decided in the order of the calls, and done is called exactly once, before or after the call returns, on any goroutine;
-// it must not block. The params may be kept. What is JSON in them has passed the strict decoding of a door, or checkJSON.
+// it must not block. The params may be kept. What is JSON in them has passed the strict decoding of a door, or fold.CheckJSON.
 
-// compact gives the JSON without insignificant space; name is what the caller calls it.
-func compact(name string, raw json.RawMessage) (json.RawMessage, error) {
-	out, err := fold.Compact(raw)
-	if err != nil {
-		return nil, parley.Refuse(parley.ErrInvalidParams, name+" is not JSON", "JSON")
-	}
-	return out, nil
+// The other names of checks, for the other parts of this package.
+var (
+	checkJSON        = fold.CheckJSON
+	compact          = fold.CompactParam
+	checkTraceparent = fold.CheckTraceparent
+)
+
+// readEvents is the ReadEvents of the engine, for the other parts of this package.
+func (h *Hub) readEvents(conversation string, after int64, limit int) ([]parley.Event, error) {
+	return h.conv.ReadEvents(conversation, after, limit)
 }
 
 // SendMessage appends a message.
@@ -93,10 +96,10 @@ func (h *Hub) speak(p *auth.Principal, method, conversation, claimID string, o *
 
 // checkSpeech holds a message or trace against the rules and puts its payload into cmd.
 func checkSpeech(cmd *fold.Command, payload json.RawMessage) (err error) {
-	if err = cmp.Or(fold.CheckKey(cmd.Key), checkTraceparent(cmd.Traceparent)); err != nil {
+	if err = cmp.Or(fold.CheckKey(cmd.Key), fold.CheckTraceparent(cmd.Traceparent)); err != nil {
 		return err
 	}
-	if cmd.Payload, err = compact("payload", payload); err != nil {
+	if cmd.Payload, err = fold.CompactParam("payload", payload); err != nil {
 		return err
 	}
 	if cmd.Verb == fold.Trace {
@@ -116,11 +119,11 @@ func (h *Hub) SendNote(p *auth.Principal, q *parley.SendNoteParams, done func(pa
 		return
 	}
 	note := q.Payload
-	if err = cmp.Or(fold.CheckKey(q.ClientRequestID), checkTraceparent(q.Traceparent)); err == nil {
+	if err = cmp.Or(fold.CheckKey(q.ClientRequestID), fold.CheckTraceparent(q.Traceparent)); err == nil {
 		err = fold.CheckNote(&note)
 	}
 	if err == nil {
-		note.Data, err = compact("payload.data", note.Data)
+		note.Data, err = fold.CompactParam("payload.data", note.Data)
 	}
 	cmd := fold.Command{Verb: fold.Note, Note: &note, Key: q.ClientRequestID, Traceparent: q.Traceparent}
 	if err == nil {
@@ -224,7 +227,7 @@ func (h *Hub) prepareCreate(p *auth.Principal, q *parley.CreateConversationParam
 	params := *q
 	if len(params.Metadata) > 0 {
 		var err error
-		if params.Metadata, err = compact("metadata", params.Metadata); err != nil {
+		if params.Metadata, err = fold.CompactParam("metadata", params.Metadata); err != nil {
 			return nil, none, nil, err
 		}
 	}
@@ -232,7 +235,7 @@ func (h *Hub) prepareCreate(p *auth.Principal, q *parley.CreateConversationParam
 	if parley.KeptConversationID(q.ConversationID) && p.Admin() {
 		checked.ConversationID = "" // it is acceptable, from an admin
 	}
-	if err := cmp.Or(fold.CheckCreate(&checked), checkTraceparent(q.Traceparent)); err != nil {
+	if err := cmp.Or(fold.CheckCreate(&checked), fold.CheckTraceparent(q.Traceparent)); err != nil {
 		return nil, none, nil, err
 	}
 	id := q.ConversationID

@@ -27,6 +27,14 @@ func CheckKey(key string) error {
 	return checkText("clientRequestId", key, parley.MaxKeyBytes)
 }
 
+// CheckTraceparent refuses an invalid traceparent. An empty one is valid.
+func CheckTraceparent(s string) error {
+	if s == "" || parley.ValidTraceparent(s) {
+		return nil
+	}
+	return invalid("a traceparent of W3C Trace Context, version 00", "traceparent is not one")
+}
+
 // checkText refuses control characters and what a JSON decoder has replaced, so that two names never read alike.
 func checkText(name, s string, maxBytes int) error {
 	if len(s) > maxBytes {

@@ -3,6 +3,13 @@ package fold
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parleyhub/parley"
 )
 
 // Compact gives valid JSON without insignificant space. Most programs send none, and then it is the JSON itself.
@@ -31,4 +38,41 @@ func isCompact(raw json.RawMessage) bool {
 		}
 	}
 	return len(raw) > 0
+}
+
+// CompactParam is Compact for a parameter of a method. Its refusal names the parameter.
+func CompactParam(name string, raw json.RawMessage) (json.RawMessage, error) {
+	out, err := Compact(raw)
+	if err != nil {
+		return nil, parley.Refuse(parley.ErrInvalidParams, name+" is not JSON", "JSON")
+	}
+	return out, nil
+}
+
+// CheckJSON refuses JSON from a caller in the process that the transports refuse too: invalid UTF-8,
+// half a surrogate pair, a name twice in one object, or more than parley.MaxDepth levels. outer is the
+// number of levels around raw in a message of the protocol. An empty value is valid.
+func CheckJSON(raw json.RawMessage, outer int) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	err := errors.New("not one value")
+	if json.Valid(raw) {
+		dec := jsontext.NewDecoder(bytes.NewReader(raw))
+		for _, err = dec.ReadToken(); err == nil; _, err = dec.ReadToken() {
+			if dec.StackDepth() > parley.MaxDepth-outer {
+				return parley.Refuse(parley.ErrParse, "JSON nests too deep", fmt.Sprintf("at most %d levels", parley.MaxDepth))
+			}
+		}
+	}
+	var syntax *jsontext.SyntacticError
+	switch {
+	case err == io.EOF:
+		return nil
+	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntax):
+		name := syntax.JSONPointer.LastToken()
+		return parley.Refuse(parley.ErrInvalidParams, fmt.Sprintf("the payload has %q twice", name), "each name once")
+	}
+	return parley.Refuse(parley.ErrInvalidParams,
+		"the payload is not JSON that can be kept exactly", "JSON in UTF-8 with whole surrogate pairs")
 }

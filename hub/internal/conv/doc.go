@@ -15,10 +15,10 @@
 //
 // # A write
 //
-//	Do -> queue -> Authorize, fold.DecideInto(head, keys, command) -> journal.Submit -> (commit) -> finish
-//	                          | no events, none before in the round                              | frames, observers
-//	                          v                                                                  v next round, readers, replies
-//	                        reply                                                              reply
+//	Do -> queue -> Authorize, fold.DecideInto(head, keys, command) -> journal.Submit -> finish
+//	                   | no events, and none before in the round                        |
+//	                   v                                                                v
+//	                 reply                                observers, next round, readers, replies
 //
 // The requests of a conversation are decided in rounds. A round takes the queue, decides one request
 // after the other on the head, and its events are one append. While that is in flight, nothing is

@@ -216,17 +216,14 @@ func (e *Engine) fail(err error) {
 	}
 }
 
-// Drain makes the engine refuse new requests with ErrDraining. It reports whether this call was the
-// first. Decided appends are still answered.
-func (e *Engine) Drain() bool {
+// Drain makes the engine refuse new requests with ErrDraining. Decided appends are still answered.
+func (e *Engine) Drain() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.drained {
-		return false
+	if !e.drained {
+		e.drained = true
+		close(e.draining)
 	}
-	e.drained = true
-	close(e.draining)
-	return true
 }
 
 // Begin counts a command, for which Close waits until End. It fails when the hub drains.

@@ -189,6 +189,19 @@ func VisibleTo(v fold.Viewer) func(int64, fold.Meta) bool {
 	return func(_ int64, m fold.Meta) bool { return v.Sees(m) }
 }
 
+// ReadEvents reads up to limit committed events after a seq from the journal, in at most 4 MiB.
+func (e *Engine) ReadEvents(conversation string, after int64, limit int) ([]parley.Event, error) {
+	records, err := e.journal.Read(conversation, after, limit, 4<<20)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", conversation, err)
+	}
+	raw := make([][]byte, len(records))
+	for i, r := range records {
+		raw[i] = r.Data
+	}
+	return DecodeEvents(raw)
+}
+
 // DecodeEvents decodes stored events.
 func DecodeEvents(raw [][]byte) ([]parley.Event, error) {
 	events := make([]parley.Event, len(raw))

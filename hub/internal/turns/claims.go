@@ -177,18 +177,23 @@ func (d *Dispatcher) PinClaimed(
 	return c, s, nil
 }
 
-// EnterClaimed pins a conversation for a write that may name a claim, which it adds to cmd. It returns
-// the identity of the caller: the participant of the claim, if the caller may speak as that.
+// EnterClaimed pins a conversation for a write that may name a claim, which it adds to cmd. A renewal
+// or a release must name one. It returns the identity of the caller: the participant of the claim, if
+// the caller may speak as that.
 func (d *Dispatcher) EnterClaimed(
 	p *auth.Principal, method, conversation, claimID string, cmd *fold.Command,
 ) (*conv.Conversation, *auth.Principal, error) {
-	if claimID == "" {
+	needsClaim := cmd.Verb == fold.Renew || cmd.Verb == fold.Release
+	if claimID == "" && !needsClaim {
 		p = p.In(conversation)
 		c, err := d.auth.EnterWrite(p, method, conversation)
 		return c, p, err
 	}
 	if err := d.auth.Allow(p, method); err != nil {
 		return nil, nil, err
+	}
+	if claimID == "" {
+		return nil, nil, fold.ErrNoClaimID
 	}
 	hash := fold.HashClaim(claimID)
 	c, s, err := d.PinClaimed(p, conversation, hash)
@@ -228,25 +233,12 @@ func seatWithKey(c *conv.Conversation, p *auth.Principal, s *fold.State, key str
 	return ""
 }
 
-// enterHeld is EnterClaimed for a call that must name a claim.
-func (d *Dispatcher) enterHeld(
-	p *auth.Principal, method, conversation, claimID string, cmd *fold.Command,
-) (*conv.Conversation, *auth.Principal, error) {
-	if claimID == "" {
-		if err := d.auth.Allow(p, method); err != nil {
-			return nil, nil, err
-		}
-		return nil, nil, fold.ErrNoClaimID
-	}
-	return d.EnterClaimed(p, method, conversation, claimID, cmd)
-}
-
 // RenewClaim extends a claim.
 func (d *Dispatcher) RenewClaim(
 	p *auth.Principal, q *parley.RenewClaimParams, done func(parley.RenewClaimResult, error),
 ) {
 	cmd := fold.Command{Verb: fold.Renew}
-	c, p, err := d.enterHeld(p, parley.MethodRenewClaim, q.ConversationID, q.ClaimID, &cmd)
+	c, p, err := d.EnterClaimed(p, parley.MethodRenewClaim, q.ConversationID, q.ClaimID, &cmd)
 	if err != nil {
 		done(parley.RenewClaimResult{}, err)
 		return
@@ -283,7 +275,7 @@ func (d *Dispatcher) ReleaseClaim(
 	p *auth.Principal, q *parley.ReleaseClaimParams, done func(parley.EmptyResult, error),
 ) {
 	cmd := fold.Command{Verb: fold.Release, Detail: q.Reason}
-	c, p, err := d.enterHeld(p, parley.MethodReleaseClaim, q.ConversationID, q.ClaimID, &cmd)
+	c, p, err := d.EnterClaimed(p, parley.MethodReleaseClaim, q.ConversationID, q.ClaimID, &cmd)
 	if err != nil {
 		done(parley.EmptyResult{}, err)
 		return

@@ -1,6 +1,7 @@
 package turns
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -288,6 +289,18 @@ func (d *Dispatcher) Recovered() bool {
 
 // WhenRecovered is closed when Recovered is true.
 func (d *Dispatcher) WhenRecovered() <-chan struct{} { return d.recovered }
+
+// AwaitRecovery waits until Recovered is true. It fails when ctx ends or the hub drains.
+func (d *Dispatcher) AwaitRecovery(ctx context.Context) error {
+	select {
+	case <-d.recovered:
+		return nil
+	case <-d.engine.Draining():
+		return conv.ErrDraining
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
 
 // Recover loads every open conversation once, so that all observers know it. It reads no closed one.
 func (d *Dispatcher) Recover() {

@@ -1,0 +1,320 @@
+// Package approvals asks people for approvals, answers them and lists them. A [Service] is an observer
+// of the engine, and keeps the pending approvals of all open conversations in memory. Everything else
+// about an approval is in the state of its conversation, or only in the log. An answer is decided on
+// the head, so each approval has one.
+//
+// The package starts no goroutine. Service.mu is taken after the mutex of a conversation. It is not
+// held during a call to another package.
+package approvals
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/internal/auth"
+	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/page"
+	"github.com/parleyhub/parley/internal/paramschema"
+)
+
+// Turns is what a Service uses of turns.Dispatcher, which documents the methods.
+type Turns interface {
+	EnterClaimed(
+		p *auth.Principal, method, conversation, claimID string, cmd *fold.Command,
+	) (*conv.Conversation, *auth.Principal, error)
+	ConfirmHolder(hash fold.ClaimHash, id string, p *auth.Principal)
+	AwaitRecovery(ctx context.Context) error
+}
+
+// Service has the methods of the protocol for approvals.
+type Service struct {
+	engine *conv.Engine
+	auth   *auth.Service
+	turns  Turns
+
+	mu   sync.Mutex             // guards the field below
+	open map[string]*fold.State // the open conversations that ever had an approval, with the pending ones
+}
+
+// New returns a Service. The engine notifies it of commits.
+func New(e *conv.Engine, a *auth.Service, t Turns) *Service {
+	return &Service{engine: e, auth: a, turns: t, open: make(map[string]*fold.State)}
+}
+
+var errNotFound = parley.Refuse(parley.ErrNotFound, "there is no such approval", "")
+
+// detailsLevel is the largest number of levels around the JSON of an approval in a message of the
+// protocol. A page of events has that many.
+const detailsLevel = 6
+
+// Request requests an approval under a claim. It returns the approval that the turn already has for
+// the same key.
+func (s *Service) Request(
+	ctx context.Context, p *auth.Principal, q *parley.RequestApprovalParams,
+) (*parley.Approval, error) {
+	cmd := fold.Command{Verb: fold.RequestApproval}
+	c, p, err := s.turns.EnterClaimed(p, parley.MethodRequestApproval, q.ConversationID, q.ClaimID, &cmd)
+	if err != nil {
+		return nil, err
+	}
+	defer s.engine.Unpin(c)
+	if cmd.Approval, err = checkRequest(q); err != nil {
+		return nil, err
+	}
+	cmd.From, cmd.Admin, cmd.Approval.TokenID, cmd.Approval.Account = p.AgentID, p.Admin(), p.TokenID, p.Account
+	d, err := decide(ctx, c, &conv.Request{By: p, Cmd: cmd}, "a retry with the same key")
+	if err != nil {
+		return nil, err
+	}
+	if q.ClaimID != "" {
+		s.turns.ConfirmHolder(*cmd.Named, q.ClaimID, p)
+	}
+	return s.readDecided(p, d)
+}
+
+// checkRequest checks everything about a request that does not depend on a state.
+func checkRequest(q *parley.RequestApprovalParams) (*fold.Asked, error) {
+	a := &fold.Asked{ExpiresInMs: cmp.Or(q.ExpiresInMs, int64(parley.DefaultApprovalMs))}
+	a.Key, a.Title = q.Key, q.Title
+	var err error
+	if a.Details, err = compactParam("details", q.Details); err != nil {
+		return nil, err
+	}
+	if a.AnswerSchema, err = compactParam("answerSchema", q.AnswerSchema); err != nil {
+		return nil, err
+	}
+	if err := fold.CheckApproval(&a.ApprovalRecord, a.ExpiresInMs); err != nil {
+		return nil, err
+	}
+	if len(a.AnswerSchema) > 0 {
+		if _, err := paramschema.Compile(a.AnswerSchema); err != nil {
+			return nil, nameParam("answerSchema", err)
+		}
+	}
+	return a, nil
+}
+
+// compactParam checks the JSON of an approval and removes insignificant space. It returns nil for an
+// empty value.
+func compactParam(name string, raw json.RawMessage) (json.RawMessage, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	if err := fold.CheckJSON(raw, detailsLevel); err != nil {
+		return nil, nameParam(name, err)
+	}
+	return fold.CompactParam(name, raw)
+}
+
+// nameParam adds the name of a parameter to the message of an error.
+func nameParam(name string, err error) error {
+	refusal, ok := err.(*parley.Error)
+	if !ok {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	named := *refusal
+	named.Message = name + ": " + refusal.Message
+	return &named
+}
+
+// decide waits for the decision of a request. retry is the advice to a caller whose call ends earlier.
+func decide(
+	ctx context.Context, c *conv.Conversation, request *conv.Request, retry string,
+) (*fold.Decision, error) {
+	d, answered, err := c.Ask(ctx, request)
+	if !answered {
+		err = &parley.Error{
+			Err:     errors.Join(parley.ErrOutcomeUnknown, err),
+			Message: "the call ended before its answer", Expected: retry,
+		}
+	}
+	return d, err
+}
+
+// readDecided returns the approval that a decision is about.
+func (s *Service) readDecided(p *auth.Principal, d *fold.Decision) (*parley.Approval, error) {
+	i := d.State.Approval(d.Seq)
+	if i < 0 {
+		return nil, errNotFound
+	}
+	a := &d.State.Approvals[i]
+	out, err := s.read(&d.State, a)
+	out.Duplicate, out.MayAnswer = d.Duplicate, s.newAnswerer(p).findRights(&d.State, a).canAnswerNow()
+	return out, err
+}
+
+// Get returns an approval. With a timeout it waits until the approval is resolved.
+func (s *Service) Get(ctx context.Context, p *auth.Principal, q *parley.GetApprovalParams) (*parley.Approval, error) {
+	return auth.CallFresh(ctx, s.auth, func() (*parley.Approval, error) { return s.get(ctx, p, q) })
+}
+
+func (s *Service) get(ctx context.Context, p *auth.Principal, q *parley.GetApprovalParams) (*parley.Approval, error) {
+	if err := s.auth.Allow(p, parley.MethodGetApproval); err != nil {
+		return nil, err
+	}
+	c, seq, err := s.pin(q.ApprovalID)
+	if err != nil {
+		return nil, err
+	}
+	defer s.engine.Unpin(c)
+	timer, err := page.WaitTimer(q.TimeoutMs)
+	if err != nil {
+		return nil, err
+	}
+	defer timer.Stop()
+	for timedOut := false; ; {
+		state, changed, err := c.Look()
+		if err = cmp.Or(err, p.Valid(s.engine.Now())); err != nil {
+			return nil, err
+		}
+		w := s.newAnswerer(p)
+		a, err := s.find(w, &state, seq)
+		if err != nil {
+			return nil, err
+		}
+		r := w.findRights(&state, a)
+		if !r.canRead() {
+			return nil, errNotFound
+		}
+		if a.Status.Resolved() || timedOut {
+			out, err := s.read(&state, a)
+			out.MayAnswer, out.TimedOut = r.canAnswerNow(), !a.Status.Resolved() && q.TimeoutMs > 0
+			return out, err
+		}
+		if timedOut, err = s.engine.Wait(ctx, p, changed, timer, q.TimeoutMs); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// pin pins the conversation of an approval, without a check whether the caller may see it.
+func (s *Service) pin(id string) (*conv.Conversation, int64, error) {
+	conversation, seq, ok := fold.ParseApprovalID(id)
+	if !ok || conv.Reserved(conversation) || !parley.ValidConversationID(conversation) {
+		return nil, 0, errNotFound
+	}
+	c, err := s.engine.Pin(conversation)
+	return c, seq, err
+}
+
+// Resolve answers a pending approval.
+func (s *Service) Resolve(
+	ctx context.Context, p *auth.Principal, q *parley.ResolveApprovalParams,
+) (*parley.Approval, error) {
+	return auth.CallFresh(ctx, s.auth, func() (*parley.Approval, error) { return s.resolve(ctx, p, q) })
+}
+
+func (s *Service) resolve(
+	ctx context.Context, p *auth.Principal, q *parley.ResolveApprovalParams,
+) (*parley.Approval, error) {
+	if err := s.auth.Allow(p, parley.MethodResolveApproval); err != nil {
+		return nil, err
+	}
+	c, seq, err := s.pin(q.ApprovalID)
+	if err != nil {
+		return nil, err
+	}
+	defer s.engine.Unpin(c)
+	state := c.Durable()
+	w := s.newAnswerer(p)
+	a, err := s.find(w, &state, seq)
+	if err != nil {
+		return nil, err
+	}
+	r := w.findRights(&state, a)
+	if err := r.refuseAnswer(); err != nil {
+		return nil, err
+	}
+	answer, err := s.checkAnswer(q, &state, a)
+	if err != nil {
+		return nil, err
+	}
+	if answer.By = r.principal.AgentID; state.Approval(seq) < 0 {
+		return s.readResolved(&state, a, answer, q.ClientRequestID)
+	}
+	request := &conv.Request{By: r.principal, Unseen: true, Cmd: fold.Command{
+		Verb: fold.ResolveApproval, From: answer.By, Admin: p.Admin(), Key: q.ClientRequestID, Approval: answer,
+	}}
+	d, err := decide(ctx, c, request, "a retry with the same clientRequestId")
+	if err == nil {
+		return s.readDecided(p, d)
+	}
+	if !errors.Is(err, parley.ErrNotFound) {
+		return nil, err
+	}
+	if state = c.Durable(); state.Approval(seq) >= 0 {
+		return nil, err
+	}
+	// The approval was resolved, and dropped from the state, after the first look.
+	if a, err = s.find(w, &state, seq); err != nil {
+		return nil, err
+	}
+	return s.readResolved(&state, a, answer, q.ClientRequestID)
+}
+
+// checkAnswer checks an answer, and compares it with the answer schema if a is pending.
+func (s *Service) checkAnswer(
+	q *parley.ResolveApprovalParams, state *fold.State, a *fold.Approval,
+) (*fold.Asked, error) {
+	answer := &fold.Asked{Seq: a.Seq}
+	answer.Status, answer.Comment = parley.ApprovalStatus(q.Decision), q.Comment
+	var err error
+	if answer.Answer, err = compactParam("answer", q.Answer); err != nil {
+		return nil, err
+	}
+	if err := cmp.Or(fold.CheckAnswer(&answer.ApprovalRecord), fold.CheckKey(q.ClientRequestID)); err != nil {
+		return nil, err
+	}
+	if len(answer.Answer) == 0 || !a.Schema || a.Status.Resolved() {
+		return answer, nil
+	}
+	asked, err := s.read(state, a)
+	if err != nil {
+		return nil, err
+	}
+	return answer, checkSchema(asked.AnswerSchema, answer.Answer)
+}
+
+// maxNamedFaults bounds the faults of an answer that its refusal lists.
+const maxNamedFaults = 5
+
+// checkSchema refuses an answer that does not match the schema.
+func checkSchema(raw, answer json.RawMessage) error {
+	schema, err := paramschema.Compile(raw)
+	if err != nil {
+		return nameParam("answerSchema", err)
+	}
+	faults, err := schema.Validate(answer)
+	if err != nil {
+		return nameParam("answer", err)
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	var named []string
+	for _, f := range faults[:min(len(faults), maxNamedFaults)] {
+		named = append(named, "answer"+strings.TrimPrefix(f.Path, "$")+": "+f.Message)
+	}
+	return parley.Refuse(parley.ErrValidationFailed,
+		"the answer does not match the answerSchema: "+strings.Join(named, "; "), "an answer that does")
+}
+
+// readResolved returns a resolved approval that the state no longer has, if the answer is the one that
+// resolved it. Otherwise it refuses the answer.
+func (s *Service) readResolved(
+	state *fold.State, a *fold.Approval, answer *fold.Asked, key string,
+) (*parley.Approval, error) {
+	if !a.Meets(key, &answer.ApprovalRecord) {
+		return nil, a.Refuse()
+	}
+	out, err := s.read(state, a)
+	out.Duplicate = true
+	return out, err
+}
