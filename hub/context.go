@@ -8,6 +8,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/internal/auth"
+	"github.com/parleyhub/parley/hub/internal/registry"
 	"github.com/parleyhub/parley/hub/internal/turns"
 	"github.com/parleyhub/parley/hub/policy"
 	"github.com/parleyhub/parley/hub/vector"
@@ -208,7 +209,7 @@ func (h *Hub) feedSession(f *feeding, r *parley.SessionRecord, seat string) {
 }
 
 // runs gives the blueprint of the agent of a session: that of its runner, where one has it; nil where there is none.
-func (h *Hub) runs(r *parley.SessionRecord) *blueprint {
+func (h *Hub) runs(r *parley.SessionRecord) *registry.Blueprint {
 	plain := plainName(r.Agent)
 	if !r.OfRunner() {
 		return h.triggers.seated(plain)
@@ -216,16 +217,12 @@ func (h *Hub) runs(r *parley.SessionRecord) *blueprint {
 	if r.Runner == nil {
 		return nil
 	}
-	b, _ := h.runners.find(plain, r.Runner.RunnerID, nil)
-	if b == nil || b.runner.ParticipantID != r.Runner.ParticipantID {
-		return nil
-	}
-	return b
+	return h.registry.BlueprintOf(*r.Runner, plain)
 }
 
 // fromBlueprint takes the subscriptions of an agent, and what its runner was granted.
-func (f *feeding) fromBlueprint(b *blueprint) {
-	if b != nil && b.set != nil {
-		f.set, f.workspaces = b.set, b.runner.Workspaces
+func (f *feeding) fromBlueprint(b *registry.Blueprint) {
+	if b != nil && b.Selectors != nil {
+		f.set, f.workspaces = b.Selectors, b.Runner.Workspaces
 	}
 }

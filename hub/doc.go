@@ -21,24 +21,24 @@
 //	| hub/internal/conv | conversations: load, decide, append, notify observers, wake readers |
 //	| hub/internal/auth | principals, tokens, verifiers, workspaces |
 //	| hub/internal/turns | offers, claims, executors and their connections |
+//	| hub/internal/registry | runners, blueprints, and the rows of listAgents |
 //	| hub/internal/cluster | the other hubs of a journal: follow, catch up, presence |
 //	| hub/internal/page | limits, cursors and timeouts of methods |
 //	| hub/fold, hub/desk, hub/policy | the pure rules: state, turns, policies |
 //
-// Package hub has the methods of the protocol, and sessions, runners, triggers, approvals and files.
+// Package hub has the methods of the protocol, and sessions, triggers, approvals and files.
 //
 // # Goroutines
 //
-// Those of conversations, turns and other hubs are listed in their packages. The others are:
+// Those of conversations, turns, runners and other hubs are listed in their packages. The others are:
 //
 //	| goroutine | does |
 //	|---|---|
-//	| runners.alarm | lets runners go that are away for too long |
 //	| sessions.errands | writes what follows from the states of sessions, at most 8 at once |
 //	| sessions.errands.alarm | tries again what failed |
 //	| triggers, triggers.errands.alarm | the same for the sessions that events start |
 //	| files | drops unused files from memory |
-//	| registerBlueprints, createConversation | compile schemas, read the answer |
+//	| createConversation | reads the answer |
 //	| contexts.ask | calls the embedder, at most 8 at once, for at most 30 s |
 //
 // [Hub.Close] waits for all of them, except for an embedder that does not return.
@@ -68,6 +68,5 @@
 // The mutex of a conversation is held while the observers are notified ([Hub.newObservers] has their
 // order), so it is taken before the mutexes of observers, tokens and connections, and never after one.
 // Which agents an event triggers is computed before the decision, without a lock. triggers.mu is taken
-// after that of the runners. runners.folding is held while the log of runners is read, and no other
-// mutex is. Hub.backup is only ever tried: a second backup is refused.
+// after that of the registry. Hub.backup is only ever tried: a second backup is refused.
 package hub

@@ -12,6 +12,7 @@ import (
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/cluster"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/registry"
 	"github.com/parleyhub/parley/hub/internal/turns"
 
 	"github.com/parleyhub/parley"
@@ -116,8 +117,7 @@ type Hub struct {
 
 	forks chan struct{} // a slot for each fork that is made
 
-	agents    agents
-	runners   *runners
+	registry  *registry.Registry
 	sessions  *sessions
 	triggers  *triggers
 	contexts  *contexts
@@ -147,22 +147,23 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 	h.turns = turns.New(turns.Options{
 		Engine: h.conv, Auth: h.auth, Tracer: h.opts.Tracer, NewID: h.opts.NewID, StartedAt: h.started.Add(h.opts.skew),
 	})
-	h.runners, h.sessions, h.approvals = newRunners(h), newSessions(h), newApprovals()
+	h.registry = registry.New(registry.Options{Engine: h.conv, Auth: h.auth, Turns: h.turns, CheckSchema: checkSchema})
+	h.sessions, h.approvals = newSessions(h), newApprovals()
 	h.triggers, h.contexts = newTriggers(h), newContexts(h)
 	parts := conv.Parts{
 		Authorizer: authorizer{h}, Observers: h.newObservers(), Guide: h.guideBriefly, AfterCommit: h.turns.ReportTurn,
 	}
 	var follower *cluster.Follower
 	if h.shared {
-		h.presence = cluster.NewPresence(h.conv, h.opts.Peers, localExecutors{h.turns, h})
-		h.agents.presence = h.presence
+		h.presence = cluster.NewPresence(h.conv, h.opts.Peers, localExecutors{h.turns, h.registry})
 		follower = cluster.NewFollower(h.conv, h.presence.ID(), map[string]func() error{
 			auth.TokensConversation: h.auth.FollowTokens,
-			runnersConversation:     func() error { return h.runners.follow() },
+			registry.Conversation:   h.registry.Follow,
 		})
 		parts.Freshness = freshness{follower, h.presence}
 	}
-	h.turns.Connect(h.presence, h.sessions, h.runners)
+	h.turns.Connect(h.presence, h.sessions, h.registry)
+	h.registry.Connect(h.presence, registryObserver{h})
 	h.conv.Connect(parts)
 	if err := h.load(); err != nil {
 		h.conv.Stop()
@@ -173,7 +174,7 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 	}
 	h.conv.Start()
 	h.conv.Go(h.files.sweep(h.conv.Context()))
-	h.conv.Go(h.runners.alarm.Run)
+	h.conv.Go(h.registry.Run)
 	h.conv.Go(h.sessions.errands.run)
 	h.conv.Go(h.sessions.errands.alarm.Run)
 	h.conv.Go(h.triggers.run)
@@ -188,7 +189,7 @@ func (h *Hub) load() (err error) {
 	if err = h.auth.Load(h.turns); err != nil {
 		return fmt.Errorf("load tokens: %w", err)
 	}
-	if err = h.runners.load(); err != nil {
+	if err = h.registry.Load(); err != nil {
 		return fmt.Errorf("load runners: %w", err)
 	}
 	if h.shared {
