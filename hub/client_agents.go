@@ -11,8 +11,8 @@ import (
 
 // RegisterAgent offers an agent to all callers that may read, until remove is called; remove may be
 // called more than once. The name is that of a participant. The hub sets Online. It fails with
-// ErrValidationFailed, ErrAlreadyExists, or ErrTooLarge (also if all agents would not fit into one answer
-// of listAgents).
+// ErrValidationFailed, ErrAlreadyExists, or ErrTooLarge (also if all agents would not fit into one
+// answer of listAgents).
 func (h *Hub) RegisterAgent(info parley.AgentInfo) (remove func(), err error) {
 	return h.registry.RegisterAgent(info)
 }

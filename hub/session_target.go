@@ -30,7 +30,7 @@ type target struct {
 // runner, which may call its agents as it likes. What an agent of executors takes one of them may have said, by a blueprint of that name.
 func (h *Hub) findAgent(name string, demands map[string]string) (*target, error) {
 	plain, runnerID, at := strings.Cut(name, "@")
-	if info, ok := h.registry.HubAgent(name); ok && !at {
+	if info := h.registry.HubAgent(name); info != nil && !at {
 		return agentTarget(name, info.ParametersSchema)
 	}
 	if !at && h.turns.HasExecutor(name) {

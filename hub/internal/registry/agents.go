@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -35,9 +36,9 @@ func (r *Registry) findLocked(ref parley.RunnerRef) *Runner {
 	return nil
 }
 
-// Find returns the first blueprint with the name of an agent whose labels meet demands, of a runner that
-// is online if possible. If none meets them it returns the first blueprint and false. runnerID, if not
-// empty, selects one runner. Find returns nil if no blueprint has the name.
+// Find returns the first blueprint with the name of an agent whose labels meet demands, of a runner
+// that is online if possible. If none meets them it returns the first blueprint and false.
+// runnerID, if not empty, selects one runner. Find returns nil if no blueprint has the name.
 func (r *Registry) Find(agent, runnerID string, demands map[string]string) (b *Blueprint, meets bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,8 +57,9 @@ func (r *Registry) Find(agent, runnerID string, demands map[string]string) (b *B
 	return b, meets
 }
 
-// OfExecutors returns the blueprint of an agent that executors serve: one that a participant with such an
-// executor registered, or nil. The blueprint of any other participant does not describe that agent.
+// OfExecutors returns the blueprint of an agent that executors serve: one that a participant with
+// such an executor registered, or nil. The blueprint of any other participant does not describe
+// that agent.
 func (r *Registry) OfExecutors(agent string) *Blueprint {
 	owners := r.turns.OwnersByAgent()
 	r.mu.Lock()
@@ -74,14 +76,12 @@ func (r *Registry) ofExecutorsLocked(agent string, owners map[string][]string) *
 	return nil
 }
 
-// HubAgent returns an agent of the process of this hub, or of another hub of the journal.
-func (r *Registry) HubAgent(name string) (parley.AgentInfo, bool) {
+// HubAgent returns an agent of the process of this hub, or of another hub of the journal, or nil. It
+// must not be changed.
+func (r *Registry) HubAgent(name string) *parley.AgentInfo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if info := r.hubAgentLocked(name); info != nil {
-		return *info, true
-	}
-	return parley.AgentInfo{}, false
+	return r.hubAgentLocked(name)
 }
 
 func (r *Registry) hubAgentLocked(name string) *parley.AgentInfo {
@@ -91,8 +91,8 @@ func (r *Registry) hubAgentLocked(name string) *parley.AgentInfo {
 	return r.presence.Agent(name)
 }
 
-// RegisterAgent adds an agent of the process of the hub, until remove is called. remove may be called
-// more than once. It fails with ErrValidationFailed, ErrTooLarge or ErrAlreadyExists.
+// RegisterAgent adds an agent of the process of the hub, until remove is called. remove may be
+// called more than once. It fails with ErrValidationFailed, ErrTooLarge or ErrAlreadyExists.
 func (r *Registry) RegisterAgent(info parley.AgentInfo) (remove func(), err error) {
 	if err := r.checkAgent(&info); err != nil {
 		return nil, err
@@ -161,14 +161,13 @@ func (r *Registry) Agents() []parley.AgentInfo {
 	defer r.mu.Unlock()
 	list := make([]parley.AgentInfo, 0, len(r.hubAgents))
 	for _, info := range r.hubAgents {
-		list = append(list, *info)
-		list[len(list)-1].ParametersSchema = slices.Clone(info.ParametersSchema)
+		list = append(list, cloneJSON(*info))
 	}
 	return list
 }
 
-// ListAgents returns all agents by name. If an answer has no room for all, the agents of other hubs and
-// of executors without a blueprint are left out.
+// ListAgents returns all agents by name. If an answer has no room for all, the agents of other hubs
+// and of executors without a blueprint are left out.
 func (r *Registry) ListAgents(p *auth.Principal, q *parley.ListAgentsParams) (out parley.ListAgentsResult, err error) {
 	if err := r.auth.Allow(p, parley.MethodListAgents); err != nil {
 		return out, err
@@ -192,8 +191,8 @@ func (r *Registry) ListAgents(p *auth.Principal, q *parley.ListAgentsParams) (ou
 	return out, nil
 }
 
-// runnerRows returns the rows of the agents of runners. withConfig reports of which runners the rows have
-// config and subscriptions.
+// runnerRows returns the rows of the agents of runners. withConfig reports of which runners the
+// rows have config and subscriptions.
 func (r *Registry) runnerRows(withConfig func(*Runner) bool) (list []parley.AgentInfo) {
 	owners := r.turns.OwnersByAgent()
 	now := r.now()
@@ -208,10 +207,20 @@ func (r *Registry) runnerRows(withConfig func(*Runner) bool) (list []parley.Agen
 			if !withConfig(x) {
 				row.AgentConfig, row.Subscriptions = nil, nil
 			}
-			list = append(list, row)
+			list = append(list, cloneJSON(row))
 		}
 	}
 	return list
+}
+
+// cloneJSON returns a row that the caller may change.
+func cloneJSON(row parley.AgentInfo) parley.AgentInfo {
+	for _, raw := range []*json.RawMessage{
+		&row.ParametersSchema, &row.OutputSchema, &row.AgentConfig, &row.Subscriptions,
+	} {
+		*raw = slices.Clone(*raw)
+	}
+	return row
 }
 
 // namesOf returns the names by which the agents of a runner are found.
@@ -242,8 +251,8 @@ func (r *Registry) nameLocked(b *Blueprint, owners map[string][]string) string {
 	return b.qualifiedName()
 }
 
-// appendFitting appends rows with other names, in the order of names, as long as they fit into an answer
-// of listAgents.
+// appendFitting appends rows with other names, in the order of names, as long as they fit into an
+// answer of listAgents.
 func appendFitting(list []parley.AgentInfo, rows map[string]*parley.AgentInfo) []parley.AgentInfo {
 	room := roomFor(list)
 	for i := range list {

@@ -3,7 +3,6 @@ package registry
 import (
 	"encoding/json"
 	"maps"
-	"slices"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
@@ -11,8 +10,8 @@ import (
 	"github.com/parleyhub/parley/internal/selector"
 )
 
-// Runner is an executor that registered blueprints and has not left. Its record does not change: another
-// Runner replaces it.
+// Runner is an executor that registered blueprints and has not left. Its record does not change:
+// another Runner replaces it.
 type Runner struct {
 	parley.RunnerRecord
 	agents map[string]*Blueprint // by name
@@ -70,12 +69,12 @@ func (x *Runner) isOffline(now parley.Timestamp) bool {
 // isSame reports whether two records are equal.
 func isSame(a, b *parley.RunnerRecord) bool { return string(fold.Encode(a)) == string(fold.Encode(b)) }
 
-// IsCommand reports whether the agent is a command: one executor runs it once. What other agents do is
-// in the log, so that another executor can continue.
+// IsCommand reports whether the agent is a command: one executor runs it once. What other agents do
+// is in the log, so that another executor can continue.
 func (b *Blueprint) IsCommand() bool { return b.Kind() == parley.AgentTypeDeterministic }
 
-// MaxClaimMs is how long the agent may hold a turn, if that is longer than usual; else 0. It is 0 for a
-// command.
+// MaxClaimMs is how long the agent may hold a turn, if that is longer than usual; else 0. It is 0
+// for a command.
 func (b *Blueprint) MaxClaimMs() int64 {
 	whole := b.TimeoutMs + parley.SessionSlackMs
 	if b.IsCommand() || whole <= (&parley.Limits{}).MaxClaim() {
@@ -94,13 +93,13 @@ func (b *Blueprint) allLabels() map[string]string {
 	return all
 }
 
-// row returns the row of listAgents, with config and subscriptions.
+// row returns the row of listAgents, with config and subscriptions. It shares its JSON with b.
 func (b *Blueprint) row(name string, now parley.Timestamp) parley.AgentInfo {
 	away := b.Runner.awaySince
 	info := parley.AgentInfo{
 		Name: name, Type: b.Kind(), Description: b.Description,
-		ParametersSchema: slices.Clone(b.ParametersSchema), OutputSchema: slices.Clone(b.OutputSchema),
-		AgentConfig: slices.Clone(b.AgentConfig), Subscriptions: slices.Clone(b.Subscriptions),
+		ParametersSchema: b.ParametersSchema, OutputSchema: b.OutputSchema,
+		AgentConfig: b.AgentConfig, Subscriptions: b.Subscriptions,
 		Runner: b.Runner.ParticipantID, RunnerID: b.Runner.RunnerID, Labels: b.allLabels(),
 		Online: away == 0, Stale: away != 0 && now >= away+parley.StaleMs,
 	}
@@ -110,8 +109,8 @@ func (b *Blueprint) row(name string, now parley.Timestamp) parley.AgentInfo {
 	return info
 }
 
-// rowBytes returns about the size of a row in the answer of listAgents. An escaped byte of a text has
-// six bytes at most.
+// rowBytes returns about the size of a row in the answer of listAgents. An escaped byte of a text
+// has six bytes at most.
 func rowBytes(info *parley.AgentInfo) int {
 	n := 200 + len(info.Name) + len(info.Runner) + len(info.RunnerID) + 6*len(info.Description)
 	for _, raw := range []json.RawMessage{

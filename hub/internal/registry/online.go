@@ -58,8 +58,8 @@ func (r *Registry) checkAway(id string) {
 	}
 }
 
-// removeOffline writes that a runner left. If that fails, or another event was written first, it tries
-// again later. Every hub of a journal does this, so one of them acts first.
+// removeOffline writes that a runner left. If that fails, or another event was written first, it
+// tries again later. Every hub of a journal does this, so one of them acts first.
 func (r *Registry) removeOffline(ref parley.RunnerRef) {
 	if wait := r.presence.Patience(ref.RunnerID); wait > 0 {
 		timer := time.NewTimer(wait)
@@ -88,8 +88,8 @@ func (r *Registry) removeOffline(ref parley.RunnerRef) {
 	}
 }
 
-// restore registers a runner again that another hub removed although it is connected to this one: the
-// hubs had lost sight of each other.
+// restore registers a runner again that another hub removed although it is connected to this one:
+// the hubs had lost sight of each other.
 func (r *Registry) restore(x *Runner) {
 	r.mu.Lock()
 	isBack := r.runners[x.RunnerID] != nil

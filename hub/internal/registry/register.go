@@ -112,8 +112,8 @@ func (r *Registry) save(x *Runner) error {
 	return err
 }
 
-// admit refuses a runner whose id belongs to another participant, or whose agents do not fit into an
-// answer of listAgents. It reports whether the record is the current one.
+// admit refuses a runner whose id belongs to another participant, or whose agents do not fit into
+// an answer of listAgents. It reports whether the record is the current one.
 func (r *Registry) admit(x *Runner) (isKnown bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -138,8 +138,8 @@ func errRunnerTaken(id string) error {
 	return parley.Refuse(parley.ErrAlreadyExists, "the runner "+id+" is another participant's", "another executorId")
 }
 
-// Bounds of the bytes that one participant may write to the log of runners. The log only grows, and each
-// start of the hub reads it.
+// Bounds of the bytes that one participant may write to the log of runners. The log only grows, and
+// each start of the hub reads it.
 const (
 	maxBurst       = 4 << 20
 	bytesPerSecond = 1 << 10
@@ -170,9 +170,9 @@ func (r *Registry) spend(participant string, n int) error {
 	}
 }
 
-// Narrow implements turns.Runners. It removes from the record of a runner, which another token may have
-// registered, the rights that p does not have. They return when a token that has them registers the
-// blueprints again.
+// Narrow implements turns.Runners. It removes from the record of a runner, which another token may
+// have registered, the rights that p does not have. They return when a token that has them
+// registers the blueprints again.
 func (r *Registry) Narrow(p *auth.Principal, ref parley.RunnerRef) error {
 	r.writing.Lock()
 	defer r.writing.Unlock()
@@ -189,8 +189,8 @@ func (r *Registry) Narrow(p *auth.Principal, ref parley.RunnerRef) error {
 	return r.write(0, ref, parley.System{Kind: parley.KindRunnerRegistered, RunnerRecord: &record})
 }
 
-// narrowRecord removes the workspaces that p does not grant and the subscriptions of agents as which p
-// may not speak. It reports whether there are any.
+// narrowRecord removes the workspaces that p does not grant and the subscriptions of agents as
+// which p may not speak. It reports whether there are any.
 func narrowRecord(p *auth.Principal, record parley.RunnerRecord) (_ parley.RunnerRecord, isNarrower bool) {
 	granted, all := watchableBy(p), record.Workspaces
 	record.Workspaces = slices.DeleteFunc(slices.Clone(all), func(w string) bool { return !auth.IsGranted(granted, w) })
@@ -204,8 +204,8 @@ func narrowRecord(p *auth.Principal, record parley.RunnerRecord) (_ parley.Runne
 	return record, isNarrower
 }
 
-// watchableBy returns the workspaces that the agents of p's runner may watch: none if the token of p is
-// restricted to some conversations.
+// watchableBy returns the workspaces that the agents of p's runner may watch: none if the token of
+// p is restricted to some conversations.
 func watchableBy(p *auth.Principal) []string {
 	if !p.IsUnrestricted() {
 		return nil

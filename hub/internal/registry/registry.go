@@ -79,7 +79,8 @@ func New(o Options) *Registry {
 	return r
 }
 
-// Connect connects the Registry to other parts of the hub. presence is nil for the only hub of a journal.
+// Connect connects the Registry to other parts of the hub. presence is nil for the only hub of a
+// journal.
 func (r *Registry) Connect(presence *cluster.Presence, observer Observer) {
 	r.presence, r.observer = presence, observer
 }
@@ -87,8 +88,8 @@ func (r *Registry) Connect(presence *cluster.Presence, observer Observer) {
 // Run removes runners that are away for too long, until the hub ends.
 func (r *Registry) Run() { r.alarm.Run() }
 
-// Load reads the log. All runners are away then: the time before the start does not count. Schemas are
-// compiled at the end, because a long log may have many records that later ones replace.
+// Load reads the log. All runners are away then: the time before the start does not count. Schemas
+// are compiled at the end, because a long log may have many records that later ones replace.
 func (r *Registry) Load() error {
 	if _, _, err := r.readLog(func(*Runner) bool { return true }); err != nil {
 		return err
@@ -121,7 +122,8 @@ func (r *Registry) Follow() error {
 }
 
 // readLog applies the events that were not read before, except for records that accept refuses. It
-// returns the runners of these events, and the records of those that left because they were offline.
+// returns the runners of these events, and the records of those that left because they were
+// offline.
 func (r *Registry) readLog(accept func(*Runner) bool) (changed []parley.RunnerRef, offline []*Runner, err error) {
 	r.reading.Lock()
 	defer r.reading.Unlock()
@@ -155,8 +157,8 @@ func (r *Registry) readLog(accept func(*Runner) bool) (changed []parley.RunnerRe
 	}
 }
 
-// compile compiles the schemas and selectors of x. If that fails, an older version of the hub accepted
-// them; then the runner is removed until it registers again.
+// compile compiles the schemas and selectors of x. If that fails, an older version of the hub
+// accepted them; then the runner is removed until it registers again.
 func (r *Registry) compile(x *Runner) bool {
 	err := x.compile()
 	if err != nil {
@@ -166,8 +168,8 @@ func (r *Registry) compile(x *Runner) bool {
 	return err == nil
 }
 
-// put makes x the record of its runner, unless the id belongs to another participant. The blueprint of
-// an agent that the runner had before keeps its place.
+// put makes x the record of its runner, unless the id belongs to another participant. The blueprint
+// of an agent that the runner had before keeps its place.
 func (r *Registry) put(x *Runner) {
 	r.turns.WithConnected(func(isConnected func(string) bool) {
 		online := isConnected(x.key()) || r.presence.Has(x.key())
@@ -221,8 +223,8 @@ func (r *Registry) dropLocked(x *Runner) {
 	}
 }
 
-// write appends an event to the log, where seq is not 0 behind the event with that seq, and reads it. It
-// waits for the commit. writing is held.
+// write appends an event to the log, where seq is not 0 behind the event with that seq, and reads
+// it. It waits for the commit. writing is held.
 func (r *Registry) write(seq int64, ref parley.RunnerRef, sys parley.System) error {
 	written := make(chan error, 1)
 	r.engine.PinReserved(Conversation, "runners", func(c *conv.Conversation, err error) {

@@ -155,7 +155,8 @@ func checkSubscriber(p *auth.Principal, b *parley.Blueprint) error {
 		"such a token, or no subscriptions")
 }
 
-// checkArguments checks that commands can get the parameters of their schemas, once these are compiled.
+// checkArguments checks that commands can get the parameters of their schemas, once these are
+// compiled.
 func (x *Runner) checkArguments() error {
 	for _, b := range x.agents {
 		if !b.IsCommand() {
@@ -182,7 +183,8 @@ func describeFaults(faults []parley.ValidationError) string {
 	return text
 }
 
-// compactJSON replaces JSON by a compact copy, and empty JSON by nil. subject is its name, and a verb.
+// compactJSON replaces JSON by a compact copy, and empty JSON by nil. subject is its name, and a
+// verb.
 func compactJSON(raw *json.RawMessage, subject, expected string) (err error) {
 	if len(*raw) == 0 {
 		*raw = nil
