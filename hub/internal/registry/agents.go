@@ -1,7 +1,7 @@
 package registry
 
 import (
-	"encoding/json"
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -131,14 +131,12 @@ func (r *Registry) checkAgent(info *parley.AgentInfo) error {
 		return invalid("who registers the agent, or nothing for the hub's own process",
 			"runner is no id of a participant")
 	}
-	if err := checkDescription(info.Description); err != nil {
+	err := cmp.Or(checkDescription(info.Description),
+		checkSize("parameters_schema has", len(info.ParametersSchema), parley.MaxAgentSchemaBytes))
+	if err != nil {
 		return err
 	}
-	if err := checkSize("parameters_schema has", len(info.ParametersSchema), parley.MaxAgentSchemaBytes); err != nil {
-		return err
-	}
-	err := r.opts.CheckSchema(info.ParametersSchema)
-	if err == nil {
+	if err = r.opts.CheckSchema(info.ParametersSchema); err == nil {
 		err = compactJSON(&info.ParametersSchema, "parameters_schema is", "a JSON Schema")
 	}
 	if err != nil || info.ParametersSchema != nil && info.ParametersSchema[0] != '{' {
@@ -215,11 +213,8 @@ func (r *Registry) runnerRows(withConfig func(*Runner) bool) (list []parley.Agen
 
 // cloneJSON returns a row that the caller may change.
 func cloneJSON(row parley.AgentInfo) parley.AgentInfo {
-	for _, raw := range []*json.RawMessage{
-		&row.ParametersSchema, &row.OutputSchema, &row.AgentConfig, &row.Subscriptions,
-	} {
-		*raw = slices.Clone(*raw)
-	}
+	row.ParametersSchema, row.OutputSchema = slices.Clone(row.ParametersSchema), slices.Clone(row.OutputSchema)
+	row.AgentConfig, row.Subscriptions = slices.Clone(row.AgentConfig), slices.Clone(row.Subscriptions)
 	return row
 }
 

@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"encoding/json"
 	"maps"
 
 	"github.com/parleyhub/parley"
@@ -112,12 +111,8 @@ func (b *Blueprint) row(name string, now parley.Timestamp) parley.AgentInfo {
 // rowBytes returns about the size of a row in the answer of listAgents. An escaped byte of a text
 // has six bytes at most.
 func rowBytes(info *parley.AgentInfo) int {
-	n := 200 + len(info.Name) + len(info.Runner) + len(info.RunnerID) + 6*len(info.Description)
-	for _, raw := range []json.RawMessage{
-		info.ParametersSchema, info.OutputSchema, info.AgentConfig, info.Subscriptions,
-	} {
-		n += len(raw)
-	}
+	n := 200 + len(info.Name) + len(info.Runner) + len(info.RunnerID) + 6*len(info.Description) +
+		len(info.ParametersSchema) + len(info.OutputSchema) + len(info.AgentConfig) + len(info.Subscriptions)
 	for k, v := range info.Labels {
 		n += 6 * (len(k) + len(v) + 1)
 	}

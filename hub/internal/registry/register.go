@@ -75,9 +75,6 @@ func (r *Registry) register(
 	if err := x.compile(); err != nil {
 		return out, err
 	}
-	if err := x.checkArguments(); err != nil {
-		return out, err
-	}
 	if err := r.save(x); err != nil {
 		return out, err
 	}

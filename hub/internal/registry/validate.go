@@ -61,8 +61,14 @@ func checkBlueprint(b *parley.Blueprint) error {
 	case len(b.ParametersSchema) == 0:
 		return invalid("a JSON Schema", "there is no parameters_schema")
 	}
-	return cmp.Or(checkDescription(b.Description), checkSchema(&b.ParametersSchema), checkSchema(&b.OutputSchema),
-		checkKind(b), checkSubscriptions(b), fold.CheckLabels("labels", b.Labels))
+	parameters, err := checkSchema(&b.ParametersSchema)
+	_, outputErr := checkSchema(&b.OutputSchema)
+	err = cmp.Or(err, outputErr, checkDescription(b.Description), checkKind(b), checkSubscriptions(b),
+		fold.CheckLabels("labels", b.Labels))
+	if err != nil || b.Kind() != parley.AgentTypeDeterministic {
+		return err
+	}
+	return arguments.CheckNames(b.ParamsVia, parameters.Properties())
 }
 
 func checkDescription(s string) error {
@@ -72,15 +78,16 @@ func checkDescription(s string) error {
 	return checkSize("description has", len(s), parley.MaxAgentDescriptionBytes)
 }
 
-func checkSchema(schema *json.RawMessage) error {
-	if err := compactJSON(schema, "a schema is", "a JSON Schema"); err != nil || *schema == nil {
-		return err
+// checkSchema compiles a schema, and returns nil for an empty one.
+func checkSchema(schema *json.RawMessage) (*paramschema.Schema, error) {
+	err := compactJSON(schema, "a schema is", "a JSON Schema")
+	if err == nil {
+		err = checkSize("a schema has", len(*schema), parley.MaxAgentSchemaBytes)
 	}
-	if err := checkSize("a schema has", len(*schema), parley.MaxAgentSchemaBytes); err != nil {
-		return err
+	if err != nil || *schema == nil {
+		return nil, err
 	}
-	_, err := paramschema.Compile(*schema)
-	return err
+	return paramschema.Compile(*schema)
 }
 
 // checkKind checks what depends on the type of the agent.
@@ -153,20 +160,6 @@ func checkSubscriber(p *auth.Principal, b *parley.Blueprint) error {
 	return parley.Refuse(parley.ErrForbidden,
 		fmt.Sprintf("subscriptions of %s need a token that may speak as %s", b.Name, b.Name),
 		"such a token, or no subscriptions")
-}
-
-// checkArguments checks that commands can get the parameters of their schemas, once these are
-// compiled.
-func (x *Runner) checkArguments() error {
-	for _, b := range x.agents {
-		if !b.IsCommand() {
-			continue
-		}
-		if err := arguments.CheckNames(b.ParamsVia, b.Parameters.Properties()); err != nil {
-			return atBlueprint(b.Name, err)
-		}
-	}
-	return nil
 }
 
 // describeFaults returns the first faults, and the number of the others.

@@ -17,11 +17,7 @@ func check(p *auth.Principal, blueprints ...parley.Blueprint) error {
 	if err != nil {
 		return err
 	}
-	x := newRunner(&parley.RunnerRecord{Blueprints: checked})
-	if err := x.compile(); err != nil {
-		return err
-	}
-	return x.checkArguments()
+	return newRunner(&parley.RunnerRecord{Blueprints: checked}).compile()
 }
 
 // A refusal is a fault of a blueprint, the error, and a part of its message or expectation.
