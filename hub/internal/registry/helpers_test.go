@@ -35,6 +35,15 @@ func (o *recorder) RunnersChanged(runners []parley.RunnerRef, _ bool) {
 	o.changed = append(o.changed, runners...)
 }
 
+// takeChanged returns the runners of the notifications since the last call.
+func (o *recorder) takeChanged() []parley.RunnerRef {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	changed := o.changed
+	o.changed = nil
+	return changed
+}
+
 func (o *recorder) SubscriptionsChanged(agent string, blueprints []*Blueprint) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

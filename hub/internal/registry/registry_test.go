@@ -17,7 +17,8 @@ import (
 // its blueprints, and passes to the next runner when it drops the name.
 func TestNamesBelongToFirstRunner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRegistry(t, newJournal(t), &recorder{})
+		j := newJournal(t)
+		r := newRegistry(t, j, &recorder{})
 		one, _ := connect(t, r, "ops", "one")
 		two, _ := connect(t, r, "lab", "two")
 		check := func(got []string, want ...string) {
@@ -38,6 +39,11 @@ func TestNamesBelongToFirstRunner(t *testing.T) {
 		if b, meets := r.Find("count", "", nil); b == nil || !meets || b.Runner.RunnerID != "one" {
 			t.Errorf("found %+v", b)
 		}
+		last := j.Last()
+		check(register(t, r, one, changed), "count")
+		if j.Last() != last {
+			t.Error("the same record was written again")
+		}
 	})
 }
 
@@ -45,16 +51,15 @@ func TestNamesBelongToFirstRunner(t *testing.T) {
 func TestFindPrefersOnlineRunners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRegistry(t, newJournal(t), &recorder{})
-		var closeTwo func()
+		closers := make(map[string]func())
 		for _, id := range []string{"one", "two", "three"} {
 			p, c := connect(t, r, "ops", id)
 			b := command("count")
 			if id != "one" {
 				b.Labels = map[string]string{"room": "4"}
 			}
-			if register(t, r, p, b); id == "two" {
-				closeTwo = c.Close
-			}
+			register(t, r, p, b)
+			closers[id] = c.Close
 		}
 		check := func(want string, wantMeets bool, runnerID string, demands map[string]string) {
 			t.Helper()
@@ -65,9 +70,11 @@ func TestFindPrefersOnlineRunners(t *testing.T) {
 		room := map[string]string{"room": "4"}
 		check("one", true, "", nil)
 		check("two", true, "", room)
-		closeTwo()
+		closers["two"]()
 		check("three", true, "", room)
 		check("two", true, "two", room)
+		closers["three"]()
+		check("two", true, "", room)
 		check("one", false, "", map[string]string{"room": "5"})
 		if b, _ := r.Find("none", "", nil); b != nil {
 			t.Errorf("found %v", b)
@@ -95,14 +102,14 @@ func TestOfflineRunnersLeave(t *testing.T) {
 		if synctest.Wait(); !r.Has(refs[0]) || !r.Has(refs[1]) {
 			t.Error("a runner left too early")
 		}
-		o.changed = nil
+		o.takeChanged()
 		time.Sleep(1)
 		three := parley.RunnerRef{RunnerID: "three", ParticipantID: "ops"}
 		if synctest.Wait(); r.Has(refs[0]) || r.Has(refs[1]) || !r.Has(three) {
 			t.Error("a runner is still registered, or the wrong one left")
 		}
-		if len(o.changed) != 2 || o.changed[0] == o.changed[1] {
-			t.Errorf("the observer was notified of %v", o.changed)
+		if changed := o.takeChanged(); len(changed) != 2 || changed[0] == changed[1] {
+			t.Errorf("the observer was notified of %v", changed)
 		}
 		records, err := j.Read(Conversation, 0, 100, 1<<20)
 		if err != nil || len(records) != 1+3+2 {
