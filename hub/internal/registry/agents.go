@@ -2,6 +2,7 @@ package registry
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -94,7 +95,7 @@ func (r *Registry) hubAgentLocked(name string) *parley.AgentInfo {
 // RegisterAgent adds an agent of the process of the hub, until remove is called. remove may be
 // called more than once. It fails with ErrValidationFailed, ErrTooLarge or ErrAlreadyExists.
 func (r *Registry) RegisterAgent(info parley.AgentInfo) (remove func(), err error) {
-	if err := r.checkAgent(&info); err != nil {
+	if err := checkAgent(&info, r.opts.CheckSchema); err != nil {
 		return nil, err
 	}
 	info.Online = true
@@ -103,7 +104,7 @@ func (r *Registry) RegisterAgent(info parley.AgentInfo) (remove func(), err erro
 	switch {
 	case r.hubAgents[info.Name] != nil:
 		return nil, parley.Refuse(parley.ErrAlreadyExists, "an agent "+info.Name+" is registered", "another name")
-	case r.hubBytesLocked()+rowBytes(&info) > parley.MaxPageBytes:
+	case sumBytes(r.hubAgents)+rowBytes(&info) > parley.MaxPageBytes:
 		return nil, parley.Refuse(parley.ErrTooLarge,
 			"the agents no longer fit into one answer", "fewer agents, or smaller schemas")
 	}
@@ -120,7 +121,7 @@ func (r *Registry) RegisterAgent(info parley.AgentInfo) (remove func(), err erro
 }
 
 // checkAgent checks an agent of the process of the hub, and makes its schema a compact copy.
-func (r *Registry) checkAgent(info *parley.AgentInfo) error {
+func checkAgent(info *parley.AgentInfo, checkJSON func(json.RawMessage) error) error {
 	switch {
 	case !parley.ValidParticipantID(info.Name):
 		return invalid("1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not hub",
@@ -136,7 +137,7 @@ func (r *Registry) checkAgent(info *parley.AgentInfo) error {
 	if err != nil {
 		return err
 	}
-	if err = r.opts.CheckSchema(info.ParametersSchema); err == nil {
+	if err = checkJSON(info.ParametersSchema); err == nil {
 		err = compactJSON(&info.ParametersSchema, "parameters_schema is", "a JSON Schema")
 	}
 	if err != nil || info.ParametersSchema != nil && info.ParametersSchema[0] != '{' {
@@ -145,12 +146,12 @@ func (r *Registry) checkAgent(info *parley.AgentInfo) error {
 	return nil
 }
 
-// hubBytesLocked returns about the size of the rows of the agents of the process of the hub.
-func (r *Registry) hubBytesLocked() (bytes int) {
-	for _, info := range r.hubAgents {
-		bytes += rowBytes(info)
+// sumBytes returns about the size of rows.
+func sumBytes(rows map[string]*parley.AgentInfo) (sum int) {
+	for _, info := range rows {
+		sum += rowBytes(info)
 	}
-	return bytes
+	return sum
 }
 
 // Agents returns the agents of the process of the hub.

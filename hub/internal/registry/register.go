@@ -17,7 +17,7 @@ import (
 func (r *Registry) RegisterBlueprints(
 	p *auth.Principal, q *parley.RegisterBlueprintsParams, done func(parley.RegisterBlueprintsResult, error),
 ) {
-	_, err := r.executorOf(p)
+	_, err := executorOf(r.auth, p)
 	if err == nil {
 		err = r.engine.Begin()
 	}
@@ -39,8 +39,8 @@ func (r *Registry) RegisterBlueprints(
 }
 
 // executorOf returns the executor of p's connection.
-func (r *Registry) executorOf(p *auth.Principal) (*turns.Registration, error) {
-	if err := r.auth.AllowClaims(p, parley.MethodRegisterBlueprints); err != nil {
+func executorOf(a *auth.Service, p *auth.Principal) (*turns.Registration, error) {
+	if err := a.AllowClaims(p, parley.MethodRegisterBlueprints); err != nil {
 		return nil, err
 	}
 	if x := turns.ConnectionOf(p).Registration(); x != nil {
@@ -52,7 +52,7 @@ func (r *Registry) executorOf(p *auth.Principal) (*turns.Registration, error) {
 func (r *Registry) register(
 	p *auth.Principal, q *parley.RegisterBlueprintsParams,
 ) (out parley.RegisterBlueprintsResult, err error) {
-	executor, err := r.executorOf(p) // again: the connection may be closed now
+	executor, err := executorOf(r.auth, p) // again: the connection may be closed now
 	if err != nil {
 		return out, err
 	}
@@ -99,7 +99,7 @@ func (r *Registry) save(x *Runner) error {
 	if isKnown, err := r.admit(x); err != nil || isKnown {
 		return err
 	}
-	if err := r.spend(x.ParticipantID, x.bytes); err != nil {
+	if err := r.budgets.spend(x.ParticipantID, x.bytes); err != nil {
 		return err
 	}
 	err := r.write(0, x.RunnerRef, parley.System{Kind: parley.KindRunnerRegistered, RunnerRecord: &x.RunnerRecord})
@@ -118,7 +118,7 @@ func (r *Registry) admit(x *Runner) (isKnown bool, err error) {
 	if old != nil && old.ParticipantID != x.ParticipantID {
 		return false, errRunnerTaken(x.RunnerID)
 	}
-	bytes := r.hubBytesLocked() + x.bytes
+	bytes := sumBytes(r.hubAgents) + x.bytes
 	for _, other := range r.runners {
 		if other != old {
 			bytes += other.bytes
@@ -143,15 +143,18 @@ const (
 	maxBudgets     = 10_000 // beyond that all participants get new ones
 )
 
-// spend refuses n bytes of a participant that wrote too much. writing is held.
-func (r *Registry) spend(participant string, n int) error {
-	budget := r.budgets[participant]
+// budgets bound what each participant writes to the log.
+type budgets map[string]*rate.Limiter
+
+// spend refuses n bytes of a participant that wrote too much.
+func (b budgets) spend(participant string, n int) error {
+	budget := b[participant]
 	if budget == nil {
-		if len(r.budgets) >= maxBudgets {
-			clear(r.budgets)
+		if len(b) >= maxBudgets {
+			clear(b)
 		}
 		budget = rate.NewLimiter(bytesPerSecond, maxBurst)
-		r.budgets[participant] = budget
+		b[participant] = budget
 	}
 	now := time.Now()
 	reserved := budget.ReserveN(now, min(n, maxBurst))

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/time/rate"
-
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/internal/auth"
@@ -54,8 +52,8 @@ type Registry struct {
 	observer Observer
 	alarm    *conv.Clock // by the id of a runner that is away
 
-	writing sync.Mutex               // held while an event is checked, written and read back; guards the field below
-	budgets map[string]*rate.Limiter // by participant
+	writing sync.Mutex // held while an event is checked, written and read back; guards the field below
+	budgets budgets    // by participant
 
 	reading sync.Mutex // held while the log is read; guards the field below
 	seq     int64      // of the last event that was read
@@ -71,7 +69,7 @@ var _ turns.Runners = (*Registry)(nil)
 // New returns a Registry. Call Connect and Load before any other method.
 func New(o Options) *Registry {
 	r := &Registry{
-		engine: o.Engine, auth: o.Auth, turns: o.Turns, opts: o, budgets: make(map[string]*rate.Limiter),
+		engine: o.Engine, auth: o.Auth, turns: o.Turns, opts: o, budgets: make(budgets),
 		runners: make(map[string]*Runner), byAgent: make(map[string][]*Blueprint),
 		hubAgents: make(map[string]*parley.AgentInfo),
 	}
