@@ -6,19 +6,6 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-func (c *client) RegisterBlueprints(ctx context.Context, q *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult, error) {
-	q = orZero(q)
-	for i := range q.Blueprints {
-		for _, schema := range [][]byte{q.Blueprints[i].ParametersSchema, q.Blueprints[i].OutputSchema} {
-			if err := checkJSON(schema, schemaLevel); err != nil {
-				return nil, err
-			}
-		}
-	}
-	r, err := write(c, ctx, func(done func(parley.RegisterBlueprintsResult, error)) { c.hub.RegisterBlueprints(c.caller(), q, done) })
-	return orNil(r, err)
-}
-
 func (c *client) StartSession(ctx context.Context, q *parley.StartSessionParams) (*parley.Session, error) {
 	q = orZero(q)
 	for _, raw := range [][]byte{q.Parameters, q.Metadata} {

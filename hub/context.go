@@ -6,6 +6,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/internal/agentcontext"
 	"github.com/parleyhub/parley/hub/internal/auth"
+	"github.com/parleyhub/parley/hub/internal/registry"
 )
 
 func newContexts(h *Hub) *agentcontext.Service {
@@ -14,21 +15,17 @@ func newContexts(h *Hub) *agentcontext.Service {
 		PinConversation: h.turns.Pin,
 		FindSeated:      func(name string) agentcontext.Agent { return contextAgent(h.triggers.seated(name)) },
 		FindOfRunner: func(name string, runner parley.RunnerRef) agentcontext.Agent {
-			b, _ := h.runners.find(name, runner.RunnerID, nil)
-			if b == nil || b.runner.ParticipantID != runner.ParticipantID {
-				return agentcontext.Agent{}
-			}
-			return contextAgent(b)
+			return contextAgent(h.registry.BlueprintOf(runner, name))
 		},
 	})
 }
 
 // contextAgent returns the part of a blueprint on which contexts depend; b may be nil.
-func contextAgent(b *blueprint) agentcontext.Agent {
+func contextAgent(b *registry.Blueprint) agentcontext.Agent {
 	if b == nil {
 		return agentcontext.Agent{}
 	}
-	return agentcontext.Agent{Set: b.set, Workspaces: b.runner.Workspaces}
+	return agentcontext.Agent{Set: b.Selectors, Workspaces: b.Runner.Workspaces}
 }
 
 // GetContext returns the context of an agent; see [agentcontext.Service.GetContext].

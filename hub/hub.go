@@ -15,6 +15,7 @@ import (
 	"github.com/parleyhub/parley/hub/internal/cluster"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/internal/files"
+	"github.com/parleyhub/parley/hub/internal/registry"
 	"github.com/parleyhub/parley/hub/internal/turns"
 
 	"github.com/parleyhub/parley"
@@ -119,8 +120,7 @@ type Hub struct {
 
 	forks chan struct{} // a slot for each fork that is made
 
-	agents    agents
-	runners   *runners
+	registry  *registry.Registry
 	sessions  *sessions
 	triggers  *triggers
 	contexts  *agentcontext.Service
@@ -148,7 +148,8 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 	h.turns = turns.New(turns.Options{
 		Engine: h.conv, Auth: h.auth, Tracer: h.opts.Tracer, NewID: h.opts.NewID, StartedAt: h.started.Add(h.opts.skew),
 	})
-	h.runners, h.sessions = newRunners(h), newSessions(h)
+	h.registry = registry.New(registry.Options{Engine: h.conv, Auth: h.auth, Turns: h.turns, CheckSchema: checkSchema})
+	h.sessions = newSessions(h)
 	h.triggers, h.contexts = newTriggers(h), newContexts(h)
 	h.files, h.approvals = files.New(h.conv, h.auth, h.sessions.seat), approvals.New(h.conv, h.auth, h.turns)
 	parts := conv.Parts{
@@ -156,15 +157,15 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 	}
 	var follower *cluster.Follower
 	if h.shared {
-		h.presence = cluster.NewPresence(h.conv, h.opts.Peers, localExecutors{h.turns, h})
-		h.agents.presence = h.presence
+		h.presence = cluster.NewPresence(h.conv, h.opts.Peers, localExecutors{h.turns, h.registry})
 		follower = cluster.NewFollower(h.conv, h.presence.ID(), map[string]func() error{
 			auth.TokensConversation: h.auth.FollowTokens,
-			runnersConversation:     func() error { return h.runners.follow() },
+			registry.Conversation:   h.registry.Follow,
 		})
 		parts.Freshness = freshness{follower, h.presence}
 	}
-	h.turns.Connect(h.presence, h.sessions, h.runners)
+	h.turns.Connect(h.presence, h.sessions, h.registry)
+	h.registry.Connect(h.presence, registryObserver{h})
 	h.conv.Connect(parts)
 	if err := h.load(); err != nil {
 		h.conv.Stop()
@@ -175,7 +176,7 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 	}
 	h.conv.Start()
 	h.conv.Go(h.files.Run)
-	h.conv.Go(h.runners.alarm.Run)
+	h.conv.Go(h.registry.Run)
 	h.conv.Go(h.sessions.errands.run)
 	h.conv.Go(h.sessions.errands.alarm.Run)
 	h.conv.Go(h.triggers.run)
@@ -190,7 +191,7 @@ func (h *Hub) load() (err error) {
 	if err = h.auth.Load(h.turns); err != nil {
 		return fmt.Errorf("load tokens: %w", err)
 	}
-	if err = h.runners.load(); err != nil {
+	if err = h.registry.Load(); err != nil {
 		return fmt.Errorf("load runners: %w", err)
 	}
 	if h.shared {

@@ -1,8 +1,8 @@
 package hub
 
 import (
-	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/internal/cluster"
+	"github.com/parleyhub/parley/hub/internal/registry"
 	"github.com/parleyhub/parley/hub/internal/turns"
 )
 
@@ -15,24 +15,8 @@ type freshness struct {
 	*cluster.Presence
 }
 
-// localExecutors reports the executors of this hub to the other hubs.
+// localExecutors reports the executors and agents of this hub to the other hubs.
 type localExecutors struct {
 	*turns.Dispatcher
-	hub *Hub
-}
-
-// Agents returns the agents that the process of this hub has registered.
-func (l localExecutors) Agents() []parley.AgentInfo { return l.hub.agents.list() }
-
-// ExecutorsMoved updates the runners: those with a connection to any hub are online.
-func (l localExecutors) ExecutorsMoved(keys []string) {
-	l.WithConnected(func(isConnected func(string) bool) {
-		for _, key := range keys {
-			if isConnected(key) || l.hub.presence.Has(key) {
-				l.hub.runners.Connected(key)
-			} else {
-				l.hub.runners.Disconnected(key)
-			}
-		}
-	})
+	*registry.Registry
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/internal/registry"
 	"github.com/parleyhub/parley/hub/policy"
 	"github.com/parleyhub/parley/internal/arguments"
 	"github.com/parleyhub/parley/internal/paramschema"
@@ -18,7 +19,7 @@ type target struct {
 	kind       parley.AgentType
 	schema     *paramschema.Schema
 	runner     *parley.RunnerRef // whose it is; nil for an agent of executors, and where no runner meets the demands
-	blueprint  *blueprint
+	blueprint  *registry.Blueprint
 	timeoutMs  int64 // of a command
 	maxClaimMs int64 // of an agent that is no command; 0, the usual
 	idempotent bool
@@ -29,26 +30,26 @@ type target struct {
 // runner, which may call its agents as it likes. What an agent of executors takes one of them may have said, by a blueprint of that name.
 func (h *Hub) findAgent(name string, demands map[string]string) (*target, error) {
 	plain, runnerID, at := strings.Cut(name, "@")
-	if info, ok := h.agents.info(name); ok && !at {
+	if info := h.registry.HubAgent(name); info != nil && !at {
 		return agentTarget(name, info.ParametersSchema)
 	}
 	if !at && h.turns.HasExecutor(name) {
-		switch b := h.seated(name); {
+		switch b := h.registry.OfExecutors(name); {
 		case b == nil:
 			return agentTarget(name, nil)
-		case !b.isCommand():
-			return &target{name: name, kind: b.Kind(), schema: b.parameters, maxClaimMs: b.maxClaimMs()}, nil
+		case !b.IsCommand():
+			return &target{name: name, kind: b.Kind(), schema: b.Parameters, maxClaimMs: b.MaxClaimMs()}, nil
 		} // a command is run by a runner, also where it sits in conversations
 	}
-	if b, met := h.runners.find(plain, runnerID, demands); b != nil {
-		return b.target(name, met), nil
+	if b, met := h.registry.Find(plain, runnerID, demands); b != nil {
+		return targetOf(b, name, met), nil
 	}
 	return nil, parley.Refuse(parley.ErrNotFound, fmt.Sprintf("there is no agent %s", policy.Clip(name)), "a name that listAgents gives")
 }
 
-// target is the agent of a blueprint; met says that its runner is the one that is to run it.
-func (b *blueprint) target(name string, met bool) *target {
-	t := &target{name: name, kind: b.Kind(), schema: b.parameters, blueprint: b, hosted: !b.isCommand(), timeoutMs: b.TimeoutMs, maxClaimMs: b.maxClaimMs()}
+// targetOf is the agent of a blueprint; met says that its runner is the one that is to run it.
+func targetOf(b *registry.Blueprint, name string, met bool) *target {
+	t := &target{name: name, kind: b.Kind(), schema: b.Parameters, blueprint: b, hosted: !b.IsCommand(), timeoutMs: b.TimeoutMs, maxClaimMs: b.MaxClaimMs()}
 	switch {
 	case t.hosted:
 		t.timeoutMs = 0 // its agent keeps to it
@@ -56,7 +57,7 @@ func (b *blueprint) target(name string, met bool) *target {
 		t.timeoutMs = parley.DefaultSessionTimeoutMs
 	}
 	if met {
-		t.runner, t.idempotent = &b.runner.RunnerRef, b.Idempotent // the one that comes late may not be
+		t.runner, t.idempotent = &b.Runner.RunnerRef, b.Idempotent // the one that comes late may not be
 	}
 	return t
 }
@@ -93,7 +94,7 @@ func (t *target) accept(parameters json.RawMessage) (json.RawMessage, error) {
 		return nil, err
 	}
 	if len(faults) == 0 && t.blueprint != nil {
-		if faults, err = t.blueprint.fits(full); err != nil {
+		if faults, err = fits(t.blueprint, full); err != nil {
 			return nil, err
 		}
 	}
@@ -107,16 +108,16 @@ func (t *target) accept(parameters json.RawMessage) (json.RawMessage, error) {
 }
 
 // fits gives the parameters that could not be given to the command as they are.
-func (b *blueprint) fits(parameters json.RawMessage) ([]parley.ValidationError, error) {
-	if !b.isCommand() {
+func fits(b *registry.Blueprint, parameters json.RawMessage) ([]parley.ValidationError, error) {
+	if !b.IsCommand() {
 		return nil, nil
 	}
-	_, faults, err := arguments.Give(b.ParamsVia, b.parameters.Properties(), parameters)
+	_, faults, err := arguments.Give(b.ParamsVia, b.Parameters.Properties(), parameters)
 	return faults, err
 }
 
 // takes reports whether a blueprint takes the parameters with which a session was started.
-func (b *blueprint) takes(h *Hub, s *fold.State) bool {
+func (h *Hub) takes(b *registry.Blueprint, s *fold.State) bool {
 	c, err := h.conv.Pin(s.ID)
 	if err != nil {
 		return false
@@ -134,10 +135,10 @@ func (b *blueprint) takes(h *Hub, s *fold.State) bool {
 	if err != nil {
 		return false
 	}
-	faults, err := b.parameters.Validate(m.Parameters)
+	faults, err := b.Parameters.Validate(m.Parameters)
 	if err != nil || len(faults) > 0 {
 		return false
 	}
-	faults, err = b.fits(m.Parameters)
+	faults, err = fits(b, m.Parameters)
 	return err == nil && len(faults) == 0
 }

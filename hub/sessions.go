@@ -347,7 +347,7 @@ func (s *sessions) attendSession(state *fold.State) error {
 		}
 	}
 	if s.hub.shared && r.OfRunner() { // whoever has registered before the session began is known
-		if err := s.hub.runners.follow(); err != nil {
+		if err := s.hub.registry.Follow(); err != nil {
 			return err
 		}
 	}
@@ -356,18 +356,24 @@ func (s *sessions) attendSession(state *fold.State) error {
 		return nil
 	case r.Runner == nil:
 		return s.bind(state)
-	case !s.hub.runners.has(*r.Runner) && r.Hosted:
+	case !s.hub.registry.Has(*r.Runner) && r.Hosted:
 		return nil // what an LLM agent does stands in the log: its runner may come back while the time of its turn runs
-	case !s.hub.runners.has(*r.Runner):
+	case !s.hub.registry.Has(*r.Runner):
 		end := fold.NoRunner
 		if state.Claim != nil {
 			end = fold.Interrupted
 		}
 		return s.end(state.ID, end)
-	case state.Claim == nil && !s.hub.runners.runs(*r.Runner, plainName(r.Agent), r.Type):
+	case state.Claim == nil && !s.hasAgent(r):
 		return s.end(state.ID, fold.NoRunner)
 	}
 	return nil
+}
+
+// hasAgent reports whether the runner of a session has a blueprint of its agent, of the type of the session.
+func (s *sessions) hasAgent(r *parley.SessionRecord) bool {
+	b := s.hub.registry.BlueprintOf(*r.Runner, plainName(r.Agent))
+	return b != nil && b.Kind() == r.Type
 }
 
 func (s *sessions) end(id string, how func() (parley.Outcome, string)) error {
@@ -475,9 +481,9 @@ func (s *sessions) startedOn(parent, state *fold.State) (on int64, told bool, er
 func (s *sessions) bind(state *fold.State) error {
 	r := state.Session
 	name, runner, _ := strings.Cut(r.Agent, "@")
-	b, met := s.hub.runners.find(name, runner, r.Demands)
-	if b == nil || !met || b.Kind() != r.Type || !b.takes(s.hub, state) {
+	b, met := s.hub.registry.Find(name, runner, r.Demands)
+	if b == nil || !met || b.Kind() != r.Type || !s.hub.takes(b, state) {
 		return nil
 	}
-	return s.hub.conv.Command(state.ID, fold.Command{Verb: fold.Bind, Runner: &b.runner.RunnerRef})
+	return s.hub.conv.Command(state.ID, fold.Command{Verb: fold.Bind, Runner: &b.Runner.RunnerRef})
 }

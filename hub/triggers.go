@@ -7,6 +7,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/internal/auth"
+	"github.com/parleyhub/parley/hub/internal/registry"
 	"github.com/parleyhub/parley/internal/selector"
 )
 
@@ -18,10 +19,10 @@ type triggers struct {
 
 	known atomic.Int64 // the names with subscriptions: while there are none nothing is matched
 
-	mu      sync.RWMutex                       // guards the fields below
-	agents  map[string]*blueprint              // by plain name: of the first runner whose blueprint has subscriptions
-	watched map[string]*selector.Index[string] // by workspace: the agents with a trigger of that scope, by plain name
-	watches map[string]map[string]*blueprint   // what stands in watched, by plain name and workspace
+	mu      sync.RWMutex                              // guards the fields below
+	agents  map[string]*registry.Blueprint            // by plain name: of the first runner whose blueprint has subscriptions
+	watched map[string]*selector.Index[string]        // by workspace: the agents with a trigger of that scope, by plain name
+	watches map[string]map[string]*registry.Blueprint // what stands in watched, by plain name and workspace
 	waiting waiters
 	tried   attempts
 }
@@ -57,7 +58,7 @@ type waiters struct {
 
 func newTriggers(h *Hub) *triggers {
 	t := &triggers{
-		hub: h, agents: make(map[string]*blueprint), watched: make(map[string]*selector.Index[string]), watches: make(map[string]map[string]*blueprint),
+		hub: h, agents: make(map[string]*registry.Blueprint), watched: make(map[string]*selector.Index[string]), watches: make(map[string]map[string]*registry.Blueprint),
 		waiting: waiters{ids: make(map[string]struct{})}, tried: attempts{seqs: make(map[string]int64)},
 	}
 	t.errands = newErrands(h, t.attend)
@@ -74,22 +75,22 @@ func (t *triggers) run() {
 }
 
 // renew takes in what the runners of a name say now: places are its blueprints, the first runner's first. The lock of the runners is held, so that no newer places are taken in before.
-func (t *triggers) renew(name string, places []*blueprint) {
+func (t *triggers) renew(name string, places []*registry.Blueprint) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var first *blueprint
-	wants := make(map[string]*blueprint)
+	var first *registry.Blueprint
+	wants := make(map[string]*registry.Blueprint)
 	for _, b := range places {
-		if b.set == nil {
+		if b.Selectors == nil {
 			continue
 		}
 		if first == nil {
 			first = b
 		}
-		if !b.watches() {
+		if !watches(b) {
 			continue
 		}
-		for _, w := range b.runner.Workspaces {
+		for _, w := range b.Runner.Workspaces {
 			if wants[w] == nil {
 				wants[w] = b
 			}
@@ -109,18 +110,18 @@ func (t *triggers) renew(name string, places []*blueprint) {
 	t.known.Store(int64(len(t.agents)))
 }
 
-func (t *triggers) watchLocked(name, workspace string, b *blueprint) {
+func (t *triggers) watchLocked(name, workspace string, b *registry.Blueprint) {
 	if t.watches[name][workspace] == b {
 		return
 	}
 	if t.watches[name] == nil {
-		t.watches[name] = make(map[string]*blueprint)
+		t.watches[name] = make(map[string]*registry.Blueprint)
 	}
 	if t.watched[workspace] == nil {
 		t.watched[workspace] = &selector.Index[string]{}
 	}
 	t.watches[name][workspace] = b
-	t.watched[workspace].Put(name, b.set)
+	t.watched[workspace].Put(name, b.Selectors)
 }
 
 func (t *triggers) unwatchLocked(name, workspace string) {
@@ -134,30 +135,30 @@ func (t *triggers) unwatchLocked(name, workspace string) {
 }
 
 // watches reports whether it has a trigger that looks at the workspace.
-func (b *blueprint) watches() bool {
-	return slices.ContainsFunc(b.set.Subscriptions.Selectors, func(s parley.Selector) bool { return s.Trigger() && s.Workspace() })
+func watches(b *registry.Blueprint) bool {
+	return slices.ContainsFunc(b.Selectors.Subscriptions.Selectors, func(s parley.Selector) bool { return s.Trigger() && s.Workspace() })
 }
 
 // grants reports whether its runner was granted a workspace.
-func (b *blueprint) grants(workspace string) bool {
-	return auth.IsGranted(b.runner.Workspaces, workspace)
+func grants(b *registry.Blueprint, workspace string) bool {
+	return auth.IsGranted(b.Runner.Workspaces, workspace)
 }
 
 // seated gives the subscriptions of the agent that sits somewhere, by its plain name; nil where it has none.
-func (t *triggers) seated(name string) *blueprint {
+func (t *triggers) seated(name string) *registry.Blueprint {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.agents[name]
 }
 
 // watcher gives those of an agent that watches a workspace.
-func (t *triggers) watcher(name, workspace string) *blueprint {
+func (t *triggers) watcher(name, workspace string) *registry.Blueprint {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.watcherLocked(name, workspace)
 }
 
-func (t *triggers) watcherLocked(name, workspace string) *blueprint {
+func (t *triggers) watcherLocked(name, workspace string) *registry.Blueprint {
 	if b := t.watches[name][workspace]; b != nil || workspace == "" {
 		return b
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/parleyhub/parley/hub/internal/agentcontext"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/registry"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
@@ -124,18 +125,18 @@ func (x *explaining) seat(ctx context.Context, seat parley.Participant) (parley.
 		return x.fill(ctx, row, nil, x.woken(seat.ID, false))
 	}
 	row.Selectors = x.tried(b, func(workspace bool) string {
-		if workspace && !b.grants(x.state.Workspace) {
+		if workspace && !grants(b, x.state.Workspace) {
 			return "it looks at the workspace, which the runner of the agent was not granted for this conversation"
 		}
 		return ""
 	})
-	i := b.wakesSeated(&x.said.Event, x.state.Workspace)
+	i := wakesSeated(b, &x.said.Event, x.state.Workspace)
 	switch {
 	case i < 0:
 		row.Because = "No trigger of it matches the event."
 	case x.never() != "":
 		row.Because = x.never()
-	case x.said.from == seat.ID && !b.set.Subscriptions.IncludeSelf:
+	case x.said.from == seat.ID && !b.Selectors.Subscriptions.IncludeSelf:
 		row.Because = "These are its own words, and it does not ask for them by include_self."
 	case !x.said.note && x.state.Policy.Kind != parley.PolicyTriggers:
 		row.Because = fmt.Sprintf("The policy %s says who has the floor: messages wake those that take part under the policy triggers alone.", x.state.Policy.Kind)
@@ -200,7 +201,7 @@ func (x *explaining) watcher(ctx context.Context, name string) (parley.TriggerEx
 		}
 		return ""
 	})
-	i := b.set.Wakes(&x.said.Event, true)
+	i := b.Selectors.Wakes(&x.said.Event, true)
 	switch {
 	case i < 0:
 		row.Because = "No trigger of it that looks at the workspace matches the event."
@@ -208,7 +209,7 @@ func (x *explaining) watcher(ctx context.Context, name string) (parley.TriggerEx
 		row.Because = x.never()
 	case sits(x.state, name):
 		row.Because = "Another participant is called " + name + ", so that the agent could not be told from it."
-	case x.said.from == name && !b.set.Subscriptions.IncludeSelf:
+	case x.said.from == name && !b.Selectors.Subscriptions.IncludeSelf:
 		row.Because = "These are its own words, and it does not ask for them by include_self."
 	default:
 		row.WouldWake = true
@@ -218,15 +219,15 @@ func (x *explaining) watcher(ctx context.Context, name string) (parley.TriggerEx
 }
 
 // tried is how every selector of an agent sees the event; out says why those of a scope are not asked, and nothing where they are.
-func (x *explaining) tried(b *blueprint, out func(workspace bool) string) []parley.SelectorTried {
-	all := b.set.Subscriptions.Selectors
+func (x *explaining) tried(b *registry.Blueprint, out func(workspace bool) string) []parley.SelectorTried {
+	all := b.Selectors.Subscriptions.Selectors
 	tried := make([]parley.SelectorTried, len(all))
 	for i := range all {
 		one := parley.SelectorTried{Selector: i, Role: parley.RoleTrigger}
 		if !all[i].Trigger() {
 			one.Role = parley.RoleContext
 		}
-		one.Matched, one.Because = b.set.Why(i, &x.said.Event)
+		one.Matched, one.Because = b.Selectors.Why(i, &x.said.Event)
 		if why := out(all[i].Workspace()); why != "" && all[i].Trigger() {
 			one.Matched, one.Because = false, why
 		}
@@ -241,7 +242,7 @@ func grantsAll(p *auth.Principal, workspaces []string) bool {
 }
 
 // fill adds to a row what the log says, and the context of an agent that was or would be woken.
-func (x *explaining) fill(ctx context.Context, row parley.TriggerExplained, b *blueprint, w *parley.Wake) (parley.TriggerExplained, error) {
+func (x *explaining) fill(ctx context.Context, row parley.TriggerExplained, b *registry.Blueprint, w *parley.Wake) (parley.TriggerExplained, error) {
 	if w != nil {
 		row.Woken, row.SessionID = w.Stopped == "", w.SessionID
 		var err error
@@ -258,16 +259,16 @@ func (x *explaining) fill(ctx context.Context, row parley.TriggerExplained, b *b
 }
 
 // context is what the context selectors of an agent would bring now, as far as the caller may see it.
-func (x *explaining) context(ctx context.Context, b *blueprint, row *parley.TriggerExplained, w *parley.Wake) ([]parley.ContextSource, error) {
-	given := parley.SessionTrigger{Seq: x.event.Seq, Workspace: row.Workspace, Selector: b.wakesSeated(&x.said.Event, x.state.Workspace)}
+func (x *explaining) context(ctx context.Context, b *registry.Blueprint, row *parley.TriggerExplained, w *parley.Wake) ([]parley.ContextSource, error) {
+	given := parley.SessionTrigger{Seq: x.event.Seq, Workspace: row.Workspace, Selector: wakesSeated(b, &x.said.Event, x.state.Workspace)}
 	switch {
 	case w != nil:
 		given.Selector = w.Selector
 	case row.Workspace:
-		given.Selector = b.set.Wakes(&x.said.Event, true)
+		given.Selector = b.Selectors.Wakes(&x.said.Event, true)
 	}
 	return x.hub.contexts.FetchSources(ctx, x.deadline, &agentcontext.Query{
 		Agent: contextAgent(b), AgentID: row.AgentID, ConversationID: x.state.ID, QuestionID: x.state.ID,
-		Triggers: []parley.SessionTrigger{given}, Reaches: x.by.Reaches, SkipWorkspaces: !grantsAll(x.by, b.runner.Workspaces),
+		Triggers: []parley.SessionTrigger{given}, Reaches: x.by.Reaches, SkipWorkspaces: !grantsAll(x.by, b.Runner.Workspaces),
 	})
 }

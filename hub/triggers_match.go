@@ -5,6 +5,7 @@ import (
 
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/registry"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
@@ -87,19 +88,19 @@ func (t *triggers) wakesSeats(s *fold.State, e *said) []parley.Wake {
 		return nil
 	}
 	var out []parley.Wake
-	looked := make(map[*blueprint]int) // many seats may be of one agent
+	looked := make(map[*registry.Blueprint]int) // many seats may be of one agent
 	for _, seat := range s.Participants {
 		name := fold.AgentName(seat)
 		if !seat.Kind.Claims() {
 			continue
 		}
 		b := t.seated(name)
-		if b == nil || e.from == seat.ID && !b.set.Subscriptions.IncludeSelf {
+		if b == nil || e.from == seat.ID && !b.Selectors.Subscriptions.IncludeSelf {
 			continue
 		}
 		i, ok := looked[b]
 		if !ok {
-			i = b.wakesSeated(&e.Event, s.Workspace)
+			i = wakesSeated(b, &e.Event, s.Workspace)
 			looked[b] = i
 		}
 		if i >= 0 {
@@ -110,12 +111,12 @@ func (t *triggers) wakesSeats(s *fold.State, e *said) []parley.Wake {
 }
 
 // wakesSeated gives the first trigger that matches an event where the agent takes part; -1 where none does. Those that look at the workspace count where that is granted.
-func (b *blueprint) wakesSeated(e *selector.Event, workspace string) int {
-	here := b.set.Wakes(e, false)
-	if !b.grants(workspace) {
+func wakesSeated(b *registry.Blueprint, e *selector.Event, workspace string) int {
+	here := b.Selectors.Wakes(e, false)
+	if !grants(b, workspace) {
 		return here
 	}
-	there := b.set.Wakes(e, true)
+	there := b.Selectors.Wakes(e, true)
 	if here < 0 || there >= 0 && there < here {
 		return there
 	}
@@ -123,20 +124,20 @@ func (b *blueprint) wakesSeated(e *selector.Event, workspace string) int {
 }
 
 // wake is one that has a session where the event is a note, or the agent takes no part.
-func (t *triggers) wake(b *blueprint, name, seat string, i int, session bool) parley.Wake {
+func (t *triggers) wake(b *registry.Blueprint, name, seat string, i int, session bool) parley.Wake {
 	w := parley.Wake{Agent: name, AgentID: seat, Selector: i}
 	if session {
-		w.SessionID, w.AnswerSchema = t.hub.opts.NewID(conv.SessionPrefix), b.answerSchema()
+		w.SessionID, w.AnswerSchema = t.hub.opts.NewID(conv.SessionPrefix), answerSchemaOf(b)
 	}
 	return w
 }
 
-// answerSchema is the schema of the notes with which its sessions answer.
-func (b *blueprint) answerSchema() string {
+// answerSchemaOf is the schema of the notes with which its sessions answer.
+func answerSchemaOf(b *registry.Blueprint) string {
 	switch {
-	case b.set.Subscriptions.AnswerSchema != "":
-		return b.set.Subscriptions.AnswerSchema
-	case b.isAgent():
+	case b.Selectors.Subscriptions.AnswerSchema != "":
+		return b.Selectors.Subscriptions.AnswerSchema
+	case b.Kind() == parley.AgentTypeAgent:
 		return parley.AgentResponseSchema
 	}
 	return parley.ToolResponseSchema
@@ -163,7 +164,7 @@ func (t *triggers) wakesWatchers(s *fold.State, e *said) []parley.Wake {
 			switch {
 			case len(out) == parley.MaxWatchers:
 				return out
-			case b == nil || b != counts, sits(s, h.Key), e.from == h.Key && !b.set.Subscriptions.IncludeSelf: // b is nil where it has just left
+			case b == nil || b != counts, sits(s, h.Key), e.from == h.Key && !b.Selectors.Subscriptions.IncludeSelf: // b is nil where it has just left
 				continue
 			}
 			w := t.wake(b, h.Key, h.Key, h.Selector, true)

@@ -1,59 +1,12 @@
 package hub_test
 
 import (
-	"encoding/json"
-	"errors"
-	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 )
-
-// TestSubscriptionsAreChecked: faults are told with their paths, before anything is written; functions and workflows are taken, without what is for others.
-func TestSubscriptionsAreChecked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		j := newJournal(t)
-		h := startOn(t, j, counted("x"))
-		x := listeners(t, h, counter("good"))
-		x.p = x.p.SpeakingAs("bad")
-		for name, c := range map[string]struct {
-			change   func(b *parley.Blueprint)
-			sentinel error
-			words    string
-		}{
-			"an operator": {func(b *parley.Blueprint) {
-				b.Subscriptions = json.RawMessage(`[{"context_match":[{"path":"$.a","op":"like","value":1}]}]`)
-			}, parley.ErrValidationFailed, "[0].context_match[0].op"},
-			"a path": {func(b *parley.Blueprint) {
-				b.Subscriptions = json.RawMessage(`[{"context_match":[{"path":"a","op":"eq","value":1}]}]`)
-			}, parley.ErrValidationFailed, "[0].context_match[0].path"},
-			"a role":  {func(b *parley.Blueprint) { b.Subscriptions = json.RawMessage(`[{"role":"listen"}]`) }, parley.ErrValidationFailed, "blueprint bad: subscriptions: "},
-			"no JSON": {func(b *parley.Blueprint) { b.Subscriptions = json.RawMessage(`[`) }, parley.ErrValidationFailed, "subscriptions: $: expected a list"},
-			"none":    {func(b *parley.Blueprint) { b.Subscriptions = json.RawMessage(`[]`) }, parley.ErrValidationFailed, "subscriptions"},
-			"too large": {func(b *parley.Blueprint) {
-				b.Subscriptions = json.RawMessage(`["` + strings.Repeat("x", parley.MaxSubscriptionBytes) + `"]`)
-			}, parley.ErrTooLarge, "subscriptions have"},
-			"a name":         {func(b *parley.Blueprint) { b.Name, b.Subscriptions = "foreign", json.RawMessage(`[{}]`) }, parley.ErrForbidden, "subscriptions of foreign need a token that may speak as foreign"},
-			"a function":     {func(b *parley.Blueprint) { b.Type, b.ParamsVia = parley.AgentTypeFunction, parley.ParamsEnv }, parley.ErrValidationFailed, "params_via or idempotent with a function"},
-			"a workflow":     {func(b *parley.Blueprint) { b.Type, b.Idempotent = parley.AgentTypeWorkflow, true }, parley.ErrValidationFailed, "params_via or idempotent with a workflow"},
-			"a config":       {func(b *parley.Blueprint) { b.Type, b.AgentConfig = parley.AgentTypeFunction, json.RawMessage(`{}`) }, parley.ErrValidationFailed, "agent_config with a function"},
-			"a type unknown": {func(b *parley.Blueprint) { b.Type = "tool" }, parley.ErrValidationFailed, "agent, deterministic, function or workflow"},
-		} {
-			b := counter("bad")
-			c.change(&b)
-			_, err := x.bring(b)
-			if !errors.Is(err, c.sentinel) || !strings.Contains(err.Error(), c.words) {
-				var e *parley.Error
-				if errors.As(err, &e) && strings.Contains(e.Expected, c.words) {
-					continue
-				}
-				t.Errorf("%s: %v, want %v with %q", name, err, c.sentinel, c.words)
-			}
-		}
-	})
-}
 
 // TestListedSubscriptions: who has registered an agent, and an admin, are told what wakes it; nobody else is.
 func TestListedSubscriptions(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/registry"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
@@ -43,7 +44,7 @@ func (t *triggers) attend(id string) error {
 		return err
 	}
 	if t.hub.shared { // whoever it was matched for is known
-		if err := t.hub.runners.follow(); err != nil {
+		if err := t.hub.registry.Follow(); err != nil {
 			return err
 		}
 	}
@@ -176,7 +177,7 @@ func (t *triggers) prepare(parent *fold.State, w *fold.Woken) (*starting, error)
 	s := &starting{
 		hub: t.hub, by: &auth.Principal{AgentID: w.By}, params: &parley.StartSessionParams{AgentName: w.Agent, Mode: parley.ModeAsyncPoll, Traceparent: w.Traceparent},
 		parent: parent, id: w.SessionID,
-		target: b.target(w.Agent, true),
+		target: targetOf(b, w.Agent, true),
 	}
 	if s.parameters, err = s.target.accept(given); err != nil {
 		return nil, err
@@ -195,7 +196,7 @@ func (t *triggers) prepare(parent *fold.State, w *fold.Woken) (*starting, error)
 
 // of gives the blueprint by which an agent was woken, or what its runner says now; nil where nobody subscribes for it any more. A name alone is not enough: another runner may have it too,
 // whose token may not speak as the agent.
-func (t *triggers) of(s *fold.State, w *parley.Wake) *blueprint {
+func (t *triggers) of(s *fold.State, w *parley.Wake) *registry.Blueprint {
 	if w.Workspace {
 		return t.watcher(w.Agent, s.Workspace)
 	}
@@ -219,16 +220,16 @@ func (h *Hub) eventAt(id string, seq int64) (*parley.Event, error) {
 }
 
 // parametersOf gives what an agent is given for an event.
-func parametersOf(e *parley.Event, b *blueprint) (json.RawMessage, error) {
+func parametersOf(e *parley.Event, b *registry.Blueprint) (json.RawMessage, error) {
 	text, data, err := wordsOf(e)
 	if err != nil {
 		return nil, err
 	}
-	given, wrong := triggerinput.Parameters(b.parameters.Properties(), text, data)
+	given, wrong := triggerinput.Parameters(b.Parameters.Properties(), text, data)
 	if len(wrong) > 0 {
 		return nil, &parley.Error{
 			Err: parley.ErrParameters, Message: "data.input is neither an object nor a text", Validation: &parley.ValidationFailure{
-				AgentName: b.Name, ValidationErrors: wrong, ParametersSchema: b.parameters.Raw(),
+				AgentName: b.Name, ValidationErrors: wrong, ParametersSchema: b.Parameters.Raw(),
 			},
 		}
 	}
