@@ -186,7 +186,7 @@ func TestApprovalRefusals(t *testing.T) {
 		{alice, "list_approvals", map[string]any{"approval_id": id, "cursor": "x"}, []string{"validation_failed"}},
 		{alice, "list_approvals", map[string]any{"status": "open"}, []string{"status"}},
 		{newIDE(t, h, "alice", nil), "answer_approval", map[string]any{"approval_id": id, "decision": "approved"}, []string{"forbidden", "scope approve"}},
-		{asker, "answer_approval", map[string]any{"approval_id": id, "decision": "approved"}, []string{"forbidden", "who asks"}},
+		{asker, "answer_approval", map[string]any{"approval_id": id, "decision": "approved"}, []string{"forbidden", "the requester of"}},
 		{newIDE(t, h, "zed", nil), "list_approvals", map[string]any{"approval_id": id}, []string{"not_found"}},
 	} {
 		c.by.refused(c.tool, c.args, c.words...)
