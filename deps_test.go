@@ -196,6 +196,8 @@ var within = []struct {
 	{"hub/internal/cluster", []string{"hub/internal/conv", "hub/journal"}, "Other hubs are followed through the engine."},
 	{"hub/internal/turns", []string{"hub/desk", "hub/fold", "hub/internal/auth", "hub/internal/cluster",
 		"hub/internal/conv", "hub/policy"}, "Sessions and runners depend on turns, through interfaces of turns."},
+	{"hub/internal/sessions", []string{"hub/fold", "hub/internal/auth", "hub/internal/conv", "hub/internal/page",
+		"hub/policy", "internal/paramschema"}, "Agents, turns and triggers come to sessions through interfaces of sessions."},
 	{"hub/vector", nil, "Vectors are compared with the standard library."},
 	{"adapters/console", nil, "A page is given out with the standard library; it calls the hub by itself."},
 	{"adapters/hooks", []string{webhooks}, "A hook is a signature and a note."},

@@ -78,7 +78,7 @@ func (h *Hub) listApprovals(ctx context.Context, p *auth.Principal, q *parley.Li
 	if err != nil {
 		return nil, err
 	}
-	if err := h.settled(ctx); err != nil {
+	if err := h.sessions.WaitRecovered(ctx); err != nil {
 		return nil, err
 	}
 	w := h.newAnswerer(p)

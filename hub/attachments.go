@@ -31,7 +31,7 @@ func (h *Hub) UploadAttachment(ctx context.Context, p *auth.Principal, q *parley
 	by := p.In(q.ConversationID)
 	c, err := auth.CallFresh(ctx, h.auth, func() (*conv.Conversation, error) {
 		p = by
-		if seat := h.sessions.seat(q.ConversationID, p); seat != "" { // a runner may bring what is large on another way than its own connection
+		if seat := h.sessions.SeatOf(q.ConversationID, p); seat != "" { // a runner may bring what is large on another way than its own connection
 			p = p.As(seat)
 		}
 		return h.auth.EnterWrite(p, parley.MethodPutAttachment, q.ConversationID)

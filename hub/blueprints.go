@@ -92,8 +92,8 @@ func (h *Hub) registerBlueprints(p *auth.Principal, x *turns.Registration, q *pa
 		done(parley.RegisterBlueprintsResult{}, err)
 		return
 	}
-	h.sessions.look(false)
-	h.sessions.lookAt(ref, false) // what it runs no more
+	h.sessions.QueueUnbound(false)
+	h.sessions.QueueOfRunner(ref, false) // what it runs no more
 	h.triggers.look(false)
 	done(h.runners.found(h, record), nil)
 }
@@ -368,7 +368,7 @@ func (r *runners) leave(ref parley.RunnerRef, why string, done func(error)) {
 func (r *runners) leaveOn(seq int64, ref parley.RunnerRef, why string, done func(error)) {
 	r.write(seq, parley.System{Kind: parley.KindRunnerLeft, RunnerRef: &ref, Reason: why}, func(err error) {
 		if err == nil {
-			r.hub.sessions.lookAt(ref, false)
+			r.hub.sessions.QueueOfRunner(ref, false)
 			r.hub.triggers.look(false)
 		}
 		done(err)

@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/parleyhub/parley"
@@ -112,7 +113,7 @@ func (h *Hub) feedingOf(p *auth.Principal, s *fold.State, q *parley.GetContextPa
 	f := &feeding{hub: h, reaches: p.Reaches, at: s.ID, asked: s.ID, viewer: fold.Viewer{ID: seat.ID}}
 	agent := fold.AgentName(seat)
 	if s.Session != nil {
-		agent = plainName(s.Session.Agent)
+		agent, _, _ = strings.Cut(s.Session.Agent, "@")
 	}
 	defer func() {
 		if !p.MaySpeakAs(agent) { // it holds the seat, which may name any agent, or runs it by another token than was granted
@@ -209,7 +210,7 @@ func (h *Hub) feedSession(f *feeding, r *parley.SessionRecord, seat string) {
 
 // runs gives the blueprint of the agent of a session: that of its runner, where one has it; nil where there is none.
 func (h *Hub) runs(r *parley.SessionRecord) *blueprint {
-	plain := plainName(r.Agent)
+	plain, _, _ := strings.Cut(r.Agent, "@")
 	if !r.OfRunner() {
 		return h.triggers.seated(plain)
 	}

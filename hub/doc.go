@@ -21,11 +21,12 @@
 //	| hub/internal/conv | conversations: load, decide, append, notify observers, wake readers |
 //	| hub/internal/auth | principals, tokens, verifiers, workspaces |
 //	| hub/internal/turns | offers, claims, executors and their connections |
+//	| hub/internal/sessions | agent sessions: start, callbacks, results |
 //	| hub/internal/cluster | the other hubs of a journal: follow, catch up, presence |
 //	| hub/internal/page | limits, cursors and timeouts of methods |
 //	| hub/fold, hub/desk, hub/policy | the pure rules: state, turns, policies |
 //
-// Package hub has the methods of the protocol, and sessions, runners, triggers, approvals and files.
+// Package hub has the methods of the protocol, and runners, triggers, approvals and files.
 //
 // # Goroutines
 //
@@ -34,9 +35,7 @@
 //	| goroutine | does |
 //	|---|---|
 //	| runners.alarm | lets runners go that are away for too long |
-//	| sessions.errands | writes what follows from the states of sessions, at most 8 at once |
-//	| sessions.errands.alarm | tries again what failed |
-//	| triggers, triggers.errands.alarm | the same for the sessions that events start |
+//	| triggers | starts the sessions that events start, by a queue of package sessions |
 //	| files | drops unused files from memory |
 //	| registerBlueprints, createConversation | compile schemas, read the answer |
 //	| contexts.ask | calls the embedder, at most 8 at once, for at most 30 s |

@@ -12,6 +12,7 @@ import (
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/cluster"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/sessions"
 	"github.com/parleyhub/parley/hub/internal/turns"
 
 	"github.com/parleyhub/parley"
@@ -118,7 +119,7 @@ type Hub struct {
 
 	agents    agents
 	runners   *runners
-	sessions  *sessions
+	sessions  *sessions.Service
 	triggers  *triggers
 	contexts  *contexts
 	approvals *approvals
@@ -147,8 +148,13 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 	h.turns = turns.New(turns.Options{
 		Engine: h.conv, Auth: h.auth, Tracer: h.opts.Tracer, NewID: h.opts.NewID, StartedAt: h.started.Add(h.opts.skew),
 	})
-	h.runners, h.sessions, h.approvals = newRunners(h), newSessions(h), newApprovals()
+	h.sessions = sessions.New(sessions.Options{
+		Engine: h.conv, Auth: h.auth, Agents: sessionAgents{h}, NewID: h.opts.NewID,
+		Recovered: h.turns.WhenRecovered(), WakeTurn: h.turns.Wake, CheckJSON: checkJSON,
+	})
+	h.runners, h.approvals = newRunners(h), newApprovals()
 	h.triggers, h.contexts = newTriggers(h), newContexts(h)
+	h.sessions.Connect(h.triggers)
 	parts := conv.Parts{
 		Authorizer: authorizer{h}, Observers: h.newObservers(), Guide: h.guideBriefly, AfterCommit: h.turns.ReportTurn,
 	}
@@ -174,10 +180,8 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 	h.conv.Start()
 	h.conv.Go(h.files.sweep(h.conv.Context()))
 	h.conv.Go(h.runners.alarm.Run)
-	h.conv.Go(h.sessions.errands.run)
-	h.conv.Go(h.sessions.errands.alarm.Run)
+	h.conv.Go(h.sessions.Run)
 	h.conv.Go(h.triggers.run)
-	h.conv.Go(h.triggers.errands.alarm.Run)
 	h.conv.Go(h.turns.Run)
 	h.conv.Go(h.turns.Recover)
 	return h, nil

@@ -108,9 +108,9 @@ func (r *runners) follow() error {
 	if len(about) == 0 {
 		return err
 	}
-	r.hub.sessions.look(true)
+	r.hub.sessions.QueueUnbound(true)
 	for _, ref := range about {
-		r.hub.sessions.lookAt(ref, true)
+		r.hub.sessions.QueueOfRunner(ref, true)
 		r.stays(ref)
 	}
 	r.hub.triggers.look(true)

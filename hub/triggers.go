@@ -7,14 +7,15 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/internal/auth"
+	"github.com/parleyhub/parley/hub/internal/sessions"
 	"github.com/parleyhub/parley/internal/selector"
 )
 
 // triggers know which agents subscribe to what, and see to it that the sessions begin that events start. Who subscribes is a fold of what runners have said; what was woken stands in the
 // logs of the conversations, and is found there again after a restart.
 type triggers struct {
-	hub     *Hub
-	errands *errands
+	hub   *Hub
+	queue *sessions.Queue
 
 	known atomic.Int64 // the names with subscriptions: while there are none nothing is matched
 
@@ -60,7 +61,7 @@ func newTriggers(h *Hub) *triggers {
 		hub: h, agents: make(map[string]*blueprint), watched: make(map[string]*selector.Index[string]), watches: make(map[string]map[string]*blueprint),
 		waiting: waiters{ids: make(map[string]struct{})}, tried: attempts{seqs: make(map[string]int64)},
 	}
-	t.errands = newErrands(h, t.attend)
+	t.queue = sessions.NewQueue(h.conv, t.attend)
 	return t
 }
 
@@ -68,7 +69,7 @@ func newTriggers(h *Hub) *triggers {
 func (t *triggers) run() {
 	select {
 	case <-t.hub.turns.WhenRecovered():
-		t.errands.run()
+		t.queue.Run()
 	case <-t.hub.conv.Context().Done():
 	}
 }
@@ -173,17 +174,17 @@ func (t *triggers) look(foreign bool) {
 	}
 	t.waiting.mu.Unlock()
 	for _, id := range ids {
-		t.errands.due(id, foreign)
+		t.queue.AddAfter(id, foreign)
 	}
 }
 
-// freed is told of every session that has ended: those that wait for room in its tree are looked after. It does not wait, and may be called with a lock of the sessions held.
-func (t *triggers) freed(root string) {
+// FreedTree is told of every session that has ended: those that wait for room in its tree are looked after. It does not wait, and may be called with a lock of the sessions held.
+func (t *triggers) FreedTree(root string) {
 	t.waiting.mu.Lock()
 	_, waits := t.waiting.ids[root]
 	t.waiting.mu.Unlock()
 	if waits {
-		t.errands.add(root)
+		t.queue.Add(root)
 	}
 }
 

@@ -8,20 +8,16 @@ import (
 	"github.com/parleyhub/parley/hub/policy"
 )
 
-// answer puts into the command that ends a child in its parent's log the note with which the child answers the event that has started it, and whom that note wakes; nothing where
+// AddAnswer puts into the command that ends a child in its parent's log the note with which the child answers the event that has started it, and whom that note wakes; nothing where
 // no event has.
-func (t *triggers) answer(parent, child *fold.State, cmd *fold.Command) error {
+func (t *triggers) AddAnswer(parent, child *fold.State, cmd *fold.Command) error {
 	i := parent.PendingSession(child.ID)
 	if i < 0 || child.Session.Trigger == nil {
 		return nil
 	}
-	result, traceparent, err := t.hub.resultOf(child.ID)
-	if err != nil && t.hub.conv.Serving() != nil {
+	result, traceparent, err := t.hub.sessions.ReadResult(child.ID)
+	if err != nil {
 		return err
-	}
-	if err != nil { // the parent shall not wait for what is damaged
-		t.hub.log.Error("the result of a session cannot be read", "session", child.ID, "error", err)
-		result = &parley.SessionResult{Error: "the result cannot be read", Omitted: true}
 	}
 	a := parley.Answer{
 		Status: child.SessionStatus(), Output: result.ResultData, Error: result.Error, ValidationErrors: result.ValidationErrors, Omitted: result.Omitted,
@@ -52,7 +48,7 @@ func (t *triggers) end(parent *fold.State, w *fold.Woken, why *parley.Error) err
 func (t *triggers) answers(parent *fold.State, w *fold.Woken, a parley.Answer, cmd *fold.Command) {
 	a.Agent, a.SessionID, a.TriggerSeq = w.Agent, w.SessionID, w.Seq
 	data := fold.Encode(a)
-	if len(data) > parley.MaxAnswerBytes || checkJSON(a.Output, callbackLevel) != nil {
+	if len(data) > parley.MaxAnswerBytes || !t.hub.sessions.FitsNotification(a.Output) {
 		a.Output, a.Text, a.ValidationErrors, a.Omitted = nil, "", nil, true
 		a.Error = policy.Cut(a.Error, parley.MaxReasonBytes)
 		data = fold.Encode(a)

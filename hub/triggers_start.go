@@ -1,14 +1,13 @@
 package hub
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
+	"github.com/parleyhub/parley/hub/internal/sessions"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
@@ -19,9 +18,6 @@ import (
 // maxOfOneAgent bounds the sessions of one agent that run at once because events of one conversation have woken it: others of the tree shall find room too.
 const maxOfOneAgent = parley.MaxLiveSessions / 2
 
-// errNoRoom is told when a session has to wait until another one of its tree has ended.
-var errNoRoom = errors.New("the tree of sessions has no room")
-
 // Committed queues the start of sessions. After a failed append the state may be one on which starts
 // were tried: these are tried again later.
 func (t *triggers) Committed(c conv.Commit) {
@@ -30,7 +26,7 @@ func (t *triggers) Committed(c conv.Commit) {
 	}
 	starts := slices.ContainsFunc(c.State.Woken, func(w fold.Woken) bool { return !w.ByTurn() })
 	if starts && !t.tried.is(c.ID, c.State.Seq) {
-		t.errands.due(c.ID, c.Foreign(t.hub.shared))
+		t.queue.AddAfter(c.ID, c.Foreign(t.hub.shared))
 	}
 }
 
@@ -66,7 +62,7 @@ func (t *triggers) attend(id string) error {
 			switch {
 			case err == nil:
 				running[w.AgentID]++
-			case errors.Is(err, errNoRoom):
+			case errors.Is(err, sessions.ErrTreeFull):
 				left, full = left+1, true
 			default:
 				failed = errors.Join(failed, err)
@@ -74,8 +70,8 @@ func (t *triggers) attend(id string) error {
 		}
 	}
 	t.waiting.set(id, left > 0)
-	if full && t.hub.sessions.hasRoom(id) { // it was freed before it was known that somebody waits
-		t.errands.add(id)
+	if full && t.hub.sessions.HasRoom(id) { // it was freed before it was known that somebody waits
+		t.queue.Add(id)
 	}
 	return failed
 }
@@ -89,7 +85,7 @@ func (t *triggers) sort(state *fold.State) (waiting []fold.Woken, running map[st
 	for _, w := range state.Woken {
 		switch {
 		case w.ByTurn():
-		case state.Child(w.SessionID) >= 0, t.hub.sessions.runs(w.SessionID):
+		case state.Child(w.SessionID) >= 0, t.hub.sessions.Runs(w.SessionID):
 			running[w.AgentID]++
 		default:
 			before[w.AgentID]++
@@ -112,17 +108,16 @@ func (t *triggers) start(parent *fold.State, w *fold.Woken) error {
 	defer t.hub.conv.Unpin(c)
 	if head := c.Head(); head.Exists() {
 		if head.Closed() {
-			t.hub.sessions.tell(c.ID())
+			t.hub.sessions.ReportMissed(c.ID())
 		}
 		return nil
 	}
-	s, err := t.prepare(parent, w)
+	a, given, err := t.prepare(parent, w)
 	if err == nil {
-		if err := t.hub.sessions.reserve(parent.ID, c.ID()); err != nil {
-			return errNoRoom
-		}
-		defer t.hub.sessions.giveUp(parent.ID, c.ID())
-		_, err = s.create(context.Background(), c)
+		err = t.hub.sessions.StartTriggered(c, parent, w, a, given)
+	}
+	if errors.Is(err, sessions.ErrTreeFull) {
+		return err
 	}
 	refusal := lasting(err)
 	if refusal == nil {
@@ -159,38 +154,18 @@ func lasting(err error) *parley.Error {
 	return nil
 }
 
-// prepare finds the agent of a match and what it is given, and holds both against the rules.
-func (t *triggers) prepare(parent *fold.State, w *fold.Woken) (*starting, error) {
+// prepare finds the agent of a match and what it is given.
+func (t *triggers) prepare(parent *fold.State, w *fold.Woken) (*sessions.Agent, json.RawMessage, error) {
 	b := t.of(parent, &w.Wake)
 	if b == nil {
-		return nil, parley.Refuse(parley.ErrNotFound, fmt.Sprintf("no runner that may speak as %s subscribes for it any more", policy.Clip(w.Agent)), "a runner with its blueprint")
+		return nil, nil, parley.Refuse(parley.ErrNotFound, fmt.Sprintf("no runner that may speak as %s subscribes for it any more", policy.Clip(w.Agent)), "a runner with its blueprint")
 	}
 	e, err := t.hub.eventAt(parent.ID, w.Seq)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	given, err := parametersOf(e, b)
-	if err != nil {
-		return nil, err
-	}
-	s := &starting{
-		hub: t.hub, by: &auth.Principal{AgentID: w.By}, params: &parley.StartSessionParams{AgentName: w.Agent, Mode: parley.ModeAsyncPoll, Traceparent: w.Traceparent},
-		parent: parent, id: w.SessionID,
-		target: b.target(w.Agent, true),
-	}
-	if s.parameters, err = s.target.accept(given); err != nil {
-		return nil, err
-	}
-	s.record = parley.SessionRecord{
-		Agent: w.Agent, AgentID: s.target.seat(w.By), Type: s.target.kind, Caller: w.By, Mode: parley.ModeAsyncPoll, Root: w.SessionID, Depth: 1,
-		Runner: s.target.runner, TimeoutMs: s.target.timeoutMs, Hosted: s.target.hosted,
-	}
-	if err := s.prepareIn(parent); err != nil {
-		return nil, err
-	}
-	s.record.Trigger = &parley.SessionTrigger{Seq: w.Seq, Selector: w.Selector, Workspace: w.Workspace}
-	s.record.Cause, s.record.Hops = &parley.Cause{ConversationID: parent.ID, Seq: w.Seq}, w.Hops+1
-	return s, nil
+	return b.sessionAgent(w.Agent, true), given, err
 }
 
 // of gives the blueprint by which an agent was woken, or what its runner says now; nil where nobody subscribes for it any more. A name alone is not enough: another runner may have it too,
