@@ -198,6 +198,8 @@ var within = []struct {
 		"hub/internal/conv", "hub/policy"}, "Sessions and runners depend on turns, through interfaces of turns."},
 	{"hub/internal/sessions", []string{"hub/fold", "hub/internal/auth", "hub/internal/conv", "hub/internal/page",
 		"hub/policy", "internal/paramschema"}, "Agents, turns and triggers come to sessions through interfaces of sessions."},
+	{"hub/internal/triggers", []string{"hub/fold", "hub/internal/auth", "hub/internal/conv", "hub/internal/sessions",
+		"hub/policy", "internal/selector", "internal/triggerinput"}, "Triggers start sessions; sessions do not know them."},
 	{"hub/vector", nil, "Vectors are compared with the standard library."},
 	{"adapters/console", nil, "A page is given out with the standard library; it calls the hub by itself."},
 	{"adapters/hooks", []string{webhooks}, "A hook is a signature and a note."},

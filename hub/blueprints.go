@@ -92,9 +92,8 @@ func (h *Hub) registerBlueprints(p *auth.Principal, x *turns.Registration, q *pa
 		done(parley.RegisterBlueprintsResult{}, err)
 		return
 	}
-	h.sessions.QueueUnbound(false)
-	h.sessions.QueueOfRunner(ref, false) // what it runs no more
-	h.triggers.look(false)
+	h.sessions.QueueOfRunner(ref, false)
+	h.triggers.QueueWaiting(false)
 	done(h.runners.found(h, record), nil)
 }
 
@@ -369,7 +368,7 @@ func (r *runners) leaveOn(seq int64, ref parley.RunnerRef, why string, done func
 	r.write(seq, parley.System{Kind: parley.KindRunnerLeft, RunnerRef: &ref, Reason: why}, func(err error) {
 		if err == nil {
 			r.hub.sessions.QueueOfRunner(ref, false)
-			r.hub.triggers.look(false)
+			r.hub.triggers.QueueWaiting(false)
 		}
 		done(err)
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/internal/auth"
+	"github.com/parleyhub/parley/hub/internal/triggers"
 	"github.com/parleyhub/parley/hub/internal/turns"
 	"github.com/parleyhub/parley/hub/policy"
 	"github.com/parleyhub/parley/hub/vector"
@@ -131,7 +132,7 @@ func (h *Hub) feedingOf(p *auth.Principal, s *fold.State, q *parley.GetContextPa
 	if !seat.Kind.Claims() {
 		return f, nil
 	}
-	f.fromBlueprint(h.triggers.seated(fold.AgentName(seat)))
+	f.setAgent(h.triggers.FindSeated(fold.AgentName(seat)))
 	for _, w := range s.GivenTo(seat.ID, claim) {
 		f.given = append(f.given, parley.SessionTrigger{Seq: w.Seq, Selector: w.Selector, Workspace: w.Workspace})
 	}
@@ -199,7 +200,7 @@ func (h *Hub) feedSession(f *feeding, r *parley.SessionRecord, seat string) {
 	if r.AgentID != seat {
 		return
 	}
-	f.fromBlueprint(h.runs(r))
+	f.setAgent(h.runs(r))
 	if r.Parent == "" {
 		return
 	}
@@ -209,10 +210,10 @@ func (h *Hub) feedSession(f *feeding, r *parley.SessionRecord, seat string) {
 }
 
 // runs gives the blueprint of the agent of a session: that of its runner, where one has it; nil where there is none.
-func (h *Hub) runs(r *parley.SessionRecord) *blueprint {
+func (h *Hub) runs(r *parley.SessionRecord) *triggers.Agent {
 	plain, _, _ := strings.Cut(r.Agent, "@")
 	if !r.OfRunner() {
-		return h.triggers.seated(plain)
+		return h.triggers.FindSeated(plain)
 	}
 	if r.Runner == nil {
 		return nil
@@ -221,12 +222,12 @@ func (h *Hub) runs(r *parley.SessionRecord) *blueprint {
 	if b == nil || b.runner.ParticipantID != r.Runner.ParticipantID {
 		return nil
 	}
-	return b
+	return b.triggerAgent()
 }
 
-// fromBlueprint takes the subscriptions of an agent, and what its runner was granted.
-func (f *feeding) fromBlueprint(b *blueprint) {
-	if b != nil && b.set != nil {
-		f.set, f.workspaces = b.set, b.runner.Workspaces
+// setAgent takes the subscriptions of an agent, and what its runner was granted.
+func (f *feeding) setAgent(a *triggers.Agent) {
+	if a != nil {
+		f.set, f.workspaces = a.Set, a.Workspaces
 	}
 }

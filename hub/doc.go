@@ -22,11 +22,12 @@
 //	| hub/internal/auth | principals, tokens, verifiers, workspaces |
 //	| hub/internal/turns | offers, claims, executors and their connections |
 //	| hub/internal/sessions | agent sessions: start, callbacks, results |
+//	| hub/internal/triggers | matches of events with subscriptions, and the sessions that they start |
 //	| hub/internal/cluster | the other hubs of a journal: follow, catch up, presence |
 //	| hub/internal/page | limits, cursors and timeouts of methods |
 //	| hub/fold, hub/desk, hub/policy | the pure rules: state, turns, policies |
 //
-// Package hub has the methods of the protocol, and runners, triggers, approvals and files.
+// Package hub has the methods of the protocol, and runners, approvals and files.
 //
 // # Goroutines
 //
@@ -35,7 +36,6 @@
 //	| goroutine | does |
 //	|---|---|
 //	| runners.alarm | lets runners go that are away for too long |
-//	| triggers | starts the sessions that events start, by a queue of package sessions |
 //	| files | drops unused files from memory |
 //	| registerBlueprints, createConversation | compile schemas, read the answer |
 //	| contexts.ask | calls the embedder, at most 8 at once, for at most 30 s |
@@ -66,7 +66,5 @@
 //
 // The mutex of a conversation is held while the observers are notified ([Hub.newObservers] has their
 // order), so it is taken before the mutexes of observers, tokens and connections, and never after one.
-// Which agents an event triggers is computed before the decision, without a lock. triggers.mu is taken
-// after that of the runners. runners.folding is held while the log of runners is read, and no other
-// mutex is. Hub.backup is only ever tried: a second backup is refused.
+// runners.folding is held while the log of runners is read, and no other mutex is. Hub.backup is only ever tried: a second backup is refused.
 package hub

@@ -13,6 +13,7 @@ import (
 	"github.com/parleyhub/parley/hub/internal/cluster"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/internal/sessions"
+	"github.com/parleyhub/parley/hub/internal/triggers"
 	"github.com/parleyhub/parley/hub/internal/turns"
 
 	"github.com/parleyhub/parley"
@@ -120,7 +121,7 @@ type Hub struct {
 	agents    agents
 	runners   *runners
 	sessions  *sessions.Service
-	triggers  *triggers
+	triggers  *triggers.Service
 	contexts  *contexts
 	approvals *approvals
 	changes   *changes
@@ -153,7 +154,10 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 		Recovered: h.turns.WhenRecovered(), WakeTurn: h.turns.Wake, CheckJSON: checkJSON,
 	})
 	h.runners, h.approvals = newRunners(h), newApprovals()
-	h.triggers, h.contexts = newTriggers(h), newContexts(h)
+	h.triggers, h.contexts = triggers.New(triggers.Options{
+		Engine: h.conv, Auth: h.auth, Sessions: h.sessions, NewID: h.opts.NewID,
+		FollowRunners: func() error { return h.runners.follow() }, FetchContext: h.fetchContext,
+	}), newContexts(h)
 	h.sessions.Connect(h.triggers)
 	parts := conv.Parts{
 		Authorizer: authorizer{h}, Observers: h.newObservers(), Guide: h.guideBriefly, AfterCommit: h.turns.ReportTurn,
@@ -181,7 +185,7 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 	h.conv.Go(h.files.sweep(h.conv.Context()))
 	h.conv.Go(h.runners.alarm.Run)
 	h.conv.Go(h.sessions.Run)
-	h.conv.Go(h.triggers.run)
+	h.conv.Go(h.triggers.Run)
 	h.conv.Go(h.turns.Run)
 	h.conv.Go(h.turns.Recover)
 	return h, nil

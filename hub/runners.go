@@ -71,7 +71,7 @@ func (r *runners) load() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for name, places := range r.names {
-		r.hub.triggers.renew(name, places)
+		r.hub.setTriggers(name, places)
 	}
 	clear(r.lost) // nobody is connected yet
 	return nil
@@ -108,12 +108,11 @@ func (r *runners) follow() error {
 	if len(about) == 0 {
 		return err
 	}
-	r.hub.sessions.QueueUnbound(true)
 	for _, ref := range about {
 		r.hub.sessions.QueueOfRunner(ref, true)
 		r.stays(ref)
 	}
-	r.hub.triggers.look(true)
+	r.hub.triggers.QueueWaiting(true)
 	return err
 }
 
@@ -193,9 +192,6 @@ func (r *runners) compiles(x *runner) bool {
 	}
 	return err == nil
 }
-
-// isAgent reports whether it is an LLM agent.
-func (b *blueprint) isAgent() bool { return b.Kind() == parley.AgentTypeAgent }
 
 // isCommand reports whether it is a command: it is run once, by whoever has taken its session. What an LLM agent, a function or a workflow does stands in the log.
 func (b *blueprint) isCommand() bool { return b.Kind() == parley.AgentTypeDeterministic }
@@ -301,7 +297,7 @@ func (r *runners) subscribedLocked(all ...*runner) {
 			continue
 		}
 		for name := range x.agents {
-			r.hub.triggers.renew(name, r.names[name])
+			r.hub.setTriggers(name, r.names[name])
 		}
 	}
 }

@@ -20,7 +20,7 @@ func (r *runners) Narrow(p *auth.Principal, ref parley.RunnerRef) error {
 	r.write(0, parley.System{Kind: parley.KindRunnerRegistered, RunnerRecord: record}, func(err error) { written <- err })
 	err := <-written
 	if err == nil {
-		r.hub.triggers.look(false)
+		r.hub.triggers.QueueWaiting(false)
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/internal/sessions"
+	"github.com/parleyhub/parley/hub/internal/triggers"
 	"github.com/parleyhub/parley/hub/policy"
 	"github.com/parleyhub/parley/internal/arguments"
 	"github.com/parleyhub/parley/internal/paramschema"
@@ -63,6 +64,26 @@ func (a sessionAgents) IsRegistered(ref parley.RunnerRef, agent string, t parley
 
 // FollowRunners implements sessions.Agents.
 func (a sessionAgents) FollowRunners() error { return a.hub.runners.follow() }
+
+// triggerAgent returns a blueprint with subscriptions as an agent of triggers, or nil.
+func (b *blueprint) triggerAgent() *triggers.Agent {
+	if b == nil || b.set == nil {
+		return nil
+	}
+	return &triggers.Agent{Set: b.set, Workspaces: b.runner.Workspaces, Session: b.sessionAgent(b.Name, true)}
+}
+
+// setTriggers passes the blueprints of a name, of the first runner first, to the triggers. The mutex of
+// the runners is held, so that no newer ones are passed before.
+func (h *Hub) setTriggers(name string, blueprints []*blueprint) {
+	var agents []*triggers.Agent
+	for _, b := range blueprints {
+		if a := b.triggerAgent(); a != nil {
+			agents = append(agents, a)
+		}
+	}
+	h.triggers.SetAgents(name, agents)
+}
 
 // sessionAgent returns the agent of a blueprint. met reports whether its runner runs the session.
 func (b *blueprint) sessionAgent(name string, met bool) *sessions.Agent {

@@ -330,21 +330,13 @@ func (s *Service) release(root, id string, notify bool) {
 	}
 }
 
-// QueueUnbound queues each session that waits for a runner to register.
-func (s *Service) QueueUnbound(foreign bool) {
-	s.queueIf(foreign, func(x *session) bool { return x.OfRunner() && x.Runner == nil })
-}
-
-// QueueOfRunner queues the sessions of a runner.
+// QueueOfRunner queues the sessions of a runner that registered or left, here or at another hub, and
+// those that wait for a runner.
 func (s *Service) QueueOfRunner(ref parley.RunnerRef, foreign bool) {
-	s.queueIf(foreign, func(x *session) bool { return x.Runner != nil && *x.Runner == ref })
-}
-
-func (s *Service) queueIf(foreign bool, match func(*session) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, x := range s.live {
-		if match(x) {
+		if x.OfRunner() && (x.Runner == nil || *x.Runner == ref) {
 			s.queue.AddAfter(id, foreign)
 		}
 	}

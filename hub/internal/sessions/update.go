@@ -176,23 +176,20 @@ func (s *Service) findStart(parent, state *fold.State) (on int64, written bool, 
 func (s *Service) bind(state *fold.State) error {
 	r := state.Session
 	a := s.opts.Agents.FindOnRunner(r.Agent, r.Demands)
-	if a == nil || a.Type != r.Type || !s.acceptsParameters(a, state) {
+	if a == nil || a.Type != r.Type {
 		return nil
 	}
-	return s.engine.Command(state.ID, fold.Command{Verb: fold.Bind, Runner: a.Runner})
-}
-
-// acceptsParameters reports whether an agent accepts the parameters of a session.
-func (s *Service) acceptsParameters(a *Agent, state *fold.State) bool {
 	c, err := s.engine.Pin(state.ID)
 	if err != nil {
-		return false
+		return nil
 	}
 	defer s.engine.Unpin(c)
 	m, err := readMessage(c, state.MessageSeq)
 	if err != nil {
-		return false
+		return nil
 	}
-	faults, err := a.validate(m.Parameters)
-	return err == nil && len(faults) == 0
+	if faults, err := a.validate(m.Parameters); err != nil || len(faults) > 0 {
+		return nil
+	}
+	return s.engine.Command(state.ID, fold.Command{Verb: fold.Bind, Runner: a.Runner})
 }
