@@ -31,7 +31,7 @@
 //
 // # Goroutines
 //
-// Those of conversations, turns and other hubs are listed in their packages. The others are:
+// Those of the packages above are listed there. The others are:
 //
 //	| goroutine | does |
 //	|---|---|

@@ -132,29 +132,18 @@ func (x *explanation) explain(
 	ctx context.Context, name, id string, workspace bool,
 ) (row parley.TriggerExplained, err error) {
 	row = parley.TriggerExplained{Agent: name, AgentID: id, Workspace: workspace, Selectors: []parley.SelectorTried{}}
-	a, i, scope := x.service.FindSeated(name), -1, ""
+	a, i := x.service.FindSeated(name), -1
 	if workspace {
-		a, scope = x.service.findWatcher(name, x.state.Workspace), " that looks at the workspace"
+		a = x.service.findWatcher(name, x.state.Workspace)
 	}
 	switch {
-	case a != nil && workspace:
-		i = a.Set.Wakes(&x.event.Event, true)
 	case a != nil:
-		i = a.matchSeated(&x.event.Event, x.state.Workspace)
+		row.Selectors = x.trySelectors(a, workspace)
+		i, row.WouldWake, row.Because = x.matchNow(a, name, id, workspace)
 	case workspace:
 		row.Because = name + " does not watch the workspace any more."
 	default:
 		row.Because = name + " has no subscriptions."
-	}
-	if a != nil {
-		row.Selectors = x.trySelectors(a, workspace)
-		switch row.Because = x.whyNot(a, name, id, workspace); {
-		case i < 0:
-			row.Because = "No trigger of it" + scope + " matches the event."
-		case row.Because == "":
-			row.WouldWake = true
-			row.Because = fmt.Sprintf("Selector %d, a trigger%s, matches the event.", i, scope)
-		}
 	}
 	if n := slices.IndexFunc(x.wakes, func(w parley.Wake) bool {
 		return w.AgentID == id && w.Workspace == workspace
@@ -172,6 +161,22 @@ func (x *explanation) explain(
 		})
 	}
 	return row, err
+}
+
+// matchNow returns the first trigger of an agent that matches the event, or -1, whether the event would
+// trigger the agent now, and why.
+func (x *explanation) matchNow(a *Agent, name, id string, workspace bool) (i int, would bool, because string) {
+	i, scope := a.matchSeated(&x.event.Event, x.state.Workspace), ""
+	if workspace {
+		i, scope = a.Set.Wakes(&x.event.Event, true), " that looks at the workspace"
+	}
+	if i < 0 {
+		return i, false, "No trigger of it" + scope + " matches the event."
+	}
+	if because = x.whyNot(a, name, id, workspace); because != "" {
+		return i, false, because
+	}
+	return i, true, fmt.Sprintf("Selector %d, a trigger%s, matches the event.", i, scope)
 }
 
 // whyNot returns why the event does not trigger an agent with a selector that matches; empty if it does.
