@@ -33,8 +33,9 @@ func (a authorizer) Authorize(r *conv.Request, head *fold.State) *conv.Refusal {
 		return &conv.Refusal{Err: auth.ErrNotFound}
 	case !p.HasCurrentClaim(head):
 		return &conv.Refusal{Err: auth.ErrClaimOver}
-	case a.hub.sessions.waitsForParent(head, r.Cmd.From):
-		return &conv.Refusal{Err: errUntold, Final: true}
+	}
+	if err := a.hub.sessions.CheckEarly(head, r.Cmd.From); err != nil {
+		return &conv.Refusal{Err: err, Final: true}
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/registry"
+	"github.com/parleyhub/parley/hub/internal/sessions"
+	"github.com/parleyhub/parley/hub/internal/triggers"
 )
 
 // RegisterAgent offers an agent to all callers that may read, until remove is called; remove may be
@@ -52,19 +54,27 @@ func (c *client) RegisterBlueprints(
 // checkSchema is checkJSON for a schema, which is at level 4 of the reply to listAgents.
 func checkSchema(raw json.RawMessage) error { return checkJSON(raw, 4) }
 
-// registryObserver passes changes of the registry on.
-type registryObserver struct{ hub *Hub }
+// registryObserver passes changes of the registry to sessions and triggers.
+type registryObserver struct {
+	sessions *sessions.Service
+	triggers *triggers.Service
+}
 
 // RunnersChanged implements registry.Observer.
 func (o registryObserver) RunnersChanged(runners []parley.RunnerRef, foreign bool) {
-	o.hub.sessions.look(foreign)
 	for _, ref := range runners {
-		o.hub.sessions.lookAt(ref, foreign)
+		o.sessions.QueueOfRunner(ref, foreign)
 	}
-	o.hub.triggers.look(foreign)
+	o.triggers.QueueWaiting(foreign)
 }
 
 // SubscriptionsChanged implements registry.Observer.
 func (o registryObserver) SubscriptionsChanged(agent string, blueprints []*registry.Blueprint) {
-	o.hub.triggers.renew(agent, blueprints)
+	var agents []*triggers.Agent
+	for _, b := range blueprints {
+		if a := triggerAgent(b); a != nil {
+			agents = append(agents, a)
+		}
+	}
+	o.triggers.SetAgents(agent, agents)
 }

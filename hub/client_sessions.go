@@ -4,7 +4,23 @@ import (
 	"context"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/internal/auth"
 )
+
+// StartSession starts a session; see [sessions.Service.Start].
+func (h *Hub) StartSession(ctx context.Context, p *Principal, q *parley.StartSessionParams) (*parley.Session, error) {
+	return auth.CallFresh(ctx, h.auth, func() (*parley.Session, error) { return h.sessions.Start(ctx, p, q) })
+}
+
+// GetSession returns a session; see [sessions.Service.Get].
+func (h *Hub) GetSession(ctx context.Context, p *Principal, q *parley.GetSessionParams) (*parley.Session, error) {
+	return auth.CallFresh(ctx, h.auth, func() (*parley.Session, error) { return h.sessions.Get(ctx, p, q) })
+}
+
+// StopSession ends a session; see [sessions.Service.Stop].
+func (h *Hub) StopSession(ctx context.Context, p *Principal, q *parley.StopSessionParams) (*parley.Session, error) {
+	return auth.CallFresh(ctx, h.auth, func() (*parley.Session, error) { return h.sessions.Stop(ctx, p, q) })
+}
 
 func (c *client) StartSession(ctx context.Context, q *parley.StartSessionParams) (*parley.Session, error) {
 	q = orZero(q)

@@ -23,25 +23,20 @@
 //	| hub/internal/turns | offers, claims, executors and their connections |
 //	| hub/internal/agentcontext | contexts of agents: triggers, selectors, vectors |
 //	| hub/internal/registry | runners, blueprints, and the rows of listAgents |
+//	| hub/internal/sessions | agent sessions: start, callbacks, results |
+//	| hub/internal/triggers | matches of events with subscriptions, and the sessions that they start |
 //	| hub/internal/cluster | the other hubs of a journal: follow, catch up, presence |
 //	| hub/internal/approvals | requests, answers and lists of approvals |
 //	| hub/internal/files | the files of conversations: uploads, reads, their memory |
 //	| hub/internal/page | limits, cursors and timeouts of methods |
 //	| hub/fold, hub/desk, hub/policy | the pure rules: state, turns, policies |
 //
-// Package hub has the methods of the protocol, and sessions and triggers.
+// Package hub has the methods of the protocol, and connects the packages.
 //
 // # Goroutines
 //
-// Those of conversations, turns, contexts, runners, files and other hubs are listed in their packages.
-// The others are:
-//
-//	| goroutine | does |
-//	|---|---|
-//	| sessions.errands | writes what follows from the states of sessions, at most 8 at once |
-//	| sessions.errands.alarm | tries again what failed |
-//	| triggers, triggers.errands.alarm | the same for the sessions that events start |
-//	| createConversation | reads the answer |
+// Those of the packages above are listed there. The only other one is that of createConversation, which
+// reads the answer.
 //
 // [Hub.Close] waits for all of them, except for an embedder that does not return.
 //
@@ -69,6 +64,5 @@
 //
 // The mutex of a conversation is held while the observers are notified ([Hub.newObservers] has their
 // order), so it is taken before the mutexes of observers, tokens and connections, and never after one.
-// Which agents an event triggers is computed before the decision, without a lock. triggers.mu is taken
-// after that of the registry. Hub.backup is only ever tried: a second backup is refused.
+// Hub.backup is only ever tried: a second backup is refused.
 package hub

@@ -16,6 +16,8 @@ import (
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/internal/files"
 	"github.com/parleyhub/parley/hub/internal/registry"
+	"github.com/parleyhub/parley/hub/internal/sessions"
+	"github.com/parleyhub/parley/hub/internal/triggers"
 	"github.com/parleyhub/parley/hub/internal/turns"
 
 	"github.com/parleyhub/parley"
@@ -121,8 +123,8 @@ type Hub struct {
 	forks chan struct{} // a slot for each fork that is made
 
 	registry  *registry.Registry
-	sessions  *sessions
-	triggers  *triggers
+	sessions  *sessions.Service
+	triggers  *triggers.Service
 	contexts  *agentcontext.Service
 	approvals *approvals.Service
 	changes   *changes
@@ -149,9 +151,17 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 		Engine: h.conv, Auth: h.auth, Tracer: h.opts.Tracer, NewID: h.opts.NewID, StartedAt: h.started.Add(h.opts.skew),
 	})
 	h.registry = registry.New(registry.Options{Engine: h.conv, Auth: h.auth, Turns: h.turns, CheckSchema: checkSchema})
-	h.sessions = newSessions(h)
-	h.triggers, h.contexts = newTriggers(h), newContexts(h)
-	h.files, h.approvals = files.New(h.conv, h.auth, h.sessions.seat), approvals.New(h.conv, h.auth, h.turns)
+	h.sessions = sessions.New(sessions.Options{
+		Engine: h.conv, Auth: h.auth, Agents: sessionAgents{h.registry, h.turns}, NewID: h.opts.NewID,
+		Recovered: h.turns.WhenRecovered(), WakeTurn: h.turns.Wake, CheckJSON: checkJSON,
+	})
+	h.triggers = triggers.New(triggers.Options{
+		Engine: h.conv, Auth: h.auth, Sessions: h.sessions, NewID: h.opts.NewID,
+		FollowRunners: h.registry.Follow, FetchContext: h.fetchContext,
+	})
+	h.sessions.Connect(h.triggers)
+	h.contexts = newContexts(h)
+	h.files, h.approvals = files.New(h.conv, h.auth, h.sessions.SeatOf), approvals.New(h.conv, h.auth, h.turns)
 	parts := conv.Parts{
 		Authorizer: authorizer{h}, Observers: h.newObservers(), Guide: h.guideBriefly, AfterCommit: h.turns.ReportTurn,
 	}
@@ -165,7 +175,7 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 		parts.Freshness = freshness{follower, h.presence}
 	}
 	h.turns.Connect(h.presence, h.sessions, h.registry)
-	h.registry.Connect(h.presence, registryObserver{h})
+	h.registry.Connect(h.presence, registryObserver{h.sessions, h.triggers})
 	h.conv.Connect(parts)
 	if err := h.load(); err != nil {
 		h.conv.Stop()
@@ -177,10 +187,8 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 	h.conv.Start()
 	h.conv.Go(h.files.Run)
 	h.conv.Go(h.registry.Run)
-	h.conv.Go(h.sessions.errands.run)
-	h.conv.Go(h.sessions.errands.alarm.Run)
-	h.conv.Go(h.triggers.run)
-	h.conv.Go(h.triggers.errands.alarm.Run)
+	h.conv.Go(h.sessions.Run)
+	h.conv.Go(h.triggers.Run)
 	h.conv.Go(h.turns.Run)
 	h.conv.Go(h.turns.Recover)
 	return h, nil

@@ -89,7 +89,7 @@ func (h *Hub) speak(p *auth.Principal, method, conversation, claimID string, o *
 	case o.Cmd.Verb == fold.Trace || !o.Cmd.Finality.Final():
 		h.turns.MintClaim(c, o)
 	case o.Cmd.Finality == parley.FinalityTurn:
-		o.Cmd.Wakes = h.triggers.onMessage(c, p.AgentID, o.Cmd.Payload)
+		o.Cmd.Wakes = h.triggers.MatchMessage(c, p.AgentID, o.Cmd.Payload)
 	}
 	c.Do(o)
 }
@@ -127,7 +127,7 @@ func (h *Hub) SendNote(p *auth.Principal, q *parley.SendNoteParams, done func(pa
 	}
 	cmd := fold.Command{Verb: fold.Note, Note: &note, Key: q.ClientRequestID, Traceparent: q.Traceparent}
 	if err == nil {
-		cmd.Wakes = h.triggers.onNote(c, p.AgentID, &note)
+		cmd.Wakes = h.triggers.MatchNote(c, p.AgentID, &note)
 	}
 	h.run(c, p, err, cmd, nil, done)
 }

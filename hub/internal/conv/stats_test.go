@@ -30,7 +30,7 @@ func TestHistogramBounds(t *testing.T) {
 		var h histogram
 		at := time.Duration(bound * float64(time.Millisecond))
 		h.observe(1, at)
-		h.observe(1, at + 1)
+		h.observe(1, at+1)
 		d := h.durations()
 		if d.Count != 2 || d.Buckets[i] != 1 || i > 0 && d.Buckets[i-1] != 0 || i+1 < len(d.Buckets) && d.Buckets[i+1] != 2 {
 			t.Errorf("around %g ms: %+v", bound, d)

@@ -19,7 +19,7 @@ import (
 type noSessions struct{}
 
 func (noSessions) MayRun(string) bool                                 { return true }
-func (noSessions) AllSeen()                                           {}
+func (noSessions) FinishRecovery()                                    {}
 func (noSessions) Authorize(*conv.Request, *fold.State) *conv.Refusal { return nil }
 
 // recorder records the notifications of a registry.

@@ -28,10 +28,10 @@ type Options struct {
 
 // Sessions is what a Dispatcher uses of the agent sessions.
 type Sessions interface {
-	// MayRun reports whether the agent of a session may be asked: its parent knows of it.
+	// MayRun reports whether executors may get a conversation.
 	MayRun(conversation string) bool
-	// AllSeen is called when every open conversation was loaded once after a start.
-	AllSeen()
+	// FinishRecovery is called when every open conversation was loaded once after a start.
+	FinishRecovery()
 }
 
 // Runners is what a Dispatcher uses of the runners. Connected and Disconnected are called with the
@@ -314,7 +314,7 @@ func (d *Dispatcher) Recover() {
 			return
 		}
 		if len(open) == 0 {
-			d.sessions.AllSeen()
+			d.sessions.FinishRecovery()
 			return
 		}
 		for _, id := range open {

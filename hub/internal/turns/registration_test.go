@@ -22,7 +22,7 @@ type (
 )
 
 func (noSessions) MayRun(string) bool                            { return true }
-func (noSessions) AllSeen()                                      {}
+func (noSessions) FinishRecovery()                               {}
 func (noRunners) Connected(string)                               {}
 func (noRunners) Disconnected(string)                            {}
 func (noRunners) Narrow(*auth.Principal, parley.RunnerRef) error { return nil }

@@ -1,0 +1,62 @@
+package triggers
+
+import (
+	"cmp"
+
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/policy"
+)
+
+// AddAnswer implements sessions.Triggers: it adds to the command that ends child in the log of parent the
+// note with which child answers the event that started it, and the agents that the note triggers.
+func (s *Service) AddAnswer(parent, child *fold.State, cmd *fold.Command) error {
+	i := parent.PendingSession(child.ID)
+	if i < 0 || child.Session.Trigger == nil {
+		return nil
+	}
+	result, traceparent, err := s.opts.Sessions.ReadResult(child.ID)
+	if err != nil {
+		return err
+	}
+	a := parley.Answer{
+		Status: child.SessionStatus(), Output: result.ResultData, Error: result.Error,
+		ValidationErrors: result.ValidationErrors, Omitted: result.Omitted,
+	}
+	if a.Output == nil && result.ResultText != nil {
+		a.Text = *result.ResultText
+	}
+	if a.Status != parley.SessionCompleted {
+		a.Error = cmp.Or(a.Error, child.Outcome.Reason, string(a.Status))
+	}
+	cmd.Traceparent = traceparent
+	s.setAnswer(parent, &parent.Woken[i], a, cmd)
+	return nil
+}
+
+// refuse ends a match whose session cannot start, and answers the event with the reason.
+func (s *Service) refuse(parent *fold.State, w *fold.Woken, why *parley.Error) error {
+	cmd := fold.Command{
+		Verb: fold.EndTrigger, Child: fold.Child{ID: w.SessionID},
+		Detail: policy.Cut(why.Message, parley.MaxReasonBytes), Traceparent: w.Traceparent,
+	}
+	a := parley.Answer{Status: parley.SessionFailed, Error: why.Message}
+	if why.Validation != nil {
+		a.ValidationErrors = why.Validation.ValidationErrors
+	}
+	s.setAnswer(parent, w, a, &cmd)
+	return s.engine.Command(parent.ID, cmd)
+}
+
+// setAnswer sets the note of an answer, within its bound, and the agents that the note triggers.
+func (s *Service) setAnswer(parent *fold.State, w *fold.Woken, a parley.Answer, cmd *fold.Command) {
+	a.Agent, a.SessionID, a.TriggerSeq = w.Agent, w.SessionID, w.Seq
+	data := fold.Encode(a)
+	if len(data) > parley.MaxAnswerBytes || !s.opts.Sessions.FitsNotification(a.Output) {
+		a.Output, a.Text, a.ValidationErrors, a.Omitted = nil, "", nil, true
+		a.Error = policy.Cut(a.Error, parley.MaxReasonBytes)
+		data = fold.Encode(a)
+	}
+	cmd.Answer, cmd.AnswerBy = &parley.Note{Schema: w.AnswerSchema, Data: data}, w.AgentID
+	cmd.Wakes = s.match(parent, eventOfNote(w.AgentID, cmd.Answer))
+}
