@@ -6,6 +6,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/internal/turns"
@@ -139,7 +140,7 @@ func (h *Hub) CancelTurn(p *Principal, q *parley.CancelTurnParams, done func(par
 		done(parley.SeqResult{}, err)
 		return
 	}
-	err = fold.CheckReason(q.Reason)
+	err = check.Reason(q.Reason)
 	if q.Turn < 1 {
 		err = parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("turn is %d", q.Turn), "1 or more")
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/parleyhub/parley/hub/internal/conv"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/internal/registration"
 )
 
@@ -112,7 +112,7 @@ func (c *client) Now(ctx context.Context) (time.Time, error) {
 
 func (c *client) CreateConversation(ctx context.Context, q *parley.CreateConversationParams) (*parley.Snapshot, error) {
 	q = orZero(q)
-	if err := fold.CheckJSON(q.Metadata, 2); err != nil {
+	if err := check.JSON(q.Metadata, 2); err != nil {
 		return nil, err
 	}
 	traced := *q
@@ -198,7 +198,7 @@ func (c *client) Explain(ctx context.Context, q *parley.ExplainParams) (*parley.
 
 func (c *client) SendMessage(ctx context.Context, q *parley.SendMessageParams) (*parley.SendResult, error) {
 	q = orZero(q)
-	if err := fold.CheckJSON(q.Payload, 2); err != nil {
+	if err := check.JSON(q.Payload, 2); err != nil {
 		return nil, err
 	}
 	traced := *q
@@ -209,7 +209,7 @@ func (c *client) SendMessage(ctx context.Context, q *parley.SendMessageParams) (
 
 func (c *client) SendTrace(ctx context.Context, q *parley.SendTraceParams) (*parley.SendResult, error) {
 	q = orZero(q)
-	if err := fold.CheckJSON(q.Payload, 2); err != nil {
+	if err := check.JSON(q.Payload, 2); err != nil {
 		return nil, err
 	}
 	traced := *q
@@ -220,7 +220,7 @@ func (c *client) SendTrace(ctx context.Context, q *parley.SendTraceParams) (*par
 
 func (c *client) SendNote(ctx context.Context, q *parley.SendNoteParams) (*parley.SeqResult, error) {
 	q = orZero(q)
-	if err := fold.CheckJSON(q.Payload.Data, 3); err != nil {
+	if err := check.JSON(q.Payload.Data, 3); err != nil {
 		return nil, err
 	}
 	traced := *q

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
 )
 
 // RequestApproval requests an approval under a claim. It returns the approval that the turn already has
@@ -37,10 +37,10 @@ func (h *Hub) ResolveApproval(
 
 func (c *client) RequestApproval(ctx context.Context, q *parley.RequestApprovalParams) (*parley.Approval, error) {
 	q = orZero(q)
-	if err := fold.CheckJSON(q.Details, 2); err != nil {
+	if err := check.JSON(q.Details, 2); err != nil {
 		return nil, err
 	}
-	if err := fold.CheckJSON(q.AnswerSchema, 2); err != nil {
+	if err := check.JSON(q.AnswerSchema, 2); err != nil {
 		return nil, err
 	}
 	return read(c, ctx, func(ctx context.Context) (*parley.Approval, error) { return c.hub.RequestApproval(ctx, c.caller(), q) })
@@ -60,7 +60,7 @@ func (c *client) ListApprovals(ctx context.Context, q *parley.ListApprovalsParam
 
 func (c *client) ResolveApproval(ctx context.Context, q *parley.ResolveApprovalParams) (*parley.Approval, error) {
 	q = orZero(q)
-	if err := fold.CheckJSON(q.Answer, 2); err != nil {
+	if err := check.JSON(q.Answer, 2); err != nil {
 		return nil, err
 	}
 	return read(c, ctx, func(ctx context.Context) (*parley.Approval, error) { return c.hub.ResolveApproval(ctx, c.caller(), q) })

@@ -30,6 +30,9 @@
 //	| hub/internal/files | the files of conversations: uploads, reads, their memory |
 //	| hub/internal/page | limits, cursors and timeouts of methods |
 //	| hub/fold, hub/desk, hub/policy | the pure rules: state, turns, policies |
+//	| hub/fold/check | the checks of parameters that need no state |
+//	| hub/fold/eventdata | the encoding of events, their readers and labels, ids and hashes |
+//	| hub/fold/idempotency | the idempotency keys of a conversation |
 //
 // Package hub has the methods of the protocol, and connects the packages.
 //

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/internal/history"
 )
 
@@ -35,7 +36,7 @@ type claimed struct {
 
 // judge holds the logs against what everybody was told, and what everybody was told against the model.
 func (d *duel) judge() result {
-	claims := make(map[fold.ClaimHash]*claimed)
+	claims := make(map[eventdata.ClaimHash]*claimed)
 	found := make(map[string][]int64)
 	for i := range d.conversations {
 		id := conversationOf(i)
@@ -111,8 +112,8 @@ func (d *duel) judgeTurns(id string, log []chapter) {
 }
 
 // judgeClaims follows every claim: none is ended before its time was watched.
-func (d *duel) judgeClaims(id string, log []chapter, claims map[fold.ClaimHash]*claimed) {
-	first := make(map[int64]fold.ClaimHash)
+func (d *duel) judgeClaims(id string, log []chapter, claims map[eventdata.ClaimHash]*claimed) {
+	first := make(map[int64]eventdata.ClaimHash)
 	for _, c := range log {
 		was, is := c.before.Claim, c.after.Claim
 		switch {
@@ -204,7 +205,7 @@ func (d *duel) judgeClaimed(id string, log []chapter, found map[string][]int64) 
 		case s == nil || s.conversation != id || s.from != c.From:
 			d.problem("%s/%d: nobody has said %s there", id, c.Seq, key)
 		case s.claim == "":
-		case c.before.Claim == nil || c.before.Claim.Hash != fold.HashClaim(s.claim):
+		case c.before.Claim == nil || c.before.Claim.Hash != eventdata.HashClaim(s.claim):
 			d.problem("%s/%d: %s was taken under %s, which does not stand", id, c.Seq, key, s.claim)
 		}
 	}
@@ -252,9 +253,9 @@ func (g *granting) until() time.Time {
 }
 
 // judgeGrants: what a renewal was told stands, unless a hub has lost the holder meanwhile; and it is worth its while.
-func (d *duel) judgeGrants(claims map[fold.ClaimHash]*claimed) {
+func (d *duel) judgeGrants(claims map[eventdata.ClaimHash]*claimed) {
 	for _, g := range d.grants {
-		k := claims[fold.HashClaim(g.claim)]
+		k := claims[eventdata.HashClaim(g.claim)]
 		if k == nil || k.shortened {
 			continue
 		}
@@ -271,9 +272,9 @@ func (d *duel) judgeGrants(claims map[fold.ClaimHash]*claimed) {
 }
 
 // judgeLost: who is told that a claim does not stand is told the truth.
-func (d *duel) judgeLost(claims map[fold.ClaimHash]*claimed) {
+func (d *duel) judgeLost(claims map[eventdata.ClaimHash]*claimed) {
 	for _, l := range d.lost {
-		k := claims[fold.HashClaim(l.claim)]
+		k := claims[eventdata.HashClaim(l.claim)]
 		if k != nil && k.taken.Before(l.began) && (k.end.IsZero() || k.end.After(l.end)) && !d.isTroubled(k.taken, l.end) {
 			d.problem("%s was refused at %s as lost, though it stands", l.claim, l.end.Format("04:05.000"))
 		}
@@ -282,7 +283,7 @@ func (d *duel) judgeLost(claims map[fold.ClaimHash]*claimed) {
 
 // judgeRegistrations: with several hubs a claim ends for its holder's absence only when its executor has come back without it; and an executor is told
 // that its claim does not stand only when it does not.
-func (d *duel) judgeRegistrations(claims map[fold.ClaimHash]*claimed) {
+func (d *duel) judgeRegistrations(claims map[eventdata.ClaimHash]*claimed) {
 	d.tellRegistrations()
 	for h, k := range claims {
 		if k.reason == parley.ClaimDisconnected && !slices.ContainsFunc(d.registrations, func(r registering) bool { return r.leaves(k, h, d.isTroubled(r.began, k.end)) }) {
@@ -291,7 +292,7 @@ func (d *duel) judgeRegistrations(claims map[fold.ClaimHash]*claimed) {
 	}
 	for _, r := range d.registrations {
 		for name := range r.names {
-			k := claims[fold.HashClaim(name)]
+			k := claims[eventdata.HashClaim(name)]
 			if r.end.IsZero() || k == nil || slices.Contains(r.goesOn, name) || k.claim.ExecutorID != r.executor {
 				continue
 			}
@@ -303,12 +304,12 @@ func (d *duel) judgeRegistrations(claims map[fold.ClaimHash]*claimed) {
 }
 
 // leaves reports whether the registration may have ended a claim. What it does is seen late when the commit was lost.
-func (r *registering) leaves(k *claimed, h fold.ClaimHash, lost bool) bool {
+func (r *registering) leaves(k *claimed, h eventdata.ClaimHash, lost bool) bool {
 	if r.executor != k.claim.ExecutorID || r.began.After(k.end) || !lost && !r.end.IsZero() && r.end.Before(k.end) {
 		return false
 	}
 	for name := range r.names {
-		if fold.HashClaim(name) == h {
+		if eventdata.HashClaim(name) == h {
 			return false
 		}
 	}

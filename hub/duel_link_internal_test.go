@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
@@ -99,7 +99,7 @@ func behind(b journal.Batch, seq int64) journal.Batch {
 			panic(err) // the hub wrote it
 		}
 		e.Seq = seq + 1 + int64(i)
-		events[i] = fold.AppendEvent(nil, &e)
+		events[i] = eventdata.AppendEvent(nil, &e)
 	}
 	b.Events = events
 	return b

@@ -11,6 +11,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/hub/policy"
 )
 
@@ -66,7 +67,7 @@ func (f *forking) check() error {
 	if p.Claim() != nil {
 		return parley.Refuse(parley.ErrForbidden, "a token for one turn does no more than speak", "the token of its executor")
 	}
-	if err := cmp.Or(fold.CheckFork(q), fold.CheckTraceparent(q.Traceparent)); err != nil {
+	if err := cmp.Or(check.Fork(q), check.Traceparent(q.Traceparent)); err != nil {
 		return err
 	}
 	switch f.id = q.ForkID; {
@@ -208,7 +209,7 @@ func (f *forking) read(into *fold.Fork) error {
 		for i := range records {
 			r := &records[i]
 			if bytes += len(r.Data); bytes > parley.MaxForkBytes {
-				return fold.CheckShared(int64(bytes))
+				return check.SharedBytes(int64(bytes))
 			}
 			shared := fold.Shared{Data: r.Data}
 			if err := shared.Event.UnmarshalJSON(r.Data); err != nil {

@@ -15,6 +15,8 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/hub/fold/idempotency"
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/journal/journaltest"
 	"github.com/parleyhub/parley/hub/journal/memory"
@@ -73,7 +75,7 @@ func checkLog(t testing.TB, j journal.Journal) {
 	t.Helper()
 	journaltest.CheckInvariants(t, j)
 	states := make(map[string]fold.State)
-	keys := make(map[string]map[fold.KeyID]int64)
+	keys := make(map[string]map[idempotency.KeyID]int64)
 	var after journal.Position
 	for {
 		records, err := j.Scan(after, 1000, 8<<20)
@@ -89,7 +91,7 @@ func checkLog(t testing.TB, j journal.Journal) {
 			if err := json.Unmarshal(r.Data, &e); err != nil {
 				t.Fatalf("log: %s/%d: %v", r.Conversation, r.Seq, err)
 			}
-			var claim *fold.ClaimHash
+			var claim *eventdata.ClaimHash
 			if c := states[r.Conversation].Claim; c != nil && c.AgentID == e.From {
 				claim = &c.Hash
 			}
@@ -101,13 +103,13 @@ func checkLog(t testing.TB, j journal.Journal) {
 			if r.Final != next.Closed() {
 				t.Fatalf("log: %s/%d: final %t, closed %t", r.Conversation, r.Seq, r.Final, next.Closed())
 			}
-			ids, _ := fold.KeysOf(&e, claim)
+			ids, _ := idempotency.KeysOf(&e, claim)
 			if len(ids) == 0 {
 				continue
 			}
 			id := ids[len(ids)-1] // within a claim a key stands once; without one, once in what was not withdrawn
 			if keys[r.Conversation] == nil {
-				keys[r.Conversation] = make(map[fold.KeyID]int64)
+				keys[r.Conversation] = make(map[idempotency.KeyID]int64)
 			}
 			if first, twice := keys[r.Conversation][id]; twice && !next.IsWithdrawn(first) {
 				t.Fatalf("log: %s: the key %q stands at %d and %d", r.Conversation, e.ClientRequestID, first, e.Seq)

@@ -13,6 +13,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/idempotency"
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
@@ -98,7 +99,7 @@ func TestRetryOfTheClose(t *testing.T) {
 	type kept struct { // by versions before 8
 		Version int
 		State   fold.State
-		Keys    map[fold.KeyID]struct {
+		Keys    map[idempotency.KeyID]struct {
 			Seq, Turn int64
 			Digest    [16]byte
 		}

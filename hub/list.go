@@ -12,6 +12,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/journal"
 )
 
@@ -68,7 +69,7 @@ func newListing(p *auth.Principal, q *parley.ListConversationsParams) (*listing,
 		return nil, err
 	}
 	if l.label = l.scope.label(p); l.label == "" && q.Participant != "" {
-		l.label = fold.SeatLabel(q.Participant)
+		l.label = eventdata.SeatLabel(q.Participant)
 	}
 	return l, nil
 }
@@ -88,11 +89,11 @@ func listScopeOf(p *auth.Principal, workspace string) (listScope, error) {
 func (l listScope) label(p *auth.Principal) string {
 	switch {
 	case l.workspace != "":
-		return fold.WorkspaceLabel(l.workspace)
+		return eventdata.WorkspaceLabel(l.workspace)
 	case p.Admin():
 		return ""
 	}
-	return fold.SeatLabel(p.AgentID)
+	return eventdata.SeatLabel(p.AgentID)
 }
 
 // has reports whether a conversation is one of the scope. Those of the hub's own are none of any.

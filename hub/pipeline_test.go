@@ -10,6 +10,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/idempotency"
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
@@ -309,7 +310,7 @@ func behind(t *testing.T, j journal.Journal, id string, c fold.Command) {
 		}
 		state = next
 	}
-	d := fold.Decide(state, fold.Keys{}, c)
+	d := fold.Decide(state, idempotency.Keys{}, c)
 	if d.Err != nil {
 		t.Fatal(d.Err)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
-	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/journal"
 )
 
@@ -160,7 +160,7 @@ func TestKeyTwiceUnderWay(t *testing.T) {
 		withdraw(claim)
 		second := post(h, a, half())
 		synctest.Wait()
-		withdraw(fold.ClaimID(1, last))
+		withdraw(eventdata.ClaimID(1, last))
 		third := post(h, a, half())
 		synctest.Wait()
 		j.Release()

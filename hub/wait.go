@@ -11,6 +11,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
 // The waits. All of them look, take the channel that the next change closes while the lock is still held, and look again after it: a
@@ -97,7 +98,7 @@ type updates struct {
 	hub    *Hub
 	c      *conv.Conversation
 	p      *auth.Principal
-	viewer fold.Viewer
+	viewer eventdata.Viewer
 	until  parley.Until
 	seen   int64
 	found  bool
@@ -137,7 +138,7 @@ func (u *updates) holds(s *fold.State) (bool, error) {
 	return u.found, nil
 }
 
-func (u *updates) matches(s *fold.State, seq int64, m fold.Meta) bool {
+func (u *updates) matches(s *fold.State, seq int64, m eventdata.Meta) bool {
 	if !u.viewer.Sees(m) {
 		return false
 	}
@@ -155,7 +156,7 @@ func (u *updates) mine(s *fold.State) bool {
 
 // result gives the messages up to the state that was looked at, so that guidance never tells of more than the messages do.
 func (u *updates) result(s *fold.State, since int64, limit int, timedOut bool) (*parley.GetUpdatesResult, [][]byte, error) {
-	page, err := u.c.Page(since, s.Seq, limit, func(seq int64, m fold.Meta) bool {
+	page, err := u.c.Page(since, s.Seq, limit, func(seq int64, m eventdata.Meta) bool {
 		return m.Type == parley.TypeMessage && u.viewer.Sees(m) && !s.IsWithdrawn(seq)
 	})
 	if err != nil {

@@ -10,16 +10,18 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
 // The writes. Each is decided in the order of the calls, and done is called exactly once, before or after the call returns, on any goroutine;
-// it must not block. The params may be kept. What is JSON in them has passed the strict decoding of a door, or fold.CheckJSON.
+// it must not block. The params may be kept. What is JSON in them has passed the strict decoding of a door, or check.JSON.
 
 // The other names of checks, for the other parts of this package.
 var (
-	checkJSON        = fold.CheckJSON
-	compact          = fold.CompactParam
-	checkTraceparent = fold.CheckTraceparent
+	checkJSON        = check.JSON
+	compact          = check.CompactParam
+	checkTraceparent = check.Traceparent
 )
 
 // readEvents is the ReadEvents of the engine, for the other parts of this package.
@@ -32,7 +34,7 @@ func (h *Hub) SendMessage(p *auth.Principal, q *parley.SendMessageParams, done f
 	o := conv.LendRequest()
 	o.Cmd.Verb, o.Cmd.Turn, o.Cmd.AfterSeq, o.Cmd.Key = fold.Message, q.Turn, q.AfterSeq, q.ClientRequestID
 	o.Cmd.Finality, o.Cmd.Outcome, o.Cmd.TurnHint, o.Cmd.Traceparent = q.Finality, q.Outcome, q.TurnHint, q.Traceparent
-	err := fold.CheckFinality(q.Finality, q.Outcome)
+	err := check.Finality(q.Finality, q.Outcome)
 	if err == nil {
 		err = checkPosition(q.Turn, q.AfterSeq)
 	}
@@ -96,16 +98,16 @@ func (h *Hub) speak(p *auth.Principal, method, conversation, claimID string, o *
 
 // checkSpeech holds a message or trace against the rules and puts its payload into cmd.
 func checkSpeech(cmd *fold.Command, payload json.RawMessage) (err error) {
-	if err = cmp.Or(fold.CheckKey(cmd.Key), fold.CheckTraceparent(cmd.Traceparent)); err != nil {
+	if err = cmp.Or(check.Key(cmd.Key), check.Traceparent(cmd.Traceparent)); err != nil {
 		return err
 	}
-	if cmd.Payload, err = fold.CompactParam("payload", payload); err != nil {
+	if cmd.Payload, err = check.CompactParam("payload", payload); err != nil {
 		return err
 	}
 	if cmd.Verb == fold.Trace {
-		return fold.CheckTrace(cmd.Payload)
+		return check.Trace(cmd.Payload)
 	}
-	speech, err := fold.CheckMessage(cmd.Payload)
+	speech, err := check.Message(cmd.Payload)
 	cmd.Refers, cmd.Parameters, cmd.Result = speech.Refers, speech.Parameters, speech.Result
 	return err
 }
@@ -119,11 +121,11 @@ func (h *Hub) SendNote(p *auth.Principal, q *parley.SendNoteParams, done func(pa
 		return
 	}
 	note := q.Payload
-	if err = cmp.Or(fold.CheckKey(q.ClientRequestID), fold.CheckTraceparent(q.Traceparent)); err == nil {
-		err = fold.CheckNote(&note)
+	if err = cmp.Or(check.Key(q.ClientRequestID), check.Traceparent(q.Traceparent)); err == nil {
+		err = check.Note(&note)
 	}
 	if err == nil {
-		note.Data, err = fold.CompactParam("payload.data", note.Data)
+		note.Data, err = check.CompactParam("payload.data", note.Data)
 	}
 	cmd := fold.Command{Verb: fold.Note, Note: &note, Key: q.ClientRequestID, Traceparent: q.Traceparent}
 	if err == nil {
@@ -141,8 +143,8 @@ func (h *Hub) AddParticipant(p *auth.Principal, q *parley.AddParticipantParams, 
 		return
 	}
 	seat := q.Participant
-	err = fold.CheckParticipant("participant", seat)
-	h.run(c, p, err, fold.Command{Verb: fold.AddParticipant, Participant: &seat}, []string{fold.SeatLabel(seat.ID)}, done)
+	err = check.Participant("participant", seat)
+	h.run(c, p, err, fold.Command{Verb: fold.AddParticipant, Participant: &seat}, []string{eventdata.SeatLabel(seat.ID)}, done)
 }
 
 // CloseConversation closes a conversation.
@@ -153,7 +155,7 @@ func (h *Hub) CloseConversation(p *auth.Principal, q *parley.CloseConversationPa
 		done(parley.SeqResult{}, err)
 		return
 	}
-	err = fold.CheckOutcome(q.Outcome)
+	err = check.Outcome(q.Outcome)
 	h.run(c, p, err, fold.Command{Verb: fold.Close, Outcome: q.Outcome}, nil, done)
 }
 
@@ -227,7 +229,7 @@ func (h *Hub) prepareCreate(p *auth.Principal, q *parley.CreateConversationParam
 	params := *q
 	if len(params.Metadata) > 0 {
 		var err error
-		if params.Metadata, err = fold.CompactParam("metadata", params.Metadata); err != nil {
+		if params.Metadata, err = check.CompactParam("metadata", params.Metadata); err != nil {
 			return nil, none, nil, err
 		}
 	}
@@ -235,7 +237,7 @@ func (h *Hub) prepareCreate(p *auth.Principal, q *parley.CreateConversationParam
 	if parley.KeptConversationID(q.ConversationID) && p.Admin() {
 		checked.ConversationID = "" // it is acceptable, from an admin
 	}
-	if err := cmp.Or(fold.CheckCreate(&checked), fold.CheckTraceparent(q.Traceparent)); err != nil {
+	if err := cmp.Or(check.Create(&checked), check.Traceparent(q.Traceparent)); err != nil {
 		return nil, none, nil, err
 	}
 	id := q.ConversationID
@@ -264,7 +266,7 @@ func (h *Hub) prepareCreate(p *auth.Principal, q *parley.CreateConversationParam
 	}
 	var labels []string
 	if !conv.Reserved(id) {
-		labels = fold.CreateLabels(p.AgentID, q.Participants, q.Workspace)
+		labels = eventdata.CreateLabels(p.AgentID, q.Participants, q.Workspace)
 	}
 	cmd := fold.Command{Verb: fold.Create, From: p.AgentID, Admin: p.Admin(), Key: q.ClientRequestID, Traceparent: q.Traceparent, Create: &params}
 	return c, cmd, labels, nil

@@ -6,11 +6,12 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
 )
 
 // checkSpeech refuses a message or trace that a hub would have refused, or not have written itself; s is the state before it.
 func checkSpeech(s *fold.State, e *parley.Event) error {
-	if err := fold.CheckKey(e.ClientRequestID); err != nil {
+	if err := check.Key(e.ClientRequestID); err != nil {
 		return err
 	}
 	switch {
@@ -33,15 +34,15 @@ func checkSpeech(s *fold.State, e *parley.Event) error {
 		}
 	}
 	if e.Type == parley.TypeTrace {
-		return fold.CheckTrace(e.Payload)
+		return check.Trace(e.Payload)
 	}
-	if err := fold.CheckFinality(e.Finality, e.Outcome); err != nil {
+	if err := check.Finality(e.Finality, e.Outcome); err != nil {
 		return err
 	}
 	if err := checkHint(s, e); err != nil {
 		return err
 	}
-	speech, err := fold.CheckMessage(e.Payload)
+	speech, err := check.Message(e.Payload)
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func checkKind(s *fold.State, e *parley.Event, sys *parley.System) error {
 	case !authored && e.From != parley.HubID:
 		return fmt.Errorf("%s is from %s, not from %s", sys.Kind, e.From, parley.HubID)
 	}
-	if err := fold.CheckKey(e.ClientRequestID); err != nil {
+	if err := check.Key(e.ClientRequestID); err != nil {
 		return err
 	}
 	if err := checkSystemCarries(s, e, sys); err != nil {
@@ -79,7 +80,7 @@ func checkKind(s *fold.State, e *parley.Event, sys *parley.System) error {
 		if sys.Workspace != "" && (sys.Session != nil || parley.KeptConversationID(s.ID)) {
 			return errors.New("a workspace of a session, or of what an adapter keeps")
 		}
-		return fold.CheckCreate(&parley.CreateConversationParams{
+		return check.Create(&parley.CreateConversationParams{
 			Participants: sys.Participants, Policy: sys.Policy, StartsWith: sys.StartsWith, Limits: sys.Limits, Title: sys.Title, Metadata: sys.Metadata,
 			Workspace: sys.Workspace,
 		})
@@ -90,11 +91,11 @@ func checkKind(s *fold.State, e *parley.Event, sys *parley.System) error {
 		if s.Session != nil {
 			return errors.New("a participant that has come to a session")
 		}
-		return fold.CheckParticipant("participant", *sys.Participant)
+		return check.Participant("participant", *sys.Participant)
 	case parley.KindNote:
-		return fold.CheckNote(&parley.Note{Schema: sys.Schema, Tags: sys.Tags, Data: sys.Data})
+		return check.Note(&parley.Note{Schema: sys.Schema, Tags: sys.Tags, Data: sys.Data})
 	case parley.KindAttachmentAdded:
-		return fold.CheckAttachment(sys.Name, sys.MediaType)
+		return check.Attachment(sys.Name, sys.MediaType)
 	case parley.KindTurnClaimed, parley.KindClaimRenewed, parley.KindClaimEnded, parley.KindTurnEnded, parley.KindTurnReoffered:
 		return checkTurn(s, sys)
 	case parley.KindSessionStarted, parley.KindSessionEnded, parley.KindSessionBound:

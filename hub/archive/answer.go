@@ -6,6 +6,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
 )
 
 // owed is the note with which a session answers the event that has started it: right after its end stands in the log.
@@ -52,7 +53,7 @@ func (c *planned) checkAnswer(sys *parley.System) error {
 	if a.Agent != c.owed.Agent || a.SessionID != c.owed.SessionID || a.TriggerSeq != c.owed.Seq || a.Status != c.owed.status {
 		return fmt.Errorf("an answer of the session %.80q to the event %d that is not what its end says", a.SessionID, a.TriggerSeq)
 	}
-	return fold.CheckNote(&parley.Note{Schema: sys.Schema, Tags: sys.Tags, Data: sys.Data})
+	return check.Note(&parley.Note{Schema: sys.Schema, Tags: sys.Tags, Data: sys.Data})
 }
 
 // matchesOnce refuses the sessions of matches that were matched or started before: one that waits the fold knows.

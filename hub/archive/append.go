@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/journal"
 )
 
@@ -120,7 +120,7 @@ func labelsOf(conversation string, e *parley.Event) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fold.Labels(&sys), nil
+	return eventdata.Labels(&sys), nil
 }
 
 // submit hands the run to the journal, once there is room under way.

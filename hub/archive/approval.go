@@ -6,6 +6,8 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
 // checkApproval refuses an event of an approval that a hub would not have written; s is the state before it. Who asks, and that an approval ends once, the fold knows.
@@ -17,15 +19,15 @@ func checkApproval(s *fold.State, e *parley.Event, sys *parley.System) error {
 			return errors.New("approval_requested with the key, which is for the asker alone")
 		}
 		q := parley.ApprovalRecord{Key: "known", Title: r.Title}
-		return fold.CheckApproval(&q, int64(r.ExpiresAt-e.At))
+		return check.Approval(&q, int64(r.ExpiresAt-e.At))
 	case parley.KindApprovalDetails:
 		q := parley.ApprovalRecord{Key: r.Key, Title: "known", Details: r.Details, AnswerSchema: r.AnswerSchema}
 		if n := max(len(r.TokenID), len(r.Account)); n > maxTokenIDBytes {
 			return fmt.Errorf("tokenId or account has %d bytes", n)
 		}
-		return fold.CheckApproval(&q, parley.DefaultApprovalMs)
+		return check.Approval(&q, parley.DefaultApprovalMs)
 	case parley.KindApprovalAnswer:
-		return fold.CheckAnswer(&parley.ApprovalRecord{Status: parley.ApprovalApproved, Answer: r.Answer})
+		return check.Answer(&parley.ApprovalRecord{Status: parley.ApprovalApproved, Answer: r.Answer})
 	}
 	if sys.DurationMs < 0 || sys.DurationMs > parley.MaxTurnMs {
 		return fmt.Errorf("approval_resolved with durationMs %d", sys.DurationMs)
@@ -36,7 +38,7 @@ func checkApproval(s *fold.State, e *parley.Event, sys *parley.System) error {
 	if !parley.ValidParticipantID(r.By) {
 		return fmt.Errorf("an approval that %.80q has answered", r.By)
 	}
-	return fold.CheckAnswer(&parley.ApprovalRecord{Status: r.Status, Comment: r.Comment})
+	return check.Answer(&parley.ApprovalRecord{Status: r.Status, Comment: r.Comment})
 }
 
 // maxTokenIDBytes is as long as the id of a token gets.
@@ -44,7 +46,7 @@ const maxTokenIDBytes = 128
 
 // checkTimedOut refuses the end of an approval whose time is not over.
 func checkTimedOut(s *fold.State, e *parley.Event, r *parley.ApprovalRecord) error {
-	_, seq, _ := fold.ParseApprovalID(r.ApprovalID)
+	_, seq, _ := eventdata.ParseApprovalID(r.ApprovalID)
 	if i := s.Approval(seq); i < 0 || e.At < s.Approvals[i].ExpiresAt {
 		return errors.New("an approval that has timed out before its time")
 	}

@@ -16,7 +16,7 @@ import (
 // Check reads an archive to its end and holds every line against what was written. It names the first wrong one in a *LineError; any other
 // error is r's.
 func Check(r io.Reader, o *CheckOptions) (Report, error) {
-	return check(r, o, nil)
+	return checkLines(r, o, nil)
 }
 
 // visitor gets what a check has found right. What it is given it must not keep.
@@ -50,7 +50,7 @@ type chain struct {
 	head journal.Head
 }
 
-func check(r io.Reader, o *CheckOptions, v visitor) (Report, error) {
+func checkLines(r io.Reader, o *CheckOptions, v visitor) (Report, error) {
 	if o == nil {
 		o = &CheckOptions{}
 	}

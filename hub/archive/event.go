@@ -10,7 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
 // checkEvent refuses what no hub has written: an event that is too large, or encoded in another way, or has JSON that two readers would
@@ -25,8 +26,8 @@ func checkEvent(data []byte, e *parley.Event) error {
 	if e.Traceparent != "" && !parley.ValidTraceparent(e.Traceparent) {
 		return fmt.Errorf("traceparent %.80q: expected a traceparent of W3C Trace Context, version 00", e.Traceparent)
 	}
-	compact, err := fold.Compact(e.Payload)
-	if err != nil || len(compact) != len(e.Payload) || !bytes.Equal(fold.AppendEvent(nil, e), data) {
+	compact, err := check.Compact(e.Payload)
+	if err != nil || len(compact) != len(e.Payload) || !bytes.Equal(eventdata.AppendEvent(nil, e), data) {
 		return errors.New("the event is not encoded as a hub encodes it")
 	}
 	return checkJSON(data)

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/hub/journal"
 )
 
@@ -41,7 +41,7 @@ func forkOf(e *parley.Event) (*parley.ForkRecord, error) {
 	if sys.Fork == nil || sys.Fork.Seq != e.Seq-1 {
 		return nil, errors.New("conversation_forked without what it is a fork of, right before")
 	}
-	return sys.Fork, fold.CheckForkRecord(sys.Fork)
+	return sys.Fork, check.ForkRecord(sys.Fork)
 }
 
 // sharing keeps the events with which a conversation begins, as long as its lines follow one another: a hub writes all that a fork shares at once. One conversation
@@ -140,7 +140,7 @@ func checkForked(sys *parley.System) error {
 	if !parley.ValidParticipantID(sys.CreatedBy) {
 		return fmt.Errorf("createdBy %.80q is no participant", sys.CreatedBy)
 	}
-	return fold.CheckFork(&parley.ForkConversationParams{Seq: sys.Fork.Seq, Title: sys.Title})
+	return check.Fork(&parley.ForkConversationParams{Seq: sys.Fork.Seq, Title: sys.Title})
 }
 
 // borrowed names a conversation that has approvals of another, and does not say that it is a fork of it: its lines are cut off before that.

@@ -29,7 +29,7 @@ type Imported struct {
 // continues, or is a part of, what j has. j nil is an empty journal. It names what is wrong in a *LineError.
 func CheckImport(ctx context.Context, r io.Reader, j journal.Journal, o *CheckOptions) error {
 	p := &planner{ctx: ctx, journal: j, conversations: map[string]*planned{}}
-	if _, err := check(r, o, p); err != nil {
+	if _, err := checkLines(r, o, p); err != nil {
 		return err
 	}
 	return p.finish()
@@ -211,7 +211,7 @@ func (p *planner) finish() error {
 // may be listed in another order than that of r.)
 func Import(ctx context.Context, r io.Reader, j journal.Journal, o *CheckOptions) (Imported, error) {
 	a := newAppender(ctx, j)
-	report, err := check(r, o, a)
+	report, err := checkLines(r, o, a)
 	if err == nil {
 		err = a.submit()
 	}

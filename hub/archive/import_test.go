@@ -11,7 +11,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub"
 	"github.com/parleyhub/parley/hub/archive"
-	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/journal/journaltest"
 	"github.com/parleyhub/parley/hub/journal/memory"
@@ -53,7 +53,7 @@ func TestBackupAndBack(t *testing.T) {
 // sameLists holds the lists of two journals against each other.
 func sameLists(t *testing.T, from, to journal.Journal) {
 	t.Helper()
-	for _, id := range []string{"", fold.SeatLabel("ann"), fold.SeatLabel("bob"), fold.SeatLabel("carl"), fold.SeatLabel("hub")} {
+	for _, id := range []string{"", eventdata.SeatLabel("ann"), eventdata.SeatLabel("bob"), eventdata.SeatLabel("carl"), eventdata.SeatLabel("hub")} {
 		want, got := must[[]journal.Listed](t)(from.Labeled(id, 0, 100)), must[[]journal.Listed](t)(to.Labeled(id, 0, 100))
 		if fmt.Sprint(want) != fmt.Sprint(got) {
 			t.Errorf("label %q: %v, expected %v", id, got, want)

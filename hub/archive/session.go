@@ -9,6 +9,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
 )
 
 // sessionPrefix begins the ids of sessions.
@@ -43,7 +44,7 @@ func checkSession(id string, sys *parley.System) error {
 	if err := checkStarted(r); err != nil {
 		return err
 	}
-	return fold.CheckLabels("demands", r.Demands)
+	return check.Labels("demands", r.Demands)
 }
 
 func seated(sys *parley.System, id string, kind parley.ParticipantKind) bool {
@@ -126,7 +127,7 @@ func checkSessionTurn(r *parley.SessionRecord, sys *parley.System) error {
 }
 
 // checkInSession refuses a message that does not fit what its conversation is; s is the state before it.
-func checkInSession(s *fold.State, e *parley.Event, speech *fold.Speech) error {
+func checkInSession(s *fold.State, e *parley.Event, speech *check.Speech) error {
 	if e.From == parley.HubID {
 		if speech.Parameters || speech.Result != (s.Session != nil) {
 			return fmt.Errorf("what %s says at the end of a session, and only there, has a result", parley.HubID)
@@ -217,12 +218,12 @@ func checkRunner(r *parley.RunnerRecord) error {
 		if !b.ParamsVia.Valid() || b.TimeoutMs < 0 || b.TimeoutMs > parley.MaxSessionTimeoutMs || len(b.ParametersSchema) == 0 {
 			return fmt.Errorf("blueprint %s: params_via %.80q, timeout_ms %d", b.Name, b.ParamsVia, b.TimeoutMs)
 		}
-		if err := fold.CheckLabels("labels", b.Labels); err != nil {
+		if err := check.Labels("labels", b.Labels); err != nil {
 			return err
 		}
 	}
 	if err := checkWatched(r.Workspaces); err != nil {
 		return err
 	}
-	return fold.CheckLabels("labels", r.Labels)
+	return check.Labels("labels", r.Labels)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
 )
 
 // checkMatched refuses a trigger_matched that a hub would not have written; s is the state before it. That it follows the event that it matches, and wakes nobody twice, the fold knows.
@@ -44,7 +45,7 @@ func checkWake(s *fold.State, w *parley.Wake) error {
 		return fmt.Errorf("%.80q is woken by the session %.80q", w.AgentID, w.SessionID)
 	case (w.SessionID != "") != (w.AnswerSchema != "") && w.Stopped == "":
 		return fmt.Errorf("%.80q is woken by the session %.80q, which answers with %.80q", w.AgentID, w.SessionID, w.AnswerSchema)
-	case w.AnswerSchema != "" && fold.CheckNote(&parley.Note{Schema: w.AnswerSchema, Data: []byte("null")}) != nil:
+	case w.AnswerSchema != "" && check.Note(&parley.Note{Schema: w.AnswerSchema, Data: []byte("null")}) != nil:
 		return fmt.Errorf("%.80q is woken to answer with %.200q", w.AgentID, w.AnswerSchema)
 	case w.Workspace && (s.Workspace == "" || w.Agent != w.AgentID || !parley.ValidParticipantID(w.AgentID)):
 		return fmt.Errorf("%.80q watches a workspace, and has no such name or there is none", w.AgentID)
@@ -63,7 +64,7 @@ func checkTriggerEnded(sys *parley.System) error {
 	if t := sys.Trigger; t.Reason != parley.TriggerNotStarted || len(t.Wakes) > 0 {
 		return fmt.Errorf("trigger_ended with reason %.80q and %d wakes", t.Reason, len(t.Wakes))
 	}
-	return fold.CheckReason(sys.Detail)
+	return check.Reason(sys.Detail)
 }
 
 // checkStarted holds why a session was started against what can be.

@@ -5,12 +5,13 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/hub/policy"
 )
 
 // checkTurn refuses an event of turns that a hub would not have written itself; s is the state before it. What stands in the way of claims the fold knows.
 func checkTurn(s *fold.State, sys *parley.System) error {
-	if err := fold.CheckReason(sys.Detail); err != nil {
+	if err := check.Reason(sys.Detail); err != nil {
 		return err
 	}
 	if sys.ExecutorID != "" && !parley.ValidParticipantID(sys.ExecutorID) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
 // Time is in ms on a clock that only goes on.
@@ -50,7 +51,7 @@ type asking struct {
 
 // Offer is a turn that an executor was asked to take.
 type Offer struct {
-	Hash     fold.ClaimHash
+	Hash     eventdata.ClaimHash
 	AgentID  string
 	Executor string // key of the executor
 	Turn     int64
@@ -150,7 +151,7 @@ func (d *Desk) Claim() (fold.Claim, bool) {
 
 // Watched tells how long the claim has stood and would still stand, in ms. The time in which its turn has waited for approvals does not count; while it does, the
 // claim would stand for its whole duration after that.
-func (d *Desk) Watched(now Time, h fold.ClaimHash) (heldMs, leftMs int64) {
+func (d *Desk) Watched(now Time, h eventdata.ClaimHash) (heldMs, leftMs int64) {
 	if d.claim == nil || d.claim.Hash != h {
 		return 0, 0
 	}
@@ -172,21 +173,21 @@ func (d *Desk) Guessed() {
 }
 
 // Lost tells that no connection holds the claim any more, Found that one does.
-func (d *Desk) Lost(now Time, h fold.ClaimHash) {
+func (d *Desk) Lost(now Time, h eventdata.ClaimHash) {
 	if d.claim != nil && d.claim.Hash == h && d.claim.GraceMs > 0 && d.claim.lost == 0 {
 		d.claim.lost, d.claim.here = now, false
 	}
 }
 
 // Found tells that a connection holds the claim.
-func (d *Desk) Found(h fold.ClaimHash) {
+func (d *Desk) Found(h eventdata.ClaimHash) {
 	if d.claim != nil && d.claim.Hash == h {
 		d.claim.lost, d.claim.here = 0, true
 	}
 }
 
 // Offered finds the offer of the current turn that an id was made for.
-func (d *Desk) Offered(h fold.ClaimHash) (Offer, bool) {
+func (d *Desk) Offered(h eventdata.ClaimHash) (Offer, bool) {
 	for _, o := range d.offers {
 		if o.Hash == h && o.Turn == d.turn {
 			return o, true

@@ -8,6 +8,8 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
 // table is a desk with the conversation that it sees, and a clock that is set by hand.
@@ -36,7 +38,7 @@ func newTable(t *testing.T, l parley.Limits, executors ...string) *table {
 
 func (b *table) do(c fold.Command) *fold.Decision {
 	b.t.Helper()
-	d := fold.Decide(b.state, fold.Keys{}, c)
+	d := fold.Decide(b.state, idempotency.Keys{}, c)
 	if d.Err != nil {
 		b.t.Fatalf("%+v: %v", c, d.Err)
 	}
@@ -55,10 +57,10 @@ func (b *table) step(later bool) Todo {
 			}
 			return b.executors
 		},
-		Mint: func(turn int64) (string, fold.ClaimHash) {
+		Mint: func(turn int64) (string, eventdata.ClaimHash) {
 			b.minted++
-			id := fold.ClaimID(turn, fmt.Sprint(b.minted))
-			return id, fold.HashClaim(id)
+			id := eventdata.ClaimID(turn, fmt.Sprint(b.minted))
+			return id, eventdata.HashClaim(id)
 		},
 	})
 	for _, r := range todo.Requests {
@@ -113,9 +115,9 @@ func (b *table) nothing(at, planned Time) {
 }
 
 // take lets an executor take the turn that it was asked to take.
-func (b *table) take(id string) fold.ClaimHash {
+func (b *table) take(id string) eventdata.ClaimHash {
 	b.t.Helper()
-	h := fold.HashClaim(b.claims["key "+id])
+	h := eventdata.HashClaim(b.claims["key "+id])
 	o, ok := b.desk.Offered(h)
 	if !ok || o.Executor != "key "+id {
 		b.t.Fatalf("the offer to %s is %+v, %t", id, o, ok)

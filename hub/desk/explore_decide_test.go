@@ -9,14 +9,15 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
 // mint makes the id of a claim. It reuses ids that no part of the world remembers, because the
 // number of states must be finite.
 func (w *world) mint(turn int64) string {
 	for n := 0; ; n++ {
-		id := fold.ClaimID(turn, fmt.Sprint(n))
-		if !w.used(fold.HashClaim(id)) {
+		id := eventdata.ClaimID(turn, fmt.Sprint(n))
+		if !w.used(eventdata.HashClaim(id)) {
 			return id
 		}
 	}
@@ -76,7 +77,7 @@ func (x *explorer) blindly(w *world, d fold.Decision) fold.Decision {
 		}
 		s = next
 		d.Events[i].Event = e
-		d.Events[i].Data = fold.AppendEvent(nil, &e)
+		d.Events[i].Data = eventdata.AppendEvent(nil, &e)
 	}
 	d.State = s
 	return d
@@ -137,7 +138,7 @@ func (w *world) read(e *parley.Event, from int, before *snapshot) {
 		if f.pending {
 			w.violate("a turn that waits for an approval is claimed")
 		}
-		h, _ := fold.ParseClaimHash(sys.ClaimHash)
+		h, _ := eventdata.ParseClaimHash(sys.ClaimHash)
 		f.claims = f.claims%6 + 1
 		f.claimed, f.claim, f.holder, f.tag, f.renewed = true, h, int8(from), f.claims, 0
 		if from >= 0 {

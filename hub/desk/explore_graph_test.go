@@ -7,6 +7,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
 // scenario is a small world and what may go wrong in it.
@@ -75,7 +76,7 @@ func (f found) String() string {
 func (x *explorer) start() *world {
 	limits := x.limits
 	w := &world{
-		head: &snapshot{state: fold.State{ID: "cnv"}, keys: fold.Keys{}}, reps: make([]replica, len(x.reps)),
+		head: &snapshot{state: fold.State{ID: "cnv"}, keys: idempotency.Keys{}}, reps: make([]replica, len(x.reps)),
 		crashes: x.crashes, drops: x.drops, deaths: x.deaths, lates: x.lates, repeats: x.repeats,
 	}
 	w.facts.holder, w.races = -1, x.deferred

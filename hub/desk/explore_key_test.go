@@ -7,6 +7,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
 // key tells states apart. It holds all that decides what may happen next: no seq and no time, but which of them are the same.
@@ -78,8 +79,8 @@ func (k *keyer) bit(bits ...bool) {
 	}
 }
 
-func (k *keyer) str(s string)          { k.b = append(append(k.b, s...), 0) }
-func (k *keyer) hash(h fold.ClaimHash) { k.b = append(k.b, h[:4]...) }
+func (k *keyer) str(s string)               { k.b = append(append(k.b, s...), 0) }
+func (k *keyer) hash(h eventdata.ClaimHash) { k.b = append(k.b, h[:4]...) }
 
 func (k *keyer) state(s *fold.State) {
 	k.bit(s.Closed(), s.Open, s.WordsFrom != 0)

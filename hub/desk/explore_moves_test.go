@@ -6,6 +6,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
 // move is a thing that may happen next. Those with the same label are one action: if it could happen all the time, it happens. A fault need never happen.
@@ -230,7 +231,7 @@ func (x *explorer) addPulls(w *world, all *[]move, i int) {
 // mayTake gives a call the id of a claim that it may take.
 func (x *explorer) mayTake(w *world, h int, c *fold.Command) {
 	hub := &w.hubs[h]
-	c.New, c.GraceMs = fold.HashClaim(w.mint(w.head.state.CurrentTurn())), parley.DefaultGraceMs
+	c.New, c.GraceMs = eventdata.HashClaim(w.mint(w.head.state.CurrentTurn())), parley.DefaultGraceMs
 	c.Others = len(hub.view.state.Tries) > 0 && hub.desk.Others(agent, w.executors(h))
 }
 
@@ -242,7 +243,7 @@ func (x *explorer) ofWork(all []move, w *world, i int) []move {
 			r := &w.reps[i]
 			c := say(f, key)
 			c.Turn = r.turn
-			if r.claim != (fold.ClaimHash{}) {
+			if r.claim != (eventdata.ClaimHash{}) {
 				named := r.claim
 				c.Named = &named
 			}

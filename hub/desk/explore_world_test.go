@@ -7,6 +7,8 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
 // kind is how the replica of an agent behaves.
@@ -43,15 +45,15 @@ func (k kind) healthy() bool {
 // snapshot is what a hub has read of the log. It does not change.
 type snapshot struct {
 	state fold.State
-	keys  fold.Keys
+	keys  idempotency.Keys
 }
 
 // memory is what a hub does not keep in the log.
 type memory struct {
 	view   *snapshot
 	desk   Desk
-	watch  fold.ClaimHash // the claim that the desk watches
-	holder int8           // the replica that holds it here, or -1
+	watch  eventdata.ClaimHash // the claim that the desk watches
+	holder int8                // the replica that holds it here, or -1
 }
 
 // replica is a process that runs agent a.
@@ -62,11 +64,11 @@ type replica struct {
 
 	offered bool // it was asked, and has not answered
 	late    bool // others were asked since
-	offer   fold.ClaimHash
+	offer   eventdata.ClaimHash
 	turn    int64 // of the offer, or of its work, or that it has read
 
 	works   bool
-	claim   fold.ClaimHash
+	claim   eventdata.ClaimHash
 	attempt uint8 // that it believes to be in
 	said    bool
 	asked   bool // for its approval
@@ -93,7 +95,7 @@ type word struct {
 type facts struct {
 	ended   int64 // the last turn that has ended
 	claimed bool
-	claim   fold.ClaimHash
+	claim   eventdata.ClaimHash
 	holder  int8
 	tag     uint8 // of the attempt that stands: how many claims there were in this turn
 	claims  uint8
@@ -149,7 +151,7 @@ func (d Desk) clone() Desk {
 func (s *snapshot) with(d *fold.Decision) *snapshot {
 	keys := s.keys.Clone()
 	for i := range d.Events {
-		ids, entry := fold.KeysOf(&d.Events[i].Event, d.Events[i].Claim)
+		ids, entry := idempotency.KeysOf(&d.Events[i].Event, d.Events[i].Claim)
 		for _, id := range ids {
 			keys.Put(id, entry)
 		}
@@ -187,9 +189,9 @@ func (x *explorer) step(w *world, h int, later bool) {
 			}
 			return w.executors(h)
 		},
-		Mint: func(turn int64) (string, fold.ClaimHash) {
+		Mint: func(turn int64) (string, eventdata.ClaimHash) {
 			id := w.mint(turn)
-			return id, fold.HashClaim(id)
+			return id, eventdata.HashClaim(id)
 		},
 	})
 	for _, r := range todo.Requests {
@@ -217,7 +219,7 @@ func (w *world) deliver(h int, r *Request) {
 				p.late = true
 				continue
 			}
-			p.offered, p.late, p.offer = true, false, fold.HashClaim(r.ClaimID)
+			p.offered, p.late, p.offer = true, false, eventdata.HashClaim(r.ClaimID)
 			if !p.works {
 				p.turn = r.Turn
 			}
@@ -246,7 +248,7 @@ func (w *world) prune() {
 	}
 }
 
-func (w *world) remembered(h fold.ClaimHash) bool {
+func (w *world) remembered(h eventdata.ClaimHash) bool {
 	for _, r := range w.reps {
 		if r.offered && r.offer == h || r.works && r.claim == h {
 			return true
@@ -259,14 +261,14 @@ func (w *world) remembered(h fold.ClaimHash) bool {
 func (w *world) forgetUsed() {
 	tries := slices.Clone(w.head.state.Tries)
 	for i := range tries {
-		var used []fold.ClaimHash
+		var used []eventdata.ClaimHash
 		for _, h := range tries[i].Used {
 			if w.remembered(h) || w.offering(h) {
 				used = append(used, h)
 				continue
 			}
 			for _, key := range []string{"p", "f", "late", "p r1 1", "p r1 2", "p r1 3", "p r2 1", "p r2 2", "p r2 3"} {
-				if ids, _ := fold.KeysOf(&parley.Event{Seq: 2, From: agent, ClientRequestID: key}, &h); len(ids) > 1 {
+				if ids, _ := idempotency.KeysOf(&parley.Event{Seq: 2, From: agent, ClientRequestID: key}, &h); len(ids) > 1 {
 					w.head.keys.Delete(ids[1])
 				}
 			}
@@ -277,7 +279,7 @@ func (w *world) forgetUsed() {
 }
 
 // offering reports whether a desk remembers an offer.
-func (w *world) offering(h fold.ClaimHash) bool {
+func (w *world) offering(h eventdata.ClaimHash) bool {
 	for i := range w.hubs {
 		if slices.ContainsFunc(w.hubs[i].desk.offers, func(o Offer) bool { return o.Hash == h }) {
 			return true
@@ -287,7 +289,7 @@ func (w *world) offering(h fold.ClaimHash) bool {
 }
 
 // used reports whether an id means something to anybody.
-func (w *world) used(h fold.ClaimHash) bool {
+func (w *world) used(h eventdata.ClaimHash) bool {
 	if w.remembered(h) || w.head.state.Claim != nil && w.head.state.Claim.Hash == h {
 		return true
 	}
@@ -307,7 +309,7 @@ func (x *explorer) saw(w *world, h int, takes int) {
 	c, stands := hub.desk.Claim()
 	switch {
 	case !stands:
-		hub.holder, hub.watch = -1, fold.ClaimHash{}
+		hub.holder, hub.watch = -1, eventdata.ClaimHash{}
 	case c.Hash != hub.watch || takes >= 0:
 		hub.watch, hub.holder = c.Hash, int8(takes)
 		switch {
@@ -344,7 +346,7 @@ func (x *explorer) register(w *world, i, h int) {
 }
 
 func (r *replica) forget() {
-	r.works, r.said, r.asked, r.read, r.claim, r.attempt = false, false, false, false, fold.ClaimHash{}, 0
+	r.works, r.said, r.asked, r.read, r.claim, r.attempt = false, false, false, false, eventdata.ClaimHash{}, 0
 }
 
 // stands reports whether the claim that a replica believes to have does stand.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
 // Executor is one that is registered in push mode, as a desk sees it.
@@ -24,7 +25,7 @@ type World struct {
 	// Executors gives those in push mode that may be asked.
 	Executors func(a *fold.Ask) []Executor
 	// Mint makes the id of a claim.
-	Mint func(turn int64) (id string, h fold.ClaimHash)
+	Mint func(turn int64) (id string, h eventdata.ClaimHash)
 	// Later is true when only requests can be made now: what else is due is left to a step that At tells to make at once.
 	Later bool
 	// Shared is true when other hubs serve the same log: then the end of a grace only makes the claim shorter, and the hub that has the holder renews it.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
 // TestDeadline: a claim is ended when it was watched for its duration, from when its event was seen; a renewal begins it anew.
@@ -24,7 +25,7 @@ func TestDeadline(t *testing.T) {
 	if c.Verb != fold.EndClaim || *c.Named != h || c.Reason != parley.ClaimExpired || c.RenewedSeq != b.state.Seq {
 		t.Fatalf("%+v", c)
 	}
-	if held, _ := b.desk.Watched(b.now, fold.ClaimHash{}); held != 0 {
+	if held, _ := b.desk.Watched(b.now, eventdata.ClaimHash{}); held != 0 {
 		t.Fatal("another claim is watched")
 	}
 }
@@ -50,7 +51,7 @@ func TestGrace(t *testing.T) {
 // TestNoGrace: a claim that was taken without a connection has its deadline alone.
 func TestNoGrace(t *testing.T) {
 	b := newTable(t, parley.Limits{TurnTimeoutMs: 60_000})
-	h := fold.HashClaim("clm_1_x")
+	h := eventdata.HashClaim("clm_1_x")
 	b.do(fold.Command{Verb: fold.Take, From: "a", Turn: 1, New: h})
 	b.desk.Lost(b.now, h)
 	b.nothing(start+59_999, start+60_000)

@@ -7,10 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
 // Approval is one that was asked for, as far as what follows depends on it. Its texts are in the log: what was asked at Seq and the event after it, what
@@ -36,25 +35,10 @@ type Approval struct {
 	Retry [16]byte
 }
 
-// approvalMark stands between the two parts of the id of an approval. No id of a conversation has it.
-const approvalMark = "."
-
-// ApprovalID names the approval that was asked for at a seq of a conversation.
-func ApprovalID(conversation string, seq int64) string {
-	return conversation + approvalMark + strconv.FormatInt(seq, 10)
-}
-
-// ParseApprovalID reads what ApprovalID writes.
-func ParseApprovalID(id string) (conversation string, seq int64, ok bool) {
-	conversation, number, ok := strings.Cut(id, approvalMark)
-	seq, err := strconv.ParseInt(number, 10, 64)
-	return conversation, seq, ok && err == nil && seq > 0 && ApprovalID(conversation, seq) == id
-}
-
 // approvalSeq gives the seq in the id of an approval of this conversation, or of the one that shares these events with it; 0 for any other. Who folds a log without its
 // id cannot tell.
 func (s *State) approvalSeq(id string) int64 {
-	conversation, seq, ok := ParseApprovalID(id)
+	conversation, seq, ok := eventdata.ParseApprovalID(id)
 	if !ok || s.ID != "" && conversation != cmp.Or(s.Lender, s.ID) {
 		return 0
 	}
@@ -63,7 +47,7 @@ func (s *State) approvalSeq(id string) int64 {
 
 // borrows finds out by the first approval whether it is another conversation's: then the events so far are shared with that one.
 func (s *State) borrows(id string) {
-	conversation, _, _ := ParseApprovalID(id)
+	conversation, _, _ := eventdata.ParseApprovalID(id)
 	if s.ID != "" && conversation != s.ID && len(s.Approvals) == 0 && s.Lender == "" {
 		s.Lender = conversation
 	}
@@ -344,7 +328,7 @@ func (p *PastApproval) See(conversation string, e *parley.Event) (over bool, err
 	case p.Seq == 0 && (sys.Kind != parley.KindApprovalRequested || r == nil):
 		return true, nil
 	case p.Seq == 0:
-		p.Approval, p.id = requested(e, &sys), ApprovalID(conversation, e.Seq)
+		p.Approval, p.id = requested(e, &sys), eventdata.ApprovalID(conversation, e.Seq)
 	case e.Finality.Final() && e.Turn == p.Turn, e.Closes(), sys.Kind == parley.KindTurnEnded && sys.Turn == p.Turn:
 		if !p.Status.Resolved() {
 			p.Status, p.ResolvedSeq = parley.ApprovalCanceled, e.Seq

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
 // Asked is an approval that somebody asks for, or answers.
@@ -76,7 +77,7 @@ func (d *decision) mayAskMore() bool {
 // addApproval writes what is asked: what all read, and what is for who decides.
 func (d *decision) addApproval(hash [16]byte) {
 	q, seq, claim := d.c.Approval, d.s.Seq+1, d.s.Claim
-	id := ApprovalID(d.s.ID, seq)
+	id := eventdata.ApprovalID(d.s.ID, seq)
 	about := parley.System{Kind: parley.KindApprovalRequested, Turn: claim.Turn, AgentID: d.c.From, ClaimHash: claim.Hash.String(), Approval: &parley.ApprovalRecord{
 		ApprovalID: id, Title: q.Title, ExpiresAt: d.now() + parley.Timestamp(q.ExpiresInMs),
 	}}
@@ -154,7 +155,7 @@ func (d *decision) addResolved(i int) {
 	}
 	if len(q.Answer) > 0 {
 		ok := d.add(d.system(parley.System{Kind: parley.KindApprovalAnswer, Turn: a.Turn, AgentID: a.AgentID, Approval: &parley.ApprovalRecord{
-			ApprovalID: ApprovalID(d.s.ID, a.Seq), Answer: q.Answer,
+			ApprovalID: eventdata.ApprovalID(d.s.ID, a.Seq), Answer: q.Answer,
 		}}))
 		if !ok {
 			d.undo()
@@ -168,7 +169,7 @@ func (d *decision) addResolved(i int) {
 // addEnd writes approval_resolved. With the last one for which the turn waits its claim gets its time again, as with a renewal: the time that it has waited
 // counts neither for its duration nor for maxClaimMs.
 func (d *decision) addEnd(a *Approval, r parley.ApprovalRecord, key string) bool {
-	r.ApprovalID = ApprovalID(d.s.ID, a.Seq)
+	r.ApprovalID = eventdata.ApprovalID(d.s.ID, a.Seq)
 	sys := parley.System{Kind: parley.KindApprovalResolved, Turn: a.Turn, AgentID: a.AgentID, Approval: &r}
 	if c := d.s.Claim; c != nil && len(d.s.Pending()) == 1 {
 		sys.DurationMs = max(1, min(d.s.Limits.TurnTimeout(), d.s.Limits.MaxClaim()-max(d.c.HeldMs, c.HeldMs)))

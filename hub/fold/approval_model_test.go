@@ -8,6 +8,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
 // questions are the approvals of a log, by their ids, read without the fold.
@@ -83,7 +84,7 @@ func (q questions) compare(rt *rapid.T, s *fold.State) {
 		rt.Fatalf("%d approvals, %d pending, by the log %d of %d", len(s.Approvals), len(s.Pending()), q.pending(), len(q))
 	}
 	for _, a := range s.Approvals {
-		if want := q[fold.ApprovalID("cnv", a.Seq)]; want == nil || want.status != a.Status || want.turn != a.Turn {
+		if want := q[eventdata.ApprovalID("cnv", a.Seq)]; want == nil || want.status != a.Status || want.turn != a.Turn {
 			rt.Fatalf("approval %+v, by the log %+v", a, want)
 		}
 	}

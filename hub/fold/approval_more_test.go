@@ -8,6 +8,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
 // TestApprovalAnsweredOnce: the first answer counts; a retry of it with its key meets it, also when the turn or the conversation has ended, and nothing else does.
@@ -150,7 +151,7 @@ func TestApprovalVisibility(t *testing.T) {
 		seen++
 		for name, payload := range map[string]string{"as written": string(e.Payload), "escaped": strings.Replace(string(e.Payload), `"kind":"a`, `"kind":"\u0061`, 1)} {
 			e.Payload = json.RawMessage(payload)
-			if m := fold.MetaOf(&e); m.Private != private {
+			if m := eventdata.MetaOf(&e); m.Private != private {
 				t.Errorf("%s, %s, is for %q alone, want %q", sys.Kind, name, m.Private, private)
 			}
 		}
@@ -206,7 +207,7 @@ func TestApprovalForged(t *testing.T) {
 			was := e.Seq
 			e.Seq = s.Seq + 1
 			change(was, &sys)
-			e.Payload = fold.Encode(sys)
+			e.Payload = eventdata.Encode(sys)
 			if s, err = s.Apply(&e, len(b)); err != nil {
 				return err
 			}
@@ -225,7 +226,7 @@ func TestApprovalForged(t *testing.T) {
 	}
 	for name, change := range map[string]func(int64, *parley.System){
 		"no approval":              at(3, func(s *parley.System) { s.Approval = nil }),
-		"another's claim":          at(3, func(s *parley.System) { s.ClaimHash = fold.HashClaim("x").String() }),
+		"another's claim":          at(3, func(s *parley.System) { s.ClaimHash = eventdata.HashClaim("x").String() }),
 		"another asks":             at(3, func(s *parley.System) { s.AgentID = "b" }),
 		"another turn":             at(3, func(s *parley.System) { s.Turn = 2 }),
 		"another id":               at(3, func(s *parley.System) { s.Approval.ApprovalID = "cnv.4" }),

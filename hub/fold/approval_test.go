@@ -12,6 +12,8 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
 // ask is the agent's that has the claim: it asks for an approval that is over in a minute.
@@ -40,8 +42,8 @@ func (s *story) answering(seq int64, status parley.ApprovalStatus, by, key strin
 // decide is do for what may be refused; the state stays as it was.
 func (s *story) decide(c fold.Command) fold.Decision {
 	c.Now = s.now
-	if c.New == (fold.ClaimHash{}) {
-		c.New = fold.HashClaim(fold.ClaimID(s.state.CurrentTurn(), fmt.Sprint(s.state.Seq)))
+	if c.New == (eventdata.ClaimHash{}) {
+		c.New = eventdata.HashClaim(eventdata.ClaimID(s.state.CurrentTurn(), fmt.Sprint(s.state.Seq)))
 	}
 	return fold.Decide(s.state, s.keys, c)
 }
@@ -90,7 +92,7 @@ func (s *story) kinds(n int) string {
 }
 
 func newStory(t *testing.T) *story {
-	return &story{t: t, state: fold.State{ID: "cnv"}, keys: fold.Keys{}, now: 946_684_800_000}
+	return &story{t: t, state: fold.State{ID: "cnv"}, keys: idempotency.Keys{}, now: 946_684_800_000}
 }
 
 // atWork is a story in which the agent a has claimed the first turn, at seq 2; b is an agent too, and h a human.
@@ -195,7 +197,7 @@ func TestApprovalOutlivesItsClaim(t *testing.T) {
 					s.refuses(fold.Command{Verb: fold.Message, From: p, Finality: turn, Payload: text("x")}, parley.ErrNotYourTurn, "waits for an approval")
 				}
 				s.refuses(fold.Command{Verb: fold.Take, From: "a", Turn: 1}, parley.ErrNotYourTurn, "waits for an approval")
-				hash := fold.HashClaim("clm_1_offered")
+				hash := eventdata.HashClaim("clm_1_offered")
 				s.refuses(fold.Command{Verb: fold.Take, From: "a", Turn: 1, Named: &hash, New: hash, Offered: true}, parley.ErrClaimLost, "")
 				for _, c := range []fold.Command{
 					{Verb: fold.Message, From: "a", Finality: turn, Payload: text("x"), Named: &old}, {Verb: fold.Renew, From: "a", Named: &old},
@@ -267,7 +269,7 @@ func TestApprovalFence(t *testing.T) {
 		}
 		return c
 	}
-	other := fold.HashClaim("clm_1_other")
+	other := eventdata.HashClaim("clm_1_other")
 	s.refuses(from("stranger", nil), parley.ErrForbidden, "")
 	s.refuses(from("b", nil), parley.ErrNotYourTurn, "")
 	s.refuses(from("a", nil), parley.ErrClaimRequired, "")

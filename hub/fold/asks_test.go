@@ -8,6 +8,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
 // asking is what Asks tells of the order of those who are asked.
@@ -55,7 +56,7 @@ func TestOpenAsks(t *testing.T) {
 		"everybody has passed": {seats("a"), func(s *story) { s.take("a", "x").release("a", parley.ClaimYielded) }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &story{t: t, state: fold.State{ID: "x"}, keys: fold.Keys{}}
+			s := &story{t: t, state: fold.State{ID: "x"}, keys: idempotency.Keys{}}
 			s.create(parley.PolicyOpen, "", &parley.Limits{MaxAttempts: 3}, c.seats...)
 			c.story(s)
 			if d := cmp.Diff(c.want, s.asking()); d != "" {
@@ -68,7 +69,7 @@ func TestOpenAsks(t *testing.T) {
 // TestWithdrawnWordsLeaveNoMark: when a claim's words are withdrawn, the state that others are judged by is that from before it.
 func TestWithdrawnWordsLeaveNoMark(t *testing.T) {
 	for _, words := range []int{0, 1, 2} {
-		s := &story{t: t, state: fold.State{ID: "x"}, keys: fold.Keys{}}
+		s := &story{t: t, state: fold.State{ID: "x"}, keys: idempotency.Keys{}}
 		s.create(parley.PolicyOpen, "", nil, agentsAnd("h", "a", "b", "c")...)
 		s.say("b", turn).say("h", turn).take("c", "c1").release("c", parley.ClaimYielded)
 		before := s.state
@@ -99,7 +100,7 @@ func TestWithdrawnWordsLeaveNoMark(t *testing.T) {
 func TestReofferIntervals(t *testing.T) {
 	const hour = 3_600_000
 	for _, first := range []int64{1000, 60_000, hour, 2 * hour} {
-		s := &story{t: t, state: fold.State{ID: "x"}, keys: fold.Keys{}}
+		s := &story{t: t, state: fold.State{ID: "x"}, keys: idempotency.Keys{}}
 		s.create(roundRobin, "", &parley.Limits{TurnTimeoutMs: first, OnTurnTimeout: parley.TurnReoffer}, agentsAnd("h", "a")...)
 		want := first
 		for again := range 20 {
@@ -117,7 +118,7 @@ func TestReofferIntervals(t *testing.T) {
 
 // TestRepeatedFinalAsksNothing: the retry of a message that has ended a turn has no event, and what the policy has chosen is not looked for again.
 func TestRepeatedFinalAsksNothing(t *testing.T) {
-	s := &story{t: t, state: fold.State{ID: "x"}, keys: fold.Keys{}}
+	s := &story{t: t, state: fold.State{ID: "x"}, keys: idempotency.Keys{}}
 	s.create(parley.PolicyAddressed, "h", nil, agentsAnd("h", "a", "b")...)
 	said := fold.Command{Verb: fold.Message, From: "h", Finality: turn, Key: "k", Payload: text("@b what now"), Now: s.now}
 	first := fold.Decide(s.state, s.keys, said)

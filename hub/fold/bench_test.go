@@ -7,13 +7,15 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
+	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
 func BenchmarkDecide(b *testing.B) {
 	payload := json.RawMessage(`{"text":"The quick brown fox jumps over the lazy dog.","data":{"n":1,"list":[1,2,3]},"tags":["a"]}`)
 	for _, seats := range []int{2, 64} {
 		b.Run(fmt.Sprintf("message/%d", seats), func(b *testing.B) {
-			state, keys := begun(b, seats), fold.Keys{}
+			state, keys := begun(b, seats), idempotency.Keys{}
 			b.ReportAllocs()
 			for b.Loop() {
 				d := fold.Decide(state, keys, fold.Command{
@@ -29,7 +31,7 @@ func BenchmarkDecide(b *testing.B) {
 		state := begun(b, 2)
 		b.ReportAllocs()
 		for b.Loop() {
-			d := fold.Decide(state, fold.Keys{}, fold.Command{Verb: fold.Message, From: "p1", Now: state.LastAt, Finality: parley.FinalityTurn, Payload: payload})
+			d := fold.Decide(state, idempotency.Keys{}, fold.Command{Verb: fold.Message, From: "p1", Now: state.LastAt, Finality: parley.FinalityTurn, Payload: payload})
 			if d.Err == nil {
 				b.Fatal("taken")
 			}
@@ -42,7 +44,7 @@ func begun(b *testing.B, n int) fold.State {
 	for i := range n {
 		q.Participants = append(q.Participants, parley.Participant{ID: fmt.Sprint("p", i), Kind: parley.KindAgent})
 	}
-	d := fold.Decide(fold.State{ID: "x"}, fold.Keys{}, fold.Command{Verb: fold.Create, From: "p0", Now: 1, Create: q})
+	d := fold.Decide(fold.State{ID: "x"}, idempotency.Keys{}, fold.Command{Verb: fold.Create, From: "p0", Now: 1, Create: q})
 	if d.Err != nil {
 		b.Fatal(d.Err)
 	}
@@ -54,7 +56,7 @@ func BenchmarkCheckMessage(b *testing.B) {
 	b.SetBytes(int64(len(payload)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := fold.CheckMessage(payload); err != nil {
+		if _, err := check.Message(payload); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -2,54 +2,16 @@ package fold
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
-
-// ClaimHash is the SHA-256 of a claim's id, which is its secret.
-type ClaimHash [sha256.Size]byte
-
-// HashClaim gives the hash of an id.
-func HashClaim(id string) ClaimHash { return sha256.Sum256([]byte(id)) }
-
-// String writes the hash as events do.
-func (h ClaimHash) String() string { return hex.EncodeToString(h[:]) }
-
-// ParseClaimHash reads what String writes.
-func ParseClaimHash(s string) (ClaimHash, bool) {
-	h, ok := ParseAttachmentHash(s) // written alike
-	return ClaimHash(h), ok
-}
-
-// claimPrefix begins the ids of claims: clm_<turn>_<random>, so that claimTurn need not name the turn.
-const claimPrefix = "clm_"
-
-// ClaimID makes the id of a claim of a turn.
-func ClaimID(turn int64, random string) string {
-	return claimPrefix + strconv.FormatInt(turn, 10) + "_" + random
-}
-
-// ErrNoClaimID refuses an id that no hub makes for a claim.
-var ErrNoClaimID = parley.Refuse(parley.ErrValidationFailed,
-	"claimId is not acceptable", "the id of a claim, as the hub has given it")
-
-// ClaimTurn gives the turn that an id is for.
-func ClaimTurn(id string) (int64, bool) {
-	rest, ok := strings.CutPrefix(id, claimPrefix)
-	number, _, found := strings.Cut(rest, "_")
-	turn, err := strconv.ParseInt(number, 10, 64)
-	return turn, ok && found && err == nil && turn > 0 && len(id) <= parley.MaxKeyBytes
-}
 
 // Claim is the claim that stands. It does not change.
 type Claim struct {
-	Hash       ClaimHash
+	Hash       eventdata.ClaimHash
 	Turn       int64
 	AgentID    string
 	ExecutorID string
@@ -79,7 +41,7 @@ type Claim struct {
 
 // EndedClaim is the claim that has ended last.
 type EndedClaim struct {
-	Hash    ClaimHash
+	Hash    eventdata.ClaimHash
 	Turn    int64
 	AgentID string
 	Reason  parley.ClaimEnd
@@ -95,7 +57,7 @@ type Try struct {
 	Since    int64
 	Reoffers int
 	Ended    []EndedBy
-	Used     []ClaimHash
+	Used     []eventdata.ClaimHash
 }
 
 // EndedBy counts the claims of the turn that an executor has lost or given back since it was offered anew.
@@ -141,12 +103,12 @@ func (s *State) withTry(t Try) {
 }
 
 // used reports whether a claim of the current turn had this id.
-func (s *State) used(h ClaimHash) bool {
+func (s *State) used(h eventdata.ClaimHash) bool {
 	return slices.ContainsFunc(s.Tries, func(t Try) bool { return slices.Contains(t.Used, h) })
 }
 
 func (s *State) applyClaimed(e *parley.Event, sys *parley.System) error {
-	h, ok := ParseClaimHash(sys.ClaimHash)
+	h, ok := eventdata.ParseClaimHash(sys.ClaimHash)
 	seat := s.Seat(sys.AgentID)
 	switch {
 	case !ok || sys.DurationMs < 1 || sys.Attempt < 1:
@@ -191,7 +153,7 @@ func (s *State) applyRenewed(e *parley.Event, sys *parley.System) error {
 
 // checkClaim holds an event about a claim against the one that stands.
 func (s *State) checkClaim(e *parley.Event, sys *parley.System) error {
-	h, ok := ParseClaimHash(sys.ClaimHash)
+	h, ok := eventdata.ParseClaimHash(sys.ClaimHash)
 	if !ok || s.Claim == nil || s.Claim.Hash != h {
 		return fmt.Errorf("event %d: %s of a claim that does not stand", e.Seq, sys.Kind)
 	}

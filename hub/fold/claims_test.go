@@ -12,17 +12,19 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
 // claimer plays random commands about turns on the fold: every policy, every limit, claims, their ends, passes. Which of them are taken is for
 // other tests; here is what holds of any log that comes of them.
 type claimer struct {
 	state  fold.State
-	keys   fold.Keys
+	keys   idempotency.Keys
 	stored [][]byte
 	now    parley.Timestamp
 	ids    int
-	known  []fold.ClaimHash
+	known  []eventdata.ClaimHash
 
 	ended  int64          // the last turn that has ended
 	claim  string         // hash of the claim that stands
@@ -34,7 +36,7 @@ type claimer struct {
 // TestClaims: the state of a decision is that of its events, replayed from their bytes and from a kept state; no turn ends twice; guidance tells who may speak.
 func TestClaims(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		c := &claimer{state: fold.State{ID: "cnv"}, keys: fold.Keys{}, now: 1_000_000, shown: map[int64]bool{}, hidden: map[int64]bool{}, asked: questions{}}
+		c := &claimer{state: fold.State{ID: "cnv"}, keys: idempotency.Keys{}, now: 1_000_000, shown: map[int64]bool{}, hidden: map[int64]bool{}, asked: questions{}}
 		c.do(rt, c.drawCreate(rt))
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
 			c.now += parley.Timestamp(rapid.SampledFrom([]int64{0, 1, 60_000}).Draw(rt, "dt"))
@@ -88,7 +90,7 @@ func (c *claimer) draw(rt *rapid.T) fold.Command {
 		cmd.From = f.Speaker
 	}
 	c.ids++
-	cmd.New = fold.HashClaim(fold.ClaimID(s.CurrentTurn(), strconv.Itoa(c.ids)))
+	cmd.New = eventdata.HashClaim(eventdata.ClaimID(s.CurrentTurn(), strconv.Itoa(c.ids)))
 	cmd.Executor.ID = rapid.SampledFrom([]string{"", "x1", "x2"}).Draw(rt, "executor")
 	cmd.Offered, cmd.Others = rapid.Bool().Draw(rt, "offered"), rapid.IntRange(0, 3).Draw(rt, "others") == 0
 	if s.Claim != nil && rapid.IntRange(0, 4).Draw(rt, "names") > 0 {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
 // Verb says what a command wants.
@@ -53,7 +54,7 @@ const (
 	Begin
 )
 
-// Command is what somebody asks of a conversation. Payload is compact JSON that passed [CheckMessage] or [CheckTrace]; for
+// Command is what somebody asks of a conversation. Payload is compact JSON that passed [check.Message] or [check.Trace]; for
 // the verbs Create, Note, AddParticipant, Close, Token and AddAttachment the struct beside it counts.
 type Command struct {
 	Verb Verb
@@ -71,8 +72,8 @@ type Command struct {
 	Key      string
 	// Traceparent goes into the events that the command is about, and counts for no retry.
 	Traceparent string
-	// Refers are the files to which a message refers, as [CheckMessage] found them in Payload.
-	Refers []AttachmentHash
+	// Refers are the files to which a message refers, as [check.Message] found them in Payload.
+	Refers []eventdata.AttachmentHash
 
 	// Parameters and Result are true when Payload has these members.
 	Parameters, Result bool
@@ -102,15 +103,15 @@ type Command struct {
 	// TurnHint goes with a message.
 	TurnHint *parley.TurnHint
 	// Named is the claim that the caller names; Implied the one that its connection has taken last in this conversation, of the turn ImpliedTurn.
-	Named       *ClaimHash
-	Implied     *ClaimHash
+	Named       *eventdata.ClaimHash
+	Implied     *eventdata.ClaimHash
 	ImpliedTurn int64
 	// By is the id that the caller's token speaks as where that is not From; else empty.
 	By string
 	// Executor is who the caller's connection is.
 	Executor Executor
 	// New is the hash of the id of a claim that the command may take, GraceMs its grace.
-	New     ClaimHash
+	New     eventdata.ClaimHash
 	GraceMs int64
 	// Offered is true when New was offered to this executor for Turn.
 	Offered bool
@@ -157,7 +158,7 @@ type Executor struct {
 type Encoded struct {
 	Event parley.Event
 	// Claim is the one under which it was said.
-	Claim  *ClaimHash
+	Claim  *eventdata.ClaimHash
 	Data   []byte
 	Framed []byte
 }

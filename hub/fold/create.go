@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
 // create begins a conversation, or meets the one that an earlier call of the same caller with the same key began.
@@ -95,7 +96,7 @@ func paramsHash(q *parley.CreateConversationParams) string {
 	for i := range c.Participants {
 		c.Participants[i].Private = ""
 	}
-	sum := sha256.Sum256(marshal(c))
+	sum := sha256.Sum256(eventdata.Encode(c))
 	return hex.EncodeToString(sum[:16])
 }
 

@@ -4,19 +4,21 @@ import (
 	"fmt"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/hub/fold/idempotency"
 	"github.com/parleyhub/parley/hub/policy"
 )
 
 // Decide gives what a command does to a state. It looks at the key first, so that a retry of what closed a turn or the
 // conversation gets its first result; then the close; then whose turn it is.
-func Decide(s State, keys Keys, c Command) Decision {
+func Decide(s State, keys idempotency.Keys, c Command) Decision {
 	var out Decision
 	DecideInto(&out, &s, keys, &c)
 	return out
 }
 
 // DecideInto is Decide without copies of what is large. It changes neither s nor c and keeps neither; the room of out's Events is used again.
-func DecideInto(out *Decision, s *State, keys Keys, c *Command) {
+func DecideInto(out *Decision, s *State, keys idempotency.Keys, c *Command) {
 	*out = Decision{State: *s, Events: out.Events[:0]}
 	d := decision{before: s, s: &out.State, c: c, out: out}
 	if !d.known(keys) && !d.attached() && !d.answered() {
@@ -48,16 +50,16 @@ func (d *decision) refuseTurn(sentinel error, message, expected string) {
 }
 
 // known answers a command whose key is in the log.
-func (d *decision) known(keys Keys) bool {
+func (d *decision) known(keys idempotency.Keys) bool {
 	if d.c.Key == "" || (d.c.Verb != Message && d.c.Verb != Trace && d.c.Verb != Note) {
 		return false // the key of Create is looked for in the state
 	}
-	entry, ok := keys.Find(keyID(d.c.From, d.c.Key, d.c.Named))
+	entry, ok := keys.Find(idempotency.NewKeyID(d.c.From, d.c.Key, d.c.Named))
 	if !ok || d.c.Named == nil && entry.Turn > 0 && d.s.IsWithdrawn(entry.Seq) {
 		return false
 	}
 	e := d.draft()
-	if digest(&e) != entry.Digest {
+	if idempotency.DigestOf(&e) != entry.Digest {
 		d.refuse(parley.ErrIdempotencyConflict,
 			fmt.Sprintf("clientRequestId %q was used at seq %d with another payload", d.c.Key, entry.Seq), "a new clientRequestId")
 	}
@@ -236,7 +238,7 @@ func (d *decision) draft() parley.Event {
 		n := d.c.Note
 		return parley.Event{
 			Type: parley.TypeSystem, From: d.c.From, ClientRequestID: d.c.Key,
-			Payload: marshal(parley.System{Kind: parley.KindNote, Schema: n.Schema, Tags: n.Tags, Data: n.Data}),
+			Payload: eventdata.Encode(parley.System{Kind: parley.KindNote, Schema: n.Schema, Tags: n.Tags, Data: n.Data}),
 		}
 	}
 }
@@ -355,7 +357,7 @@ func (d *decision) hubClose(o parley.Outcome, text string) {
 	}
 	e := parley.Event{
 		Turn: d.s.CurrentTurn(), Type: parley.TypeMessage, From: parley.HubID, Finality: parley.FinalityConversation,
-		Outcome: &o, Payload: marshal(m),
+		Outcome: &o, Payload: eventdata.Encode(m),
 	}
 	d.add(e)
 }
@@ -397,7 +399,7 @@ func (d *decision) addPrivate(id, text string) {
 }
 
 func (d *decision) system(sys parley.System) parley.Event {
-	return parley.Event{Type: parley.TypeSystem, From: parley.HubID, Payload: marshal(sys)}
+	return parley.Event{Type: parley.TypeSystem, From: parley.HubID, Payload: eventdata.Encode(sys)}
 }
 
 // eventRoom is enough for most events beside their payloads.
@@ -407,7 +409,7 @@ const eventRoom = 256
 func (d *decision) add(e parley.Event) bool {
 	e.Seq, e.At = d.s.Seq+1, d.now()
 	framed := append(make([]byte, 0, len(d.c.Before)+len(e.Payload)+eventRoom+len(d.c.After)), d.c.Before...)
-	framed = AppendEvent(framed, &e)
+	framed = eventdata.AppendEvent(framed, &e)
 	end := len(framed)
 	framed = append(framed, d.c.After...)
 	data := framed[len(d.c.Before):end:end]

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
 func (m *machine) drawCreate(rt *rapid.T) fold.Command {
@@ -155,8 +156,8 @@ func (m *machine) drawSpeech(rt *rapid.T, c *fold.Command) {
 		return
 	}
 	if rapid.IntRange(0, 4).Draw(rt, "refers") == 0 {
-		hash, _ := fold.ParseAttachmentHash(rapid.SampledFrom(someFiles).Draw(rt, "refers to"))
-		c.Refers = []fold.AttachmentHash{hash}
+		hash, _ := eventdata.ParseAttachmentHash(rapid.SampledFrom(someFiles).Draw(rt, "refers to"))
+		c.Refers = []eventdata.AttachmentHash{hash}
 	}
 	if rapid.IntRange(0, 2).Draw(rt, "says after") == 0 {
 		after := max(0, int64(len(m.model.log))+rapid.Int64Range(-4, 1).Draw(rt, "after"))

@@ -16,13 +16,14 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
 // machine plays random commands on the fold and on the model.
 type machine struct {
 	model  model
 	state  fold.State
-	keys   fold.Keys
+	keys   idempotency.Keys
 	stored [][]byte
 	sent   []fold.Command
 	now    parley.Timestamp
@@ -51,7 +52,7 @@ func TestModel(t *testing.T) {
 
 func testModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		m := &machine{state: fold.State{ID: "cnv"}, keys: fold.Keys{}, now: 1_000_000}
+		m := &machine{state: fold.State{ID: "cnv"}, keys: idempotency.Keys{}, now: 1_000_000}
 		m.step(rt, m.drawCreate(rt))
 		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
 			m.now += parley.Timestamp(rapid.SampledFrom([]int64{0, 0, 1, 7, 40, 99, -5}).Draw(rt, "dt"))
@@ -135,8 +136,8 @@ func (m *machine) take(rt *rapid.T, got *fold.Encoded, want fact) {
 }
 
 // enter notes the keys of an event.
-func enter(keys *fold.Keys, e *fold.Encoded) {
-	ids, entry := fold.KeysOf(&e.Event, e.Claim)
+func enter(keys *idempotency.Keys, e *fold.Encoded) {
+	ids, entry := idempotency.KeysOf(&e.Event, e.Claim)
 	for _, id := range ids {
 		keys.Put(id, entry)
 	}
@@ -230,7 +231,7 @@ func checkReason(rt *rapid.T, g parley.Guidance, explain bool) {
 
 // replay folds the stored bytes anew, whole and from a kept state, and wants the same state, keys and guidance.
 func (m *machine) replay(rt *rapid.T) {
-	again, keys := fold.State{ID: "cnv"}, fold.Keys{}
+	again, keys := fold.State{ID: "cnv"}, idempotency.Keys{}
 	kept := rapid.IntRange(0, len(m.stored)).Draw(rt, "kept")
 	for i, b := range m.stored {
 		if i == kept {

@@ -7,7 +7,8 @@ import (
 	"slices"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/policy"
+	"github.com/parleyhub/parley/hub/fold/check"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
 // Fork is what the verb Begin makes: a conversation that begins with events of another.
@@ -26,53 +27,11 @@ type Shared struct {
 	Data  []byte
 }
 
-// CheckFork holds the params of forkConversation against the rules.
-func CheckFork(q *parley.ForkConversationParams) error {
-	switch {
-	case q.Seq < 1:
-		return invalid("1 or more", "seq is %d", q.Seq)
-	case q.Seq > parley.MaxForkEvents:
-		return tooMuchShared(fmt.Sprintf("the fork would begin with %d events", q.Seq))
-	case q.ForkID != "" && !parley.ValidConversationID(q.ForkID):
-		return invalid("1 to 64 of A-Z a-z 0-9 _ -", "forkId %q is not acceptable", policy.Clip(q.ForkID))
-	}
-	if err := checkText("title", q.Title, parley.MaxTitleBytes); err != nil {
-		return err
-	}
-	return CheckKey(q.ClientRequestID)
-}
-
-// CheckShared refuses to copy more bytes than a fork may begin with.
-func CheckShared(bytes int64) error {
-	if bytes > parley.MaxForkBytes {
-		return tooMuchShared("the events that the fork would begin with are too large")
-	}
-	return nil
-}
-
-func tooMuchShared(message string) error {
-	return parley.Refuse(parley.ErrTooLarge, message, fmt.Sprintf("at most %d events of %d bytes together", parley.MaxForkEvents, parley.MaxForkBytes))
-}
-
-// CheckForkRecord holds what a fork says of the other against the rules.
-func CheckForkRecord(r *parley.ForkRecord) error {
-	hash, err := hex.DecodeString(r.Hash)
-	switch {
-	case !parley.ValidConversationID(r.ConversationID):
-		return invalid("the id of a conversation", "a fork of %q", policy.Clip(r.ConversationID))
-	case r.Seq < 1 || r.Seq > parley.MaxForkEvents:
-		return invalid(fmt.Sprintf("1 to %d", parley.MaxForkEvents), "a fork at seq %d", r.Seq)
-	case err != nil || len(hash) != sha256.Size || hex.EncodeToString(hash) != r.Hash:
-		return invalid("a SHA-256 in lower-case hex", "a fork with the hash %q", policy.Clip(r.Hash))
-	}
-	return nil
-}
-
 // ForkDigest tells one forkConversation from another, but for its key and span.
 func ForkDigest(q *parley.ForkConversationParams) string {
 	c := *q
 	c.ClientRequestID, c.Traceparent = "", ""
-	sum := sha256.Sum256(append([]byte("forkConversation\x00"), marshal(c)...))
+	sum := sha256.Sum256(append([]byte("forkConversation\x00"), eventdata.Encode(c)...))
 	return hex.EncodeToString(sum[:16])
 }
 
@@ -83,7 +42,7 @@ func ForkLabels(createdBy string, shared []Shared) ([]string, error) {
 	workspace := ""
 	for i := range shared {
 		e := &shared[i].Event
-		if k := kindOfSystem(e); k != parley.KindConversationCreated && k != parley.KindParticipantAdded {
+		if k := eventdata.Kind(e); k != parley.KindConversationCreated && k != parley.KindParticipantAdded {
 			continue
 		}
 		sys, err := e.System()
@@ -98,15 +57,7 @@ func ForkLabels(createdBy string, shared []Shared) ([]string, error) {
 			workspace = sys.Workspace
 		}
 	}
-	return CreateLabels(createdBy, seats, workspace), nil
-}
-
-// kindOfSystem is the kind of a system event, empty for all others.
-func kindOfSystem(e *parley.Event) string {
-	if e.Type != parley.TypeSystem {
-		return ""
-	}
-	return kindOf(e)
+	return eventdata.CreateLabels(createdBy, seats, workspace), nil
 }
 
 // fork begins a conversation with the events of another, or meets the one that an earlier call of the same caller with the same key began.
@@ -127,7 +78,8 @@ func (d *decision) fork() {
 	}
 	if reason := d.s.limitReached(); reason != "" {
 		d.undo()
-		d.out.Err = invalid("an earlier seq", "seq %d has reached the limit %s, which closes the conversation", f.Record.Seq, reason)
+		d.refuse(parley.ErrValidationFailed,
+			fmt.Sprintf("seq %d has reached the limit %s, which closes the conversation", f.Record.Seq, reason), "an earlier seq")
 		return
 	}
 	e := d.system(parley.System{Kind: parley.KindConversationForked, CreatedBy: d.c.From, ParamsHash: f.Digest, Title: f.Title, Fork: &f.Record})
@@ -162,7 +114,8 @@ func (d *decision) share(e *Shared) bool {
 	if err := d.s.apply(&e.Event, len(e.Data)); err != nil {
 		d.refuse(parley.ErrInternal, "the hub would not take an event of the other conversation", "")
 		if isForkOf(&e.Event, id) {
-			d.out.Err = invalid("another forkId", "forkId %q names the conversation of which the other is a fork", id)
+			d.refuse(parley.ErrValidationFailed,
+				fmt.Sprintf("forkId %q names the conversation of which the other is a fork", id), "another forkId")
 		}
 		d.undo()
 		return false
@@ -177,7 +130,7 @@ func (d *decision) share(e *Shared) bool {
 
 // isForkOf reports whether an event begins a fork of a conversation.
 func isForkOf(e *parley.Event, id string) bool {
-	if kindOfSystem(e) != parley.KindConversationForked {
+	if eventdata.Kind(e) != parley.KindConversationForked {
 		return false
 	}
 	sys, err := e.System()
@@ -190,7 +143,7 @@ func isForkOf(e *parley.Event, id string) bool {
 func (s *State) applyForked(e *parley.Event, sys *parley.System) error {
 	r := sys.Fork
 	switch {
-	case r == nil || CheckForkRecord(r) != nil || r.Seq != s.Seq || r.ConversationID == s.ID || sys.CreatedBy == "":
+	case r == nil || check.ForkRecord(r) != nil || r.Seq != s.Seq || r.ConversationID == s.ID || sys.CreatedBy == "":
 		return fmt.Errorf("event %d: conversation_forked without what it is a fork of, right before", e.Seq)
 	case s.Session != nil:
 		return fmt.Errorf("event %d: a fork of a session", e.Seq)

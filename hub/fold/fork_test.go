@@ -12,6 +12,8 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
 const forkHash = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -69,14 +71,14 @@ func testFork(rt *rapid.T, stored [][]byte) {
 		other = applied(rt, other, cmd.Fork.Shared[i].Data)
 	}
 	cmd.Now, cmd.Before, cmd.After = other.LastAt+5, []byte("<<"), []byte(">>")
-	d := fold.Decide(fold.State{ID: "fork"}, fold.Keys{}, cmd)
+	d := fold.Decide(fold.State{ID: "fork"}, idempotency.Keys{}, cmd)
 	if d.Err != nil {
 		if seq < len(stored) && decoded(rt, stored[seq]).From == parley.HubID && len(d.Events) == 0 && strings.Contains(d.Err.Error(), "has reached the limit") {
 			return
 		}
 		rt.Fatalf("at %d of %d: %v", seq, len(stored), d.Err)
 	}
-	again, keys, kept := fold.State{ID: "fork"}, fold.Keys{}, fold.Keys{}
+	again, keys, kept := fold.State{ID: "fork"}, idempotency.Keys{}, idempotency.Keys{}
 	for i := range d.Events {
 		e := &d.Events[i]
 		if string(e.Framed) != "<<"+string(e.Data)+">>" || i < seq && !bytes.Equal(e.Data, stored[i]) {
@@ -165,19 +167,19 @@ func applied(t fataler, s fold.State, data []byte) fold.State {
 }
 
 // loads enters the keys of an event as a hub does that reads the log; claim is the one that stands before it.
-func loads(keys *fold.Keys, claim *fold.Claim, e *parley.Event) {
-	var under *fold.ClaimHash
+func loads(keys *idempotency.Keys, claim *fold.Claim, e *parley.Event) {
+	var under *eventdata.ClaimHash
 	if claim != nil && claim.AgentID == e.From {
 		under = &claim.Hash
 	}
-	ids, entry := fold.KeysOf(e, under)
+	ids, entry := idempotency.KeysOf(e, under)
 	for _, id := range ids {
 		keys.Put(id, entry)
 	}
 }
 
-func collected(k fold.Keys) map[fold.KeyID]fold.KeyEntry {
-	all := map[fold.KeyID]fold.KeyEntry{}
+func collected(k idempotency.Keys) map[idempotency.KeyID]idempotency.KeyEntry {
+	all := map[idempotency.KeyID]idempotency.KeyEntry{}
 	for id, e := range k.All() {
 		all[id] = e
 	}

@@ -14,6 +14,9 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
 var update = flag.Bool("update", false, "write the logs and golden files of testdata anew")
@@ -22,7 +25,7 @@ var update = flag.Bool("update", false, "write the logs and golden files of test
 type story struct {
 	t     *testing.T
 	state fold.State
-	keys  fold.Keys
+	keys  idempotency.Keys
 	now   parley.Timestamp
 	log   [][]byte
 }
@@ -34,8 +37,8 @@ func (s *story) do(c fold.Command) *story {
 	if s.state.Claim != nil && c.From == s.state.Claim.AgentID && c.Named == nil {
 		c.Named, c.Executor = &s.state.Claim.Hash, fold.Executor{ID: s.state.Claim.ExecutorID}
 	}
-	if c.New == (fold.ClaimHash{}) {
-		c.New = fold.HashClaim(fold.ClaimID(s.state.CurrentTurn(), fmt.Sprint(s.state.Seq)))
+	if c.New == (eventdata.ClaimHash{}) {
+		c.New = eventdata.HashClaim(eventdata.ClaimID(s.state.CurrentTurn(), fmt.Sprint(s.state.Seq)))
 	}
 	d := fold.Decide(s.state, s.keys, c)
 	if d.Err != nil && len(d.Events) == 0 {
@@ -50,7 +53,7 @@ func (s *story) do(c fold.Command) *story {
 
 func (s *story) begin(policy parley.Policy, starts string, l *parley.Limits, seats ...parley.Participant) *story {
 	q := &parley.CreateConversationParams{Participants: seats, Policy: &policy, StartsWith: starts, Limits: l}
-	if err := fold.CheckCreate(q); err != nil {
+	if err := check.Create(q); err != nil {
 		s.t.Fatal(err)
 	}
 	return s.do(fold.Command{Verb: fold.Create, From: "maker", Create: q})
@@ -82,7 +85,7 @@ func (s *story) take(from, executor string) *story {
 
 // accept claims the current turn for an executor that was asked to.
 func (s *story) accept(from, executor string) *story {
-	h := fold.HashClaim(fold.ClaimID(s.state.CurrentTurn(), executor+fmt.Sprint(s.state.Seq)))
+	h := eventdata.HashClaim(eventdata.ClaimID(s.state.CurrentTurn(), executor+fmt.Sprint(s.state.Seq)))
 	return s.do(fold.Command{
 		Verb: fold.Take, From: from, Turn: s.state.CurrentTurn(), Executor: fold.Executor{ID: executor}, GraceMs: 5000, Named: &h, New: h, Offered: true,
 	})
@@ -126,7 +129,7 @@ func (s *story) attach(from, hash string, size int64, name string) *story {
 
 func (s *story) refer(from, hash string) *story {
 	payload := json.RawMessage(`{"attachments":[{"sha256":"` + hash + `","name":"as I call it"}]}`)
-	speech, err := fold.CheckMessage(payload)
+	speech, err := check.Message(payload)
 	files := speech.Refers
 	if err != nil {
 		s.t.Fatal(err)
@@ -169,7 +172,7 @@ const (
 func TestGolden(t *testing.T) {
 	for name, tell := range stories {
 		t.Run(name, func(t *testing.T) {
-			s := &story{t: t, state: fold.State{ID: name}, keys: fold.Keys{}, now: 946_684_800_000}
+			s := &story{t: t, state: fold.State{ID: name}, keys: idempotency.Keys{}, now: 946_684_800_000}
 			tell(s)
 			told := append(bytes.Join(s.log, []byte("\n")), '\n')
 			logFile, goldenFile := filepath.Join("testdata", name+".jsonl"), filepath.Join("testdata", name+".golden")

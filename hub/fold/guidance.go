@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/policy"
 )
 
@@ -78,7 +79,7 @@ type Stand struct {
 	Attempts     int
 	Autonomous   int64
 	Choice       policy.Choice
-	Claim        ClaimHash
+	Claim        eventdata.ClaimHash
 	Participants int
 	CallbackFor  string
 	Children     int

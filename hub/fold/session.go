@@ -2,10 +2,10 @@ package fold
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/policy"
 )
 
@@ -220,7 +220,7 @@ func (d *decision) callback() {
 	}
 	d.add(parley.Event{
 		Turn: d.s.CurrentTurn(), Type: parley.TypeMessage, From: parley.HubID, Finality: parley.FinalityTurn, Hops: hops, Traceparent: d.c.Traceparent,
-		Payload: marshal(parley.Message{Text: text, Data: marshal(parley.Callbacks{Callbacks: told})}),
+		Payload: eventdata.Encode(parley.Message{Text: text, Data: eventdata.Encode(parley.Callbacks{Callbacks: told})}),
 	})
 }
 
@@ -331,25 +331,6 @@ func (s *State) SessionStatus() parley.SessionStatus {
 		return parley.SessionInputRequired
 	}
 	return parley.SessionPending
-}
-
-// CheckLabels holds labels or demands against their bounds; name is what the caller calls them.
-func CheckLabels(name string, labels map[string]string) error {
-	if len(labels) > parley.MaxLabels {
-		return invalid(fmt.Sprintf("at most %d", parley.MaxLabels), "%s: there are %d", name, len(labels))
-	}
-	for _, k := range slices.Sorted(maps.Keys(labels)) {
-		if k == "" {
-			return invalid("keys that are not empty", "%s: a key is empty", name)
-		}
-		if err := checkText(name+": a key", k, parley.MaxLabelBytes); err != nil {
-			return err
-		}
-		if err := checkText(name+"."+policy.Clip(k), labels[k], parley.MaxLabelBytes); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // CallsBack reports whether a session has ended of which its parent was not told.

@@ -5,11 +5,12 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
 // TestStale: what a hub has decided of its own does nothing when the log has moved past that.
 func TestStale(t *testing.T) {
-	s := &story{t: t, state: fold.State{ID: "x"}, keys: fold.Keys{}}
+	s := &story{t: t, state: fold.State{ID: "x"}, keys: idempotency.Keys{}}
 	s.create(roundRobin, "", &parley.Limits{MaxAttempts: 5, OnTurnTimeout: parley.TurnSkip}, agentsAnd("h", "a", "b")...)
 	given := s.state.Asks()[0].Since
 	s.take("a", "a1")

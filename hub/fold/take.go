@@ -4,10 +4,11 @@ import (
 	"fmt"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
 // named is the claim of the current turn that the command names or its connection implies.
-func (d *decision) named() *ClaimHash {
+func (d *decision) named() *eventdata.ClaimHash {
 	switch {
 	case d.c.Named != nil:
 		return d.c.Named
@@ -139,7 +140,7 @@ func (d *decision) take() {
 }
 
 // takes is the claim that claimTurn would meet: the one it names, or the one that its connection has on that turn.
-func (d *decision) takes() *ClaimHash {
+func (d *decision) takes() *eventdata.ClaimHash {
 	if d.c.Named == nil && d.c.Implied != nil && d.c.ImpliedTurn == d.c.Turn {
 		return d.c.Implied
 	}

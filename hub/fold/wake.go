@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
 // wake writes whom the last event wakes, of those that subscriptions say, right after it: what a limit stops is written with the reason, and who cannot be woken so,
@@ -91,7 +92,7 @@ func (d *decision) answer(w *Woken) {
 	}
 	ok := d.add(parley.Event{
 		Type: parley.TypeSystem, From: d.c.AnswerBy, Cause: &parley.Cause{Seq: w.Seq}, Hops: w.Hops + 1, Traceparent: d.c.Traceparent,
-		Payload: marshal(parley.System{Kind: parley.KindNote, Schema: n.Schema, Tags: n.Tags, Data: n.Data}),
+		Payload: eventdata.Encode(parley.System{Kind: parley.KindNote, Schema: n.Schema, Tags: n.Tags, Data: n.Data}),
 	})
 	if !ok {
 		d.undo()

@@ -12,6 +12,8 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
 // TestCarries: what is said in a woken turn, notes and traces too, has the cause and the hops of that turn; what is said beside it has none.
@@ -232,7 +234,7 @@ func TestWakingIsSeen(t *testing.T) {
 	s := newStory(t).create(triggers, "", nil, agentsAnd("h", "a", "b")...)
 	s.say("h", turn)
 	woken := s.state
-	e := parley.Event{Seq: woken.Seq + 1, Type: parley.TypeSystem, From: parley.HubID, At: woken.LastAt, Payload: fold.Encode(parley.System{
+	e := parley.Event{Seq: woken.Seq + 1, Type: parley.TypeSystem, From: parley.HubID, At: woken.LastAt, Payload: eventdata.Encode(parley.System{
 		Kind: parley.KindTriggerMatched, Trigger: &parley.TriggerRecord{Seq: woken.Seq, Wakes: byTurn("b")},
 	})}
 	after, err := woken.Apply(&e, 100)
@@ -298,13 +300,13 @@ func TestImpossibleMatches(t *testing.T) {
 		"the end of a session that was to begin": {said, parley.System{Kind: parley.KindSessionEnded, SessionID: "ses_1", Status: parley.SessionFailed}, true},
 		"the end of no session":                  {said, parley.System{Kind: parley.KindSessionEnded, SessionID: "ses_4", Status: parley.SessionFailed}, false},
 	} {
-		e := parley.Event{Seq: c.state.Seq + 1, Type: parley.TypeSystem, From: parley.HubID, At: c.state.LastAt, Payload: fold.Encode(c.sys)}
+		e := parley.Event{Seq: c.state.Seq + 1, Type: parley.TypeSystem, From: parley.HubID, At: c.state.LastAt, Payload: eventdata.Encode(c.sys)}
 		if _, err := c.state.Apply(&e, 100); (err == nil) != c.ok {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, cause := range []*parley.Cause{{Seq: 0}, {Seq: said.Seq + 1}, {ConversationID: "cnv_2", Seq: -1}} {
-		e := parley.Event{Seq: said.Seq + 1, Type: parley.TypeSystem, From: "h", At: said.LastAt, Cause: cause, Payload: fold.Encode(parley.System{Kind: parley.KindNote})}
+		e := parley.Event{Seq: said.Seq + 1, Type: parley.TypeSystem, From: "h", At: said.LastAt, Cause: cause, Payload: eventdata.Encode(parley.System{Kind: parley.KindNote})}
 		if _, err := said.Apply(&e, 100); err == nil {
 			t.Errorf("an event with the cause %+v is taken", cause)
 		}
@@ -314,20 +316,20 @@ func TestImpossibleMatches(t *testing.T) {
 // TestWorkspace: the workspace of a conversation is in its log, its state and its labels, and tells one creation from another.
 func TestWorkspace(t *testing.T) {
 	q := &parley.CreateConversationParams{Participants: seats("a"), Workspace: "lab", ClientRequestID: "k"}
-	d := fold.Decide(fold.State{ID: "x"}, fold.Keys{}, fold.Command{Verb: fold.Create, From: "maker", Key: "k", Create: q})
+	d := fold.Decide(fold.State{ID: "x"}, idempotency.Keys{}, fold.Command{Verb: fold.Create, From: "maker", Key: "k", Create: q})
 	sys, err := d.Events[0].Event.System()
 	if err != nil || d.State.Workspace != "lab" || sys.Workspace != "lab" {
 		t.Fatalf("%+v, %v", sys, err)
 	}
-	if got := fold.Labels(&sys); !slices.Equal(got, []string{"p:maker", "p:a", "w:lab"}) || !slices.Equal(got, fold.CreateLabels("maker", q.Participants, "lab")) {
+	if got := eventdata.Labels(&sys); !slices.Equal(got, []string{"p:maker", "p:a", "w:lab"}) || !slices.Equal(got, eventdata.CreateLabels("maker", q.Participants, "lab")) {
 		t.Errorf("labels %v", got)
 	}
-	if got := fold.CreateLabels("maker", q.Participants, ""); !slices.Equal(got, []string{"p:maker", "p:a"}) {
+	if got := eventdata.CreateLabels("maker", q.Participants, ""); !slices.Equal(got, []string{"p:maker", "p:a"}) {
 		t.Errorf("labels without a workspace: %v", got)
 	}
 	other := *q
 	other.Workspace = "den"
-	if d := fold.Decide(d.State, fold.Keys{}, fold.Command{Verb: fold.Create, From: "maker", Key: "k", Create: &other}); !errors.Is(d.Err, parley.ErrIdempotencyConflict) {
+	if d := fold.Decide(d.State, idempotency.Keys{}, fold.Command{Verb: fold.Create, From: "maker", Key: "k", Create: &other}); !errors.Is(d.Err, parley.ErrIdempotencyConflict) {
 		t.Errorf("another workspace under the same key: %v", d.Err)
 	}
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
 // answerSchema is that of the answers of sessions here. Nobody else says such.
@@ -21,7 +23,7 @@ const answerSchema = "answer.v1"
 // waker plays random commands on the fold of a conversation whose events wake agents. Whom they would wake is drawn too, seats that are none among them.
 type waker struct {
 	state  fold.State
-	keys   fold.Keys
+	keys   idempotency.Keys
 	stored [][]byte
 	now    parley.Timestamp
 	ids    int
@@ -51,7 +53,7 @@ func unseen(seen map[string]int) []string {
 }
 
 func testWaking(rt *rapid.T, seen map[string]int) {
-	w := &waker{state: fold.State{ID: "cnv"}, keys: fold.Keys{}, now: 1_000_000, seen: seen}
+	w := &waker{state: fold.State{ID: "cnv"}, keys: idempotency.Keys{}, now: 1_000_000, seen: seen}
 	w.ledger.running = map[string]bool{}
 	create := w.drawCreate(rt)
 	w.ledger.params = *create.Create
@@ -102,7 +104,7 @@ func (w *waker) draw(rt *rapid.T) fold.Command {
 		cmd.From = f.Speaker
 	}
 	w.ids++
-	cmd.New = fold.HashClaim(fold.ClaimID(s.CurrentTurn(), strconv.Itoa(w.ids)))
+	cmd.New = eventdata.HashClaim(eventdata.ClaimID(s.CurrentTurn(), strconv.Itoa(w.ids)))
 	if s.Claim != nil && rapid.IntRange(0, 9).Draw(rt, "names") > 0 {
 		cmd.Named, cmd.RenewedSeq = &s.Claim.Hash, s.Claim.RenewedSeq
 	}

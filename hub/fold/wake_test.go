@@ -10,6 +10,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
 const triggers = parley.PolicyTriggers
@@ -52,7 +53,7 @@ func (s *story) answerOf(verb fold.Verb, id string, wakes ...parley.Wake) fold.C
 		if verb == fold.EndTrigger {
 			a.Status, a.Output, a.Error = parley.SessionFailed, nil, c.Detail
 		}
-		c.AnswerBy, c.Answer = w.AgentID, &parley.Note{Schema: w.AnswerSchema, Data: fold.Encode(a)}
+		c.AnswerBy, c.Answer = w.AgentID, &parley.Note{Schema: w.AnswerSchema, Data: eventdata.Encode(a)}
 	}
 	return c
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
 // after says a final message of somebody who has read up to a seq.
@@ -19,7 +21,7 @@ func (s *story) after(from string, seq int64) error {
 // TestAfterSeqPassesOverWithdrawnWords: who has read all that still counts is not told that somebody has spoken since; who has not is.
 func TestAfterSeqPassesOverWithdrawnWords(t *testing.T) {
 	for _, end := range []parley.ClaimEnd{parley.ClaimExpired, parley.ClaimDisconnected, parley.ClaimRestarted} {
-		s := &story{t: t, state: fold.State{ID: "x"}, keys: fold.Keys{}}
+		s := &story{t: t, state: fold.State{ID: "x"}, keys: idempotency.Keys{}}
 		s.create(roundRobin, "h", &parley.Limits{MaxAttempts: 1, OnTurnTimeout: parley.TurnSkip}, agentsAnd("h", "a", "b")...)
 		s.say("h", turn)
 		read := s.state.Seq
@@ -49,7 +51,7 @@ func TestAfterSeqPassesOverWithdrawnWords(t *testing.T) {
 
 // TestYieldedWordsCount: what was said before a turn was passed on stands, also for afterSeq.
 func TestYieldedWordsCount(t *testing.T) {
-	s := &story{t: t, state: fold.State{ID: "x"}, keys: fold.Keys{}}
+	s := &story{t: t, state: fold.State{ID: "x"}, keys: idempotency.Keys{}}
 	s.create(roundRobin, "h", nil, agentsAnd("h", "a", "b")...)
 	s.say("h", turn)
 	read := s.state.Seq
@@ -62,9 +64,9 @@ func TestYieldedWordsCount(t *testing.T) {
 // TestRunner: turn_claimed names who has taken the claim only where that is not the participant.
 func TestRunner(t *testing.T) {
 	for by, want := range map[string]string{"": "", "a": "", "mallory": "mallory"} {
-		s := &story{t: t, state: fold.State{ID: "x"}, keys: fold.Keys{}}
+		s := &story{t: t, state: fold.State{ID: "x"}, keys: idempotency.Keys{}}
 		s.create(roundRobin, "", nil, seats("a")...)
-		d := fold.Decide(s.state, s.keys, fold.Command{Verb: fold.Take, From: "a", By: by, Turn: 1, New: fold.HashClaim("clm_1_x"), Now: s.now})
+		d := fold.Decide(s.state, s.keys, fold.Command{Verb: fold.Take, From: "a", By: by, Turn: 1, New: eventdata.HashClaim("clm_1_x"), Now: s.now})
 		if d.Err != nil || len(d.Events) != 1 {
 			t.Fatalf("%q: %+v", by, d)
 		}

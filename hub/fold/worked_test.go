@@ -5,6 +5,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
 // TestTraceparentIsEncodedLast: the span in which an event was said is last in it, as Event.Encode writes it, and costs nothing where there is none.
@@ -14,9 +15,9 @@ func TestTraceparentIsEncodedLast(t *testing.T) {
 		Seq: 3, Turn: 1, Type: parley.TypeMessage, From: "a", At: 1, Finality: parley.FinalityTurn, Payload: []byte(`{"text":"t"}`), ClientRequestID: "k",
 		Cause: &parley.Cause{ConversationID: "c", Seq: 2}, Hops: 1,
 	}
-	without := string(fold.AppendEvent(nil, &e))
+	without := string(eventdata.AppendEvent(nil, &e))
 	e.Traceparent = span
-	with := string(fold.AppendEvent(nil, &e))
+	with := string(eventdata.AppendEvent(nil, &e))
 	if want := without[:len(without)-1] + `,"traceparent":"` + span + `"}`; with != want {
 		t.Errorf("encoded as\n%s\nwant\n%s", with, want)
 	}

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
 // sayingsHold: what was acknowledged is there, once, where it was said to be; what was refused is not; and what nobody knows is there once or not at all.
@@ -123,7 +123,7 @@ func (j *judgement) closesHold() {
 func (j *judgement) claimsHold() {
 	for _, c := range j.claims {
 		j.n.claims++
-		hash, times := fold.HashClaim(c.id).String(), 0
+		hash, times := eventdata.HashClaim(c.id).String(), 0
 		for _, l := range j.logs[c.conversation] {
 			if l.sys.Kind == parley.KindTurnClaimed && l.sys.ClaimHash == hash {
 				times++
@@ -138,7 +138,7 @@ func (j *judgement) claimsHold() {
 	}
 	for _, s := range j.sayings {
 		for _, c := range j.found[s.text] {
-			if s.claim != "" && (c.before.Claim == nil || c.before.Claim.Hash != fold.HashClaim(s.claim)) {
+			if s.claim != "" && (c.before.Claim == nil || c.before.Claim.Hash != eventdata.HashClaim(s.claim)) {
 				j.problem(7, "%s was taken at %s/%d under a claim that does not stand", s.text, s.conversation, c.Seq)
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/policy"
 )
@@ -144,7 +144,7 @@ func (b *builder) addTriggers(d *document) (last *entry, err error) {
 		if last == nil {
 			last, d.trigger = e, t
 		}
-		d.triggers = append(d.triggers, fold.Encode(t))
+		d.triggers = append(d.triggers, eventdata.Encode(t))
 		size += len(d.triggers[len(d.triggers)-1])
 	}
 	slices.Reverse(d.triggers)
@@ -175,7 +175,7 @@ func (b *builder) newTrigger(e *entry, match parley.SessionTrigger) *parley.Cont
 func (b *builder) newMember(i int, c *collector, trigger *entry) *member {
 	sel := &b.Agent.Set.Subscriptions.Selectors[i]
 	method := sel.FetchOf().Method
-	m := &member{key: fold.Encode(sel.ContextKey()), source: parley.ContextSource{
+	m := &member{key: eventdata.Encode(sel.ContextKey()), source: parley.ContextSource{
 		Key: sel.ContextKey(), Selector: i, Fetch: method, Events: []parley.Cause{},
 	}}
 	m.isList = method == parley.FetchRecent || method == parley.FetchVector

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
 // document is a context before it is encoded:
@@ -35,7 +35,7 @@ func (d *document) encodeTrigger() json.RawMessage {
 	if d.trigger == nil {
 		return json.RawMessage("null")
 	}
-	return fold.Encode(d.trigger)
+	return eventdata.Encode(d.trigger)
 }
 
 // shrink removes parts, the least important first, until the context is within its bound:

@@ -8,6 +8,8 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/policy"
 	"github.com/parleyhub/parley/internal/selector"
 )
@@ -83,14 +85,14 @@ func (b *builder) readEvent(conversation string, seq int64) (*parley.Event, erro
 
 // isVisible reports whether a viewer sees the entry, and it was not withdrawn. The state of the
 // conversation is nil if it is unknown.
-func (e *entry) isVisible(state *fold.State, v fold.Viewer) bool {
-	return v.Sees(fold.MetaOf(e.Event)) && (state == nil || e.Type != parley.TypeMessage || !state.IsWithdrawn(e.Seq))
+func (e *entry) isVisible(state *fold.State, v eventdata.Viewer) bool {
+	return v.Sees(eventdata.MetaOf(e.Event)) && (state == nil || e.Type != parley.TypeMessage || !state.IsWithdrawn(e.Seq))
 }
 
 // encodeValue returns the data by the hints of selector i, or the text of an entry without data.
 func (e *entry) encodeValue(set *selector.Set, i int) (json.RawMessage, error) {
 	if len(e.fields.Data) == 0 {
-		return fold.Encode(struct {
+		return eventdata.Encode(struct {
 			Text string `json:"text"`
 		}{e.text}), nil
 	}
@@ -98,7 +100,7 @@ func (e *entry) encodeValue(set *selector.Set, i int) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fold.Compact(v)
+	return check.Compact(v)
 }
 
 // maxTextBytes bounds the text of which a vector is made.

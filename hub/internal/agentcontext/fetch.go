@@ -10,6 +10,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/conv"
 )
 
@@ -97,7 +98,7 @@ func (b *builder) newLogReader(conversation string, state *fold.State, all []*co
 			r.schemas = nil
 			break
 		}
-		r.schemas = append(r.schemas, fold.Encode(name))
+		r.schemas = append(r.schemas, eventdata.Encode(name))
 	}
 	return r
 }
@@ -187,7 +188,7 @@ func (r *logReader) matchEvent(data []byte) (isDone bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("decode an event of %s: %w", r.conversation, err)
 	}
-	if e == nil || !e.isVisible(r.state, fold.Viewer{ID: r.b.AgentID}) {
+	if e == nil || !e.isVisible(r.state, eventdata.Viewer{ID: r.b.AgentID}) {
 		return false, nil
 	}
 	isDone = true

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/policy"
@@ -164,7 +165,7 @@ func findSeat(p *auth.Principal, state *fold.State, q *parley.GetContextParams) 
 	switch c := state.Claim; {
 	case q.AgentID != "":
 		named = q.AgentID
-	case c != nil && q.ClaimID != "" && fold.HashClaim(q.ClaimID) == c.Hash:
+	case c != nil && q.ClaimID != "" && eventdata.HashClaim(q.ClaimID) == c.Hash:
 		named = c.AgentID
 	case state.Session != nil:
 		named = state.Session.AgentID
@@ -198,14 +199,14 @@ func mayHaveContext(p *auth.Principal, state *fold.State, i int) bool {
 // findClaim returns the claim of a seat with an id, or without an id its current claim or nil.
 func findClaim(state *fold.State, seat, id string) (*fold.Claim, error) {
 	c := state.Claim
-	switch _, ok := fold.ClaimTurn(id); {
+	switch _, ok := eventdata.ClaimTurn(id); {
 	case id == "" && (c == nil || c.AgentID != seat):
 		return nil, nil
 	case id == "":
 		return c, nil
 	case !ok:
-		return nil, fold.ErrNoClaimID
-	case c == nil || c.Hash != fold.HashClaim(id):
+		return nil, eventdata.ErrNoClaimID
+	case c == nil || c.Hash != eventdata.HashClaim(id):
 		return nil, parley.Refuse(parley.ErrClaimLost,
 			"the claim is no longer current", "the claim of the turn that is under way")
 	case c.AgentID != seat:

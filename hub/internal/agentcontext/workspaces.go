@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/journal"
@@ -61,7 +61,7 @@ func (b *builder) listConversations(ctx context.Context) ([]journal.Listed, erro
 
 // listWorkspace returns at most maxConversations of one workspace, or of all for auth.AnyWorkspace.
 func (b *builder) listWorkspace(ctx context.Context, workspace string) ([]journal.Listed, error) {
-	label, limit := fold.WorkspaceLabel(workspace), maxConversations
+	label, limit := eventdata.WorkspaceLabel(workspace), maxConversations
 	if workspace == auth.AnyWorkspace {
 		label, limit = "", maxUnsorted
 	}

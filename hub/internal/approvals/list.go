@@ -11,6 +11,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/internal/page"
@@ -174,7 +175,7 @@ func (a position) compareInConversations(b position) int {
 }
 
 func (a position) String() string {
-	return strconv.FormatInt(int64(a.at), 10) + "." + fold.ApprovalID(a.conversation, a.seq)
+	return strconv.FormatInt(int64(a.at), 10) + "." + eventdata.ApprovalID(a.conversation, a.seq)
 }
 
 func parseCursor(cursor string) (position, error) {
@@ -183,7 +184,7 @@ func parseCursor(cursor string) (position, error) {
 	}
 	number, id, _ := strings.Cut(cursor, ".")
 	at, err := strconv.ParseInt(number, 10, 64)
-	conversation, seq, ok := fold.ParseApprovalID(id)
+	conversation, seq, ok := eventdata.ParseApprovalID(id)
 	if err != nil || !ok {
 		return position{}, parley.Refuse(parley.ErrValidationFailed,
 			"cursor is not one of this hub's", "nextCursor of the page before")
@@ -229,7 +230,7 @@ func (s *Service) readPage(
 		}
 		if err != nil { // a damaged approval does not hide the others
 			s.engine.Log().Error("an approval cannot be read",
-				"approval", fold.ApprovalID(l.state.ID, l.Seq), "error", err)
+				"approval", eventdata.ApprovalID(l.state.ID, l.Seq), "error", err)
 			continue
 		}
 		a.MayAnswer = r.canAnswerNow()

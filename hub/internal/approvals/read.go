@@ -5,6 +5,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
 // find finds an approval of a committed state: in the state, or in the log if the state no longer has
@@ -45,7 +46,7 @@ func (s *Service) find(w *answerer, state *fold.State, seq int64) (*fold.Approva
 // that.
 func (s *Service) read(state *fold.State, a *fold.Approval) (*parley.Approval, error) {
 	out := &parley.Approval{
-		ApprovalID: fold.ApprovalID(state.ID, a.Seq), ConversationID: state.ID, AgentID: a.AgentID, Seq: state.Seq,
+		ApprovalID: eventdata.ApprovalID(state.ID, a.Seq), ConversationID: state.ID, AgentID: a.AgentID, Seq: state.Seq,
 		Turn: a.Turn, Key: a.Key, Status: a.Status, RequestedAt: a.RequestedAt, ExpiresAt: a.ExpiresAt,
 	}
 	err := s.readPair(out, a.Seq)

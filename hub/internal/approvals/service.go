@@ -18,6 +18,8 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/internal/page"
@@ -29,7 +31,7 @@ type Turns interface {
 	EnterClaimed(
 		p *auth.Principal, method, conversation, claimID string, cmd *fold.Command,
 	) (*conv.Conversation, *auth.Principal, error)
-	ConfirmHolder(hash fold.ClaimHash, id string, p *auth.Principal)
+	ConfirmHolder(hash eventdata.ClaimHash, id string, p *auth.Principal)
 	AwaitRecovery(ctx context.Context) error
 }
 
@@ -90,7 +92,7 @@ func checkRequest(q *parley.RequestApprovalParams) (*fold.Asked, error) {
 	if a.AnswerSchema, err = compactParam("answerSchema", q.AnswerSchema); err != nil {
 		return nil, err
 	}
-	if err := fold.CheckApproval(&a.ApprovalRecord, a.ExpiresInMs); err != nil {
+	if err := check.Approval(&a.ApprovalRecord, a.ExpiresInMs); err != nil {
 		return nil, err
 	}
 	if len(a.AnswerSchema) > 0 {
@@ -107,10 +109,10 @@ func compactParam(name string, raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
-	if err := fold.CheckJSON(raw, detailsLevel); err != nil {
+	if err := check.JSON(raw, detailsLevel); err != nil {
 		return nil, nameParam(name, err)
 	}
-	return fold.CompactParam(name, raw)
+	return check.CompactParam(name, raw)
 }
 
 // nameParam adds the name of a parameter to the message of an error.
@@ -196,7 +198,7 @@ func (s *Service) get(ctx context.Context, p *auth.Principal, q *parley.GetAppro
 
 // pin pins the conversation of an approval, without a check whether the caller may see it.
 func (s *Service) pin(id string) (*conv.Conversation, int64, error) {
-	conversation, seq, ok := fold.ParseApprovalID(id)
+	conversation, seq, ok := eventdata.ParseApprovalID(id)
 	if !ok || conv.Reserved(conversation) || !parley.ValidConversationID(conversation) {
 		return nil, 0, errNotFound
 	}
@@ -269,7 +271,7 @@ func (s *Service) checkAnswer(
 	if answer.Answer, err = compactParam("answer", q.Answer); err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(fold.CheckAnswer(&answer.ApprovalRecord), fold.CheckKey(q.ClientRequestID)); err != nil {
+	if err := cmp.Or(check.Answer(&answer.ApprovalRecord), check.Key(q.ClientRequestID)); err != nil {
 		return nil, err
 	}
 	if len(answer.Answer) == 0 || !a.Schema || a.Status.Resolved() {

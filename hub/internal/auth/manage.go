@@ -11,6 +11,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/internal/page"
 	"github.com/parleyhub/parley/hub/journal"
@@ -73,7 +74,7 @@ func (s *Service) checkCreated(q *parley.CreateTokenParams, live bool, err error
 	if q.Claim == nil {
 		return nil
 	}
-	hash := fold.HashClaim(q.Claim.ClaimID)
+	hash := eventdata.HashClaim(q.Claim.ClaimID)
 	if _, current := s.claims.TurnOf(hash); !current {
 		s.tokens.endClaim(hash) // the claim may end before the token is known
 		return parley.Refuse(parley.ErrClaimLost, "the claim is over", "")
@@ -246,7 +247,7 @@ func (s *Service) bindToClaim(p *Principal, r *parley.TokenRecord, q *parley.Cre
 	if !p.Has(parley.ScopeClaim) {
 		return refuseWider("the caller does not have the scope claim")
 	}
-	hash := fold.HashClaim(q.Claim.ClaimID)
+	hash := eventdata.HashClaim(q.Claim.ClaimID)
 	c, state, err := s.claims.PinClaimed(p, q.Claim.ConversationID, hash)
 	if err != nil {
 		return err

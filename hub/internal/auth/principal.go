@@ -9,6 +9,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/conv"
 )
 
@@ -26,11 +27,11 @@ type Principal struct {
 
 	agents        []string // ids that its token may speak as; nil with admin: any
 	scopes        []parley.Scope
-	conversations []string        // nil: any
-	workspaces    []string        // that its token grants; with admin: any
-	guest         bool            // it has only a ticket for one conversation, and does not own its token
-	revoked       <-chan struct{} // closed when its token is revoked; nil: it cannot be
-	claim         *fold.ClaimHash // it may speak under this claim only; nil: no restriction
+	conversations []string             // nil: any
+	workspaces    []string             // that its token grants; with admin: any
+	guest         bool                 // it has only a ticket for one conversation, and does not own its token
+	revoked       <-chan struct{}      // closed when its token is revoked; nil: it cannot be
+	claim         *eventdata.ClaimHash // it may speak under this claim only; nil: no restriction
 	claimTurn     int64
 	session       string     // it is a command of this session, and may start others; empty: it is not
 	home          string     // its id elsewhere, if it speaks as another of its ids in one conversation
@@ -42,14 +43,14 @@ type Connection interface {
 	// Hold returns the claim that was taken last in a conversation.
 	Hold(conversation string) (Hold, bool)
 	// Implied returns the claim that a call need not name; current is the claim of the conversation.
-	Implied(conversation string, current *fold.Claim) (*fold.ClaimHash, int64)
+	Implied(conversation string, current *fold.Claim) (*eventdata.ClaimHash, int64)
 	// Attach makes p the owner of the connection's registration, or ends that if p may not have it.
 	Attach(p *Principal)
 }
 
 // Hold is a claim that a connection took in a conversation.
 type Hold struct {
-	Hash fold.ClaimHash
+	Hash eventdata.ClaimHash
 	Turn int64
 	// Seat is the identity of the caller in the conversation. Serves is what an executor must serve to
 	// hold the claim.
@@ -191,7 +192,7 @@ func (p *Principal) IsCommand() bool { return p.session != "" }
 func (p *Principal) CommandOf() string { return p.session }
 
 // Claim is the only claim under which p may speak; nil if it is not restricted to one.
-func (p *Principal) Claim() *fold.ClaimHash { return p.claim }
+func (p *Principal) Claim() *eventdata.ClaimHash { return p.claim }
 
 // IsRestricted reports whether the token of p is restricted to some conversations.
 func (p *Principal) IsRestricted() bool { return p.conversations != nil }
@@ -202,7 +203,7 @@ func (p *Principal) IsUnrestricted() bool {
 }
 
 // Implied returns the claim that p need not name in a conversation; current is the claim there.
-func (p *Principal) Implied(conversation string, current *fold.Claim) (*fold.ClaimHash, int64) {
+func (p *Principal) Implied(conversation string, current *fold.Claim) (*eventdata.ClaimHash, int64) {
 	if p.claim != nil {
 		return p.claim, p.claimTurn
 	}
@@ -219,8 +220,8 @@ func (p *Principal) HasCurrentClaim(s *fold.State) bool {
 }
 
 // Viewer selects the events that p may read.
-func (p *Principal) Viewer() fold.Viewer {
-	return fold.Viewer{ID: p.AgentID, All: p.Has(parley.ScopeTrace)}
+func (p *Principal) Viewer() eventdata.Viewer {
+	return eventdata.Viewer{ID: p.AgentID, All: p.Has(parley.ScopeTrace)}
 }
 
 // MaxIDBytes is the maximum length of a conversation id.

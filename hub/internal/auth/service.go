@@ -11,6 +11,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/conv"
 )
 
@@ -31,13 +32,13 @@ type Claims interface {
 	// Recovered reports whether all claims are known after a start.
 	Recovered() bool
 	// TurnOf returns the turn of a current claim.
-	TurnOf(hash fold.ClaimHash) (turn int64, current bool)
+	TurnOf(hash eventdata.ClaimHash) (turn int64, current bool)
 	// CommandOf returns the agent of a current claim in a conversation, the account under which its use
 	// is counted, and a channel that is closed at the end of the claim.
-	CommandOf(conversation string, hash fold.ClaimHash) (agent, account string, ended <-chan struct{}, ok bool)
+	CommandOf(conversation string, hash eventdata.ClaimHash) (agent, account string, ended <-chan struct{}, ok bool)
 	// PinClaimed pins the conversation of a claim for p. It catches up with other hubs if the claim is
 	// not current in the returned state.
-	PinClaimed(p *Principal, id string, hash fold.ClaimHash) (*conv.Conversation, fold.State, error)
+	PinClaimed(p *Principal, id string, hash eventdata.ClaimHash) (*conv.Conversation, fold.State, error)
 }
 
 // Service authenticates callers and checks what they may do.
@@ -72,7 +73,7 @@ func (s *Service) Load(c Claims) error {
 func (s *Service) FollowTokens() error { return s.tokens.follow(s.engine.Journal()) }
 
 // EndClaim revokes the tokens of a claim that is over.
-func (s *Service) EndClaim(hash fold.ClaimHash) { s.tokens.endClaim(hash) }
+func (s *Service) EndClaim(hash eventdata.ClaimHash) { s.tokens.endClaim(hash) }
 
 // AnnounceEnd wakes the readers of Revocations, because the token of a command ended with its claim.
 func (s *Service) AnnounceEnd() { s.tokens.announce() }
@@ -180,7 +181,7 @@ func (s *Service) identifyCommand(token string) (Identity, error) {
 	if !s.claims.Recovered() {
 		return Identity{}, errNotRecovered
 	}
-	hash := fold.HashClaim(claim)
+	hash := eventdata.HashClaim(claim)
 	agent, account, ended, ok := s.claims.CommandOf(session, hash)
 	if !ok || !strings.HasPrefix(session, conv.SessionPrefix) {
 		return Identity{}, errBadToken
@@ -203,7 +204,7 @@ func (s *Service) restrictToClaim(p *Principal, id *Identity) error {
 	if !s.claims.Recovered() {
 		return errNotRecovered
 	}
-	hash, ok := fold.ParseClaimHash(id.claimHash)
+	hash, ok := eventdata.ParseClaimHash(id.claimHash)
 	turn, current := s.claims.TurnOf(hash)
 	if !ok || !current {
 		return ErrClaimOver

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/journal"
 )
 
@@ -163,7 +163,7 @@ func (t *tokens) revoke(id string) []string {
 }
 
 // endClaim revokes the tokens of a claim.
-func (t *tokens) endClaim(hash fold.ClaimHash) {
+func (t *tokens) endClaim(hash eventdata.ClaimHash) {
 	t.mu.Lock()
 	bound := t.claims[hash.String()]
 	delete(t.claims, hash.String())

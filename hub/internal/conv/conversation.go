@@ -11,6 +11,8 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/hub/fold/idempotency"
 	"github.com/parleyhub/parley/hub/journal"
 )
 
@@ -35,7 +37,7 @@ type Conversation struct {
 	// head is the state after all decided events, and keys are its keys. durable is the state after
 	// all committed events, and hash its hash.
 	head    fold.State
-	keys    fold.Keys
+	keys    idempotency.Keys
 	durable fold.State
 	hash    journal.Hash
 
@@ -141,7 +143,7 @@ func (c *Conversation) View(f func(durable, head *fold.State)) {
 }
 
 // HasKey reports whether a participant used a key, under a claim if claim is not nil.
-func (c *Conversation) HasKey(agentID, key string, claim *fold.ClaimHash) bool {
+func (c *Conversation) HasKey(agentID, key string, claim *eventdata.ClaimHash) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.keys.Has(agentID, key, claim)
@@ -186,7 +188,7 @@ func (c *Conversation) fill() {
 	err := c.catchUpLocked()
 	if err != nil && c.savedSeq > 0 {
 		c.engine.log.Warn("a saved state does not fit the log", "conversation", c.id, "error", err)
-		c.durable, c.keys, c.savedSeq, c.settled = fold.State{}, fold.Keys{}, 0, settled{}
+		c.durable, c.keys, c.savedSeq, c.settled = fold.State{}, idempotency.Keys{}, 0, settled{}
 		c.frames = frameCache{}
 		err = c.catchUpLocked()
 	}
@@ -259,7 +261,7 @@ func (c *Conversation) applyLocked(r journal.Record, keep bool) error {
 	if c.durable.ID == "" {
 		c.durable.ID = c.id
 	}
-	var claim *fold.ClaimHash
+	var claim *eventdata.ClaimHash
 	if now := c.durable.Claim; now != nil && now.AgentID == e.From {
 		claim = &now.Hash
 	}
@@ -267,7 +269,7 @@ func (c *Conversation) applyLocked(r journal.Record, keep bool) error {
 	if err != nil {
 		return err
 	}
-	ids, entry := fold.KeysOf(&e, claim)
+	ids, entry := idempotency.KeysOf(&e, claim)
 	for _, id := range ids {
 		c.keys.Put(id, entry)
 	}
@@ -276,7 +278,7 @@ func (c *Conversation) applyLocked(r journal.Record, keep bool) error {
 		c.frames = frameCache{}
 		return nil
 	}
-	c.frames.push(newFrame(c.id, r.Data, e.Seq, fold.MetaOf(&e)))
+	c.frames.push(newFrame(c.id, r.Data, e.Seq, eventdata.MetaOf(&e)))
 	return nil
 }
 

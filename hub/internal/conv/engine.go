@@ -13,6 +13,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/journal"
 )
 
@@ -21,7 +22,7 @@ type Caller interface {
 	// ParticipantID is the participant that the caller speaks as.
 	ParticipantID() string
 	// Viewer selects the events that the caller may read.
-	Viewer() fold.Viewer
+	Viewer() eventdata.Viewer
 	// Has reports whether the caller has a scope.
 	Has(parley.Scope) bool
 	// Reads reports whether the caller may read a conversation.

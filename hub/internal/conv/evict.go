@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/idempotency"
 	"github.com/parleyhub/parley/hub/journal"
 )
 
@@ -39,7 +40,7 @@ const (
 )
 
 // sizeOf returns the size of a conversation with a head, its keys and its frames.
-func sizeOf(head *fold.State, keys *fold.Keys, k *frameCache) size {
+func sizeOf(head *fold.State, keys *idempotency.Keys, k *frameCache) size {
 	frames := k.bytes + frameExtraBytes*len(k.all)
 	state := len(head.Metadata) + seatBytes*len(head.Participants) +
 		attachmentBytes*len(head.Attachments) + approvalBytes*len(head.Approvals)

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/journal"
 )
 
@@ -18,7 +18,7 @@ type Frame struct {
 	Seq  int64
 	Data []byte // the event as stored
 	Tail []byte // the end of an event notification, which contains Data; nil if it comes from the journal
-	Meta fold.Meta
+	Meta eventdata.Meta
 }
 
 // Bounds of the events that a conversation keeps in memory. Older ones are read from the journal.
@@ -27,7 +27,7 @@ const (
 	keepFrameBytes = 256 << 10
 )
 
-func newFrame(conversation string, data []byte, seq int64, meta fold.Meta) Frame {
+func newFrame(conversation string, data []byte, seq int64, meta eventdata.Meta) Frame {
 	head := frameHead(conversation)
 	tail := make([]byte, 0, len(head)+len(data)+len(frameEnd))
 	tail = append(append(append(tail, head...), data...), frameEnd...)
@@ -124,21 +124,21 @@ func readFrames(j journal.Journal, conversation string, out []Frame, seq int64, 
 
 // peekMeta returns the Meta of a stored event. It decodes the whole event only if the fast path, for
 // the hub's encoding of messages and traces, does not apply.
-func peekMeta(data []byte) (fold.Meta, error) {
+func peekMeta(data []byte) (eventdata.Meta, error) {
 	_, rest, ok := bytes.Cut(data, []byte(`"type":"`))
 	if ok && data[0] == '{' {
 		typ, rest, ok1 := bytes.Cut(rest, []byte(`","from":"`))
 		from, _, ok2 := bytes.Cut(rest, []byte(`"`))
 		t := parley.EventType(typ)
 		if ok1 && ok2 && (t == parley.TypeMessage || t == parley.TypeTrace) {
-			return fold.MetaOf(&parley.Event{Type: t, From: string(from)}), nil
+			return eventdata.MetaOf(&parley.Event{Type: t, From: string(from)}), nil
 		}
 	}
 	var e parley.Event
 	if err := json.Unmarshal(data, &e); err != nil {
-		return fold.Meta{}, err
+		return eventdata.Meta{}, err
 	}
-	return fold.MetaOf(&e), nil
+	return eventdata.MetaOf(&e), nil
 }
 
 // Page has events that a reader may see, as stored.
@@ -154,7 +154,7 @@ const maxExamined = 20_000
 // Page returns the events after a seq that match, at most limit of them, up to the seq latest. A
 // caller that returns a state beside the page passes the state's seq.
 func (c *Conversation) Page(
-	seq, latest int64, limit int, match func(seq int64, m fold.Meta) bool,
+	seq, latest int64, limit int, match func(seq int64, m eventdata.Meta) bool,
 ) (Page, error) {
 	p := Page{Events: [][]byte{}, NextSeq: seq, LatestSeq: latest}
 	end := min(latest, seq+maxExamined)
@@ -185,8 +185,8 @@ func (c *Conversation) Page(
 }
 
 // VisibleTo matches the events that a viewer may read.
-func VisibleTo(v fold.Viewer) func(int64, fold.Meta) bool {
-	return func(_ int64, m fold.Meta) bool { return v.Sees(m) }
+func VisibleTo(v eventdata.Viewer) func(int64, eventdata.Meta) bool {
+	return func(_ int64, m eventdata.Meta) bool { return v.Sees(m) }
 }
 
 // ReadEvents reads up to limit committed events after a seq from the journal, in at most 4 MiB.

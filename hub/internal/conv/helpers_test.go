@@ -8,18 +8,19 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
 // testCaller may do everything that its seat may.
 type testCaller string
 
-func (c testCaller) ParticipantID() string { return string(c) }
-func (c testCaller) Viewer() fold.Viewer   { return fold.Viewer{ID: string(c)} }
-func (testCaller) Has(parley.Scope) bool   { return true }
-func (testCaller) Reads(*fold.State) bool  { return true }
-func (testCaller) Ended() <-chan struct{}  { return nil }
-func (testCaller) Valid(time.Time) error   { return nil }
+func (c testCaller) ParticipantID() string    { return string(c) }
+func (c testCaller) Viewer() eventdata.Viewer { return eventdata.Viewer{ID: string(c)} }
+func (testCaller) Has(parley.Scope) bool      { return true }
+func (testCaller) Reads(*fold.State) bool     { return true }
+func (testCaller) Ended() <-chan struct{}     { return nil }
+func (testCaller) Valid(time.Time) error      { return nil }
 
 // allowAll authorizes every request.
 type allowAll struct{}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/hub/fold/idempotency"
 	"github.com/parleyhub/parley/hub/journal"
 )
 
@@ -48,8 +50,8 @@ func (o *round) release() {
 
 // keyChange is a key that a request has set, and its entry before.
 type keyChange struct {
-	id    fold.KeyID
-	entry fold.KeyEntry
+	id    idempotency.KeyID
+	entry idempotency.KeyEntry
 	had   bool
 }
 
@@ -128,10 +130,10 @@ func (c *Conversation) addLocked(o *round, r *Request) {
 	o.writes++
 	for i := range r.Decision.Events {
 		e := &r.Decision.Events[i]
-		o.frames = append(o.frames, Frame{Seq: e.Event.Seq, Data: e.Data, Tail: e.Framed, Meta: fold.MetaOf(&e.Event)})
+		o.frames = append(o.frames, Frame{Seq: e.Event.Seq, Data: e.Data, Tail: e.Framed, Meta: eventdata.MetaOf(&e.Event)})
 		o.events = append(o.events, e.Data)
 		o.bytes += len(e.Data)
-		ids, entry := fold.KeysOf(&e.Event, e.Claim)
+		ids, entry := idempotency.KeysOf(&e.Event, e.Claim)
 		for _, id := range ids {
 			old, had := c.keys.Find(id)
 			o.keys = append(o.keys, keyChange{id, old, had})

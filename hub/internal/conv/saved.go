@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/idempotency"
 	"github.com/parleyhub/parley/hub/journal"
 )
 
@@ -20,7 +21,7 @@ import (
 //	the state                 uvarint of the length, and what gob adds to the same stream for it
 //	place of the settled keys 1 byte: 1 or 2, or 0 without settled keys
 //	their length and CRC32C   uvarint, 4 bytes
-//	the recent keys           fold.Keys.AppendRecent
+//	the recent keys           idempotency.Keys.AppendRecent
 //	CRC32C of all that        4 bytes
 type saved struct {
 	state   fold.State
@@ -124,22 +125,22 @@ func cutBytes(b []byte) (head, rest []byte, ok bool) {
 
 // loadSaved returns the saved state of a conversation and its keys, or nil if this version did not
 // write it.
-func loadSaved(j journal.Journal, conversation string) (*saved, fold.Keys) {
+func loadSaved(j journal.Journal, conversation string) (*saved, idempotency.Keys) {
 	seq, raw, err := j.LoadState(conversation)
 	if err != nil || raw == nil {
-		return nil, fold.Keys{}
+		return nil, idempotency.Keys{}
 	}
 	s, err := decodeSaved(raw)
 	if err != nil || s.state.Seq != seq || s.state.ID != conversation {
-		return nil, fold.Keys{}
+		return nil, idempotency.Keys{}
 	}
 	settled, ok := s.settled.load(j, conversation)
 	if !ok {
-		return nil, fold.Keys{}
+		return nil, idempotency.Keys{}
 	}
-	keys, err := fold.DecodeKeys(settled, s.recent, seq)
+	keys, err := idempotency.DecodeKeys(settled, s.recent, seq)
 	if err != nil {
-		return nil, fold.Keys{}
+		return nil, idempotency.Keys{}
 	}
 	return s, keys
 }

@@ -20,14 +20,15 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/idempotency"
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
 
 // sampleState returns a saved state in which most fields are set, and n keys. The saved state
 // includes the recent keys and describes the settled ones.
-func sampleState(n int) (*saved, fold.Keys) {
-	var keys fold.Keys
+func sampleState(n int) (*saved, idempotency.Keys) {
+	var keys idempotency.Keys
 	s := &saved{state: fold.State{
 		ID: "x", Seq: int64(n + 1), Status: parley.StatusActive, Metadata: []byte(`{"a":1}`), CreatedAt: 5,
 		Turn: int64(n),
@@ -57,7 +58,8 @@ func sampleState(n int) (*saved, fold.Keys) {
 		},
 	}}
 	for i := range n {
-		keys.Put(numberedKey(i), fold.KeyEntry{Seq: int64(i + 2), Turn: int64(i + 1), Digest: fold.KeyDigest{byte(i)}})
+		keys.Put(numberedKey(i), idempotency.KeyEntry{Seq: int64(i + 2), Turn: int64(i + 1),
+			Digest: idempotency.KeyDigest{byte(i)}})
 	}
 	s.settled, _ = s.settled.next(keys.Settled(), keys.Merges(), s.state.Seq)
 	s.recent = keys.AppendRecent(nil)
@@ -83,7 +85,7 @@ func TestSaved_RoundTrip(t *testing.T) {
 				got.settled.sum != want.settled.sum {
 				t.Errorf("settled keys of %d: %+v, want %+v", n, got.settled, want.settled)
 			}
-			again, err := fold.DecodeKeys(keys.Settled(), got.recent, want.state.Seq)
+			again, err := idempotency.DecodeKeys(keys.Settled(), got.recent, want.state.Seq)
 			if err != nil {
 				t.Error(err)
 			}
@@ -216,18 +218,18 @@ func TestSave_OmitsKeysOfLostAppend(t *testing.T) {
 		engine: &Engine{journal: j, log: slog.New(slog.DiscardHandler)}, id: "x", durable: s.state,
 	}
 	for n := range 54 {
-		c.keys.Put(numberedKey(n), fold.KeyEntry{Seq: int64(n + 2)})
+		c.keys.Put(numberedKey(n), idempotency.KeyEntry{Seq: int64(n + 2)})
 	}
 	o := &round{}
 	for n := 54; n < 70; n++ {
 		o.keys = append(o.keys, keyChange{id: numberedKey(n)})
-		c.keys.Propose(numberedKey(n), fold.KeyEntry{Seq: int64(n + 3)})
+		c.keys.Propose(numberedKey(n), idempotency.KeyEntry{Seq: int64(n + 3)})
 	}
 	c.keys.Settle(c.durable.Seq)
 	c.lose(o, journal.ErrStorageFull)
 	c.broken = false           // the journal does not have the events
 	for n := 53; n < 55; n++ { // 56 keys are merged
-		c.keys.Put(numberedKey(n+20), fold.KeyEntry{Seq: 56})
+		c.keys.Put(numberedKey(n+20), idempotency.KeyEntry{Seq: 56})
 	}
 	if err := c.save(true); err != nil || c.keys.Merges() != 1 {
 		t.Fatal(err, c.keys.Merges())
@@ -279,7 +281,7 @@ func TestLoad_MergeReleasesLoadedKeys(t *testing.T) {
 	c = loadX(e)
 	loaded := weak.Make(&c.keys.Settled()[0])
 	for n := 10_000; c.keys.Merges() == 0; n++ {
-		c.keys.Put(numberedKey(n), fold.KeyEntry{Seq: int64(n + 2)})
+		c.keys.Put(numberedKey(n), idempotency.KeyEntry{Seq: int64(n + 2)})
 	}
 	runtime.GC()
 	if loaded.Value() != nil {
@@ -339,7 +341,7 @@ func saveAndReload(t *testing.T, j journal.Journal, events, metadata, keys int, 
 		s.state.Seq = int64(n + 2)
 		c.durable = s.state
 		for i := range keys {
-			c.keys.Put(numberedKey(keys*n+i), fold.KeyEntry{Seq: s.state.Seq, Turn: 1})
+			c.keys.Put(numberedKey(keys*n+i), idempotency.KeyEntry{Seq: s.state.Seq, Turn: 1})
 		}
 		if err := c.save(false); err != nil {
 			t.Fatal(err)
@@ -362,7 +364,7 @@ func saveAndReload(t *testing.T, j journal.Journal, events, metadata, keys int, 
 }
 
 // numberedKey returns key n of a sequence of distinct keys in scattered order.
-func numberedKey(n int) (id fold.KeyID) {
+func numberedKey(n int) (id idempotency.KeyID) {
 	binary.BigEndian.PutUint64(id[:], uint64(n)*0x9e3779b97f4a7c15)
 	return id
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
 // BenchmarkCounting measures what counting adds to a message. Compare it with BenchmarkSendMessage
@@ -15,7 +15,7 @@ import (
 func BenchmarkCounting(b *testing.B) {
 	var n counters
 	c := &Conversation{}
-	frames := []Frame{{Seq: 1, Meta: fold.Meta{Type: parley.TypeMessage}}}
+	frames := []Frame{{Seq: 1, Meta: eventdata.Meta{Type: parley.TypeMessage}}}
 	start := time.Now()
 	for b.Loop() {
 		n.count(1, frames, start.Add(time.Since(start)))

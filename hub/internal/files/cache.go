@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/journal"
 )
 
@@ -26,13 +27,13 @@ type cache struct {
 	loading *semaphore.Weighted
 
 	mu     sync.Mutex // guards the fields below
-	files  map[fold.AttachmentHash]*list.Element
+	files  map[eventdata.AttachmentHash]*list.Element
 	recent *list.List // of *file, the one that was read last in front
 	bytes  int
 }
 
 type file struct {
-	hash   fold.AttachmentHash
+	hash   eventdata.AttachmentHash
 	data   []byte // never changed
 	readAt time.Time
 }
@@ -40,7 +41,7 @@ type file struct {
 func newCache(j journal.Journal) *cache {
 	return &cache{
 		journal: j, loading: semaphore.NewWeighted(maxLoadingBytes),
-		files: make(map[fold.AttachmentHash]*list.Element), recent: list.New(),
+		files: make(map[eventdata.AttachmentHash]*list.Element), recent: list.New(),
 	}
 }
 
@@ -78,7 +79,7 @@ func (c *cache) load(a fold.Attachment) ([]byte, error) {
 }
 
 // find returns the data of a file in memory, or nil.
-func (c *cache) find(hash fold.AttachmentHash) []byte {
+func (c *cache) find(hash eventdata.AttachmentHash) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.files[hash]
@@ -91,7 +92,7 @@ func (c *cache) find(hash fold.AttachmentHash) []byte {
 	return f.data
 }
 
-func (c *cache) keep(hash fold.AttachmentHash, data []byte) {
+func (c *cache) keep(hash eventdata.AttachmentHash, data []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.files[hash] != nil {

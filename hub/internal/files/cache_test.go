@@ -8,6 +8,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/journal/memory"
 )
@@ -38,7 +39,7 @@ func (j *countingJournal) store(t *testing.T, number, size int) []fold.Attachmen
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, fold.Attachment{Hash: fold.AttachmentHash(h), Size: int64(size)})
+		all = append(all, fold.Attachment{Hash: eventdata.AttachmentHash(h), Size: int64(size)})
 	}
 	return all
 }

@@ -22,6 +22,8 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/journal"
@@ -80,8 +82,8 @@ func (s *Service) Upload(
 		return none, err
 	}
 	defer s.engine.Unpin(c)
-	if err = fold.CheckAttachment(q.Name, q.MediaType); err == nil && size >= 0 {
-		err = fold.CheckAttachmentSize(size)
+	if err = check.Attachment(q.Name, q.MediaType); err == nil && size >= 0 {
+		err = check.AttachmentSize(size)
 	}
 	if err != nil {
 		return none, err
@@ -101,12 +103,12 @@ func (s *Service) Upload(
 	defer release()
 	data, err := read()
 	if err == nil {
-		err = fold.CheckAttachmentSize(int64(len(data)))
+		err = check.AttachmentSize(int64(len(data)))
 	}
 	if err != nil {
 		return none, err
 	}
-	about.SHA256, about.Size = fold.AttachmentHash(sha256.Sum256(data)).String(), int64(len(data))
+	about.SHA256, about.Size = eventdata.AttachmentHash(sha256.Sum256(data)).String(), int64(len(data))
 	d, err := decide(ctx, c, p, fold.OfferAttachment, about)
 	if err == nil && !d.Duplicate {
 		if _, err = s.engine.Journal().PutBlob(data); err != nil {
@@ -204,7 +206,7 @@ func (s *Service) open(p *auth.Principal, q *parley.GetAttachmentParams) (*conv.
 	if err != nil {
 		return nil, a, err
 	}
-	if hash, ok := fold.ParseAttachmentHash(q.SHA256); !ok {
+	if hash, ok := eventdata.ParseAttachmentHash(q.SHA256); !ok {
 		err = parley.Refuse(parley.ErrValidationFailed, "sha256 is no hash of a file", "64 lower-case hex digits")
 	} else {
 		state := c.Durable()

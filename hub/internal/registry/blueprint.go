@@ -5,6 +5,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/internal/paramschema"
 	"github.com/parleyhub/parley/internal/selector"
 )
@@ -66,7 +67,9 @@ func (x *Runner) isOffline(now parley.Timestamp) bool {
 }
 
 // isSame reports whether two records are equal.
-func isSame(a, b *parley.RunnerRecord) bool { return string(fold.Encode(a)) == string(fold.Encode(b)) }
+func isSame(a, b *parley.RunnerRecord) bool {
+	return string(eventdata.Encode(a)) == string(eventdata.Encode(b))
+}
 
 // IsCommand reports whether the agent is a command: one executor runs it once. What other agents do
 // is in the log, so that another executor can continue.

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/policy"
 	"github.com/parleyhub/parley/internal/arguments"
@@ -64,7 +64,7 @@ func checkBlueprint(b *parley.Blueprint) error {
 	parameters, err := checkSchema(&b.ParametersSchema)
 	_, outputErr := checkSchema(&b.OutputSchema)
 	err = cmp.Or(err, outputErr, checkDescription(b.Description), checkKind(b), checkSubscriptions(b),
-		fold.CheckLabels("labels", b.Labels))
+		check.Labels("labels", b.Labels))
 	if err != nil || b.Kind() != parley.AgentTypeDeterministic {
 		return err
 	}
@@ -183,7 +183,7 @@ func compactJSON(raw *json.RawMessage, subject, expected string) (err error) {
 		*raw = nil
 		return nil
 	}
-	if *raw, err = fold.Compact(bytes.Clone(*raw)); err != nil {
+	if *raw, err = check.Compact(bytes.Clone(*raw)); err != nil {
 		return invalid(expected, "%s not JSON", subject)
 	}
 	return nil

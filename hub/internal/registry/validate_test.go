@@ -11,8 +11,8 @@ import (
 	"github.com/parleyhub/parley/hub/internal/auth"
 )
 
-// check checks blueprints as their registration does.
-func check(p *auth.Principal, blueprints ...parley.Blueprint) error {
+// checkRegistration checks blueprints as their registration does.
+func checkRegistration(p *auth.Principal, blueprints ...parley.Blueprint) error {
 	checked, err := checkBlueprints(p, blueprints)
 	if err != nil {
 		return err
@@ -31,13 +31,13 @@ type refusal struct {
 func checkRefused(t *testing.T, good func() parley.Blueprint, refusals []refusal) {
 	t.Helper()
 	p := auth.Local("ops").SpeakingAs("bad")
-	if err := check(p, good()); err != nil {
+	if err := checkRegistration(p, good()); err != nil {
 		t.Fatalf("without a fault: %v", err)
 	}
 	for _, c := range refusals {
 		b := good()
 		c.change(&b)
-		err := check(p, b)
+		err := checkRegistration(p, b)
 		var e *parley.Error
 		if !errors.As(err, &e) || e.Err != c.sentinel || !strings.Contains(e.Message+" "+e.Expected, c.words) {
 			t.Errorf("%s: %v, want %v with %q", c.name, err, c.sentinel, c.words)
@@ -98,7 +98,7 @@ func TestCommandsAreChecked(t *testing.T) {
 	b := command("dotted") // a JSON object may have names that are no flags
 	b.ParametersSchema = json.RawMessage(`{"type":"object","properties":{"a b":{},"-x":{}}}`)
 	b.ParamsVia = parley.ParamsStdin
-	if err := check(auth.Local("ops"), b); err != nil {
+	if err := checkRegistration(auth.Local("ops"), b); err != nil {
 		t.Error(err)
 	}
 }

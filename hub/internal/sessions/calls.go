@@ -8,6 +8,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/internal/page"
@@ -156,7 +157,7 @@ func (s *Service) Stop(ctx context.Context, p *auth.Principal, q *parley.StopSes
 		return nil, err
 	}
 	defer s.engine.Unpin(c)
-	if err := fold.CheckReason(q.Reason); err != nil {
+	if err := check.Reason(q.Reason); err != nil {
 		return nil, err
 	}
 	text := fmt.Sprintf("The session was stopped by %s.", by.AgentID)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/policy"
 )
@@ -167,7 +168,7 @@ func readResult(c *conv.Conversation, r *parley.SessionRecord, seq int64) (*parl
 
 // readMessage returns the message at a seq.
 func readMessage(c *conv.Conversation, seq int64) (m parley.Message, err error) {
-	page, err := c.Page(seq-1, seq, 1, func(int64, fold.Meta) bool { return true })
+	page, err := c.Page(seq-1, seq, 1, func(int64, eventdata.Meta) bool { return true })
 	if err != nil {
 		return m, err
 	}

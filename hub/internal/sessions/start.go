@@ -13,6 +13,8 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/policy"
@@ -110,27 +112,27 @@ func checkStart(q *parley.StartSessionParams) error {
 		q.Mode = parley.ModeSync
 	}
 	if q.Prompt != "" {
-		q.Parameters, q.Prompt = fold.Encode(map[string]string{"prompt": q.Prompt}), ""
+		q.Parameters, q.Prompt = eventdata.Encode(map[string]string{"prompt": q.Prompt}), ""
 	}
 	if len(q.Parameters) == 0 {
 		q.Parameters = json.RawMessage("{}")
 	}
 	var err error
-	if q.Parameters, err = fold.Compact(q.Parameters); err != nil {
+	if q.Parameters, err = check.Compact(q.Parameters); err != nil {
 		return parley.Refuse(parley.ErrInvalidParams, "parameters is not JSON", "JSON")
 	}
 	if q.Parameters[0] != '{' {
 		return parley.Refuse(parley.ErrInvalidParams, "parameters are no object", "an object")
 	}
 	if len(q.Metadata) > 0 {
-		if q.Metadata, err = fold.Compact(q.Metadata); err != nil {
+		if q.Metadata, err = check.Compact(q.Metadata); err != nil {
 			return parley.Refuse(parley.ErrInvalidParams, "metadata is not JSON", "JSON")
 		}
-		if err := fold.CheckMetadata(q.Metadata); err != nil {
+		if err := check.Metadata(q.Metadata); err != nil {
 			return err
 		}
 	}
-	if err := cmp.Or(fold.CheckLabels("demands", q.Demands), fold.CheckKey(q.ClientRequestID)); err != nil {
+	if err := cmp.Or(check.Labels("demands", q.Demands), check.Key(q.ClientRequestID)); err != nil {
 		return err
 	}
 	if q.Traceparent != "" && !parley.ValidTraceparent(q.Traceparent) {
@@ -267,7 +269,7 @@ func (x *start) create(ctx context.Context, c *conv.Conversation) (*fold.Decisio
 	var labels []string
 	if x.agent != nil {
 		cmd.Create, cmd.Payload = x.conversation(), callerMessage(x.parameters)
-		labels = fold.SeatLabels(x.by.AgentID, cmd.Create.Participants)
+		labels = eventdata.SeatLabels(x.by.AgentID, cmd.Create.Participants)
 	}
 	return askKeyed(ctx, c, &conv.Request{Cmd: cmd, Labels: labels})
 }
@@ -316,7 +318,7 @@ func callerMessage(parameters json.RawMessage) json.RawMessage {
 	if json.Unmarshal(parameters, &prompt) == nil {
 		m.Text, _ = prompt.Prompt.(string)
 	}
-	return fold.Encode(m)
+	return eventdata.Encode(m)
 }
 
 // StartTriggered starts the session c that an event of parent starts. It returns ErrTreeFull if the tree

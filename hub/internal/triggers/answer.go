@@ -5,6 +5,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/policy"
 )
 
@@ -51,11 +52,11 @@ func (s *Service) refuse(parent *fold.State, w *fold.Woken, why *parley.Error) e
 // setAnswer sets the note of an answer, within its bound, and the agents that the note triggers.
 func (s *Service) setAnswer(parent *fold.State, w *fold.Woken, a parley.Answer, cmd *fold.Command) {
 	a.Agent, a.SessionID, a.TriggerSeq = w.Agent, w.SessionID, w.Seq
-	data := fold.Encode(a)
+	data := eventdata.Encode(a)
 	if len(data) > parley.MaxAnswerBytes || !s.opts.Sessions.FitsNotification(a.Output) {
 		a.Output, a.Text, a.ValidationErrors, a.Omitted = nil, "", nil, true
 		a.Error = policy.Cut(a.Error, parley.MaxReasonBytes)
-		data = fold.Encode(a)
+		data = eventdata.Encode(a)
 	}
 	cmd.Answer, cmd.AnswerBy = &parley.Note{Schema: w.AnswerSchema, Data: data}, w.AgentID
 	cmd.Wakes = s.match(parent, eventOfNote(w.AgentID, cmd.Answer))

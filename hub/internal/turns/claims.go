@@ -8,6 +8,8 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/policy"
@@ -50,7 +52,7 @@ func (d *Dispatcher) MintClaim(c *conv.Conversation, r *conv.Request) {
 		number, r.Cmd.Others = head.CurrentTurn(), d.hasOtherExecutors(head, r.Cmd.From)
 	})
 	r.Claims, r.ClaimID = d, d.newClaimID(number)
-	r.Cmd.New, r.Cmd.GraceMs = fold.HashClaim(r.ClaimID), ConnectionOf(r.By.(*auth.Principal)).graceMs()
+	r.Cmd.New, r.Cmd.GraceMs = eventdata.HashClaim(r.ClaimID), ConnectionOf(r.By.(*auth.Principal)).graceMs()
 }
 
 // enterTake pins the conversation of claimTurn, and returns the identity of the caller there.
@@ -97,7 +99,7 @@ func (d *Dispatcher) isCallersTurn(p *auth.Principal, s *fold.State, q *parley.C
 		who, _ := p.Resolve(s, s.Floor().Speaker)
 		return s.CurrentTurn() == q.Turn && who.AgentID == s.Floor().Speaker
 	}
-	hash := fold.HashClaim(q.ClaimID)
+	hash := eventdata.HashClaim(q.ClaimID)
 	if s.Claim != nil && s.Claim.Hash == hash {
 		return true
 	}
@@ -109,11 +111,11 @@ func (d *Dispatcher) isCallersTurn(p *auth.Principal, s *fold.State, q *parley.C
 func (d *Dispatcher) findOffer(
 	p *auth.Principal, s *fold.State, id string, cmd *fold.Command,
 ) (seat string, err error) {
-	number, ok := fold.ClaimTurn(id)
+	number, ok := eventdata.ClaimTurn(id)
 	if !ok {
-		return "", fold.ErrNoClaimID
+		return "", eventdata.ErrNoClaimID
 	}
-	hash := fold.HashClaim(id)
+	hash := eventdata.HashClaim(id)
 	cmd.Turn, cmd.Named = number, &hash
 	if s.Claim != nil && s.Claim.Hash == hash {
 		return s.Claim.AgentID, nil
@@ -164,7 +166,7 @@ func (d *Dispatcher) FreshHead(c *conv.Conversation) (fold.State, error) {
 // PinClaimed is Pin for a call that names a claim. A hub that shares its journal catches up if the claim
 // is not the current one.
 func (d *Dispatcher) PinClaimed(
-	p *auth.Principal, id string, hash fold.ClaimHash,
+	p *auth.Principal, id string, hash eventdata.ClaimHash,
 ) (*conv.Conversation, fold.State, error) {
 	c, s, err := d.Pin(p, id)
 	if err != nil || !d.engine.Shared() || s.Claim != nil && s.Claim.Hash == hash {
@@ -193,9 +195,9 @@ func (d *Dispatcher) EnterClaimed(
 		return nil, nil, err
 	}
 	if claimID == "" {
-		return nil, nil, fold.ErrNoClaimID
+		return nil, nil, eventdata.ErrNoClaimID
 	}
-	hash := fold.HashClaim(claimID)
+	hash := eventdata.HashClaim(claimID)
 	c, s, err := d.PinClaimed(p, conversation, hash)
 	if err != nil {
 		return nil, nil, err
@@ -208,8 +210,8 @@ func (d *Dispatcher) EnterClaimed(
 		seat = seatWithKey(c, p, &s, cmd.Key, &hash)
 	}
 	who, visible := p.Resolve(&s, seat)
-	if _, ok := fold.ClaimTurn(claimID); !ok && visible {
-		err = fold.ErrNoClaimID
+	if _, ok := eventdata.ClaimTurn(claimID); !ok && visible {
+		err = eventdata.ErrNoClaimID
 	}
 	if !visible {
 		err = p.RefuseWrite(&s)
@@ -224,7 +226,8 @@ func (d *Dispatcher) EnterClaimed(
 
 // seatWithKey returns the seat that used a key under a claim, of the seats of p. A caller that speaks as
 // several ids and did not get the answer may repeat a write after the end of its claim.
-func seatWithKey(c *conv.Conversation, p *auth.Principal, s *fold.State, key string, claim *fold.ClaimHash) string {
+func seatWithKey(c *conv.Conversation, p *auth.Principal, s *fold.State, key string,
+	claim *eventdata.ClaimHash) string {
 	for i, seat := range s.Participants {
 		if p.MaySit(s, i) && c.HasKey(seat.ID, key, claim) {
 			return seat.ID
@@ -285,7 +288,7 @@ func (d *Dispatcher) ReleaseClaim(
 		err = parley.Refuse(parley.ErrValidationFailed,
 			fmt.Sprintf("outcome is %q", policy.Clip(string(q.Outcome))), "yield, decline, silent or failed")
 	} else {
-		err = fold.CheckReason(q.Reason)
+		err = check.Reason(q.Reason)
 	}
 	if err != nil {
 		d.engine.Unpin(c)
@@ -351,7 +354,7 @@ func hasNoSeat(p *auth.Principal, seats []parley.Participant) bool {
 
 // offerOf returns for which participant and which executor the id of a claim was made; empty if this hub
 // has not made it for the current turn.
-func (d *Dispatcher) offerOf(conversation string, hash fold.ClaimHash) (agent, key string) {
+func (d *Dispatcher) offerOf(conversation string, hash eventdata.ClaimHash) (agent, key string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	t := d.turns[conversation]
@@ -379,7 +382,7 @@ func (d *Dispatcher) hasOtherExecutors(s *fold.State, agent string) bool {
 }
 
 // ConfirmHolder makes the connection of p, which named a claim, the holder of the claim.
-func (d *Dispatcher) ConfirmHolder(hash fold.ClaimHash, id string, p *auth.Principal) {
+func (d *Dispatcher) ConfirmHolder(hash eventdata.ClaimHash, id string, p *auth.Principal) {
 	conn := ConnectionOf(p)
 	if conn == nil || p.Claim() != nil {
 		return
@@ -431,7 +434,7 @@ func (d *Dispatcher) claimResult(r *fold.Decision, p *auth.Principal) parley.Cla
 }
 
 // HeldFor returns how long a claim has been held and how long it remains, in ms.
-func (d *Dispatcher) HeldFor(conversation string, hash fold.ClaimHash) (heldMs, leftMs int64) {
+func (d *Dispatcher) HeldFor(conversation string, hash eventdata.ClaimHash) (heldMs, leftMs int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if t := d.turns[conversation]; t != nil {
@@ -441,7 +444,7 @@ func (d *Dispatcher) HeldFor(conversation string, hash fold.ClaimHash) (heldMs, 
 }
 
 // TurnOf implements auth.Claims.
-func (d *Dispatcher) TurnOf(hash fold.ClaimHash) (number int64, current bool) {
+func (d *Dispatcher) TurnOf(hash eventdata.ClaimHash) (number int64, current bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	h := d.claims[hash]
@@ -453,7 +456,7 @@ func (d *Dispatcher) TurnOf(hash fold.ClaimHash) (number int64, current bool) {
 
 // CommandOf implements auth.Claims.
 func (d *Dispatcher) CommandOf(
-	conversation string, hash fold.ClaimHash,
+	conversation string, hash eventdata.ClaimHash,
 ) (agent, account string, ended <-chan struct{}, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -474,7 +477,7 @@ func (d *Dispatcher) CommandOf(
 // abandoned is a claim that its executor does not continue after a new registration.
 type abandoned struct {
 	claim *heldClaim
-	hash  fold.ClaimHash
+	hash  eventdata.ClaimHash
 }
 
 // endAbandoned ends claims and calls done, once, with their number.

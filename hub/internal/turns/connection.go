@@ -7,6 +7,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/auth"
 )
 
@@ -112,7 +113,7 @@ func (c *Connection) addHold(conversation string, h auth.Hold) {
 
 // endHold records that a claim is over, and whether its turn is over too. If not, the connection still
 // implies the claim, and its next write fails with claim_lost.
-func (c *Connection) endHold(conversation string, h fold.ClaimHash, turnOver bool) {
+func (c *Connection) endHold(conversation string, h eventdata.ClaimHash, turnOver bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	hold, ok := c.holds[conversation]
@@ -128,7 +129,7 @@ func (c *Connection) endHold(conversation string, h fold.ClaimHash, turnOver boo
 
 // moveHold records that another connection holds a claim. This one no longer implies it while it is
 // current; afterwards its next write fails with claim_lost.
-func (c *Connection) moveHold(conversation string, h fold.ClaimHash) {
+func (c *Connection) moveHold(conversation string, h eventdata.ClaimHash) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if hold, ok := c.holds[conversation]; ok && hold.Hash == h {
@@ -148,10 +149,10 @@ func (c *Connection) moveAllHolds() {
 }
 
 // holdHashes returns the claim that was taken last in each conversation.
-func (c *Connection) holdHashes() []fold.ClaimHash {
+func (c *Connection) holdHashes() []eventdata.ClaimHash {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := make([]fold.ClaimHash, 0, len(c.holds))
+	all := make([]eventdata.ClaimHash, 0, len(c.holds))
 	for _, h := range c.holds {
 		all = append(all, h.Hash)
 	}
@@ -159,7 +160,7 @@ func (c *Connection) holdHashes() []fold.ClaimHash {
 }
 
 // Implied implements auth.Connection.
-func (c *Connection) Implied(conversation string, current *fold.Claim) (h *fold.ClaimHash, turn int64) {
+func (c *Connection) Implied(conversation string, current *fold.Claim) (h *eventdata.ClaimHash, turn int64) {
 	hold, ok := c.Hold(conversation)
 	if !ok || hold.Moved && current != nil && current.Hash == hold.Hash {
 		return nil, 0

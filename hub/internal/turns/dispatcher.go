@@ -9,6 +9,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/desk"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/cluster"
 	"github.com/parleyhub/parley/hub/internal/conv"
@@ -61,7 +62,7 @@ type Dispatcher struct {
 	executors map[string]*executor   // by key
 	serving   map[string][]*executor // by the name of an agent
 	waiting   map[demand][]waiter    // the longest first
-	claims    map[fold.ClaimHash]*heldClaim
+	claims    map[eventdata.ClaimHash]*heldClaim
 	counts    counts
 }
 
@@ -84,7 +85,7 @@ func New(o Options) *Dispatcher {
 		engine: o.Engine, auth: o.Auth, opts: o, recovered: make(chan struct{}),
 		turns: make(map[string]*turn), open: make(map[string]struct{}), executors: make(map[string]*executor),
 		serving: make(map[string][]*executor), waiting: make(map[demand][]waiter),
-		claims: make(map[fold.ClaimHash]*heldClaim),
+		claims: make(map[eventdata.ClaimHash]*heldClaim),
 	}
 	d.alarm = conv.NewClock(o.Engine, d.fire)
 	d.counts.ended = make(map[parley.ClaimEnd]int64)
@@ -331,7 +332,7 @@ func (d *Dispatcher) recoverOne(id string) {
 		return // the load has logged it, or the hub stops
 	}
 	defer d.engine.Unpin(c)
-	var orphan *fold.ClaimHash
+	var orphan *eventdata.ClaimHash
 	c.ShowAtStart(func(s *fold.State) {
 		if s.Claim != nil && s.Claim.Internal && !d.isNamed(s.Claim.Hash) { // else this process took it
 			orphan = &s.Claim.Hash
@@ -343,7 +344,7 @@ func (d *Dispatcher) recoverOne(id string) {
 }
 
 // isNamed reports whether a claim was taken or named since the start.
-func (d *Dispatcher) isNamed(hash fold.ClaimHash) bool {
+func (d *Dispatcher) isNamed(hash eventdata.ClaimHash) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	h := d.claims[hash]

@@ -11,6 +11,8 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/desk"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/cluster"
 	"github.com/parleyhub/parley/hub/internal/conv"
@@ -123,14 +125,14 @@ func checkExecutor(q *parley.RegisterExecutorParams) error {
 		}
 		seen[name] = true
 	}
-	return fold.CheckLabels("labels", q.Labels)
+	return check.Labels("labels", q.Labels)
 }
 
 // register replaces the executor with the key of x by x, and ends the claims that x does not continue.
 func (d *Dispatcher) register(x *executor, holding []string, done func(parley.RegisterExecutorResult, error)) {
-	hashes := make([]fold.ClaimHash, len(holding)) // before the lock
+	hashes := make([]eventdata.ClaimHash, len(holding)) // before the lock
 	for i, id := range holding {
-		hashes[i] = fold.HashClaim(id)
+		hashes[i] = eventdata.HashClaim(id)
 	}
 	d.mu.Lock()
 	if err := d.admitLocked(x); err != nil {
@@ -139,7 +141,7 @@ func (d *Dispatcher) register(x *executor, holding []string, done func(parley.Re
 		return
 	}
 	result := parley.RegisterExecutorResult{OK: true, Holding: []string{}}
-	kept := make(map[fold.ClaimHash]bool, len(holding))
+	kept := make(map[eventdata.ClaimHash]bool, len(holding))
 	for i, id := range holding {
 		if h := hashes[i]; d.moveClaimLocked(h, id, x) {
 			kept[h] = true

@@ -5,6 +5,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/auth"
 )
 
@@ -25,7 +26,7 @@ type heldClaim struct {
 }
 
 // holdOf returns the claim as a connection remembers it, for p.
-func (h *heldClaim) holdOf(hash fold.ClaimHash, p *auth.Principal) auth.Hold {
+func (h *heldClaim) holdOf(hash eventdata.ClaimHash, p *auth.Principal) auth.Hold {
 	return auth.Hold{Hash: hash, Turn: h.turn, Seat: p, Serves: h.serves, Seatless: hasNoSeat(p, h.seats)}
 }
 
@@ -168,7 +169,7 @@ func (d *Dispatcher) startGraceLocked(c *Connection) {
 
 // moveClaimLocked makes x the holder of the claim with an id, if the claim is current and of an agent of
 // x.
-func (d *Dispatcher) moveClaimLocked(hash fold.ClaimHash, id string, x *executor) bool {
+func (d *Dispatcher) moveClaimLocked(hash eventdata.ClaimHash, id string, x *executor) bool {
 	h := d.claims[hash]
 	if h == nil || !h.mayMoveTo(x) {
 		return false

@@ -8,6 +8,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/desk"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
 // demand is what an executor must serve, inside the hub or outside.
@@ -126,9 +127,9 @@ func (d *Dispatcher) stepLocked(id string, t *turn, later bool) []fold.Command {
 	todo := t.Step(desk.World{
 		Now: now, Later: later, Shared: d.engine.Shared(),
 		Executors: func(a *fold.Ask) []desk.Executor { return d.candidatesLocked(id, a.Serves, a.Demands, now) },
-		Mint: func(turn int64) (string, fold.ClaimHash) {
+		Mint: func(turn int64) (string, eventdata.ClaimHash) {
 			claim := d.newClaimID(turn)
-			return claim, fold.HashClaim(claim)
+			return claim, eventdata.HashClaim(claim)
 		},
 	})
 	for _, r := range todo.Requests {
@@ -140,7 +141,7 @@ func (d *Dispatcher) stepLocked(id string, t *turn, later bool) []fold.Command {
 	return todo.Commands
 }
 
-func (d *Dispatcher) newClaimID(turn int64) string { return fold.ClaimID(turn, d.opts.NewID("")) }
+func (d *Dispatcher) newClaimID(turn int64) string { return eventdata.ClaimID(turn, d.opts.NewID("")) }
 
 func (d *Dispatcher) candidatesLocked(
 	id, serves string, demands map[string]string, now desk.Time,

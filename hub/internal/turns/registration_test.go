@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/journal/memory"
@@ -81,8 +81,8 @@ func TestConnection_HoldsAreBounded(t *testing.T) {
 	c := &Connection{}
 	for i := range maxHolds + 1000 {
 		id := strconv.Itoa(i)
-		c.addHold(id, auth.Hold{Hash: fold.ClaimHash{}})
-		c.moveHold(id, fold.ClaimHash{})
+		c.addHold(id, auth.Hold{Hash: eventdata.ClaimHash{}})
+		c.moveHold(id, eventdata.ClaimHash{})
 	}
 	if n := len(c.holds); n > maxHolds {
 		t.Errorf("%d claims are remembered", n)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/hub/policy"
 	"github.com/parleyhub/parley/internal/shape"
 	"github.com/parleyhub/parley/internal/yamlfile"
@@ -214,7 +214,7 @@ func (a *agreement) said(o *Opening) {
 	}
 	payload, err := o.payload()
 	if err == nil {
-		_, err = fold.CheckMessage(payload)
+		_, err = check.Message(payload)
 	}
 	switch {
 	case err != nil:
@@ -226,7 +226,7 @@ func (a *agreement) said(o *Opening) {
 
 // hub asks what a hub would say of the whole. It says more only where this package knows less than it.
 func (a *agreement) hub() {
-	err := fold.CheckCreate(a.Params())
+	err := check.Create(a.Params())
 	if err == nil {
 		return
 	}

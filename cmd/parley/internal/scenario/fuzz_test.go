@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley/cmd/parley/internal/scenario"
-	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/internal/schematest"
 	"github.com/parleyhub/parley/internal/yamlfile"
 )
@@ -30,7 +30,7 @@ func FuzzParse(f *testing.F) {
 			if err := schematest.Validate(schema, text); err != nil {
 				t.Errorf("taken, and the Schema says %v", err)
 			}
-			if err := fold.CheckCreate(s.Params()); err != nil {
+			if err := check.Create(s.Params()); err != nil {
 				t.Errorf("taken, and a hub says %v", err)
 			}
 			return

@@ -1,4 +1,4 @@
-package fold
+package eventdata
 
 import (
 	"bytes"
@@ -6,15 +6,16 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// Meta is what must be known of a stored event to pass or drop it.
+// Meta is the part of an event that decides which readers receive it.
 type Meta struct {
 	Type parley.EventType
 	From string
-	// Private is the only participant who may see it, of those without the trace scope; empty means everybody.
+	// Private is the only participant who sees it without the trace scope. If it is
+	// empty, every participant sees the event.
 	Private string
 }
 
-// MetaOf gives the Meta of an event.
+// MetaOf returns the Meta of an event.
 func MetaOf(e *parley.Event) Meta {
 	m := Meta{Type: e.Type, From: e.From}
 	switch {
@@ -26,9 +27,9 @@ func MetaOf(e *parley.Event) Meta {
 	return m
 }
 
-// privateTo is who alone may see a system event, of those without the trace scope.
+// privateTo returns the only participant who sees a system event without the trace scope, or "".
 func privateTo(e *parley.Event) string {
-	switch kindOf(e) {
+	switch Kind(e) {
 	case parley.KindParticipantPrivate:
 		if sys, err := e.System(); err == nil {
 			return sys.ParticipantID
@@ -41,12 +42,15 @@ func privateTo(e *parley.Event) string {
 	return ""
 }
 
-// kindBegins is how the hub writes the payload of a system event.
-var kindBegins = []byte(`{"kind":"`)
+// kindPrefix begins the payload of each system event that a hub writes.
+var kindPrefix = []byte(`{"kind":"`)
 
-// kindOf is the kind of a system event. Those that the hub has written are not decoded for it.
-func kindOf(e *parley.Event) string {
-	if rest, ok := bytes.CutPrefix(e.Payload, kindBegins); ok {
+// Kind returns the kind of a system event, and "" for any other event. It decodes no payload that a hub wrote.
+func Kind(e *parley.Event) string {
+	if e.Type != parley.TypeSystem {
+		return ""
+	}
+	if rest, ok := bytes.CutPrefix(e.Payload, kindPrefix); ok {
 		if i := bytes.IndexAny(rest, `"\`); i >= 0 && rest[i] == '"' {
 			return string(rest[:i])
 		}
@@ -58,14 +62,14 @@ func kindOf(e *parley.Event) string {
 	return sys.Kind
 }
 
-// Viewer is whose eyes a log is seen with.
+// Viewer is a reader of a log.
 type Viewer struct {
 	ID string
-	// All: sees traces and private texts of others too (scope trace, admin).
+	// All is true for a reader who also sees the traces and private texts of others.
 	All bool
 }
 
-// Sees reports whether an event passes. It passes whole or not at all.
+// Sees reports whether the viewer receives the event. It receives the whole event or nothing.
 func (v Viewer) Sees(m Meta) bool {
 	return v.All || m.Private == "" || m.Private == v.ID
 }

@@ -1,4 +1,4 @@
-package fold
+package check
 
 import (
 	"encoding/json"
@@ -8,17 +8,20 @@ import (
 	"github.com/parleyhub/parley/hub/policy"
 )
 
-// CheckApproval holds what is asked for against the rules: Key, Title, Details and AnswerSchema of r, whose JSON is compact. That the schema is one is not looked at.
-func CheckApproval(r *parley.ApprovalRecord, expiresInMs int64) error {
+// Approval checks a request: Key, Title, Details and AnswerSchema of r, whose JSON is compact. It does not check
+// that AnswerSchema is a schema.
+func Approval(r *parley.ApprovalRecord, expiresInMs int64) error {
 	switch {
 	case r.Key == "":
 		return invalid(fmt.Sprintf("1 to %d bytes", parley.MaxKeyBytes), "key is empty")
 	case r.Title == "":
 		return invalid(fmt.Sprintf("one line of 1 to %d bytes", parley.MaxTitleBytes), "title is empty")
 	case len(r.AnswerSchema) > parley.MaxAgentSchemaBytes:
-		return invalid(fmt.Sprintf("at most %d bytes", parley.MaxAgentSchemaBytes), "answerSchema has %d bytes", len(r.AnswerSchema))
+		return invalid(fmt.Sprintf("at most %d bytes", parley.MaxAgentSchemaBytes), "answerSchema has %d bytes",
+			len(r.AnswerSchema))
 	case expiresInMs < parley.MinApprovalMs || expiresInMs > parley.MaxApprovalMs:
-		return invalid(fmt.Sprintf("%d to %d", parley.MinApprovalMs, int64(parley.MaxApprovalMs)), "expiresInMs is %d", expiresInMs)
+		return invalid(fmt.Sprintf("%d to %d", parley.MinApprovalMs, int64(parley.MaxApprovalMs)), "expiresInMs is %d",
+			expiresInMs)
 	}
 	if err := checkText("key", r.Key, parley.MaxKeyBytes); err != nil {
 		return err
@@ -42,8 +45,9 @@ func checkApprovalBytes(name string, raw json.RawMessage) error {
 	return nil
 }
 
-// CheckAnswer holds an answer against the rules: the decision as Status, Comment and Answer of r, whose JSON is compact. That it matches the schema is not looked at.
-func CheckAnswer(r *parley.ApprovalRecord) error {
+// Answer checks an answer: the decision as Status, Comment and Answer of r, whose JSON is compact. It does not
+// check that the answer matches the schema.
+func Answer(r *parley.ApprovalRecord) error {
 	switch {
 	case !parley.ApprovalDecision(r.Status).Valid():
 		return invalid("approved or rejected", "decision is %q", policy.Clip(string(r.Status)))

@@ -1,4 +1,4 @@
-package fold
+package check
 
 import (
 	"bytes"
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzIsCompact holds isCompact against encoding/json, on valid JSON.
+// FuzzIsCompact compares isCompact with encoding/json, on valid JSON.
 func FuzzIsCompact(f *testing.F) {
 	for _, s := range []string{`{}`, `{ }`, `"a b"`, `"\" "`, `"\\" `, `["\\\" ",1]`, "{\"a\":\t1}", `1`} {
 		f.Add([]byte(s))

@@ -1,4 +1,4 @@
-package fold
+package eventdata
 
 import (
 	"encoding/json"
@@ -8,8 +8,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// AppendEvent appends the canonical encoding of e, the same bytes as parley's Event.Encode for a compact payload. It is what is
-// stored and sent.
+// AppendEvent appends the canonical encoding of e, which the hub stores and sends. For a compact payload these are
+// the bytes of Event.Encode.
 func AppendEvent(b []byte, e *parley.Event) []byte {
 	b = append(b, `{"seq":`...)
 	b = strconv.AppendInt(b, e.Seq, 10)
@@ -77,7 +77,7 @@ func AppendEvent(b []byte, e *parley.Event) []byte {
 func appendString(b []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; c < 0x20 || c == '"' || c == '\\' || c >= utf8.RuneSelf {
-			return append(b, marshal(s)...)
+			return append(b, Encode(s)...)
 		}
 	}
 	b = append(b, '"')
@@ -85,13 +85,13 @@ func appendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// marshal encodes what always encodes, without HTML escapes.
-func marshal(v any) json.RawMessage {
+// Encode returns the JSON of v without HTML escapes. It panics for a value that has no JSON.
+func Encode(v any) json.RawMessage {
 	var buf rawBuffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		panic(err) // only structs of strings, numbers and checked JSON come here
+		panic(err) // callers pass structs of strings, numbers and checked JSON
 	}
 	return json.RawMessage(buf[:len(buf)-1])
 }
@@ -102,6 +102,3 @@ func (b *rawBuffer) Write(p []byte) (int, error) {
 	*b = append(*b, p...)
 	return len(p), nil
 }
-
-// Encode writes what the hub says itself, as it is stored.
-func Encode(v any) json.RawMessage { return marshal(v) }

@@ -1,4 +1,4 @@
-package fold
+package check
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// Compact gives valid JSON without insignificant space. Most programs send none, and then it is the JSON itself.
+// Compact returns valid JSON without insignificant space. It returns raw if raw has no such space.
 func Compact(raw json.RawMessage) (json.RawMessage, error) {
 	if isCompact(raw) {
 		return raw, nil
@@ -49,10 +49,10 @@ func CompactParam(name string, raw json.RawMessage) (json.RawMessage, error) {
 	return out, nil
 }
 
-// CheckJSON refuses JSON from a caller in the process that the transports refuse too: invalid UTF-8,
+// JSON refuses JSON from a caller in the process that the transports refuse too: invalid UTF-8,
 // half a surrogate pair, a name twice in one object, or more than parley.MaxDepth levels. outer is the
 // number of levels around raw in a message of the protocol. An empty value is valid.
-func CheckJSON(raw json.RawMessage, outer int) error {
+func JSON(raw json.RawMessage, outer int) error {
 	if len(raw) == 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package fold
+package idempotency
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// settledKeys are keys one behind the other, in ascending order of their ids. Nobody changes the bytes, so they may be shared.
+// settledKeys are keys in ascending order of their ids. The bytes are never changed, so they may be shared.
 //
 //	id     16 bytes
 //	digest  8 bytes
@@ -31,7 +31,8 @@ func (s settledKeys) id(i int) KeyID { return KeyID(s[i*settledKeyBytes:]) }
 
 func (s settledKeys) entry(i int) KeyEntry {
 	b := s[i*settledKeyBytes+keyIDBytes:]
-	return KeyEntry{Digest: KeyDigest(b), Seq: keyNumber(b[keyDigestBytes:]), Turn: keyNumber(b[keyDigestBytes+keyNumberBytes:])}
+	return KeyEntry{Digest: KeyDigest(b), Seq: keyNumber(b[keyDigestBytes:]),
+		Turn: keyNumber(b[keyDigestBytes+keyNumberBytes:])}
 }
 
 func keyNumber(b []byte) int64 { return int64(b[0])<<32 | int64(binary.BigEndian.Uint32(b[1:])) }
@@ -59,7 +60,7 @@ func (s settledKeys) find(id *KeyID) (KeyEntry, bool) {
 	return s.entry(i), true
 }
 
-// search gives the first key that does not come before id.
+// search returns the index of the first key that does not come before id.
 func (s settledKeys) search(id *KeyID) int {
 	from, to := s.around(id)
 	for from < to {
@@ -73,11 +74,12 @@ func (s settledKeys) search(id *KeyID) int {
 	return from
 }
 
-// nearKeys is how far around searches first: a few lines of the processor's cache.
+// nearKeys is the first step of around: some lines of the cache of a processor.
 const nearKeys = 8
 
-// around gives bounds of search. Ids are hashes: an id is near where it would be if all were spread evenly, so few bytes are looked at, and these lie
-// together. Where somebody has chosen keys so that they are not spread, it takes twice the looks of a search in halves, and no more.
+// around returns bounds for search. Ids are hashes and therefore spread evenly, so the position of an id is close to
+// its share of the value range. If a caller chose keys that are not spread evenly, around and search together read
+// at most twice as many keys as a binary search.
 func (s settledKeys) around(id *KeyID) (from, to int) {
 	guess, _ := bits.Mul64(binary.BigEndian.Uint64(id[:]), uint64(s.len()))
 	from, to = int(guess), int(guess)
@@ -90,7 +92,8 @@ func (s settledKeys) around(id *KeyID) (from, to int) {
 	return from, to
 }
 
-// merged adds the keys to out, with the changes of ids in the place of those of the same id, and without those that have no Seq. It changes neither, and sorts ids.
+// merged appends the keys to out. The changes of ids replace the keys of the same id, and a change without Seq
+// deletes its key. It modifies neither s nor changes, and sorts ids.
 func (s settledKeys) merged(out []byte, ids []KeyID, changes map[KeyID]KeyEntry) settledKeys {
 	sortIDs(ids)
 	for _, id := range ids {
@@ -106,7 +109,7 @@ func (s settledKeys) merged(out []byte, ids []KeyID, changes map[KeyID]KeyEntry)
 	return append(out, s...)
 }
 
-// idsUpTo gives the ids of the keys of events up to seq, in no order.
+// idsUpTo returns the ids of the keys of events up to seq in no particular order.
 func idsUpTo(keys map[KeyID]KeyEntry, seq int64) []KeyID {
 	ids := make([]KeyID, 0, len(keys))
 	for id, e := range keys {
@@ -121,10 +124,10 @@ func sortIDs(ids []KeyID) {
 	slices.SortFunc(ids, func(a, b KeyID) int { return bytes.Compare(a[:], b[:]) })
 }
 
-// ErrKeys is why bytes are not those of Keys.
+// ErrKeys reports bytes that are no encoded Keys.
 var ErrKeys = errors.New("fold: not the keys of a conversation")
 
-// check holds keys against the order of their ids, and against the events from least to seq.
+// check reports keys that are out of order, or whose events are not from least to seq.
 func (s settledKeys) check(least, seq int64) error {
 	if len(s)%settledKeyBytes != 0 {
 		return fmt.Errorf("%w: %d bytes", ErrKeys, len(s))
@@ -140,13 +143,13 @@ func (s settledKeys) check(least, seq int64) error {
 	return nil
 }
 
-// Settled gives the bytes of most keys. Nobody may change them; they are the same while Merges is.
+// Settled returns the bytes of the settled keys. Callers must not change them. They are the same while Merges is.
 func (k *Keys) Settled() []byte { return k.settled }
 
-// Merges counts how often others were merged into the settled keys, since these were empty or decoded.
+// Merges counts the merges into the settled keys since they were empty or decoded.
 func (k *Keys) Merges() int { return k.merges }
 
-// AppendRecent adds the bytes of what Settled does not have.
+// AppendRecent appends the bytes of the keys that Settled does not have.
 func (k *Keys) AppendRecent(b []byte) []byte {
 	ids := idsUpTo(k.recent, math.MaxInt64)
 	sortIDs(ids)
@@ -157,15 +160,15 @@ func (k *Keys) AppendRecent(b []byte) []byte {
 	return b
 }
 
-// DecodeKeys gives the Keys of which Settled and AppendRecent gave the bytes, of events up to a seq. They keep settled, which nobody may change from now on. Its
-// error is ErrKeys.
+// DecodeKeys returns the Keys of events up to a seq from the bytes of Settled and AppendRecent. The Keys use settled,
+// so callers must not change it later. The error is ErrKeys.
 func DecodeKeys(settled, recent []byte, seq int64) (Keys, error) {
 	k := Keys{settled: settled[:len(settled):len(settled)]}
 	if err := k.settled.check(2, seq); err != nil { // the first event has its key in the State
 		return Keys{}, err
 	}
 	last := settledKeys(recent)
-	if err := last.check(0, seq); err != nil || len(last) == 0 { // those that were taken back have no event
+	if err := last.check(0, seq); err != nil || len(last) == 0 { // deleted keys have no event
 		return k, err
 	}
 	k.recent = make(map[KeyID]KeyEntry, last.len())

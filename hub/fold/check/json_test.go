@@ -1,4 +1,4 @@
-package fold_test
+package check_test
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
@@ -38,7 +38,7 @@ func TestCheckJSON(t *testing.T) {
 		"only space":           {raw: " ", want: parley.ErrInvalidParams, message: "kept exactly"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := fold.CheckJSON(json.RawMessage(test.raw), test.outer)
+			err := check.JSON(json.RawMessage(test.raw), test.outer)
 			if !errors.Is(err, test.want) || err != nil && !strings.Contains(err.Error(), test.message) {
 				t.Errorf("got %v, want %v with %q", err, test.want, test.message)
 			}
@@ -59,7 +59,7 @@ func FuzzCheckJSON(f *testing.F) {
 		if len(raw) == 0 {
 			t.Skip("an empty value is valid, and no JSON")
 		}
-		err := fold.CheckJSON(raw, 3)
+		err := check.JSON(raw, 3)
 		wireErr := errors.New("not one value")
 		if json.Valid(raw) {
 			wireErr = readPayload(raw)

@@ -1,41 +1,50 @@
-package fold
+// Package check validates the parameters of calls, as far as that needs no state, and compacts their JSON. Everything
+// in it is a pure function. A check returns a *parley.Error for ErrValidationFailed, unless it documents another.
+//
+//	payload, err := check.CompactParam("payload", raw)
+//	if err == nil {
+//		speech, err = check.Message(payload)
+//	}
+package check
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/policy"
 )
-
-// The checks hold what a caller gives against the rules that need no state. They answer with a *parley.Error for
-// ErrValidationFailed, or nil.
 
 func invalid(expected, format string, args ...any) error {
 	return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf(format, args...), expected)
 }
 
-// CheckKey holds a clientRequestId against the rules; empty is none.
-func CheckKey(key string) error {
+// Key checks a clientRequestId, which may be empty.
+func Key(key string) error {
 	if len(key) > parley.MaxKeyBytes {
 		return invalid(fmt.Sprintf("1 to %d bytes", parley.MaxKeyBytes), "clientRequestId has %d bytes", len(key))
 	}
 	return checkText("clientRequestId", key, parley.MaxKeyBytes)
 }
 
-// CheckTraceparent refuses an invalid traceparent. An empty one is valid.
-func CheckTraceparent(s string) error {
+// Traceparent refuses an invalid traceparent. An empty one is valid.
+func Traceparent(s string) error {
 	if s == "" || parley.ValidTraceparent(s) {
 		return nil
 	}
 	return invalid("a traceparent of W3C Trace Context, version 00", "traceparent is not one")
 }
 
-// checkText refuses control characters and what a JSON decoder has replaced, so that two names never read alike.
+// checkText refuses control characters and the replacement character of JSON decoders, so that no two names look the
+// same.
 func checkText(name, s string, maxBytes int) error {
 	if len(s) > maxBytes {
 		return invalid(fmt.Sprintf("at most %d bytes", maxBytes), "%s has %d bytes", name, len(s))
@@ -48,8 +57,8 @@ func checkText(name, s string, maxBytes int) error {
 	return nil
 }
 
-// CheckCreate holds the params of createConversation against the rules.
-func CheckCreate(q *parley.CreateConversationParams) error {
+// Create checks the params of createConversation.
+func Create(q *parley.CreateConversationParams) error {
 	if q.ConversationID != "" && !parley.ValidConversationID(q.ConversationID) {
 		return invalid("1 to 64 of A-Z a-z 0-9 _ -", "conversationId %q is not acceptable", policy.Clip(q.ConversationID))
 	}
@@ -58,7 +67,7 @@ func CheckCreate(q *parley.CreateConversationParams) error {
 	}
 	seen := make(map[string]bool, len(q.Participants))
 	for i, p := range q.Participants {
-		if err := CheckParticipant(fmt.Sprintf("participants[%d]", i), p); err != nil {
+		if err := Participant(fmt.Sprintf("participants[%d]", i), p); err != nil {
 			return err
 		}
 		if seen[p.ID] {
@@ -78,17 +87,18 @@ func CheckCreate(q *parley.CreateConversationParams) error {
 	if err := checkText("title", q.Title, parley.MaxTitleBytes); err != nil {
 		return err
 	}
-	if err := CheckMetadata(q.Metadata); err != nil {
+	if err := Metadata(q.Metadata); err != nil {
 		return err
 	}
 	if q.Workspace != "" && !parley.ValidWorkspace(q.Workspace) {
-		return invalid("1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit", "workspace %q is not acceptable", policy.Clip(q.Workspace))
+		return invalid("1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit", "workspace %q is not acceptable",
+			policy.Clip(q.Workspace))
 	}
-	return CheckKey(q.ClientRequestID)
+	return Key(q.ClientRequestID)
 }
 
-// CheckMetadata holds metadata, compact JSON or none, against the rules.
-func CheckMetadata(metadata json.RawMessage) error {
+// Metadata checks metadata, which is compact JSON or empty.
+func Metadata(metadata json.RawMessage) error {
 	if len(metadata) > parley.MaxMetadataBytes {
 		return invalid(fmt.Sprintf("at most %d bytes", parley.MaxMetadataBytes), "metadata has %d bytes", len(metadata))
 	}
@@ -98,22 +108,26 @@ func CheckMetadata(metadata json.RawMessage) error {
 	return nil
 }
 
-// CheckParticipant holds a seat against the rules; name is what the caller calls it.
-func CheckParticipant(name string, p parley.Participant) error {
+// Participant checks a participant. Its errors call the parameter name.
+func Participant(name string, p parley.Participant) error {
 	if !parley.ValidParticipantID(p.ID) {
-		return invalid("1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not hub", "%s.id %q is not acceptable", name, policy.Clip(p.ID))
+		return invalid("1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not hub",
+			"%s.id %q is not acceptable", name, policy.Clip(p.ID))
 	}
 	if !p.Kind.Valid() {
 		return invalid("human, agent, tool or peer", "%s.kind is %q", name, policy.Clip(string(p.Kind)))
 	}
 	if p.Agent != "" && (!p.Kind.Claims() || !parley.ValidParticipantID(p.Agent)) {
-		return invalid("an id like a participant's, for kinds agent and tool", "%s.agent %q is not acceptable", name, policy.Clip(p.Agent))
+		return invalid("an id like a participant's, for kinds agent and tool", "%s.agent %q is not acceptable", name,
+			policy.Clip(p.Agent))
 	}
 	if !p.Executor.Valid() || p.Executor != "" && !p.Kind.Claims() {
-		return invalid("any, internal or external, for kinds agent and tool", "%s.executor is %q", name, policy.Clip(string(p.Executor)))
+		return invalid("any, internal or external, for kinds agent and tool", "%s.executor is %q", name,
+			policy.Clip(string(p.Executor)))
 	}
 	if len(p.Private) > parley.MaxPrivateBytes {
-		return invalid(fmt.Sprintf("at most %d bytes", parley.MaxPrivateBytes), "%s.private has %d bytes", name, len(p.Private))
+		return invalid(fmt.Sprintf("at most %d bytes", parley.MaxPrivateBytes), "%s.private has %d bytes", name,
+			len(p.Private))
 	}
 	return checkText(name+".role", p.Role, parley.MaxRoleBytes)
 }
@@ -163,8 +177,8 @@ func checkLimits(l *parley.Limits) error {
 	return nil
 }
 
-// CheckOutcome holds an outcome against the rules.
-func CheckOutcome(o *parley.Outcome) error {
+// Outcome checks an outcome, which may be nil.
+func Outcome(o *parley.Outcome) error {
 	if o == nil {
 		return nil
 	}
@@ -174,30 +188,30 @@ func CheckOutcome(o *parley.Outcome) error {
 	return checkText("outcome.reason", o.Reason, parley.MaxReasonBytes)
 }
 
-// CheckReason holds the reason of releaseClaim and cancelTurn against the rules.
-func CheckReason(reason string) error { return checkText("reason", reason, parley.MaxReasonBytes) }
+// Reason checks the reason of releaseClaim and cancelTurn.
+func Reason(reason string) error { return checkText("reason", reason, parley.MaxReasonBytes) }
 
-// CheckFinality holds a message's finality and outcome against the rules.
-func CheckFinality(f parley.Finality, o *parley.Outcome) error {
+// Finality checks the finality and the outcome of a message.
+func Finality(f parley.Finality, o *parley.Outcome) error {
 	if !f.Valid() {
 		return invalid("none, turn or conversation", "finality is %q", policy.Clip(string(f)))
 	}
 	if o != nil && f != parley.FinalityConversation {
 		return invalid("finality conversation", "outcome was given with finality %s", f)
 	}
-	return CheckOutcome(o)
+	return Outcome(o)
 }
 
-// Speech is what must be known of a message's payload.
+// Speech is what a decision needs of the payload of a message.
 type Speech struct {
 	// Refers are the files to which it refers.
-	Refers []AttachmentHash
+	Refers []eventdata.AttachmentHash
 	// Parameters and Result are true when it has these members.
 	Parameters, Result bool
 }
 
-// CheckMessage holds the payload of a message, compact JSON, against the rules. Members without a meaning are let pass.
-func CheckMessage(payload json.RawMessage) (Speech, error) {
+// Message checks the payload of a message, which is compact JSON. It ignores members that it does not know.
+func Message(payload json.RawMessage) (Speech, error) {
 	var text, data, schema, tags, attachments, parameters, result json.RawMessage
 	err := eachMember(payload, func(name, value []byte) {
 		switch string(name) {
@@ -221,7 +235,8 @@ func CheckMessage(payload json.RawMessage) (Speech, error) {
 	case err != nil:
 		return Speech{}, err
 	case text == nil && data == nil && attachments == nil && parameters == nil && result == nil:
-		return Speech{}, invalid("an object with text, data or attachments", "the payload has neither text nor data nor attachments")
+		return Speech{}, invalid("an object with text, data or attachments",
+			"the payload has neither text nor data nor attachments")
 	case text != nil && text[0] != '"':
 		return Speech{}, invalid("a string", "payload.text is %s", jsonKind(text))
 	case parameters != nil && parameters[0] != '{':
@@ -240,7 +255,7 @@ func CheckMessage(payload json.RawMessage) (Speech, error) {
 	return s, s.checkResult(result)
 }
 
-// checkResult holds the result of a session against its shape.
+// checkResult checks the result of a session.
 func (s *Speech) checkResult(raw json.RawMessage) error {
 	if raw == nil {
 		return nil
@@ -257,20 +272,22 @@ func (s *Speech) checkResult(raw json.RawMessage) error {
 	case err != nil:
 		return invalid("the result of a session", "payload.result cannot be read")
 	case !slices.Contains(parley.AgentTypes, r.ResultType):
-		return invalid("agent, deterministic, function or workflow", "payload.result.result_type is %q", policy.Clip(string(r.ResultType)))
+		return invalid("agent, deterministic, function or workflow", "payload.result.result_type is %q",
+			policy.Clip(string(r.ResultType)))
 	case r.Attachment == nil:
 		return nil
 	}
-	hash, ok := ParseAttachmentHash(r.Attachment.SHA256)
+	hash, ok := eventdata.ParseAttachmentHash(r.Attachment.SHA256)
 	if !ok {
-		return invalid("a SHA-256 in lower-case hex", "payload.result.attachment.sha256 is %q", policy.Clip(r.Attachment.SHA256))
+		return invalid("a SHA-256 in lower-case hex", "payload.result.attachment.sha256 is %q",
+			policy.Clip(r.Attachment.SHA256))
 	}
 	s.Refers = append(s.Refers, hash)
 	return nil
 }
 
-// CheckTrace holds the payload of a trace, compact JSON, against the rules.
-func CheckTrace(payload json.RawMessage) error {
+// Trace checks the payload of a trace, which is compact JSON.
+func Trace(payload json.RawMessage) error {
 	var kind json.RawMessage
 	err := eachMember(payload, func(name, value []byte) {
 		if string(name) == "kind" {
@@ -287,8 +304,8 @@ func CheckTrace(payload json.RawMessage) error {
 	return err
 }
 
-// CheckNote holds a note against the rules.
-func CheckNote(n *parley.Note) error {
+// Note checks a note.
+func Note(n *parley.Note) error {
 	if n.Schema == "" || len(n.Schema) > parley.MaxTagBytes {
 		return invalid(fmt.Sprintf("1 to %d bytes", parley.MaxTagBytes), "payload.schema has %d bytes", len(n.Schema))
 	}
@@ -301,7 +318,7 @@ func CheckNote(n *parley.Note) error {
 	return checkTags(n.Tags)
 }
 
-// stringMember gives a member that is a string, or "" where it is absent.
+// stringMember returns a member that is a string, and "" for a missing one.
 func stringMember(name string, raw json.RawMessage, maxBytes int) (string, error) {
 	if raw == nil {
 		return "", nil
@@ -360,4 +377,66 @@ func jsonKind(raw json.RawMessage) string {
 		return "null"
 	}
 	return "a number"
+}
+
+// Labels checks labels or demands. Its errors call the parameter name.
+func Labels(name string, labels map[string]string) error {
+	if len(labels) > parley.MaxLabels {
+		return invalid(fmt.Sprintf("at most %d", parley.MaxLabels), "%s: there are %d", name, len(labels))
+	}
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		if k == "" {
+			return invalid("keys that are not empty", "%s: a key is empty", name)
+		}
+		if err := checkText(name+": a key", k, parley.MaxLabelBytes); err != nil {
+			return err
+		}
+		if err := checkText(name+"."+policy.Clip(k), labels[k], parley.MaxLabelBytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Fork checks the params of forkConversation.
+func Fork(q *parley.ForkConversationParams) error {
+	switch {
+	case q.Seq < 1:
+		return invalid("1 or more", "seq is %d", q.Seq)
+	case q.Seq > parley.MaxForkEvents:
+		return tooMuchShared(fmt.Sprintf("the fork would begin with %d events", q.Seq))
+	case q.ForkID != "" && !parley.ValidConversationID(q.ForkID):
+		return invalid("1 to 64 of A-Z a-z 0-9 _ -", "forkId %q is not acceptable", policy.Clip(q.ForkID))
+	}
+	if err := checkText("title", q.Title, parley.MaxTitleBytes); err != nil {
+		return err
+	}
+	return Key(q.ClientRequestID)
+}
+
+// SharedBytes returns ErrTooLarge for more bytes than a fork may share with its conversation.
+func SharedBytes(bytes int64) error {
+	if bytes > parley.MaxForkBytes {
+		return tooMuchShared("the events that the fork would begin with are too large")
+	}
+	return nil
+}
+
+func tooMuchShared(message string) error {
+	return parley.Refuse(parley.ErrTooLarge, message,
+		fmt.Sprintf("at most %d events of %d bytes together", parley.MaxForkEvents, parley.MaxForkBytes))
+}
+
+// ForkRecord checks the record of a fork.
+func ForkRecord(r *parley.ForkRecord) error {
+	hash, err := hex.DecodeString(r.Hash)
+	switch {
+	case !parley.ValidConversationID(r.ConversationID):
+		return invalid("the id of a conversation", "a fork of %q", policy.Clip(r.ConversationID))
+	case r.Seq < 1 || r.Seq > parley.MaxForkEvents:
+		return invalid(fmt.Sprintf("1 to %d", parley.MaxForkEvents), "a fork at seq %d", r.Seq)
+	case err != nil || len(hash) != sha256.Size || hex.EncodeToString(hash) != r.Hash:
+		return invalid("a SHA-256 in lower-case hex", "a fork with the hash %q", policy.Clip(r.Hash))
+	}
+	return nil
 }
