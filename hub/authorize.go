@@ -144,5 +144,5 @@ func (h *Hub) CancelTurn(p *Principal, q *parley.CancelTurnParams, done func(par
 	if q.Turn < 1 {
 		err = parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("turn is %d", q.Turn), "1 or more")
 	}
-	h.run(c, p, err, fold.Command{Verb: fold.Cancel, Turn: q.Turn, Detail: q.Reason}, nil, done)
+	h.run(c, p, err, fold.Command{Do: &fold.Cancel{Turn: q.Turn, Detail: q.Reason}}, nil, done)
 }

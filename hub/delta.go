@@ -12,7 +12,7 @@ import (
 
 // SendDelta passes a piece of text to live subscribers, if a message of that turn would be taken.
 func (h *Hub) SendDelta(p *auth.Principal, q *parley.SendDeltaParams, done func(error)) {
-	cmd := fold.Command{Verb: fold.Delta, Turn: q.Turn}
+	cmd := fold.Command{Do: &fold.Delta{Turn: q.Turn}}
 	c, p, err := h.turns.EnterClaimed(p, parley.MethodSendDelta, q.ConversationID, q.ClaimID, &cmd)
 	if err != nil {
 		done(err)

@@ -12,6 +12,8 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/fold/check"
+	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/hub/fold/idempotency"
 	"github.com/parleyhub/parley/hub/policy"
 )
 
@@ -122,11 +124,10 @@ func (h *Hub) turn(slots chan struct{}) error {
 // prepare gives the command that makes the fork. It brings no events where the fork is there.
 func (f *forking) prepare() (fold.Command, []string, error) {
 	q := f.params
-	cmd := fold.Command{Verb: fold.Begin, From: f.by.AgentID, Key: q.ClientRequestID, Traceparent: q.Traceparent, Fork: &fold.Fork{
-		Record: parley.ForkRecord{ConversationID: q.ConversationID, Seq: q.Seq}, Title: q.Title,
-	}}
+	fork := &fold.Fork{Record: parley.ForkRecord{ConversationID: q.ConversationID, Seq: q.Seq}, Title: q.Title}
+	cmd := fold.Command{Do: fork, From: f.by.AgentID, Key: q.ClientRequestID, Traceparent: q.Traceparent}
 	if q.ClientRequestID != "" {
-		cmd.Fork.Digest = fold.ForkDigest(q)
+		fork.Digest = idempotency.DigestFork(q)
 	}
 	if err := f.checkOther(); err != nil {
 		return cmd, nil, err
@@ -135,10 +136,10 @@ func (f *forking) prepare() (fold.Command, []string, error) {
 	if err != nil || there.Exists() {
 		return cmd, nil, err
 	}
-	if err := f.read(cmd.Fork); err != nil {
+	if err := f.read(fork); err != nil {
 		return cmd, nil, err
 	}
-	labels, err := fold.ForkLabels(f.by.AgentID, cmd.Fork.Shared)
+	labels, err := eventdata.ForkLabels(f.by.AgentID, fork.Shared)
 	if err == nil {
 		err = f.hub.Valid(f.by) // since it was let in
 	}
@@ -195,7 +196,7 @@ func lastShared(s *fold.State) int64 {
 // read copies the events as they are stored, and the hash of the last, and pays for them.
 func (f *forking) read(into *fold.Fork) error {
 	q := f.params
-	into.Shared = make([]fold.Shared, 0, q.Seq)
+	into.Shared = make([]eventdata.Shared, 0, q.Seq)
 	bytes := 0
 	for n := int64(0); n < q.Seq; n = int64(len(into.Shared)) {
 		records, err := f.hub.journal.Read(q.ConversationID, n, int(min(q.Seq-n, 1000)), 4<<20)
@@ -211,7 +212,7 @@ func (f *forking) read(into *fold.Fork) error {
 			if bytes += len(r.Data); bytes > parley.MaxForkBytes {
 				return check.SharedBytes(int64(bytes))
 			}
-			shared := fold.Shared{Data: r.Data}
+			shared := eventdata.Shared{Data: r.Data}
 			if err := shared.Event.UnmarshalJSON(r.Data); err != nil {
 				return fmt.Errorf("event %d of %s: %w", r.Seq, policy.Clip(q.ConversationID), err)
 			}

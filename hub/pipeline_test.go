@@ -326,16 +326,18 @@ func behind(t *testing.T, j journal.Journal, id string, c fold.Command) {
 func TestHeadMoved(t *testing.T) {
 	pipelined(t, parley.PolicyRoundRobin, func(t *testing.T, h *hub.Hub, j *memory.Journal, a, b *hub.Principal, id string) {
 		now := parley.TimestampOf(h.Now())
-		behind(t, j, id, fold.Command{Verb: fold.Message, From: "a", Now: now, Finality: parley.FinalityTurn, Payload: text("one"), Key: "k"})
+		behind(t, j, id, fold.Command{From: "a", Now: now, Key: "k",
+			Do: &fold.Message{Finality: parley.FinalityTurn, Payload: text("one")}})
 		if r := say(t, h, a, message(id, "one", parley.FinalityTurn, "k")); !r.Duplicate || r.Seq != 2 {
 			t.Fatalf("the other hub has written it: %+v", r)
 		}
 		if r := say(t, h, b, message(id, "two", parley.FinalityTurn, "")); r.Seq != 3 || r.Turn != 2 {
 			t.Fatalf("%+v", r)
 		}
-		behind(t, j, id, fold.Command{Verb: fold.Message, From: "a", Now: now, Finality: parley.FinalityTurn, Payload: text("three")})
+		behind(t, j, id, fold.Command{Do: &fold.Message{Finality: parley.FinalityTurn, Payload: text("three")}, From: "a", Now: now})
 		refused(t, (<-post(h, a, message(id, "mine", parley.FinalityTurn, ""))).err, parley.ErrNotYourTurn)
-		behind(t, j, id, fold.Command{Verb: fold.Message, From: "b", Now: now, Finality: parley.FinalityConversation, Payload: text("end"), Key: "e"})
+		behind(t, j, id, fold.Command{From: "b", Now: now, Key: "e",
+			Do: &fold.Message{Finality: parley.FinalityConversation, Payload: text("end")}})
 		again := post(h, b, message(id, "end", parley.FinalityConversation, "e"))
 		more := post(h, b, message(id, "more", parley.FinalityTurn, ""))
 		if r := <-again; r.err != nil || !r.Duplicate || r.Seq != 5 {
@@ -358,7 +360,8 @@ func TestReadersWakeAfterReload(t *testing.T) {
 			woken <- r
 		}()
 		synctest.Wait()
-		behind(t, j, id, fold.Command{Verb: fold.Message, From: "a", Now: parley.TimestampOf(h.Now()), Finality: parley.FinalityTurn, Payload: text("one")})
+		behind(t, j, id, fold.Command{From: "a", Now: parley.TimestampOf(h.Now()),
+			Do: &fold.Message{Finality: parley.FinalityTurn, Payload: text("one")}})
 		refused(t, (<-post(h, a, message(id, "x", parley.FinalityTurn, ""))).err, parley.ErrNotYourTurn)
 		if r := <-woken; r.LatestSeq != 2 || r.TimedOut {
 			t.Fatalf("%+v", r)

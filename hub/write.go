@@ -32,8 +32,9 @@ func (h *Hub) readEvents(conversation string, after int64, limit int) ([]parley.
 // SendMessage appends a message.
 func (h *Hub) SendMessage(p *auth.Principal, q *parley.SendMessageParams, done func(parley.SendResult, error)) {
 	o := conv.LendRequest()
-	o.Cmd.Verb, o.Cmd.Turn, o.Cmd.AfterSeq, o.Cmd.Key = fold.Message, q.Turn, q.AfterSeq, q.ClientRequestID
-	o.Cmd.Finality, o.Cmd.Outcome, o.Cmd.TurnHint, o.Cmd.Traceparent = q.Finality, q.Outcome, q.TurnHint, q.Traceparent
+	m := &o.Message
+	m.Turn, m.AfterSeq, m.Finality, m.Outcome, m.TurnHint = q.Turn, q.AfterSeq, q.Finality, q.Outcome, q.TurnHint
+	o.Cmd.Do, o.Cmd.Key, o.Cmd.Traceparent = m, q.ClientRequestID, q.Traceparent
 	err := check.Finality(q.Finality, q.Outcome)
 	if err == nil {
 		err = checkPosition(q.Turn, q.AfterSeq)
@@ -44,7 +45,7 @@ func (h *Hub) SendMessage(p *auth.Principal, q *parley.SendMessageParams, done f
 // SendTrace appends a trace.
 func (h *Hub) SendTrace(p *auth.Principal, q *parley.SendTraceParams, done func(parley.SendResult, error)) {
 	o := conv.LendRequest()
-	o.Cmd.Verb, o.Cmd.Turn, o.Cmd.Key, o.Cmd.Traceparent = fold.Trace, q.Turn, q.ClientRequestID, q.Traceparent
+	o.Cmd.Do, o.Cmd.Key, o.Cmd.Traceparent = &fold.Trace{Turn: q.Turn}, q.ClientRequestID, q.Traceparent
 	h.speak(p, parley.MethodSendTrace, q.ConversationID, q.ClaimID, o, checkPosition(q.Turn, nil), q.Payload, done)
 }
 
@@ -87,28 +88,31 @@ func (h *Hub) speak(p *auth.Principal, method, conversation, claimID string, o *
 		}
 		done(parley.SendResult{Seq: d.Seq, Turn: d.Turn, Duplicate: d.Duplicate, ClaimID: h.turns.ClaimIDOf(d, p)}, nil)
 	}
-	switch {
-	case o.Cmd.Verb == fold.Trace || !o.Cmd.Finality.Final():
+	switch m, _ := o.Cmd.Do.(*fold.Message); {
+	case m == nil || !m.Finality.Final():
 		h.turns.MintClaim(c, o)
-	case o.Cmd.Finality == parley.FinalityTurn:
-		o.Cmd.Wakes = h.triggers.MatchMessage(c, p.AgentID, o.Cmd.Payload)
+	case m.Finality == parley.FinalityTurn:
+		m.Wakes = h.triggers.MatchMessage(c, p.AgentID, m.Payload)
 	}
 	c.Do(o)
 }
 
-// checkSpeech holds a message or trace against the rules and puts its payload into cmd.
+// checkSpeech checks a message or trace and adds its payload to cmd.
 func checkSpeech(cmd *fold.Command, payload json.RawMessage) (err error) {
 	if err = cmp.Or(check.Key(cmd.Key), check.Traceparent(cmd.Traceparent)); err != nil {
 		return err
 	}
-	if cmd.Payload, err = check.CompactParam("payload", payload); err != nil {
+	if payload, err = check.CompactParam("payload", payload); err != nil {
 		return err
 	}
-	if cmd.Verb == fold.Trace {
-		return check.Trace(cmd.Payload)
+	switch a := cmd.Do.(type) {
+	case *fold.Message:
+		a.Payload = payload
+		a.Speech, err = check.Message(payload)
+	case *fold.Trace:
+		a.Payload = payload
+		err = check.Trace(payload)
 	}
-	speech, err := check.Message(cmd.Payload)
-	cmd.Refers, cmd.Parameters, cmd.Result = speech.Refers, speech.Parameters, speech.Result
 	return err
 }
 
@@ -127,9 +131,10 @@ func (h *Hub) SendNote(p *auth.Principal, q *parley.SendNoteParams, done func(pa
 	if err == nil {
 		note.Data, err = check.CompactParam("payload.data", note.Data)
 	}
-	cmd := fold.Command{Verb: fold.Note, Note: &note, Key: q.ClientRequestID, Traceparent: q.Traceparent}
+	do := &fold.Note{Note: &note}
+	cmd := fold.Command{Do: do, Key: q.ClientRequestID, Traceparent: q.Traceparent}
 	if err == nil {
-		cmd.Wakes = h.triggers.MatchNote(c, p.AgentID, &note)
+		do.Wakes = h.triggers.MatchNote(c, p.AgentID, &note)
 	}
 	h.run(c, p, err, cmd, nil, done)
 }
@@ -144,7 +149,8 @@ func (h *Hub) AddParticipant(p *auth.Principal, q *parley.AddParticipantParams, 
 	}
 	seat := q.Participant
 	err = check.Participant("participant", seat)
-	h.run(c, p, err, fold.Command{Verb: fold.AddParticipant, Participant: &seat}, []string{eventdata.SeatLabel(seat.ID)}, done)
+	cmd := fold.Command{Do: &fold.AddParticipant{Participant: &seat}}
+	h.run(c, p, err, cmd, []string{eventdata.SeatLabel(seat.ID)}, done)
 }
 
 // CloseConversation closes a conversation.
@@ -156,7 +162,7 @@ func (h *Hub) CloseConversation(p *auth.Principal, q *parley.CloseConversationPa
 		return
 	}
 	err = check.Outcome(q.Outcome)
-	h.run(c, p, err, fold.Command{Verb: fold.Close, Outcome: q.Outcome}, nil, done)
+	h.run(c, p, err, fold.Command{Do: &fold.Close{Outcome: q.Outcome}}, nil, done)
 }
 
 // run decides a command that answers with a seq. The conversation is pinned.
@@ -268,6 +274,8 @@ func (h *Hub) prepareCreate(p *auth.Principal, q *parley.CreateConversationParam
 	if !conv.Reserved(id) {
 		labels = eventdata.CreateLabels(p.AgentID, q.Participants, q.Workspace)
 	}
-	cmd := fold.Command{Verb: fold.Create, From: p.AgentID, Admin: p.Admin(), Key: q.ClientRequestID, Traceparent: q.Traceparent, Create: &params}
+	cmd := fold.Command{
+		Do: &fold.Create{Params: &params}, From: p.AgentID, Admin: p.Admin(), Key: q.ClientRequestID, Traceparent: q.Traceparent,
+	}
 	return c, cmd, labels, nil
 }

@@ -30,9 +30,12 @@ func newTable(t *testing.T, l parley.Limits, executors ...string) *table {
 	for _, id := range executors {
 		b.executors = append(b.executors, Executor{Key: "key " + id, ID: id})
 	}
-	b.do(fold.Command{Verb: fold.Create, From: "maker", Create: &parley.CreateConversationParams{
-		Participants: []parley.Participant{{ID: "a", Kind: parley.KindAgent}, {ID: "h", Kind: parley.KindHuman}}, Limits: &l,
-	}})
+	b.do(fold.Command{
+		Do: &fold.Create{Params: &parley.CreateConversationParams{
+			Participants: []parley.Participant{{ID: "a", Kind: parley.KindAgent}, {ID: "h", Kind: parley.KindHuman}}, Limits: &l,
+		}},
+		From: "maker",
+	})
 	return b
 }
 
@@ -122,7 +125,8 @@ func (b *table) take(id string) eventdata.ClaimHash {
 	if !ok || o.Executor != "key "+id {
 		b.t.Fatalf("the offer to %s is %+v, %t", id, o, ok)
 	}
-	b.do(fold.Command{Verb: fold.Take, From: "a", Turn: o.Turn, Named: &h, New: h, Offered: true, Executor: fold.Executor{ID: id}, GraceMs: 5000})
+	b.do(fold.Command{From: "a", Named: &h, Executor: fold.Executor{ID: id},
+		Do: &fold.Take{Turn: o.Turn, Offered: true, NewClaim: fold.NewClaim{New: h, GraceMs: 5000}}})
 	return h
 }
 
@@ -133,12 +137,13 @@ func (b *table) end(reason parley.ClaimEnd) {
 	if !ok {
 		b.t.Fatal("no claim is watched")
 	}
-	b.do(fold.Command{Verb: fold.EndClaim, From: parley.HubID, Named: &c.Hash, Reason: reason})
+	b.do(fold.Command{Do: &fold.EndClaim{Reason: reason}, From: parley.HubID, Named: &c.Hash})
 }
 
 func (b *table) final(from string) {
 	b.t.Helper()
-	c := fold.Command{Verb: fold.Message, From: from, Finality: parley.FinalityTurn, Payload: json.RawMessage(`{"text":"x"}`)}
+	c := fold.Command{From: from,
+		Do: &fold.Message{Finality: parley.FinalityTurn, Payload: json.RawMessage(`{"text":"x"}`)}}
 	if b.state.Claim != nil {
 		c.Named = &b.state.Claim.Hash
 	}
@@ -264,7 +269,7 @@ func TestAttempts(t *testing.T) {
 	b.end(parley.ClaimExpired)
 	b.nothing(start+1, start+10_000)
 	c := b.command(start + 10_000)
-	if c.Verb != fold.Timeout || c.AgentID != "a" || c.Since != b.state.Seq {
+	if late, ok := c.Do.(*fold.Timeout); !ok || late.AgentID != "a" || late.Since != b.state.Seq {
 		t.Fatalf("%+v", c)
 	}
 	b.do(c)

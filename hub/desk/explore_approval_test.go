@@ -14,9 +14,9 @@ const (
 // askApproval asks for the one approval of the turn, or meets what an attempt before has asked for.
 func (x *explorer) askApproval(w *world, i int) call {
 	named := w.reps[i].claim
-	q := &fold.Asked{ExpiresInMs: 60_000}
+	q := &fold.RequestApproval{ExpiresInMs: 60_000}
 	q.Key, q.Title = "k", "may I"
-	c := fold.Command{Verb: fold.RequestApproval, From: agent, Named: &named, Approval: q}
+	c := fold.Command{Do: q, From: agent, Named: &named}
 	return call{c, func(w *world, i int, d *fold.Decision) {
 		r := &w.reps[i]
 		if r.asked = true; d.Err != nil {
@@ -34,12 +34,12 @@ func (x *explorer) ofApproval(all []move, w *world) []move {
 	a := pending[0]
 	return append(all,
 		move{labelAnswer, true, "b answers the approval", func(w *world) {
-			q := &fold.Asked{Seq: a.Seq}
+			q := &fold.ResolveApproval{Seq: a.Seq}
 			q.Status, q.By = parley.ApprovalApproved, "b"
-			x.decide(w, 0, -1, fold.Command{Verb: fold.ResolveApproval, From: "b", Approval: q})
+			x.decide(w, 0, -1, fold.Command{Do: q, From: "b"})
 		}},
 		move{labelOver, false, "the time of the approval is over", func(w *world) {
-			x.decide(w, 0, -1, fold.Command{Verb: fold.Tick, From: parley.HubID, Now: a.ExpiresAt})
+			x.decide(w, 0, -1, fold.Command{Do: &fold.Tick{}, From: parley.HubID, Now: a.ExpiresAt})
 		}})
 }
 

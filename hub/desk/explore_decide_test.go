@@ -283,21 +283,23 @@ func (w *world) compareWords() {
 func (x *explorer) call(w *world, i, h int, attempt uint8, c fold.Command, isCopy bool) *fold.Decision {
 	spoken := w.facts // as they were decided on
 	d := x.decide(w, h, i, c)
-	speech := c.Verb == fold.Message
+	said, speech := c.Do.(*fold.Message)
+	_, renews := c.Do.(*fold.Renew)
+	_, takes := c.Do.(*fold.Take)
 	ok := d.Err == nil
 	current := c.Named != nil && spoken.claimed && spoken.claim == *c.Named && spoken.tag == attempt
 	switch {
 	case ok && speech && !d.Duplicate && c.Named != nil && !current:
 		w.violate("words under a claim that does not stand")
-	case ok && speech && c.Turn > 0 && d.Turn != c.Turn:
+	case ok && speech && said.Turn > 0 && d.Turn != said.Turn:
 		w.violate("words in another turn than they are for")
 	case ok && speech && w.reps[i].read && d.Turn != w.reps[i].turn && !isCopy:
 		w.violate("an answer in another turn than it is for")
 	case ok && speech && current && w.hidden(d.Seq):
 		w.violate("words that nobody sees were acknowledged")
-	case ok && c.Verb == fold.Renew && c.HeldMs+d.State.Limits.TurnTimeout() <= d.State.Limits.MaxClaim() && len(d.Events) == 0:
+	case ok && renews && c.HeldMs+d.State.Limits.TurnTimeout() <= d.State.Limits.MaxClaim() && len(d.Events) == 0:
 		w.violate("a renewal that is not in the log was acknowledged")
-	case errors.Is(d.Err, parley.ErrClaimLost) && current && !isCopy && c.Verb != fold.Take:
+	case errors.Is(d.Err, parley.ErrClaimLost) && current && !isCopy && !takes:
 		w.violate("the holder of a claim is told that it has lost it")
 	}
 	return d

@@ -80,9 +80,12 @@ func (x *explorer) start() *world {
 		crashes: x.crashes, drops: x.drops, deaths: x.deaths, lates: x.lates, repeats: x.repeats,
 	}
 	w.facts.holder, w.races = -1, x.deferred
-	d := fold.Decide(w.head.state, w.head.keys, fold.Command{Verb: fold.Create, From: "maker", Now: now, Create: &parley.CreateConversationParams{
-		Participants: []parley.Participant{{ID: agent, Kind: parley.KindAgent}, {ID: "b", Kind: x.peer}}, Limits: &limits,
-	}})
+	d := fold.Decide(w.head.state, w.head.keys, fold.Command{
+		Do: &fold.Create{Params: &parley.CreateConversationParams{
+			Participants: []parley.Participant{{ID: agent, Kind: parley.KindAgent}, {ID: "b", Kind: x.peer}}, Limits: &limits,
+		}},
+		From: "maker", Now: now,
+	})
 	w.head = w.head.with(&d)
 	w.hubs = make([]memory, max(1, x.hubs))
 	for i := range w.reps {

@@ -2,6 +2,7 @@ package desk
 
 import (
 	"encoding/binary"
+	"fmt"
 	"hash/fnv"
 	"slices"
 
@@ -23,19 +24,17 @@ func (x *explorer) key(w *world) [16]byte {
 		k.bit(w.stands(&w.reps[i]))
 	}
 	for _, c := range w.copies {
-		k.num(int(c.hub), int(c.from), int(c.attempt), int(c.command.Verb), int(c.command.Turn), len(c.command.Finality))
+		k.num(int(c.hub), int(c.from), int(c.attempt))
+		k.action(c.command.Do)
 		k.str(c.command.Key)
-		k.bit(c.command.Offered, c.command.Others, c.command.Named != nil)
+		k.bit(c.command.Named != nil)
 		if c.command.Named != nil {
 			k.hash(*c.command.Named)
 		}
-		k.hash(c.command.New)
 	}
 	for _, o := range w.own {
-		k.num(int(o.hub), int(o.command.Verb))
-		k.str(string(o.command.Reason))
-		k.str(o.command.AgentID)
-		k.bit(o.command.Asked)
+		k.num(int(o.hub))
+		k.action(o.command.Do)
 	}
 	f := &w.facts
 	k.num(int(f.ended), int(f.holder), int(f.tag), int(f.claims), int(f.renewed))
@@ -52,13 +51,53 @@ func (x *explorer) key(w *world) [16]byte {
 	return [16]byte(h.Sum(nil))
 }
 
+// action adds what an action asks for.
+func (k *keyer) action(do fold.Action) {
+	var n *fold.NewClaim
+	switch a := do.(type) {
+	case *fold.Message:
+		k.num(1, int(a.Turn), len(a.Finality))
+		n = &a.NewClaim
+	case *fold.Take:
+		k.num(2, int(a.Turn))
+		k.bit(a.Offered)
+		n = &a.NewClaim
+	case *fold.Renew:
+		k.num(3)
+	case *fold.Release:
+		k.num(4)
+		k.str(string(a.Reason))
+	case *fold.RequestApproval:
+		k.num(5)
+	case *fold.EndClaim:
+		k.num(6)
+		k.str(string(a.Reason))
+	case *fold.Timeout:
+		k.num(7)
+		k.str(a.AgentID)
+		k.bit(a.Asked)
+	default:
+		panic(fmt.Sprintf("no key for a %T", do))
+	}
+	if n != nil {
+		k.bit(n.Others)
+		k.hash(n.New)
+	}
+}
+
 // stale reports whether a hub's own command can do nothing any more.
 func (w *world) stale(o sent) bool {
 	s, c := &w.head.state, &o.command
-	if c.Named != nil {
-		return s.Claim == nil || s.Claim.Hash != *c.Named || c.RenewedSeq != 0 && s.Claim.RenewedSeq != c.RenewedSeq
+	renewed := int64(0)
+	switch a := c.Do.(type) {
+	case *fold.Timeout:
+		return !slices.ContainsFunc(s.Asks(), func(k fold.Ask) bool { return k.AgentID == a.AgentID && k.Since == a.Since })
+	case *fold.EndClaim:
+		renewed = a.RenewedSeq
+	case *fold.Renew:
+		renewed = a.RenewedSeq
 	}
-	return !slices.ContainsFunc(s.Asks(), func(a fold.Ask) bool { return a.AgentID == c.AgentID && a.Since == c.Since })
+	return s.Claim == nil || s.Claim.Hash != *c.Named || renewed != 0 && s.Claim.RenewedSeq != renewed
 }
 
 type keyer struct{ b []byte }

@@ -56,9 +56,8 @@ func (x *explorer) moves(w *world) []move {
 	}
 	if w.head.state.MaySpeak("b") && !x.silent {
 		all = append(all, move{labelB, false, "b answers", func(w *world) {
-			x.decide(w, 0, -1, fold.Command{
-				Verb: fold.Message, From: "b", Turn: w.head.state.CurrentTurn(), Finality: parley.FinalityTurn, Payload: text("b"),
-			})
+			x.decide(w, 0, -1, fold.Command{From: "b",
+				Do: &fold.Message{Turn: w.head.state.CurrentTurn(), Finality: parley.FinalityTurn, Payload: text("b")}})
 		}})
 	}
 	all = x.ofApproval(all, w)
@@ -67,7 +66,7 @@ func (x *explorer) moves(w *world) []move {
 			s := w.copies[k]
 			w.copies = append(w.copies[:k:k], w.copies[k+1:]...)
 			if s.command.Named == nil {
-				x.mayTake(w, int(s.hub), &s.command)
+				s.command.Do = x.withNewClaim(w, int(s.hub), s.command.Do)
 			}
 			x.call(w, int(s.from), int(s.hub), s.attempt, s.command, true)
 			w.prune()
@@ -125,7 +124,7 @@ func (x *explorer) ofReplica(all []move, w *world, i int) []move {
 		x.addCalls(w, &all, i, actSpeak, "says what it has thought", func(w *world, i int) call {
 			c := say(parley.FinalityTurn, fmt.Sprintf("one %s %d", name(i), w.reps[i].turn))
 			if !x.without.turnless {
-				c.Turn = w.reps[i].turn
+				c.Do.(*fold.Message).Turn = w.reps[i].turn
 			}
 			return call{c, func(w *world, i int, _ *fold.Decision) { w.reps[i].forget() }}
 		})
@@ -172,7 +171,8 @@ func (x *explorer) takeOffer(w *world, i int) call {
 		turn = o.Turn
 	}
 	c := fold.Command{
-		Verb: fold.Take, From: agent, Turn: turn, Named: &id, New: id, GraceMs: parley.DefaultGraceMs, Offered: ok && o.Executor == name(i),
+		Do:   &fold.Take{Turn: turn, Offered: ok && o.Executor == name(i), NewClaim: fold.NewClaim{New: id, GraceMs: parley.DefaultGraceMs}},
+		From: agent, Named: &id,
 	}
 	return call{c, func(w *world, i int, d *fold.Decision) {
 		r := &w.reps[i]
@@ -189,14 +189,14 @@ func (r *replica) begin(w *world, d *fold.Decision) {
 }
 
 func say(f parley.Finality, key string) fold.Command {
-	return fold.Command{Verb: fold.Message, From: agent, Finality: f, Payload: text(key), Key: key}
+	return fold.Command{Do: &fold.Message{Finality: f, Payload: text(key)}, From: agent, Key: key}
 }
 
 // addPulls is what replicas do that are never asked.
 func (x *explorer) addPulls(w *world, all *[]move, i int) {
-	mint := func(w *world, c *fold.Command) {
-		c.Turn = w.head.state.CurrentTurn()
-		x.mayTake(w, int(w.reps[i].hub), c)
+	mint := func(w *world, turn *int64, n *fold.NewClaim) {
+		*turn = w.head.state.CurrentTurn()
+		x.mayTake(w, int(w.reps[i].hub), n)
 	}
 	begin := func(said bool) func(*world, int, *fold.Decision) {
 		return func(w *world, i int, d *fold.Decision) {
@@ -211,9 +211,9 @@ func (x *explorer) addPulls(w *world, all *[]move, i int) {
 	switch w.reps[i].kind {
 	case taker:
 		x.addCalls(w, all, i, actTake, "takes the turn", func(w *world, i int) call {
-			c := fold.Command{Verb: fold.Take, From: agent}
-			mint(w, &c)
-			return call{c, begin(false)}
+			take := &fold.Take{}
+			mint(w, &take.Turn, &take.NewClaim)
+			return call{fold.Command{Do: take, From: agent}, begin(false)}
 		})
 	case oneShot:
 		*all = append(*all, move{uint8(i)*8 + actTake, false, name(i) + " reads that it may speak", func(w *world) {
@@ -222,17 +222,33 @@ func (x *explorer) addPulls(w *world, all *[]move, i int) {
 	default:
 		x.addCalls(w, all, i, actTake, "says something without a claim", func(w *world, i int) call {
 			c := say(parley.FinalityNone, fmt.Sprintf("p %s %d", name(i), w.head.state.CurrentTurn()))
-			mint(w, &c)
+			said := c.Do.(*fold.Message)
+			mint(w, &said.Turn, &said.NewClaim)
 			return call{c, begin(true)}
 		})
 	}
 }
 
-// mayTake gives a call the id of a claim that it may take.
-func (x *explorer) mayTake(w *world, h int, c *fold.Command) {
+// withNewClaim returns a copy of an action with another claim that it may take. Worlds share actions.
+func (x *explorer) withNewClaim(w *world, h int, do fold.Action) fold.Action {
+	switch a := do.(type) {
+	case *fold.Message:
+		again := *a
+		x.mayTake(w, h, &again.NewClaim)
+		return &again
+	case *fold.Take:
+		again := *a
+		x.mayTake(w, h, &again.NewClaim)
+		return &again
+	}
+	return do
+}
+
+// mayTake sets the id of a claim that a call may take.
+func (x *explorer) mayTake(w *world, h int, n *fold.NewClaim) {
 	hub := &w.hubs[h]
-	c.New, c.GraceMs = eventdata.HashClaim(w.mint(w.head.state.CurrentTurn())), parley.DefaultGraceMs
-	c.Others = len(hub.view.state.Tries) > 0 && hub.desk.Others(agent, w.executors(h))
+	n.New, n.GraceMs = eventdata.HashClaim(w.mint(w.head.state.CurrentTurn())), parley.DefaultGraceMs
+	n.Others = len(hub.view.state.Tries) > 0 && hub.desk.Others(agent, w.executors(h))
 }
 
 // ofWork is what a replica does with the claim that it believes to have.
@@ -242,7 +258,7 @@ func (x *explorer) ofWork(all []move, w *world, i int) []move {
 		return func(w *world, i int) call {
 			r := &w.reps[i]
 			c := say(f, key)
-			c.Turn = r.turn
+			c.Do.(*fold.Message).Turn = r.turn
 			if r.claim != (eventdata.ClaimHash{}) {
 				named := r.claim
 				c.Named = &named
@@ -258,7 +274,7 @@ func (x *explorer) ofWork(all []move, w *world, i int) []move {
 	release := func(reason parley.ClaimEnd) func(w *world, i int) call {
 		return func(w *world, i int) call {
 			named := w.reps[i].claim
-			return call{fold.Command{Verb: fold.Release, From: agent, Named: &named, Reason: reason}, func(w *world, i int, _ *fold.Decision) { w.reps[i].forget() }}
+			return call{fold.Command{Do: &fold.Release{Reason: reason}, From: agent, Named: &named}, func(w *world, i int, _ *fold.Decision) { w.reps[i].forget() }}
 		}
 	}
 	switch {
@@ -325,7 +341,7 @@ func (x *explorer) renew(w *world, i int) call {
 	named := r.claim
 	d := &w.hubs[r.hub].desk
 	held, _ := d.Watched(now, named)
-	c := fold.Command{Verb: fold.Renew, From: agent, Named: &named, HeldMs: held, LeftMs: 1}
+	c := fold.Command{Do: &fold.Renew{LeftMs: 1}, From: agent, Named: &named, HeldMs: held}
 	return call{c, func(w *world, i int, d *fold.Decision) {
 		desk := &w.hubs[w.reps[i].hub].desk
 		switch {

@@ -145,6 +145,6 @@ func (x *explorer) restart(w *world, h int) {
 	}
 	x.saw(w, h, -1)
 	if c := w.head.state.Claim; c != nil && x.without.restart {
-		x.decide(w, h, -1, fold.Command{Verb: fold.EndClaim, From: parley.HubID, Named: &c.Hash, Reason: parley.ClaimDisconnected})
+		x.decide(w, h, -1, fold.Command{Do: &fold.EndClaim{Reason: parley.ClaimDisconnected}, From: parley.HubID, Named: &c.Hash})
 	}
 }

@@ -254,7 +254,10 @@ func (w *world) remembered(h eventdata.ClaimHash) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(w.copies, func(s sent) bool { return s.command.Named != nil && *s.command.Named == h || s.command.New == h })
+	return slices.ContainsFunc(w.copies, func(s sent) bool {
+		n := s.command.NewClaim()
+		return s.command.Named != nil && *s.command.Named == h || n != nil && n.New == h
+	})
 }
 
 // forgetUsed lets the head forget the ids of ended claims that nobody remembers: they may be made again, so that there is an end of states.
@@ -337,7 +340,7 @@ func (x *explorer) register(w *world, i, h int) {
 		hub.holder = int8(i)
 		hub.desk.Found(c.Hash)
 	default:
-		x.decide(w, h, -1, fold.Command{Verb: fold.EndClaim, From: parley.HubID, Named: &c.Hash, Reason: parley.ClaimDisconnected})
+		x.decide(w, h, -1, fold.Command{Do: &fold.EndClaim{Reason: parley.ClaimDisconnected}, From: parley.HubID, Named: &c.Hash})
 	}
 	if r.works && !w.stands(r) {
 		r.forget()

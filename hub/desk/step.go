@@ -130,22 +130,24 @@ func (d *Desk) revives(w World) bool {
 // judge is what becomes of the claim now.
 func (d *Desk) judge(w World, deadline Time) fold.Command {
 	c := d.claim
-	cmd := fold.Command{Verb: fold.EndClaim, From: parley.HubID, Named: &c.Hash, RenewedSeq: c.RenewedSeq}
+	cmd := fold.Command{From: parley.HubID, Named: &c.Hash}
+	end := &fold.EndClaim{RenewedSeq: c.RenewedSeq}
 	switch {
 	case d.revives(w):
 		c.revived = true
-		cmd.Verb, cmd.HeldMs, cmd.LeftMs = fold.Renew, int64(w.Now-c.taken), int64(c.renewed-w.Now)+c.DurationMs
+		cmd.HeldMs = int64(w.Now - c.taken)
+		cmd.Do = &fold.Renew{LeftMs: int64(c.renewed-w.Now) + c.DurationMs, RenewedSeq: c.RenewedSeq}
 		return cmd
 	case w.Now >= deadline:
-		cmd.Reason = parley.ClaimExpired
+		end.Reason = parley.ClaimExpired
 	case w.Shared:
 		c.lost = 0
-		cmd.Verb, cmd.ShortenMs, cmd.LeftMs = fold.Renew, sharedGraceMs, int64(deadline-w.Now)
+		cmd.Do = &fold.Renew{ShortenMs: sharedGraceMs, LeftMs: int64(deadline - w.Now), RenewedSeq: c.RenewedSeq}
 		return cmd
 	default:
-		cmd.Reason = parley.ClaimDisconnected
+		end.Reason = parley.ClaimDisconnected
 	}
-	c.told = true
+	c.told, cmd.Do = true, end
 	return cmd
 }
 
@@ -162,9 +164,8 @@ func (d *Desk) hurry(k *asking, w World, todo *Todo) {
 		return
 	}
 	k.told = true
-	todo.Commands = append(todo.Commands, fold.Command{
-		Verb: fold.Timeout, From: parley.HubID, AgentID: k.AgentID, Since: k.Since, Asked: len(k.asked) > 0 || k.rounds > 0,
-	})
+	late := &fold.Timeout{AgentID: k.AgentID, Since: k.Since, Asked: len(k.asked) > 0 || k.rounds > 0}
+	todo.Commands = append(todo.Commands, fold.Command{Do: late, From: parley.HubID})
 }
 
 // askedAgainMs is how often an executor is looked at that was asked to take as much as it can, and holds nothing.

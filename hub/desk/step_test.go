@@ -19,10 +19,10 @@ func TestDeadline(t *testing.T) {
 	if held, left := b.desk.Watched(b.now, h); held != 9999 || left != 1 {
 		t.Fatalf("held for %d ms, %d left", held, left)
 	}
-	b.do(fold.Command{Verb: fold.Renew, From: "a", Named: &h, Executor: fold.Executor{ID: "x"}, HeldMs: 9999, LeftMs: 1})
+	b.do(fold.Command{Do: &fold.Renew{LeftMs: 1}, From: "a", Named: &h, Executor: fold.Executor{ID: "x"}, HeldMs: 9999})
 	b.nothing(start+20_498, start+20_499)
 	c := b.command(start + 20_499)
-	if c.Verb != fold.EndClaim || *c.Named != h || c.Reason != parley.ClaimExpired || c.RenewedSeq != b.state.Seq {
+	if end, ok := c.Do.(*fold.EndClaim); !ok || *c.Named != h || end.Reason != parley.ClaimExpired || end.RenewedSeq != b.state.Seq {
 		t.Fatalf("%+v", c)
 	}
 	if held, _ := b.desk.Watched(b.now, eventdata.ClaimHash{}); held != 0 {
@@ -43,8 +43,8 @@ func TestGrace(t *testing.T) {
 	b.desk.Lost(b.now, h)
 	b.desk.Lost(b.now+3000, h) // it is lost since it was lost first
 	b.nothing(start+10_999, start+11_000)
-	if c := b.command(start + 11_000); c.Verb != fold.EndClaim || c.Reason != parley.ClaimDisconnected {
-		t.Fatalf("%+v", c)
+	if end, ok := b.command(start + 11_000).Do.(*fold.EndClaim); !ok || end.Reason != parley.ClaimDisconnected {
+		t.Fatalf("%+v", end)
 	}
 }
 
@@ -52,7 +52,7 @@ func TestGrace(t *testing.T) {
 func TestNoGrace(t *testing.T) {
 	b := newTable(t, parley.Limits{TurnTimeoutMs: 60_000})
 	h := eventdata.HashClaim("clm_1_x")
-	b.do(fold.Command{Verb: fold.Take, From: "a", Turn: 1, New: h})
+	b.do(fold.Command{Do: &fold.Take{Turn: 1, NewClaim: fold.NewClaim{New: h}}, From: "a"})
 	b.desk.Lost(b.now, h)
 	b.nothing(start+59_999, start+60_000)
 }
@@ -72,8 +72,8 @@ func TestTold(t *testing.T) {
 	b.command(start + 20_002)
 	b.nothing(start+20_003, 0)
 	b.desk.Again()
-	if c := b.command(start + 20_004); c.Verb != fold.Timeout || !c.Asked {
-		t.Fatalf("%+v", c)
+	if late, ok := b.command(start + 20_004).Do.(*fold.Timeout); !ok || !late.Asked {
+		t.Fatalf("%+v", late)
 	}
 }
 
@@ -110,14 +110,15 @@ func TestShared(t *testing.T) {
 
 	b.desk.Lost(start, h)
 	short := b.command(start + 5000)
-	if short.Verb != fold.Renew || short.From != parley.HubID || short.ShortenMs == 0 || short.LeftMs < 55_000 {
+	shorten, ok := short.Do.(*fold.Renew)
+	if !ok || short.From != parley.HubID || shorten.ShortenMs == 0 || shorten.LeftMs < 55_000 {
 		t.Fatalf("%+v", short)
 	}
 	b.do(short)
-	if c, _ := b.desk.Claim(); c.DurationMs != short.ShortenMs {
+	if c, _ := b.desk.Claim(); c.DurationMs != shorten.ShortenMs {
 		t.Fatalf("the claim stands for %d ms", c.DurationMs)
 	}
-	if todo := b.step(false); len(todo.Commands) > 0 || todo.At < b.now+Time(short.ShortenMs) {
+	if todo := b.step(false); len(todo.Commands) > 0 || todo.At < b.now+Time(shorten.ShortenMs) {
 		t.Fatalf("the hub that has lost it: %+v", todo)
 	}
 
@@ -127,7 +128,7 @@ func TestShared(t *testing.T) {
 		t.Fatalf("the hub that has it: %+v", todo)
 	}
 	long := other.command(other.now)
-	if long.Verb != fold.Renew || long.ShortenMs != 0 || long.HeldMs != 5100 {
+	if renew, ok := long.Do.(*fold.Renew); !ok || renew.ShortenMs != 0 || long.HeldMs != 5100 {
 		t.Fatalf("%+v", long)
 	}
 	if todo := other.step(false); len(todo.Commands) > 0 {

@@ -61,14 +61,17 @@ func decideAll(s fold.State, keys idempotency.Keys, id string) {
 	if s.Claim != nil {
 		named = s.Claim.Hash
 	}
-	for _, v := range []fold.Verb{fold.Message, fold.Trace, fold.Take, fold.Renew, fold.Release, fold.Cancel, fold.EndClaim, fold.Timeout, fold.Tick} {
-		fold.Decide(s, keys, fold.Command{
-			Verb: v, From: id, Key: "k", Turn: s.CurrentTurn(), Finality: parley.FinalityTurn, Payload: json.RawMessage(`{"text":"x"}`),
-			Named: &named, New: eventdata.HashClaim("clm_1_new"), Reason: parley.ClaimYielded, Offered: true, AgentID: id,
-		})
+	claim, turn := fold.NewClaim{New: eventdata.HashClaim("clm_1_new")}, s.CurrentTurn()
+	for _, do := range []fold.Action{
+		&fold.Message{Turn: turn, Finality: parley.FinalityTurn, Payload: text("x"), NewClaim: claim},
+		&fold.Trace{Turn: turn, Payload: text("x"), NewClaim: claim}, &fold.Take{Turn: turn, NewClaim: claim, Offered: true},
+		&fold.Renew{}, &fold.Release{Reason: parley.ClaimYielded}, &fold.Cancel{Turn: turn},
+		&fold.EndClaim{Reason: parley.ClaimYielded}, &fold.Timeout{AgentID: id}, &fold.Tick{},
+	} {
+		fold.Decide(s, keys, fold.Command{Do: do, From: id, Key: "k", Named: &named})
 	}
 	for _, a := range s.Asks() {
-		fold.Decide(s, keys, fold.Command{Verb: fold.Timeout, From: parley.HubID, AgentID: a.AgentID, Since: a.Since, Asked: true})
+		fold.Decide(s, keys, fold.Command{Do: &fold.Timeout{AgentID: a.AgentID, Since: a.Since, Asked: true}, From: parley.HubID})
 	}
 }
 
@@ -77,7 +80,7 @@ func TestCloseOfTheOverdue(t *testing.T) {
 	s := &story{t: t, state: fold.State{ID: "x"}, now: 1000}
 	s.create(roundRobin, "", &parley.Limits{DeadlineMs: 5000}, seats("a", "b")...)
 	s.now += 5000
-	d := fold.Decide(s.state, idempotency.Keys{}, fold.Command{Verb: fold.Close, From: "maker", Now: s.now})
+	d := fold.Decide(s.state, idempotency.Keys{}, fold.Command{Do: &fold.Close{}, From: "maker", Now: s.now})
 	if !errors.Is(d.Err, parley.ErrConversationClosed) || len(d.Events) != 1 {
 		t.Fatalf("%+v", d)
 	}
@@ -89,13 +92,18 @@ func TestCloseOfTheOverdue(t *testing.T) {
 // TestNothingThere: only create is taken where there is no conversation.
 func TestNothingThere(t *testing.T) {
 	named := eventdata.HashClaim("clm_1_x")
-	for v := fold.Message; v <= fold.Timeout; v++ {
-		c := fold.Command{
-			Verb: v, Named: &named, From: "a", Key: "k", Finality: parley.FinalityTurn, Payload: json.RawMessage(`{"text":"x"}`),
-			Note: &parley.Note{Schema: "s"}, Participant: &parley.Participant{ID: "a"}, Token: &parley.TokenRecord{},
-		}
+	for _, do := range []fold.Action{
+		&fold.Message{Finality: parley.FinalityTurn, Payload: text("x")}, &fold.Trace{Payload: text("x")},
+		&fold.Note{Note: &parley.Note{Schema: "s"}}, &fold.Delta{}, &fold.AddParticipant{Participant: &parley.Participant{ID: "a"}},
+		&fold.Close{}, &fold.AddToken{Token: &parley.TokenRecord{}}, &fold.RevokeToken{}, &fold.AddSystem{Event: &parley.System{}},
+		&fold.AddAttachment{Attachment: &parley.System{}}, &fold.OfferAttachment{Attachment: &parley.System{}}, &fold.Tick{},
+		&fold.Take{}, &fold.Renew{}, &fold.Release{}, &fold.Cancel{}, &fold.EndClaim{}, &fold.StartChild{}, &fold.EndChild{},
+		&fold.Bind{}, &fold.Callback{}, &fold.EndSession{}, &fold.RequestApproval{}, &fold.ResolveApproval{},
+		&fold.EndTrigger{}, &fold.Timeout{},
+	} {
+		c := fold.Command{Do: do, Named: &named, From: "a", Key: "k"}
 		if d := fold.Decide(fold.State{ID: "x"}, idempotency.Keys{}, c); !errors.Is(d.Err, parley.ErrNotFound) || len(d.Events) > 0 {
-			t.Errorf("verb %d: %+v", v, d)
+			t.Errorf("%T: %+v", do, d)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package fold
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
 // Approval is one that was asked for, as far as what follows depends on it. Its texts are in the log: what was asked at Seq and the event after it, what
@@ -285,28 +285,19 @@ func retry(key, by string, status parley.ApprovalStatus, comment string) [16]byt
 	if key == "" {
 		return [16]byte{}
 	}
-	return digestOf(key, by, string(status), comment)
+	return idempotency.DigestTexts(key, by, string(status), comment)
 }
 
 func withAnswer(before [16]byte, answer json.RawMessage) [16]byte {
 	if before == ([16]byte{}) || len(answer) == 0 {
 		return before
 	}
-	return digestOf(string(before[:]), string(answer))
+	return idempotency.DigestTexts(string(before[:]), string(answer))
 }
 
 // questionHash tells one question from another with the same key.
 func questionHash(r *parley.ApprovalRecord) [16]byte {
-	return digestOf(r.Title, string(r.Details), string(r.AnswerSchema))
-}
-
-// digestOf covers texts and where each ends.
-func digestOf(texts ...string) [16]byte {
-	d := sha256.New()
-	for _, t := range texts {
-		fmt.Fprintf(d, "%d:%s", len(t), t)
-	}
-	return [16]byte(d.Sum(nil)[:16])
+	return idempotency.DigestTexts(r.Title, string(r.Details), string(r.AnswerSchema))
 }
 
 // PastApproval finds an approval that the state keeps no more in the events from approval_requested on: See takes them in order.

@@ -8,21 +8,11 @@ import (
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
-// Asked is an approval that somebody asks for, or answers.
-type Asked struct {
-	// ApprovalRecord has, to ask, Key, Title, Details, AnswerSchema, TokenID and Account; to answer, Status, By, Comment and Answer. The JSON is compact.
-	parley.ApprovalRecord
-	// ExpiresInMs is for who asks, Seq names the approval for who answers.
-	ExpiresInMs int64
-	Seq         int64
-}
-
-// requestApproval is requestApproval: fenced like an append. What was asked with the same key in this turn is met, by whichever attempt.
-func (d *decision) requestApproval() {
-	if d.expireApprovals(d.now()); !d.mayAppend() || !d.claimed() {
+// decide needs the current claim, as an append does. If any attempt of the turn used the key, it returns that approval.
+func (q *RequestApproval) decide(d *decision) {
+	if d.expireApprovals(d.now()); !d.mayAppend(0, nil) || !d.claimed() {
 		return
 	}
-	q := d.c.Approval
 	q.Hash = ""
 	hash := questionHash(&q.ApprovalRecord)
 	if i := d.s.keyed(q.Key); i >= 0 {
@@ -35,7 +25,7 @@ func (d *decision) requestApproval() {
 		return
 	}
 	if d.mayAskMore() {
-		d.addApproval(hash)
+		d.addApproval(q, hash)
 	}
 }
 
@@ -75,8 +65,8 @@ func (d *decision) mayAskMore() bool {
 }
 
 // addApproval writes what is asked: what all read, and what is for who decides.
-func (d *decision) addApproval(hash [16]byte) {
-	q, seq, claim := d.c.Approval, d.s.Seq+1, d.s.Claim
+func (d *decision) addApproval(q *RequestApproval, hash [16]byte) {
+	seq, claim := d.s.Seq+1, d.s.Claim
 	id := eventdata.ApprovalID(d.s.ID, seq)
 	about := parley.System{Kind: parley.KindApprovalRequested, Turn: claim.Turn, AgentID: d.c.From, ClaimHash: claim.Hash.String(), Approval: &parley.ApprovalRecord{
 		ApprovalID: id, Title: q.Title, ExpiresAt: d.now() + parley.Timestamp(q.ExpiresInMs),
@@ -92,23 +82,23 @@ func (d *decision) addApproval(hash [16]byte) {
 	d.closeAtLimit()
 }
 
-// answered answers resolveApproval for an approval that is resolved already, also after the close.
-func (d *decision) answered() bool {
-	if d.c.Verb != ResolveApproval || !d.s.Exists() {
+// meet answers for an approval that is resolved already, also after the close.
+func (q *ResolveApproval) meet(d *decision) bool {
+	if !d.s.Exists() {
 		return false
 	}
-	i := d.s.Approval(d.c.Approval.Seq)
+	i := d.s.Approval(q.Seq)
 	if i < 0 || !d.s.Approvals[i].Status.Resolved() {
 		return false
 	}
-	d.meetAnswer(i)
+	d.meetAnswer(q, i)
 	return true
 }
 
 // meetAnswer gives a retry its first result, and refuses any other answer.
-func (d *decision) meetAnswer(i int) {
+func (d *decision) meetAnswer(q *ResolveApproval, i int) {
 	a := &d.s.Approvals[i]
-	if a.Meets(d.c.Key, &d.c.Approval.ApprovalRecord) {
+	if a.Meets(d.c.Key, &q.ApprovalRecord) {
 		d.out.Seq, d.out.Turn, d.out.Duplicate = a.Seq, a.Turn, true
 		return
 	}
@@ -131,25 +121,25 @@ func (a *Approval) Refuse() error {
 	return parley.Refuse(parley.ErrAlreadyResolved, how+fmt.Sprintf(" (seq %d)", a.ResolvedSeq), "")
 }
 
-// resolveApproval is resolveApproval. Whoever asks for it was found to be one who may.
-func (d *decision) resolveApproval() {
-	if d.expireApprovals(d.now()); d.answered() {
+// decide answers the approval. The caller has checked that the author may do so.
+func (q *ResolveApproval) decide(d *decision) {
+	if d.expireApprovals(d.now()); q.meet(d) {
 		return
 	}
-	q, i := d.c.Approval, d.s.Approval(d.c.Approval.Seq)
+	i := d.s.Approval(q.Seq)
 	switch {
 	case i < 0:
 		d.refuse(parley.ErrNotFound, "there is no such approval", "")
 	case len(q.Answer) > 0 && !d.s.Approvals[i].Schema:
 		d.refuse(parley.ErrValidationFailed, "answer: the approval takes none, because it has no answerSchema", "no answer")
 	default:
-		d.addResolved(i)
+		d.addResolved(q, i)
 	}
 }
 
 // addResolved writes an answer.
-func (d *decision) addResolved(i int) {
-	q, a := d.c.Approval, d.s.Approvals[i]
+func (d *decision) addResolved(q *ResolveApproval, i int) {
+	a := d.s.Approvals[i]
 	if !d.addEnd(&a, parley.ApprovalRecord{Status: q.Status, By: q.By, Comment: q.Comment}, d.c.Key) {
 		return
 	}

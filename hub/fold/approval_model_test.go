@@ -91,26 +91,25 @@ func (q questions) compare(rt *rapid.T, s *fold.State) {
 }
 
 // drawApproval asks for an approval, or answers one.
-func (c *claimer) drawApproval(rt *rapid.T, cmd *fold.Command) {
-	cmd.Approval = &fold.Asked{}
-	if cmd.Verb == fold.RequestApproval {
-		cmd.Turn = 0
-		cmd.Approval.Key = rapid.SampledFrom([]string{"k1", "k2", "k3"}).Draw(rt, "approval key")
-		cmd.Approval.Title = rapid.SampledFrom([]string{"may I", "may I", "may I", "or not"}).Draw(rt, "title")
-		cmd.Approval.ExpiresInMs = rapid.SampledFrom([]int64{100, 60_000, 90_000, 1e9}).Draw(rt, "expires")
+func (c *claimer) drawApproval(rt *rapid.T, do fold.Action) {
+	if q, ok := do.(*fold.RequestApproval); ok {
+		q.Key = rapid.SampledFrom([]string{"k1", "k2", "k3"}).Draw(rt, "approval key")
+		q.Title = rapid.SampledFrom([]string{"may I", "may I", "may I", "or not"}).Draw(rt, "title")
+		q.ExpiresInMs = rapid.SampledFrom([]int64{100, 60_000, 90_000, 1e9}).Draw(rt, "expires")
 		if rapid.Bool().Draw(rt, "schema") {
-			cmd.Approval.AnswerSchema = json.RawMessage(`{}`)
+			q.AnswerSchema = json.RawMessage(`{}`)
 		}
 		return
 	}
-	cmd.Approval.Seq = rapid.Int64Range(1, c.state.Seq+1).Draw(rt, "approval")
+	a := do.(*fold.ResolveApproval)
+	a.Seq = rapid.Int64Range(1, c.state.Seq+1).Draw(rt, "approval")
 	if n := len(c.state.Approvals); n > 0 && rapid.IntRange(0, 9).Draw(rt, "known") > 0 {
-		cmd.Approval.Seq = c.state.Approvals[rapid.IntRange(0, n-1).Draw(rt, "which approval")].Seq
+		a.Seq = c.state.Approvals[rapid.IntRange(0, n-1).Draw(rt, "which approval")].Seq
 	}
-	cmd.Approval.By = rapid.SampledFrom(everybody[:2]).Draw(rt, "by")
-	cmd.Approval.Status = rapid.SampledFrom([]parley.ApprovalStatus{parley.ApprovalApproved, parley.ApprovalRejected}).Draw(rt, "decision")
-	if cmd.Approval.Status == parley.ApprovalApproved && rapid.Bool().Draw(rt, "answers") {
-		cmd.Approval.Answer = json.RawMessage(`{"x":1}`)
+	a.By = rapid.SampledFrom(everybody[:2]).Draw(rt, "by")
+	a.Status = rapid.SampledFrom([]parley.ApprovalStatus{parley.ApprovalApproved, parley.ApprovalRejected}).Draw(rt, "decision")
+	if a.Status == parley.ApprovalApproved && rapid.Bool().Draw(rt, "answers") {
+		a.Answer = json.RawMessage(`{"x":1}`)
 	}
 }
 

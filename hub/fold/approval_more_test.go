@@ -25,9 +25,9 @@ func TestApprovalAnsweredOnce(t *testing.T) {
 			return c
 		}
 		for _, c := range []fold.Command{
-			change(func(c *fold.Command) { c.Key = "another" }), change(func(c *fold.Command) { c.Key = "" }), change(func(c *fold.Command) { c.Approval.By = "c" }),
-			change(func(c *fold.Command) { c.Approval.Comment = "no" }), change(func(c *fold.Command) { c.Approval.Answer = json.RawMessage(`{"n":2}`) }),
-			change(func(c *fold.Command) { c.Approval.Answer = nil }), s.answering(3, parley.ApprovalRejected, "h", "key"),
+			change(func(c *fold.Command) { c.Key = "another" }), change(func(c *fold.Command) { c.Key = "" }), change(func(c *fold.Command) { answerOf(c).By = "c" }),
+			change(func(c *fold.Command) { answerOf(c).Comment = "no" }), change(func(c *fold.Command) { answerOf(c).Answer = json.RawMessage(`{"n":2}`) }),
+			change(func(c *fold.Command) { answerOf(c).Answer = nil }), s.answering(3, parley.ApprovalRejected, "h", "key"),
 		} {
 			s.refuses(c, parley.ErrAlreadyResolved, "approved")
 		}
@@ -41,11 +41,13 @@ func TestApprovalAnsweredOnce(t *testing.T) {
 	s.refuses(s.answering(99, parley.ApprovalRejected, "h", ""), parley.ErrConversationClosed, "")
 }
 
+func answerOf(c *fold.Command) *fold.ResolveApproval { return c.Do.(*fold.ResolveApproval) }
+
 // TestApprovalAnswerIsWanted: an answer comes only where a schema is.
 func TestApprovalAnswerIsWanted(t *testing.T) {
 	s := atWork(t, nil)
 	c := s.named(s.wish("k"))
-	c.Approval.AnswerSchema = nil
+	c.Do.(*fold.RequestApproval).AnswerSchema = nil
 	s.do(c)
 	s.refuses(s.answering(3, parley.ApprovalApproved, "h", ""), parley.ErrValidationFailed, "answer")
 	s.refuses(s.answering(4, parley.ApprovalRejected, "h", ""), parley.ErrNotFound, "")
@@ -62,7 +64,7 @@ func TestApprovalTimes(t *testing.T) {
 	s.tick(50_000)
 	s.wants("pending")
 	for name, c := range map[string]fold.Command{
-		"tick": {Verb: fold.Tick, From: parley.HubID}, "an answer": s.answering(3, parley.ApprovalApproved, "h", "k"), "the same key": s.named(s.wish("k1")),
+		"tick": {Do: &fold.Tick{}, From: parley.HubID}, "an answer": s.answering(3, parley.ApprovalApproved, "h", "k"), "the same key": s.named(s.wish("k1")),
 	} {
 		late := *s
 		late.now = over - 1001
@@ -114,12 +116,12 @@ func TestApprovalLimits(t *testing.T) {
 	}
 	s = atWork(t, &parley.Limits{MaxBytes: parley.MinBytesLimit})
 	c := s.named(s.wish("k1"))
-	c.Approval.Details = json.RawMessage(`{"x":"` + strings.Repeat("x", 200) + `"}`)
+	c.Do.(*fold.RequestApproval).Details = json.RawMessage(`{"x":"` + strings.Repeat("x", 200) + `"}`)
 	if s.do(c); s.state.Closed() {
 		t.Fatalf("%+v", s.state)
 	}
 	c = s.answering(3, parley.ApprovalApproved, "h", "")
-	c.Approval.Answer = json.RawMessage(`"` + strings.Repeat("x", 500) + `"`)
+	answerOf(&c).Answer = json.RawMessage(`"` + strings.Repeat("x", 500) + `"`)
 	if s.do(c); !s.state.Closed() || s.state.Outcome.Reason != parley.ReasonMaxBytes || s.statuses() != "approved" {
 		t.Fatalf("%d bytes: %+v", s.state.Bytes, s.state)
 	}
@@ -129,7 +131,7 @@ func TestApprovalLimits(t *testing.T) {
 func TestApprovalVisibility(t *testing.T) {
 	s := atWork(t, nil)
 	c := s.named(s.wish("k1"))
-	c.Approval.Details = json.RawMessage(`{"kind":"participant_private","x":"approval_resolved","secret":"s3"}`)
+	c.Do.(*fold.RequestApproval).Details = json.RawMessage(`{"kind":"participant_private","x":"approval_resolved","secret":"s3"}`)
 	s.do(c).resolve(3, parley.ApprovalApproved, "h", "")
 	want := map[string]string{
 		parley.KindApprovalRequested: "", parley.KindApprovalDetails: "a", parley.KindApprovalResolved: "", parley.KindApprovalAnswer: "a",
@@ -170,8 +172,8 @@ func TestApprovalSession(t *testing.T) {
 	s.state.ID = "ses_1"
 	record := &parley.SessionRecord{Agent: "a", AgentID: "a", Type: parley.AgentTypeAgent, Caller: "maker", Mode: parley.ModeSync, Root: "ses_1", Depth: 1}
 	s.do(fold.Command{
-		Verb: fold.Create, From: "maker", Session: record, Payload: json.RawMessage(`{"parameters":{}}`),
-		Create: &parley.CreateConversationParams{Participants: append(seats("a"), parley.Participant{ID: "maker", Kind: parley.KindPeer}), StartsWith: "maker"},
+		Do:   &fold.Create{Session: record, Payload: json.RawMessage(`{"parameters":{}}`), Params: &parley.CreateConversationParams{Participants: append(seats("a"), parley.Participant{ID: "maker", Kind: parley.KindPeer}), StartsWith: "maker"}},
+		From: "maker",
 	})
 	s.take("a", "a1").ask("k")
 	for range 2 {
@@ -260,7 +262,7 @@ func TestApprovalForged(t *testing.T) {
 func TestApprovalBeforeTheDeadline(t *testing.T) {
 	s := atWork(t, &parley.Limits{DeadlineMs: 120_000}).ask("k1")
 	later := s.wish("k2")
-	later.Approval.ExpiresInMs = 150_000
+	later.Do.(*fold.RequestApproval).ExpiresInMs = 150_000
 	s.do(later)
 	s.now += 200_000
 	d := s.decide(s.answering(s.state.Approvals[0].Seq, parley.ApprovalApproved, "h", ""))

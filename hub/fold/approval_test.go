@@ -20,9 +20,9 @@ import (
 func (s *story) ask(key string) *story { return s.do(s.wish(key)) }
 
 func (s *story) wish(key string) fold.Command {
-	q := &fold.Asked{ExpiresInMs: 60_000}
+	q := &fold.RequestApproval{ExpiresInMs: 60_000}
 	q.Key, q.Title, q.Details, q.AnswerSchema, q.TokenID = key, "may I "+key, json.RawMessage(`{"secret":"`+key+`"}`), json.RawMessage(`{"type":"object"}`), "t1"
-	return fold.Command{Verb: fold.RequestApproval, From: s.state.Floor().Speaker, Approval: q}
+	return fold.Command{Do: q, From: s.state.Floor().Speaker}
 }
 
 // resolve answers an approval that was asked for at a seq.
@@ -31,19 +31,19 @@ func (s *story) resolve(seq int64, status parley.ApprovalStatus, by, key string)
 }
 
 func (s *story) answering(seq int64, status parley.ApprovalStatus, by, key string) fold.Command {
-	q := &fold.Asked{Seq: seq}
+	q := &fold.ResolveApproval{Seq: seq}
 	q.Status, q.By, q.Comment = status, by, "so be it"
 	if status == parley.ApprovalApproved {
 		q.Answer = json.RawMessage(`{"n":1}`)
 	}
-	return fold.Command{Verb: fold.ResolveApproval, From: by, Key: key, Approval: q}
+	return fold.Command{Do: q, From: by, Key: key}
 }
 
 // decide is do for what may be refused; the state stays as it was.
 func (s *story) decide(c fold.Command) fold.Decision {
 	c.Now = s.now
-	if c.New == (eventdata.ClaimHash{}) {
-		c.New = eventdata.HashClaim(eventdata.ClaimID(s.state.CurrentTurn(), fmt.Sprint(s.state.Seq)))
+	if n := c.NewClaim(); n != nil && n.New == (eventdata.ClaimHash{}) {
+		n.New = eventdata.HashClaim(eventdata.ClaimID(s.state.CurrentTurn(), fmt.Sprint(s.state.Seq)))
 	}
 	return fold.Decide(s.state, s.keys, c)
 }
@@ -106,11 +106,17 @@ func TestApprovalSuspends(t *testing.T) {
 	for held, want := range map[int64]int64{0: 10_000, 30_000: 10_000, 44_000: 6_000, 49_999: 1, 60_000: 1} {
 		s := atWork(t, &parley.Limits{TurnTimeoutMs: 10_000, MaxClaimMs: 50_000}).ask("k1").ask("k2")
 		claim := s.state.Claim
-		renewal := fold.Command{Verb: fold.Renew, From: "a", Named: &claim.Hash, Executor: fold.Executor{ID: "a1"}}
+		renewal := fold.Command{Do: &fold.Renew{}, From: "a", Named: &claim.Hash, Executor: fold.Executor{ID: "a1"}}
 		for _, c := range []fold.Command{
 			renewal,
-			{Verb: fold.EndClaim, From: parley.HubID, Named: &claim.Hash, RenewedSeq: claim.RenewedSeq, Reason: parley.ClaimExpired},
-			{Verb: fold.Renew, From: parley.HubID, Named: &claim.Hash, RenewedSeq: claim.RenewedSeq, ShortenMs: 10, LeftMs: 9000},
+			{
+				Do:   &fold.EndClaim{RenewedSeq: claim.RenewedSeq, Reason: parley.ClaimExpired},
+				From: parley.HubID, Named: &claim.Hash,
+			},
+			{
+				Do:   &fold.Renew{RenewedSeq: claim.RenewedSeq, ShortenMs: 10, LeftMs: 9000},
+				From: parley.HubID, Named: &claim.Hash,
+			},
 		} {
 			if d := s.decide(c); d.Err != nil || len(d.Events) > 0 {
 				t.Fatalf("%+v: %v, %d events", c, d.Err, len(d.Events))
@@ -133,7 +139,8 @@ func TestApprovalSuspends(t *testing.T) {
 		if c := s.state.Claim; s.state.Awaits() || c.DurationMs != want || c.RenewedSeq != s.state.Seq || c.RenewedAt != s.state.LastAt || c.HeldMs != 0 {
 			t.Fatalf("after %d ms the claim is %+v, want %d ms", held, c, want)
 		}
-		if stale := s.decide(fold.Command{Verb: fold.EndClaim, From: parley.HubID, Named: &claim.Hash, RenewedSeq: claim.RenewedSeq, Reason: parley.ClaimExpired}); len(stale.Events) > 0 {
+		if stale := s.decide(fold.Command{From: parley.HubID, Named: &claim.Hash,
+			Do: &fold.EndClaim{RenewedSeq: claim.RenewedSeq, Reason: parley.ClaimExpired}}); len(stale.Events) > 0 {
 			t.Fatal("the deadline from before has ended the claim")
 		}
 		s.wants("approved rejected")
@@ -194,14 +201,15 @@ func TestApprovalOutlivesItsClaim(t *testing.T) {
 					if g.Kind != parley.Wait || g.Speaker != "a" || g.Reason != "turn 1 of a waits for an approval." || s.state.MaySpeak(p) {
 						t.Fatalf("%s: %+v", p, g)
 					}
-					s.refuses(fold.Command{Verb: fold.Message, From: p, Finality: turn, Payload: text("x")}, parley.ErrNotYourTurn, "waits for an approval")
+					s.refuses(fold.Command{Do: &fold.Message{Finality: turn, Payload: text("x")}, From: p}, parley.ErrNotYourTurn, "waits for an approval")
 				}
-				s.refuses(fold.Command{Verb: fold.Take, From: "a", Turn: 1}, parley.ErrNotYourTurn, "waits for an approval")
+				s.refuses(fold.Command{Do: &fold.Take{Turn: 1}, From: "a"}, parley.ErrNotYourTurn, "waits for an approval")
 				hash := eventdata.HashClaim("clm_1_offered")
-				s.refuses(fold.Command{Verb: fold.Take, From: "a", Turn: 1, Named: &hash, New: hash, Offered: true}, parley.ErrClaimLost, "")
+				s.refuses(fold.Command{From: "a", Named: &hash,
+					Do: &fold.Take{Turn: 1, Offered: true, NewClaim: fold.NewClaim{New: hash}}}, parley.ErrClaimLost, "")
 				for _, c := range []fold.Command{
-					{Verb: fold.Message, From: "a", Finality: turn, Payload: text("x"), Named: &old}, {Verb: fold.Renew, From: "a", Named: &old},
-					{Verb: fold.Trace, From: "a", Payload: json.RawMessage(`{"kind":"k"}`), Implied: &old, ImpliedTurn: 1},
+					{Do: &fold.Message{Finality: turn, Payload: text("x")}, From: "a", Named: &old}, {Do: &fold.Renew{}, From: "a", Named: &old},
+					{Do: &fold.Trace{Payload: json.RawMessage(`{"kind":"k"}`)}, From: "a", Implied: &old, ImpliedTurn: 1},
 				} {
 					s.refuses(c, parley.ErrClaimLost, "")
 				}
@@ -239,16 +247,17 @@ func TestApprovalKey(t *testing.T) {
 		}
 	}
 	meets(true)
-	for _, change := range []func(a *fold.Asked){
-		func(a *fold.Asked) { a.Title = "another" }, func(a *fold.Asked) { a.Details = nil }, func(a *fold.Asked) { a.AnswerSchema = nil },
-		func(a *fold.Asked) { a.Details, a.AnswerSchema = a.AnswerSchema, a.Details },
+	for _, change := range []func(a *fold.RequestApproval){
+		func(a *fold.RequestApproval) { a.Title = "another" }, func(a *fold.RequestApproval) { a.Details = nil }, func(a *fold.RequestApproval) { a.AnswerSchema = nil },
+		func(a *fold.RequestApproval) { a.Details, a.AnswerSchema = a.AnswerSchema, a.Details },
 	} {
 		c := s.named(s.wish("k"))
-		change(c.Approval)
+		change(c.Do.(*fold.RequestApproval))
 		s.refuses(c, parley.ErrIdempotencyConflict, `"k"`)
 	}
 	later := s.named(s.wish("k"))
-	later.Approval.ExpiresInMs, later.Approval.TokenID = 120_000, "t2"
+	question := later.Do.(*fold.RequestApproval)
+	question.ExpiresInMs, question.TokenID = 120_000, "t2"
 	if d := s.decide(later); !d.Duplicate {
 		t.Fatalf("%+v", d)
 	}

@@ -120,7 +120,7 @@ func TestReofferIntervals(t *testing.T) {
 func TestRepeatedFinalAsksNothing(t *testing.T) {
 	s := &story{t: t, state: fold.State{ID: "x"}, keys: idempotency.Keys{}}
 	s.create(parley.PolicyAddressed, "h", nil, agentsAnd("h", "a", "b")...)
-	said := fold.Command{Verb: fold.Message, From: "h", Finality: turn, Key: "k", Payload: text("@b what now"), Now: s.now}
+	said := fold.Command{Do: &fold.Message{Finality: turn, Payload: text("@b what now")}, From: "h", Key: "k", Now: s.now}
 	first := fold.Decide(s.state, s.keys, said)
 	if len(first.Events) != 1 {
 		t.Fatalf("%+v", first)

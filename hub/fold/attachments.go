@@ -48,11 +48,10 @@ func (s *State) applyAttachment(e *parley.Event, sys *parley.System, size int) e
 
 // attached answers for a file that is there already, whatever else holds: a retry of what closed the conversation gets its first
 // result. An offer of a file whose hash is not known yet passes when it may be such a one.
-func (d *decision) attached() bool {
-	if d.c.Verb != AddAttachment && d.c.Verb != OfferAttachment || !d.s.HasParticipant(d.c.From) {
+func (d *decision) attached(offer *parley.System) bool {
+	if !d.s.HasParticipant(d.c.From) {
 		return false
 	}
-	offer := d.c.Attachment
 	if offer.SHA256 == "" {
 		return slices.ContainsFunc(d.s.Attachments, func(a Attachment) bool { return offer.Size == 0 || offer.Size == a.Size })
 	}
@@ -64,29 +63,44 @@ func (d *decision) attached() bool {
 	return ok
 }
 
-// attach adds a file, and closes the conversation if that reaches a limit. An offer only finds out whether it would be refused.
-func (d *decision) attach() {
-	if !d.takesPart() {
+func (a *AddAttachment) meet(d *decision) bool { return d.attached(a.Attachment) }
+func (a *OfferAttachment) meet(d *decision) bool {
+	return d.attached(a.Attachment)
+}
+
+func (a *OfferAttachment) decide(d *decision) { d.mayAttach(a.Attachment) }
+
+func (a *AddAttachment) decide(d *decision) {
+	if !d.mayAttach(a.Attachment) {
 		return
 	}
-	file := *d.c.Attachment
+	file := *a.Attachment
+	file.Kind = parley.KindAttachmentAdded
+	if d.add(parley.Event{Type: parley.TypeSystem, From: d.c.From, Payload: eventdata.Encode(file)}) {
+		d.closeAtLimit()
+	}
+}
+
+// mayAttach refuses a file that the caller may not add, or for which the conversation has no room.
+func (d *decision) mayAttach(file *parley.System) bool {
+	if !d.takesPart() {
+		return false
+	}
 	switch {
 	case len(d.s.Attachments) >= parley.MaxAttachments:
 		d.refuse(parley.ErrTooLarge, "the conversation has as many attachments as it can", fmt.Sprintf("at most %d", parley.MaxAttachments))
 	case d.s.Limits.MaxBytes > 0 && file.Size > d.s.Limits.MaxBytes:
 		d.refuse(parley.ErrTooLarge, fmt.Sprintf("the file has %d bytes, more than the conversation may have", file.Size),
 			fmt.Sprintf("at most %d (limits.maxBytes)", d.s.Limits.MaxBytes))
-	case d.c.Verb == AddAttachment:
-		file.Kind = parley.KindAttachmentAdded
-		if d.add(parley.Event{Type: parley.TypeSystem, From: d.c.From, Payload: eventdata.Encode(file)}) {
-			d.closeAtLimit()
-		}
+	default:
+		return true
 	}
+	return false
 }
 
-// refersToAttached holds a message against the files that were added before it.
-func (d *decision) refersToAttached() bool {
-	for i, h := range d.c.Refers {
+// refersToAttached refuses a message that refers to a file that was not added before.
+func (d *decision) refersToAttached(refers []eventdata.AttachmentHash) bool {
+	for i, h := range refers {
 		if _, ok := d.s.Attachment(h); !ok {
 			d.refuse(parley.ErrValidationFailed,
 				fmt.Sprintf("payload.attachments[%d]: %s was not added to this conversation", i, h),

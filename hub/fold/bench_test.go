@@ -17,10 +17,11 @@ func BenchmarkDecide(b *testing.B) {
 		b.Run(fmt.Sprintf("message/%d", seats), func(b *testing.B) {
 			state, keys := begun(b, seats), idempotency.Keys{}
 			b.ReportAllocs()
+			var d fold.Decision
+			c := fold.Command{From: "p0", Now: state.LastAt, Key: "key-1"}
+			c.Do = &fold.Message{Finality: parley.FinalityTurn, Payload: payload}
 			for b.Loop() {
-				d := fold.Decide(state, keys, fold.Command{
-					Verb: fold.Message, From: "p0", Now: state.LastAt, Finality: parley.FinalityTurn, Payload: payload, Key: "key-1",
-				})
+				fold.DecideInto(&d, &state, keys, &c)
 				if d.Err != nil {
 					b.Fatal(d.Err)
 				}
@@ -31,7 +32,7 @@ func BenchmarkDecide(b *testing.B) {
 		state := begun(b, 2)
 		b.ReportAllocs()
 		for b.Loop() {
-			d := fold.Decide(state, idempotency.Keys{}, fold.Command{Verb: fold.Message, From: "p1", Now: state.LastAt, Finality: parley.FinalityTurn, Payload: payload})
+			d := fold.Decide(state, idempotency.Keys{}, fold.Command{Do: &fold.Message{Finality: parley.FinalityTurn, Payload: payload}, From: "p1", Now: state.LastAt})
 			if d.Err == nil {
 				b.Fatal("taken")
 			}
@@ -44,7 +45,7 @@ func begun(b *testing.B, n int) fold.State {
 	for i := range n {
 		q.Participants = append(q.Participants, parley.Participant{ID: fmt.Sprint("p", i), Kind: parley.KindAgent})
 	}
-	d := fold.Decide(fold.State{ID: "x"}, idempotency.Keys{}, fold.Command{Verb: fold.Create, From: "p0", Now: 1, Create: q})
+	d := fold.Decide(fold.State{ID: "x"}, idempotency.Keys{}, fold.Command{Do: &fold.Create{Params: q}, From: "p0", Now: 1})
 	if d.Err != nil {
 		b.Fatal(d.Err)
 	}

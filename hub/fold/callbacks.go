@@ -2,30 +2,10 @@ package fold
 
 import (
 	"encoding/json"
-	"fmt"
 	"unicode/utf8"
 
 	"github.com/parleyhub/parley"
 )
-
-// callbacksOf gives the sessions of which a message of the hub tells.
-func callbacksOf(e *parley.Event) ([]string, error) {
-	var m struct {
-		Data struct {
-			Callbacks []struct {
-				ID string `json:"child_session_id"`
-			} `json:"callbacks"`
-		} `json:"data"`
-	}
-	if err := json.Unmarshal(e.Payload, &m); err != nil {
-		return nil, fmt.Errorf("callbacks of the hub: %w", err)
-	}
-	ids := make([]string, len(m.Data.Callbacks))
-	for i, c := range m.Data.Callbacks {
-		ids[i] = c.ID
-	}
-	return ids, nil
-}
 
 // maxProgressBytes bounds what is kept of a progress.
 const maxProgressBytes = 1 << 10

@@ -74,63 +74,82 @@ func (c *claimer) drawCreate(rt *rapid.T) fold.Command {
 		MaxAutonomousTurns: rapid.SampledFrom([]int64{0, 2, 4}).Draw(rt, "maxAutonomous"),
 		StopWhen:           rapid.SampledFrom([]string{"", `counts["a"] > 5`}).Draw(rt, "stopWhen"),
 	}
-	return fold.Command{Verb: fold.Create, From: "maker", Create: q}
+	return fold.Command{Do: &fold.Create{Params: q}, From: "maker"}
 }
 
-var turnVerbs = []fold.Verb{
-	fold.Message, fold.Message, fold.Message, fold.Message, fold.Trace, fold.Take, fold.Take, fold.Renew, fold.Release, fold.Cancel, fold.EndClaim, fold.Timeout,
-	fold.Timeout, fold.Note, fold.RequestApproval, fold.RequestApproval, fold.RequestApproval, fold.ResolveApproval, fold.ResolveApproval, fold.Tick,
+var turnActions = []fold.Action{
+	&fold.Message{}, &fold.Message{}, &fold.Message{}, &fold.Message{}, &fold.Trace{}, &fold.Take{}, &fold.Take{}, &fold.Renew{},
+	&fold.Release{}, &fold.Cancel{}, &fold.EndClaim{}, &fold.Timeout{}, &fold.Timeout{}, &fold.Note{}, &fold.RequestApproval{},
+	&fold.RequestApproval{}, &fold.RequestApproval{}, &fold.ResolveApproval{}, &fold.ResolveApproval{}, &fold.Tick{},
+}
+
+// drawAction draws an action and returns an empty one of its type.
+func drawAction(rt *rapid.T, all []fold.Action) fold.Action {
+	i := rapid.IntRange(0, len(all)-1).Draw(rt, "action")
+	return reflect.New(reflect.TypeOf(all[i]).Elem()).Interface().(fold.Action)
 }
 
 func (c *claimer) draw(rt *rapid.T) fold.Command {
 	s := &c.state
-	cmd := fold.Command{Verb: rapid.SampledFrom(turnVerbs).Draw(rt, "verb"), Turn: s.CurrentTurn(), Payload: text("x"), Key: rapid.SampledFrom(someKeys).Draw(rt, "key")}
+	cmd := fold.Command{Do: drawAction(rt, turnActions), Key: rapid.SampledFrom(someKeys).Draw(rt, "key")}
 	cmd.From = rapid.SampledFrom(everybody[:5]).Draw(rt, "from")
 	if f := s.Floor(); f.Speaker != "" && rapid.IntRange(0, 4).Draw(rt, "any") > 0 {
 		cmd.From = f.Speaker
 	}
 	c.ids++
-	cmd.New = eventdata.HashClaim(eventdata.ClaimID(s.CurrentTurn(), strconv.Itoa(c.ids)))
+	claim := fold.NewClaim{New: eventdata.HashClaim(eventdata.ClaimID(s.CurrentTurn(), strconv.Itoa(c.ids)))}
 	cmd.Executor.ID = rapid.SampledFrom([]string{"", "x1", "x2"}).Draw(rt, "executor")
-	cmd.Offered, cmd.Others = rapid.Bool().Draw(rt, "offered"), rapid.IntRange(0, 3).Draw(rt, "others") == 0
+	offered := rapid.Bool().Draw(rt, "offered")
+	claim.Others = rapid.IntRange(0, 3).Draw(rt, "others") == 0
+	renewed := int64(0)
 	if s.Claim != nil && rapid.IntRange(0, 4).Draw(rt, "names") > 0 {
-		cmd.Named, cmd.RenewedSeq, cmd.Executor.ID = &s.Claim.Hash, s.Claim.RenewedSeq, s.Claim.ExecutorID
+		cmd.Named, renewed, cmd.Executor.ID = &s.Claim.Hash, s.Claim.RenewedSeq, s.Claim.ExecutorID
 	} else if len(c.known) > 0 && rapid.IntRange(0, 2).Draw(rt, "names an old one") == 0 {
 		cmd.Named = &c.known[rapid.IntRange(0, len(c.known)-1).Draw(rt, "which")]
 	}
-	switch cmd.Verb {
-	case fold.Message:
-		cmd.Finality = rapid.SampledFrom([]parley.Finality{none, none, turn, turn, turn}).Draw(rt, "finality")
-		if cmd.Payload = text("x"); rapid.IntRange(0, 2).Draw(rt, "addresses") == 0 {
-			cmd.Payload = text("@" + rapid.SampledFrom(everybody[:4]).Draw(rt, "mention") + " what now")
+	switch a := cmd.Do.(type) {
+	case *fold.Message:
+		a.Turn, a.Payload, a.NewClaim = s.CurrentTurn(), text("x"), claim
+		a.Finality = rapid.SampledFrom([]parley.Finality{none, none, turn, turn, turn}).Draw(rt, "finality")
+		if rapid.IntRange(0, 2).Draw(rt, "addresses") == 0 {
+			a.Payload = text("@" + rapid.SampledFrom(everybody[:4]).Draw(rt, "mention") + " what now")
 		}
 		if rapid.IntRange(0, 5).Draw(rt, "hints") == 0 {
-			cmd.TurnHint = &parley.TurnHint{Next: rapid.SampledFrom(everybody[:4]).Draw(rt, "hint")}
+			a.TurnHint = &parley.TurnHint{Next: rapid.SampledFrom(everybody[:4]).Draw(rt, "hint")}
 		}
-	case fold.Trace:
-		cmd.Payload = json.RawMessage(`{"kind":"k"}`)
-	case fold.RequestApproval, fold.ResolveApproval:
-		c.drawApproval(rt, &cmd)
-	case fold.Note:
-		cmd.Note = &parley.Note{Schema: "s", Data: json.RawMessage(`1`)}
-	case fold.Renew:
-		cmd.HeldMs, cmd.LeftMs = rapid.Int64Range(0, 900_000).Draw(rt, "held"), rapid.Int64Range(0, 60_000).Draw(rt, "left")
-	case fold.Release:
-		cmd.Reason = rapid.SampledFrom([]parley.ClaimEnd{parley.ClaimYielded, parley.ClaimDeclined, parley.ClaimSilent, parley.ClaimFailed}).Draw(rt, "reason")
-	case fold.EndClaim:
-		cmd.From, cmd.Reason = parley.HubID, rapid.SampledFrom([]parley.ClaimEnd{parley.ClaimExpired, parley.ClaimDisconnected, parley.ClaimRestarted}).Draw(rt, "reason")
+	case *fold.Trace:
+		a.Turn, a.Payload, a.NewClaim = s.CurrentTurn(), json.RawMessage(`{"kind":"k"}`), claim
+	case *fold.RequestApproval, *fold.ResolveApproval:
+		c.drawApproval(rt, a)
+	case *fold.Note:
+		a.Note = &parley.Note{Schema: "s", Data: json.RawMessage(`1`)}
+	case *fold.Renew:
+		a.RenewedSeq = renewed
+		cmd.HeldMs, a.LeftMs = rapid.Int64Range(0, 900_000).Draw(rt, "held"), rapid.Int64Range(0, 60_000).Draw(rt, "left")
+	case *fold.Release:
+		a.Reason = rapid.SampledFrom([]parley.ClaimEnd{
+			parley.ClaimYielded, parley.ClaimDeclined, parley.ClaimSilent, parley.ClaimFailed,
+		}).Draw(rt, "reason")
+	case *fold.Cancel:
+		a.Turn = s.CurrentTurn()
+	case *fold.EndClaim:
+		cmd.From, a.RenewedSeq = parley.HubID, renewed
+		a.Reason = rapid.SampledFrom([]parley.ClaimEnd{
+			parley.ClaimExpired, parley.ClaimDisconnected, parley.ClaimRestarted,
+		}).Draw(rt, "reason")
 		if cmd.Named == nil {
-			cmd.Verb = fold.Tick
+			cmd.Do = &fold.Tick{}
 		}
-	case fold.Timeout:
-		cmd.From, cmd.Asked = parley.HubID, rapid.Bool().Draw(rt, "asked")
+	case *fold.Timeout:
+		cmd.From, a.Asked = parley.HubID, rapid.Bool().Draw(rt, "asked")
 		if asks := s.Asks(); len(asks) > 0 {
-			a := rapid.SampledFrom(asks).Draw(rt, "ask")
-			cmd.AgentID, cmd.Since = a.AgentID, a.Since-rapid.SampledFrom([]int64{0, 0, 0, 1}).Draw(rt, "stale")
+			ask := rapid.SampledFrom(asks).Draw(rt, "ask")
+			a.AgentID, a.Since = ask.AgentID, ask.Since-rapid.SampledFrom([]int64{0, 0, 0, 1}).Draw(rt, "stale")
 		}
-	case fold.Take:
+	case *fold.Take:
+		a.Turn, a.NewClaim, a.Offered = s.CurrentTurn(), claim, offered
 		if cmd.Named == nil && rapid.Bool().Draw(rt, "by id") {
-			cmd.Named = &cmd.New
+			cmd.Named = &a.New
 		}
 	}
 	return cmd
@@ -161,7 +180,7 @@ func (c *claimer) do(rt *rapid.T, cmd fold.Command) {
 	c.state = d.State
 	c.asked.compare(rt, &c.state)
 	if d.Claimed {
-		c.known = append(c.known, cmd.New)
+		c.known = append(c.known, cmd.NewClaim().New)
 	}
 	if c.state.Claim != nil && c.state.Claim.Hash.String() != c.claim || c.state.Claim == nil && c.claim != "" {
 		rt.Fatalf("the claim is %+v, by the log %q", c.state.Claim, c.claim)
@@ -240,7 +259,7 @@ func (c *claimer) guidance(rt *rapid.T) {
 		checkReason(rt, g, true)
 		may := g.Kind == parley.MaySpeak
 		someoneMay = someoneMay || may
-		cmd := fold.Command{Verb: fold.Message, From: p.ID, Now: s.LastAt, Finality: turn, Payload: text("?")}
+		cmd := fold.Command{Do: &fold.Message{Finality: turn, Payload: text("?")}, From: p.ID, Now: s.LastAt}
 		if s.Claim != nil {
 			cmd.Named = &s.Claim.Hash
 		}

@@ -1,30 +1,28 @@
 package fold
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"slices"
 
 	"github.com/parleyhub/parley"
-	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/hub/fold/check"
+	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
 // create begins a conversation, or meets the one that an earlier call of the same caller with the same key began.
-func (d *decision) create() {
-	q := d.c.Create
+func (a *Create) decide(d *decision) {
+	q := a.Params
 	hash := ""
 	switch {
-	case d.c.Session != nil:
-		hash = d.c.Digest
+	case a.Session != nil:
+		hash = a.Digest
 	case d.c.Key != "":
-		hash = paramsHash(q)
+		hash = idempotency.DigestCreate(q)
 	}
 	switch {
 	case d.s.Exists():
-		d.meet(hash)
+		d.meetCreated(a, hash)
 		return
-	case d.c.Session != nil && d.c.Payload == nil: // it was there when its caller looked, but its commit has failed
+	case a.Session != nil && a.Payload == nil: // it was there when its caller looked, but its commit has failed
 		d.refuse(parley.ErrUnavailable, "the session has not begun", "")
 		return
 	}
@@ -32,14 +30,14 @@ func (d *decision) create() {
 	if q.Policy != nil {
 		policy = *q.Policy
 	}
-	limits := Limited(q.Limits)
+	limits := check.WithDefaults(q.Limits)
 	seats := make([]parley.Participant, len(q.Participants))
 	for i, p := range q.Participants {
 		seats[i] = parley.Participant{ID: p.ID, Kind: p.Kind, Agent: p.Agent, Executor: p.Executor, Role: p.Role}
 	}
 	e := d.system(parley.System{
 		Kind: parley.KindConversationCreated, Title: q.Title, CreatedBy: d.c.From, Participants: seats, Policy: &policy,
-		StartsWith: q.StartsWith, Limits: &limits, Metadata: q.Metadata, ParamsHash: hash, Session: d.c.Session, Workspace: q.Workspace,
+		StartsWith: q.StartsWith, Limits: &limits, Metadata: q.Metadata, ParamsHash: hash, Session: a.Session, Workspace: q.Workspace,
 	})
 	e.ClientRequestID, e.Traceparent = d.c.Key, d.c.Traceparent
 	if !d.add(e) {
@@ -48,20 +46,20 @@ func (d *decision) create() {
 	for _, p := range q.Participants {
 		d.addPrivate(p.ID, p.Private)
 	}
-	if d.c.Session != nil && d.out.Err == nil {
-		d.add(parley.Event{Turn: 1, Type: parley.TypeMessage, From: d.c.From, Finality: parley.FinalityTurn, Payload: d.c.Payload, Traceparent: d.c.Traceparent})
+	if a.Session != nil && d.out.Err == nil {
+		d.add(parley.Event{Turn: 1, Type: parley.TypeMessage, From: d.c.From, Finality: parley.FinalityTurn, Payload: a.Payload, Traceparent: d.c.Traceparent})
 	}
 	if d.out.Err != nil { // one of them was too large
 		d.undo()
 	}
 }
 
-// meet answers create for an id that is taken.
-func (d *decision) meet(hash string) {
+// meetCreated answers Create for an id that is taken.
+func (d *decision) meetCreated(a *Create, hash string) {
 	switch {
 	case d.c.Key == "" || d.s.CreateKey != d.c.Key || d.s.CreatedBy != d.c.From:
 		d.refuse(parley.ErrAlreadyExists, "the conversation id is taken", "another conversationId, or none")
-	case d.s.ParamsHash != hash || d.c.Session == nil && !d.samePrivates(d.c.Create.Participants):
+	case d.s.ParamsHash != hash || a.Session == nil && !d.samePrivates(a.Params.Participants):
 		d.refuse(parley.ErrIdempotencyConflict, fmt.Sprintf("clientRequestId %q was used with other params", d.c.Key), "a new clientRequestId")
 	default:
 		d.out.Seq, d.out.Duplicate = 1, true
@@ -70,47 +68,10 @@ func (d *decision) meet(hash string) {
 
 // samePrivates reports whether a retry brings the private texts of the first call.
 func (d *decision) samePrivates(seats []parley.Participant) bool {
-	for i, p := range seats { // paramsHash has found the same seats in the same order
-		if d.s.SeatPrivates[i] != privateDigest(p.Private) {
+	for i, p := range seats { // DigestCreate found the same seats in the same order
+		if d.s.SeatPrivates[i] != idempotency.DigestPrivate(p.Private) {
 			return false
 		}
 	}
 	return true
-}
-
-// privateDigest tells one private text from another. It stays in the hub: a digest that others read would let them try guesses.
-func privateDigest(text string) [16]byte {
-	if text == "" {
-		return [16]byte{}
-	}
-	sum := sha256.Sum256([]byte(text))
-	return [16]byte(sum[:16])
-}
-
-// paramsHash tells one createConversation from another. The key itself is not part of it, nor is the span of a call, nor are the private texts: every
-// participant reads it.
-func paramsHash(q *parley.CreateConversationParams) string {
-	c := *q
-	c.ClientRequestID, c.Traceparent = "", ""
-	c.Participants = slices.Clone(q.Participants)
-	for i := range c.Participants {
-		c.Participants[i].Private = ""
-	}
-	sum := sha256.Sum256(eventdata.Encode(c))
-	return hex.EncodeToString(sum[:16])
-}
-
-// Limited gives limits with the defaults filled in.
-func Limited(l *parley.Limits) parley.Limits {
-	var limits parley.Limits
-	if l != nil {
-		limits = *l
-	}
-	if limits.MaxEvents == 0 {
-		limits.MaxEvents = parley.DefaultMaxEvents
-	}
-	if limits.MaxBytes == 0 {
-		limits.MaxBytes = parley.DefaultMaxBytes
-	}
-	return limits
 }

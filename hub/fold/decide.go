@@ -20,16 +20,18 @@ func Decide(s State, keys idempotency.Keys, c Command) Decision {
 // DecideInto is Decide without copies of what is large. It changes neither s nor c and keeps neither; the room of out's Events is used again.
 func DecideInto(out *Decision, s *State, keys idempotency.Keys, c *Command) {
 	*out = Decision{State: *s, Events: out.Events[:0]}
-	d := decision{before: s, s: &out.State, c: c, out: out}
-	if !d.known(keys) && !d.attached() && !d.answered() {
-		d.decide()
+	out.run = decision{before: s, s: &out.State, c: c, out: out, keys: keys}
+	if !c.Do.meet(&out.run) {
+		out.run.decide()
 	}
+	out.run = decision{}
 }
 
 // decision is one command on its way: s, the state of out, moves on from before as events are added.
 type decision struct {
 	before *State
 	s      *State
+	keys   idempotency.Keys
 	c      *Command
 	out    *Decision
 }
@@ -49,16 +51,35 @@ func (d *decision) refuseTurn(sentinel error, message, expected string) {
 	d.out.Err = &parley.Error{Err: sentinel, Message: message, Expected: expected, Guidance: &g}
 }
 
-// known answers a command whose key is in the log.
-func (d *decision) known(keys idempotency.Keys) bool {
-	if d.c.Key == "" || (d.c.Verb != Message && d.c.Verb != Trace && d.c.Verb != Note) {
-		return false // the key of Create is looked for in the state
+func (m *Message) meet(d *decision) bool {
+	entry, ok := d.find()
+	return ok && d.meetKey(&entry, m.draft(d))
+}
+
+func (t *Trace) meet(d *decision) bool {
+	entry, ok := d.find()
+	return ok && d.meetKey(&entry, t.draft(d))
+}
+
+func (n *Note) meet(d *decision) bool {
+	entry, ok := d.find()
+	return ok && d.meetKey(&entry, n.draft(d))
+}
+
+// find looks up the key of the command. The key of a creation is in the state instead.
+func (d *decision) find() (idempotency.KeyEntry, bool) {
+	if d.c.Key == "" {
+		return idempotency.KeyEntry{}, false
 	}
-	entry, ok := keys.Find(idempotency.NewKeyID(d.c.From, d.c.Key, d.c.Named))
+	entry, ok := d.keys.Find(idempotency.NewKeyID(d.c.From, d.c.Key, d.c.Named))
 	if !ok || d.c.Named == nil && entry.Turn > 0 && d.s.IsWithdrawn(entry.Seq) {
-		return false
+		return entry, false
 	}
-	e := d.draft()
+	return entry, true
+}
+
+// meetKey answers the draft of an event whose key is in the log.
+func (d *decision) meetKey(entry *idempotency.KeyEntry, e parley.Event) bool {
 	if idempotency.DigestOf(&e) != entry.Digest {
 		d.refuse(parley.ErrIdempotencyConflict,
 			fmt.Sprintf("clientRequestId %q was used at seq %d with another payload", d.c.Key, entry.Seq), "a new clientRequestId")
@@ -71,12 +92,9 @@ func (d *decision) known(keys idempotency.Keys) bool {
 }
 
 func (d *decision) decide() {
-	switch d.c.Verb {
-	case Create:
-		d.create()
-		return
-	case Begin:
-		d.fork()
+	switch a := d.c.Do.(type) {
+	case *Create, *Fork:
+		a.decide(d)
 		return
 	}
 	if d.s.Closed() {
@@ -93,78 +111,57 @@ func (d *decision) decide() {
 		d.refuseClosed()
 		return
 	}
-	switch d.c.Verb {
-	case Message, Trace:
-		d.append()
-	case Note:
-		if d.takesPart() {
-			d.speak()
-		}
-	case Take:
-		d.take()
-	case Renew:
-		d.renew()
-	case Release:
-		d.release()
-	case Cancel:
-		d.cancel()
-	case EndClaim:
-		d.endClaim()
-	case Timeout:
-		d.timeout()
-	case Delta:
-		if d.mayAppend() {
-			d.out.Turn = d.c.Turn
-		}
-	case AddParticipant:
-		d.addParticipant()
-	case Close:
-		d.close()
-	case Token:
-		d.add(d.system(parley.System{Kind: parley.KindTokenCreated, Token: d.c.Token}))
-	case Revoke:
-		d.add(d.system(parley.System{Kind: parley.KindTokenRevoked, TokenID: d.c.TokenID, RevokedBy: d.c.From}))
-	case Own:
-		d.add(d.system(*d.c.Own))
-	case AddAttachment, OfferAttachment:
-		d.attach()
-	case StartChild:
-		d.startChild()
-	case EndChild:
-		d.endChild()
-	case EndTrigger:
-		d.endTrigger()
-	case Bind:
-		d.bind()
-	case Callback:
-		d.callback()
-	case EndSession:
-		d.endSession()
-	case RequestApproval:
-		d.requestApproval()
-	case ResolveApproval:
-		d.resolveApproval()
-	case Tick: // not overdue
-		d.expireApprovals(d.now())
+	d.c.Do.decide(d)
+}
+
+func (*Tick) decide(d *decision) { d.expireApprovals(d.now()) } // the conversation is not overdue
+
+func (t *Delta) decide(d *decision) {
+	if d.mayAppend(t.Turn, nil) {
+		d.out.Turn = t.Turn
 	}
 }
 
-// append is a message or trace. One that is refused takes no claim.
-func (d *decision) append() {
-	if d.mayAppend() && d.fitsSession() && d.refersToAttached() && d.hints() && d.claims() {
-		d.speak()
+func (a *AddToken) decide(d *decision) {
+	d.add(d.system(parley.System{Kind: parley.KindTokenCreated, Token: a.Token}))
+}
+
+func (a *RevokeToken) decide(d *decision) {
+	d.add(d.system(parley.System{Kind: parley.KindTokenRevoked, TokenID: a.TokenID, RevokedBy: d.c.From}))
+}
+
+func (a *AddSystem) decide(d *decision) { d.add(d.system(*a.Event)) }
+
+func (m *Message) decide(d *decision) {
+	if d.mayAppend(m.Turn, m.AfterSeq) && d.fitsSession(m) && d.refersToAttached(m.Refers) && d.hints(m) &&
+		(m.Finality.Final() || d.claims(&m.NewClaim)) {
+		d.speak(m.draft(d), m.Wakes)
+	}
+	if d.out.Err != nil { // a refused message takes no claim
+		d.undo()
+	}
+}
+
+func (t *Trace) decide(d *decision) {
+	if d.mayAppend(t.Turn, nil) && d.claims(&t.NewClaim) {
+		d.speak(t.draft(d), nil)
 	}
 	if d.out.Err != nil {
 		d.undo()
 	}
 }
 
-func (d *decision) refuseClosed() {
-	switch d.c.Verb {
-	case Tick, EndClaim, Timeout, EndChild, EndTrigger, Bind, Callback, EndSession: // the hub's own: there is nothing left to do
-		return
+func (n *Note) decide(d *decision) {
+	if d.takesPart() {
+		d.speak(n.draft(d), n.Wakes)
 	}
-	if d.answered() { // it was canceled with the close
+}
+
+func (d *decision) refuseClosed() {
+	if d.c.Do.isByHub() {
+		return // there is nothing left to do
+	}
+	if d.c.Do.meet(d) { // it was canceled with the close
 		return
 	}
 	reason := string(d.s.Outcome.Status)
@@ -186,24 +183,24 @@ func (d *decision) takesPart() bool {
 }
 
 // mayAppend holds a message, trace or delta against whose turn it is.
-func (d *decision) mayAppend() bool {
+func (d *decision) mayAppend(turn int64, afterSeq *int64) bool {
 	if !d.takesPart() {
 		return false
 	}
 	current := d.s.CurrentTurn()
 	f := d.s.floor()
 	switch {
-	case d.c.Turn > 0 && d.c.Turn < current:
-		d.refuseTurn(parley.ErrTurnClosed, fmt.Sprintf("turn %d has ended", d.c.Turn), fmt.Sprintf("turn %d", current))
+	case turn > 0 && turn < current:
+		d.refuseTurn(parley.ErrTurnClosed, fmt.Sprintf("turn %d has ended", turn), fmt.Sprintf("turn %d", current))
 	case !f.holds(d.c.From):
 		d.refuseFloor(f)
 	case !d.underClaim():
-	case d.c.Turn > current:
-		d.refuseTurn(parley.ErrTurnConflict, fmt.Sprintf("turn %d is not reached", d.c.Turn), fmt.Sprintf("turn %d", current))
-	case d.c.AfterSeq != nil && *d.c.AfterSeq > d.s.Seq:
-		d.refuse(parley.ErrCursorAhead, fmt.Sprintf("afterSeq %d is beyond the log", *d.c.AfterSeq), fmt.Sprintf("at most %d", d.s.Seq))
-	case d.c.AfterSeq != nil && d.s.spokenByOtherSince(d.c.From, *d.c.AfterSeq):
-		d.refuseTurn(parley.ErrTurnConflict, fmt.Sprintf("somebody has spoken after seq %d", *d.c.AfterSeq), fmt.Sprintf("afterSeq of at least %d", d.s.MessageSeq))
+	case turn > current:
+		d.refuseTurn(parley.ErrTurnConflict, fmt.Sprintf("turn %d is not reached", turn), fmt.Sprintf("turn %d", current))
+	case afterSeq != nil && *afterSeq > d.s.Seq:
+		d.refuse(parley.ErrCursorAhead, fmt.Sprintf("afterSeq %d is beyond the log", *afterSeq), fmt.Sprintf("at most %d", d.s.Seq))
+	case afterSeq != nil && d.s.spokenByOtherSince(d.c.From, *afterSeq):
+		d.refuseTurn(parley.ErrTurnConflict, fmt.Sprintf("somebody has spoken after seq %d", *afterSeq), fmt.Sprintf("afterSeq of at least %d", d.s.MessageSeq))
 	default:
 		return true
 	}
@@ -222,31 +219,33 @@ func (d *decision) refuseFloor(f Floor) {
 	}
 }
 
-// draft is the caller's event, as far as its digest goes.
-func (d *decision) draft() parley.Event {
-	switch d.c.Verb {
-	case Message:
-		return parley.Event{
-			Turn: d.s.CurrentTurn(), Type: parley.TypeMessage, From: d.c.From, Finality: d.c.Finality,
-			Outcome: d.c.Outcome, TurnHint: d.c.TurnHint, Payload: d.c.Payload, ClientRequestID: d.c.Key,
-		}
-	case Trace:
-		return parley.Event{
-			Turn: d.s.CurrentTurn(), Type: parley.TypeTrace, From: d.c.From, Payload: d.c.Payload, ClientRequestID: d.c.Key,
-		}
-	default: // Note
-		n := d.c.Note
-		return parley.Event{
-			Type: parley.TypeSystem, From: d.c.From, ClientRequestID: d.c.Key,
-			Payload: eventdata.Encode(parley.System{Kind: parley.KindNote, Schema: n.Schema, Tags: n.Tags, Data: n.Data}),
-		}
+// draft returns the event of the message, as far as its digest covers it.
+func (m *Message) draft(d *decision) parley.Event {
+	return parley.Event{
+		Turn: d.s.CurrentTurn(), Type: parley.TypeMessage, From: d.c.From, Finality: m.Finality,
+		Outcome: m.Outcome, TurnHint: m.TurnHint, Payload: m.Payload, ClientRequestID: d.c.Key,
 	}
 }
 
-// speak appends the caller's event with its cause, whom that wakes and, if that reaches a limit, the hub's close.
-func (d *decision) speak() {
-	e := d.draft()
-	if d.c.Verb == Note {
+func (t *Trace) draft(d *decision) parley.Event {
+	return parley.Event{
+		Turn: d.s.CurrentTurn(), Type: parley.TypeTrace, From: d.c.From, Payload: t.Payload, ClientRequestID: d.c.Key,
+	}
+}
+
+func (n *Note) draft(d *decision) parley.Event {
+	return parley.Event{
+		Type: parley.TypeSystem, From: d.c.From, ClientRequestID: d.c.Key,
+		Payload: eventdata.Encode(parley.System{
+			Kind: parley.KindNote, Schema: n.Note.Schema, Tags: n.Note.Tags, Data: n.Note.Data,
+		}),
+	}
+}
+
+// speak appends the event of the caller with its cause, then the matches of the agents that it wakes. If the event
+// reaches a limit, the hub closes the conversation.
+func (d *decision) speak(e parley.Event, wakes []parley.Wake) {
+	if e.Type == parley.TypeSystem {
 		e.Cause, e.Hops = d.s.Carries(d.c.From)
 	} else {
 		e.Cause, e.Hops = d.s.CarriesWords(d.c.From)
@@ -258,8 +257,8 @@ func (d *decision) speak() {
 	}
 	said := &d.out.Events[before].Event
 	d.out.Seq, d.out.Turn = said.Seq, said.Turn
-	if len(d.c.Wakes) > 0 {
-		if d.wake(d.c.Wakes); d.out.Err != nil {
+	if len(wakes) > 0 {
+		if d.wake(wakes); d.out.Err != nil {
 			return
 		}
 	}
@@ -289,12 +288,12 @@ func (d *decision) closeAtStop(e *parley.Event) {
 	}
 }
 
-// hints holds a turnHint against the policy.
-func (d *decision) hints() bool {
-	if d.c.TurnHint == nil {
+// hints checks the turnHint of a message against the policy.
+func (d *decision) hints(m *Message) bool {
+	if m.TurnHint == nil {
 		return true
 	}
-	d.out.Err = policy.CheckHint(d.s.Policy, d.s.Participants, d.c.From, d.c.TurnHint.Next, d.c.Finality)
+	d.out.Err = policy.CheckHint(d.s.Policy, d.s.Participants, d.c.From, m.TurnHint.Next, m.Finality)
 	return d.out.Err == nil
 }
 
@@ -314,7 +313,7 @@ func (s *State) limitReached() string {
 	return ""
 }
 
-func (d *decision) close() {
+func (a *Close) decide(d *decision) {
 	if d.s.Session != nil {
 		d.refuse(parley.ErrForbidden, "a session is not closed", "stopSession, or a message with finality conversation from who has the floor")
 		return
@@ -326,8 +325,8 @@ func (d *decision) close() {
 		return
 	}
 	o := parley.Outcome{Status: parley.OutcomeCompleted, Reason: parley.ReasonClosed}
-	if d.c.Outcome != nil {
-		o = *d.c.Outcome
+	if a.Outcome != nil {
+		o = *a.Outcome
 	}
 	d.hubClose(o, fmt.Sprintf("The conversation was closed by %s.", d.c.From))
 }
@@ -362,8 +361,8 @@ func (d *decision) hubClose(o parley.Outcome, text string) {
 	d.add(e)
 }
 
-func (d *decision) addParticipant() {
-	p := *d.c.Participant
+func (a *AddParticipant) decide(d *decision) {
+	p := *a.Participant
 	if !d.c.Admin && d.c.From != d.s.CreatedBy {
 		d.refuse(parley.ErrForbidden, "only the creator and admins add participants", "")
 		return
@@ -389,7 +388,7 @@ func (d *decision) addParticipant() {
 
 func (d *decision) sameSeat(seat int, p parley.Participant) bool {
 	there := d.s.Participants[seat]
-	return there.Kind == p.Kind && there.Role == p.Role && there.Agent == p.Agent && there.Executor == p.Executor && d.s.SeatPrivates[seat] == privateDigest(p.Private)
+	return there.Kind == p.Kind && there.Role == p.Role && there.Agent == p.Agent && there.Executor == p.Executor && d.s.SeatPrivates[seat] == idempotency.DigestPrivate(p.Private)
 }
 
 func (d *decision) addPrivate(id, text string) {

@@ -38,7 +38,7 @@ func (m *machine) drawCreate(rt *rapid.T) fold.Command {
 	}
 	key := rapid.SampledFrom(someKeys).Draw(rt, "key")
 	q.ClientRequestID = key
-	return fold.Command{Verb: fold.Create, From: "maker", Now: m.now, Create: q, Key: key}
+	return fold.Command{Do: &fold.Create{Params: q}, From: "maker", Now: m.now, Key: key}
 }
 
 func drawSeat(rt *rapid.T, id string) parley.Participant {
@@ -49,126 +49,146 @@ func drawSeat(rt *rapid.T, id string) parley.Participant {
 	}
 }
 
-// drawAgain repeats a command that had a key, perhaps not quite.
+// drawAgain repeats a command that had a key, perhaps with a change.
 func (m *machine) drawAgain(rt *rapid.T) fold.Command {
 	c := rapid.SampledFrom(m.sent).Draw(rt, "sent")
 	c.Now = m.now
-	switch rapid.IntRange(0, 7).Draw(rt, "but") {
-	case 0:
-		c.Outcome = drawOutcome(rt)
-	case 1:
+	said, _ := c.Do.(*fold.Message)
+	trace, _ := c.Do.(*fold.Trace)
+	switch { // the actions that were sent do not change
+	case said != nil:
+		again := *said
+		said, c.Do = &again, &again
+	case trace != nil:
+		again := *trace
+		trace, c.Do = &again, &again
+	}
+	switch but := rapid.IntRange(0, 7).Draw(rt, "but"); {
+	case but == 1:
 		c.From = rapid.SampledFrom(everybody).Draw(rt, "from")
-	case 2:
-		c.Payload = json.RawMessage(rapid.SampledFrom(payloads).Draw(rt, "payload"))
-	case 3:
-		c.Turn = m.model.turn()
+	case said != nil && but == 0:
+		said.Outcome = drawOutcome(rt)
+	case said != nil && but == 2:
+		said.Payload = json.RawMessage(rapid.SampledFrom(payloads).Draw(rt, "payload"))
+	case said != nil && but == 3:
+		said.Turn = m.model.turn()
+	case trace != nil && but == 2:
+		trace.Payload = json.RawMessage(rapid.SampledFrom(payloads).Draw(rt, "payload"))
+	case trace != nil && but == 3:
+		trace.Turn = m.model.turn()
 	}
-	if c.Verb == fold.Message && rapid.IntRange(0, 7).Draw(rt, "ends") == 0 {
-		c.Finality = rapid.SampledFrom([]parley.Finality{parley.FinalityNone, parley.FinalityTurn, parley.FinalityConversation}).Draw(rt, "finality")
+	if said == nil {
+		return c
 	}
-	if c.Verb != fold.Message || c.Finality != parley.FinalityConversation {
-		c.Outcome = nil
+	if rapid.IntRange(0, 7).Draw(rt, "ends") == 0 {
+		said.Finality = rapid.SampledFrom([]parley.Finality{
+			parley.FinalityNone, parley.FinalityTurn, parley.FinalityConversation,
+		}).Draw(rt, "finality")
+	}
+	if said.Finality != parley.FinalityConversation {
+		said.Outcome = nil
 	}
 	return c
 }
 
-var verbs = []fold.Verb{
-	fold.Message, fold.Message, fold.Message, fold.Message, fold.Message, fold.Trace, fold.Trace, fold.Note, fold.Delta,
-	fold.AddParticipant, fold.Close, fold.Tick, fold.Create, fold.AddAttachment, fold.AddAttachment, fold.OfferAttachment,
-	fold.StartChild, fold.StartChild, fold.StartChild, fold.EndChild, fold.EndChild, fold.EndChild, fold.Callback, fold.Callback, fold.Callback,
+var actions = []fold.Action{
+	&fold.Message{}, &fold.Message{}, &fold.Message{}, &fold.Message{}, &fold.Message{}, &fold.Trace{}, &fold.Trace{}, &fold.Note{},
+	&fold.Delta{}, &fold.AddParticipant{}, &fold.Close{}, &fold.Tick{}, &fold.Create{}, &fold.AddAttachment{},
+	&fold.AddAttachment{}, &fold.OfferAttachment{}, &fold.StartChild{}, &fold.StartChild{}, &fold.StartChild{}, &fold.EndChild{},
+	&fold.EndChild{}, &fold.EndChild{}, &fold.Callback{}, &fold.Callback{}, &fold.Callback{},
 }
 
 func (m *machine) draw(rt *rapid.T) fold.Command {
 	if len(m.sent) > 0 && rapid.IntRange(0, 4).Draw(rt, "again") == 0 {
 		return m.drawAgain(rt)
 	}
-	c := fold.Command{Verb: rapid.SampledFrom(verbs).Draw(rt, "verb"), Now: m.now}
+	c := fold.Command{Do: drawAction(rt, actions), Now: m.now}
 	c.From = rapid.SampledFrom(everybody).Draw(rt, "from")
 	if speaker := m.model.speaker(); speaker != "" && rapid.IntRange(0, 2).Draw(rt, "any") > 0 {
 		c.From = speaker
 	}
 	c.Admin = rapid.IntRange(0, 9).Draw(rt, "admin") == 0
-	switch c.Verb {
-	case fold.Create:
+	switch a := c.Do.(type) {
+	case *fold.Create:
 		if rapid.Bool().Draw(rt, "retry") {
 			q := m.model.params
-			return fold.Command{Verb: fold.Create, From: c.From, Now: m.now, Create: &q, Key: q.ClientRequestID}
+			return fold.Command{Do: &fold.Create{Params: &q}, From: c.From, Now: m.now, Key: q.ClientRequestID}
 		}
 		again := m.drawCreate(rt)
 		again.From = rapid.SampledFrom([]string{"maker", c.From}).Draw(rt, "creator")
 		return again
-	case fold.AddParticipant:
+	case *fold.AddParticipant:
 		p := drawSeat(rt, rapid.SampledFrom(everybody[:4]).Draw(rt, "new"))
-		c.Participant = &p
+		a.Participant = &p
 		c.From = rapid.SampledFrom([]string{"maker", c.From}).Draw(rt, "adder")
-		return c
-	case fold.Close:
+	case *fold.Close:
 		if rapid.IntRange(0, 3).Draw(rt, "really") > 0 {
-			c.Verb = fold.Tick
+			c.Do = &fold.Tick{}
 			return c
 		}
-		c.Outcome = drawOutcome(rt)
-		return c
-	case fold.Note:
+		a.Outcome = drawOutcome(rt)
+	case *fold.Note:
 		c.Key = rapid.SampledFrom(someKeys).Draw(rt, "key")
-		c.Note = &parley.Note{
+		a.Note = &parley.Note{
 			Schema: "s.v1", Tags: rapid.SampledFrom([][]string{nil, {"t"}, {"t", "u"}}).Draw(rt, "tags"),
 			Data: json.RawMessage(rapid.SampledFrom([]string{`1`, `{"x":"<"}`}).Draw(rt, "data")),
 		}
-		return c
-	case fold.AddAttachment, fold.OfferAttachment:
-		return drawAttachment(rt, c)
-	case fold.StartChild, fold.EndChild, fold.Callback:
-		return m.drawChild(rt, c)
-	}
-	if c.Verb != fold.Tick {
-		m.drawSpeech(rt, &c)
-	}
-	return c
-}
-
-// drawAttachment draws a file; a file has always the same size.
-func drawAttachment(rt *rapid.T, c fold.Command) fold.Command {
-	i := rapid.IntRange(0, len(someFiles)-1).Draw(rt, "file")
-	c.Attachment = &parley.System{SHA256: someFiles[i], Size: []int64{1, 700, 5000, 2, 1, 3}[i], Name: "n"}
-	if c.Verb == fold.OfferAttachment {
+	case *fold.AddAttachment:
+		a.Attachment = drawAttachment(rt)
+	case *fold.OfferAttachment:
+		a.Attachment = drawAttachment(rt)
 		switch rapid.IntRange(0, 2).Draw(rt, "unknown") {
 		case 1:
-			c.Attachment.SHA256 = ""
+			a.Attachment.SHA256 = ""
 		case 2:
-			c.Attachment.SHA256, c.Attachment.Size = "", 0
+			a.Attachment.SHA256, a.Attachment.Size = "", 0
 		}
+	case *fold.StartChild, *fold.EndChild, *fold.Callback:
+		c.From = parley.HubID
+		m.drawChild(rt, a)
+	case *fold.Delta:
+		a.Turn = m.drawTurn(rt)
+	case *fold.Trace:
+		if rapid.IntRange(0, 2).Draw(rt, "says turn") == 0 {
+			a.Turn = m.drawTurn(rt)
+		}
+		c.Key, a.Payload = rapid.SampledFrom(someKeys).Draw(rt, "key"), json.RawMessage(`{"kind":"k"}`)
+	case *fold.Message:
+		c.Key = rapid.SampledFrom(someKeys).Draw(rt, "key")
+		m.drawMessage(rt, a)
 	}
 	return c
 }
 
-func (m *machine) drawSpeech(rt *rapid.T, c *fold.Command) {
-	if rapid.IntRange(0, 2).Draw(rt, "says turn") == 0 || c.Verb == fold.Delta {
-		c.Turn = max(0, m.model.turn()+rapid.SampledFrom([]int64{0, 0, -1, 1, -2, 1}).Draw(rt, "turn"))
+// drawAttachment draws a file. Its size is always the same.
+func drawAttachment(rt *rapid.T) *parley.System {
+	i := rapid.IntRange(0, len(someFiles)-1).Draw(rt, "file")
+	return &parley.System{SHA256: someFiles[i], Size: []int64{1, 700, 5000, 2, 1, 3}[i], Name: "n"}
+}
+
+func (m *machine) drawTurn(rt *rapid.T) int64 {
+	return max(0, m.model.turn()+rapid.SampledFrom([]int64{0, 0, -1, 1, -2, 1}).Draw(rt, "turn"))
+}
+
+func (m *machine) drawMessage(rt *rapid.T, a *fold.Message) {
+	if rapid.IntRange(0, 2).Draw(rt, "says turn") == 0 {
+		a.Turn = m.drawTurn(rt)
 	}
-	if c.Verb == fold.Delta {
-		return
-	}
-	c.Key = rapid.SampledFrom(someKeys).Draw(rt, "key")
-	c.Payload = json.RawMessage(rapid.SampledFrom(payloads).Draw(rt, "payload"))
-	if c.Verb == fold.Trace {
-		c.Payload = json.RawMessage(`{"kind":"k"}`)
-		return
-	}
+	a.Payload = json.RawMessage(rapid.SampledFrom(payloads).Draw(rt, "payload"))
 	if rapid.IntRange(0, 4).Draw(rt, "refers") == 0 {
 		hash, _ := eventdata.ParseAttachmentHash(rapid.SampledFrom(someFiles).Draw(rt, "refers to"))
-		c.Refers = []eventdata.AttachmentHash{hash}
+		a.Refers = []eventdata.AttachmentHash{hash}
 	}
 	if rapid.IntRange(0, 2).Draw(rt, "says after") == 0 {
 		after := max(0, int64(len(m.model.log))+rapid.Int64Range(-4, 1).Draw(rt, "after"))
-		c.AfterSeq = &after
+		a.AfterSeq = &after
 	}
-	c.Finality = rapid.SampledFrom([]parley.Finality{
+	a.Finality = rapid.SampledFrom([]parley.Finality{
 		parley.FinalityNone, parley.FinalityTurn, parley.FinalityTurn, parley.FinalityTurn, parley.FinalityTurn,
 	}).Draw(rt, "finality")
 	if rapid.IntRange(0, 11).Draw(rt, "ends") == 0 {
-		c.Finality = parley.FinalityConversation
-		c.Outcome = drawOutcome(rt)
+		a.Finality = parley.FinalityConversation
+		a.Outcome = drawOutcome(rt)
 	}
 }
 

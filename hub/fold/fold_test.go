@@ -66,7 +66,7 @@ func testModel(t *testing.T) {
 // step plays one command on both and compares everything.
 func (m *machine) step(rt *rapid.T, c fold.Command) {
 	before := m.state
-	if c.Key != "" && c.Verb != fold.Create {
+	if _, creates := c.Do.(*fold.Create); c.Key != "" && !creates {
 		m.sent = append(m.sent, c)
 	}
 	d := fold.Decide(m.state, m.keys, c)
@@ -197,9 +197,8 @@ func (m *machine) guidance(rt *rapid.T) {
 		if may != m.state.MaySpeak(id) {
 			rt.Fatalf("MaySpeak(%s) is %t", id, !may)
 		}
-		plain := fold.Command{
-			Verb: fold.Message, From: id, Now: m.state.LastAt, Finality: parley.FinalityTurn, Payload: json.RawMessage(`{"text":"?"}`),
-		}
+		plain := fold.Command{From: id, Now: m.state.LastAt,
+			Do: &fold.Message{Finality: parley.FinalityTurn, Payload: json.RawMessage(`{"text":"?"}`)}}
 		if due, _ := m.state.Due(); due > 0 && due <= m.state.LastAt {
 			continue // overdue: the clock's next tick closes it
 		}

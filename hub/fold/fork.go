@@ -1,8 +1,6 @@
 package fold
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 
@@ -11,61 +9,22 @@ import (
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
-// Fork is what the verb Begin makes: a conversation that begins with events of another.
+// Fork is forkConversation: an action that begins a conversation with events of another one.
 type Fork struct {
+	byCaller
 	Record parley.ForkRecord
 	Title  string
 	// Shared are the events of the other up to Record.Seq. There are none where the fork was there when its caller looked.
-	Shared []Shared
+	Shared []eventdata.Shared
 	// Digest tells one call from another; empty without a key.
 	Digest string
 }
 
-// Shared is an event of another conversation, and how it is stored there. The bytes are nobody's to change.
-type Shared struct {
-	Event parley.Event
-	Data  []byte
-}
-
-// ForkDigest tells one forkConversation from another, but for its key and span.
-func ForkDigest(q *parley.ForkConversationParams) string {
-	c := *q
-	c.ClientRequestID, c.Traceparent = "", ""
-	sum := sha256.Sum256(append([]byte("forkConversation\x00"), eventdata.Encode(c)...))
-	return hex.EncodeToString(sum[:16])
-}
-
-// ForkLabels gives the labels of a fork that somebody makes: those of a new conversation with the same participants and workspace. Who has created the other
-// gets none by that.
-func ForkLabels(createdBy string, shared []Shared) ([]string, error) {
-	var seats []parley.Participant
-	workspace := ""
-	for i := range shared {
-		e := &shared[i].Event
-		if k := eventdata.Kind(e); k != parley.KindConversationCreated && k != parley.KindParticipantAdded {
-			continue
-		}
-		sys, err := e.System()
-		if err != nil {
-			return nil, err
-		}
-		seats = append(seats, sys.Participants...)
-		if sys.Participant != nil {
-			seats = append(seats, *sys.Participant)
-		}
-		if sys.Workspace != "" {
-			workspace = sys.Workspace
-		}
-	}
-	return eventdata.CreateLabels(createdBy, seats, workspace), nil
-}
-
 // fork begins a conversation with the events of another, or meets the one that an earlier call of the same caller with the same key began.
-func (d *decision) fork() {
-	f := d.c.Fork
+func (f *Fork) decide(d *decision) {
 	switch {
 	case d.s.Exists():
-		d.meetFork()
+		d.meetFork(f.Digest)
 		return
 	case len(f.Shared) == 0: // it was there when its caller looked, but its commit has failed
 		d.refuse(parley.ErrUnavailable, "the fork has not begun", "")
@@ -85,19 +44,19 @@ func (d *decision) fork() {
 	e := d.system(parley.System{Kind: parley.KindConversationForked, CreatedBy: d.c.From, ParamsHash: f.Digest, Title: f.Title, Fork: &f.Record})
 	e.ClientRequestID, e.Traceparent = d.c.Key, d.c.Traceparent
 	if d.add(e) && d.s.Claim != nil {
-		d.addClaimEnded(parley.ClaimRestarted)
+		d.addClaimEnded(parley.ClaimRestarted, "")
 	}
 	if d.out.Err != nil {
 		d.undo()
 	}
 }
 
-// meetFork is meet for a fork.
-func (d *decision) meetFork() {
+// meetFork answers Fork for an id that is taken.
+func (d *decision) meetFork(digest string) {
 	switch {
 	case d.c.Key == "" || d.s.CreateKey != d.c.Key || d.s.CreatedBy != d.c.From:
 		d.refuse(parley.ErrAlreadyExists, "the conversation id is taken", "another forkId, or none")
-	case d.s.Fork == nil || d.s.ParamsHash != d.c.Fork.Digest:
+	case d.s.Fork == nil || d.s.ParamsHash != digest:
 		d.refuse(parley.ErrIdempotencyConflict, fmt.Sprintf("clientRequestId %q was used with other params", d.c.Key), "a new clientRequestId")
 	default:
 		seq := d.s.Fork.Seq + 1
@@ -106,14 +65,14 @@ func (d *decision) meetFork() {
 }
 
 // share adds an event of the other as it is stored there, and moves the state on.
-func (d *decision) share(e *Shared) bool {
+func (d *decision) share(e *eventdata.Shared) bool {
 	framed := slices.Concat(d.c.Before, e.Data, d.c.After)
 	end := len(d.c.Before) + len(e.Data)
 	claim := d.s.Claim
 	id := d.s.ID
 	if err := d.s.apply(&e.Event, len(e.Data)); err != nil {
 		d.refuse(parley.ErrInternal, "the hub would not take an event of the other conversation", "")
-		if isForkOf(&e.Event, id) {
+		if eventdata.IsForkOf(&e.Event, id) {
 			d.refuse(parley.ErrValidationFailed,
 				fmt.Sprintf("forkId %q names the conversation of which the other is a fork", id), "another forkId")
 		}
@@ -126,15 +85,6 @@ func (d *decision) share(e *Shared) bool {
 	}
 	d.out.Events = append(d.out.Events, encoded)
 	return true
-}
-
-// isForkOf reports whether an event begins a fork of a conversation.
-func isForkOf(e *parley.Event, id string) bool {
-	if eventdata.Kind(e) != parley.KindConversationForked {
-		return false
-	}
-	sys, err := e.System()
-	return err == nil && sys.Fork != nil && sys.Fork.ConversationID == id
 }
 
 // applyForked begins a conversation of its own after the events that it shares with another. Its creator and its times are new, and what belongs to the other is let

@@ -36,7 +36,7 @@ func TestForks(t *testing.T) {
 			w := &waker{state: fold.State{ID: "cnv"}, now: 1_000_000, seen: map[string]int{}}
 			w.ledger.running = map[string]bool{}
 			create := w.drawCreate(rt)
-			w.ledger.params = *create.Create
+			w.ledger.params = *create.Do.(*fold.Create).Params
 			w.do(rt, create)
 			for range 40 {
 				w.now += parley.Timestamp(rapid.SampledFrom([]int64{0, 1, 29_000}).Draw(rt, "dt"))
@@ -67,8 +67,8 @@ func testFork(rt *rapid.T, stored [][]byte) {
 	seq := rapid.IntRange(1, last).Draw(rt, "seq")
 	other := fold.State{ID: "cnv"}
 	cmd := begin(rt, stored[:seq])
-	for i := range cmd.Fork.Shared {
-		other = applied(rt, other, cmd.Fork.Shared[i].Data)
+	for _, e := range cmd.Do.(*fold.Fork).Shared {
+		other = applied(rt, other, e.Data)
 	}
 	cmd.Now, cmd.Before, cmd.After = other.LastAt+5, []byte("<<"), []byte(">>")
 	d := fold.Decide(fold.State{ID: "fork"}, idempotency.Keys{}, cmd)
@@ -136,13 +136,13 @@ func forked(s fold.State, d *fold.Decision, seq int) fold.State {
 
 // begin is a command that forks the conversation cnv after some events.
 func begin(t fataler, stored [][]byte) fold.Command {
-	cmd := fold.Command{Verb: fold.Begin, From: "forker", Key: "key", Fork: &fold.Fork{
+	fork := &fold.Fork{
 		Record: parley.ForkRecord{ConversationID: "cnv", Seq: int64(len(stored)), Hash: forkHash}, Title: "another", Digest: "digest",
-	}}
-	for _, data := range stored {
-		cmd.Fork.Shared = append(cmd.Fork.Shared, fold.Shared{Event: decoded(t, data), Data: data})
 	}
-	return cmd
+	for _, data := range stored {
+		fork.Shared = append(fork.Shared, eventdata.Shared{Event: decoded(t, data), Data: data})
+	}
+	return fold.Command{Do: fork, From: "forker", Key: "key"}
 }
 
 type fataler interface {

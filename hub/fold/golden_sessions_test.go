@@ -6,6 +6,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
 )
 
 func init() { maps.Copy(stories, sessionStories) }
@@ -50,19 +51,26 @@ var sessionStories = map[string]func(s *story){
 	},
 	"ses_agent": func(s *story) {
 		s.session(parley.AgentTypeAgent, &parley.Limits{OnTurnTimeout: parley.TurnClose}).claims("w1", "agent").say("agent", turn).
-			do(fold.Command{Verb: fold.Message, From: "maker", Finality: turn, Payload: json.RawMessage(`{"text":"more","parameters":{"prompt":"more"}}`), Parameters: true}).
+			do(fold.Command{
+				Do:   &fold.Message{Finality: turn, Payload: json.RawMessage(`{"text":"more","parameters":{"prompt":"more"}}`), Speech: check.Speech{Parameters: true}},
+				From: "maker",
+			}).
 			claims("w1", "agent").say("agent", none).release("agent", parley.ClaimFailed).
-			do(fold.Command{Verb: fold.EndSession, From: parley.HubID, Outcome: &parley.Outcome{Status: parley.OutcomeCanceled, Reason: parley.ReasonStopped}, Detail: "The session was stopped by maker."})
+			do(fold.Command{
+				Do:   &fold.EndSession{Outcome: parley.Outcome{Status: parley.OutcomeCanceled, Reason: parley.ReasonStopped}, Detail: "The session was stopped by maker."},
+				From: parley.HubID,
+			})
 	},
 }
 
 // starts is a session in mode async_callback that was started out of the conversation.
 func (s *story) starts(by, id string) *story {
-	return s.do(fold.Command{Verb: fold.StartChild, From: parley.HubID, Child: fold.Child{ID: id, By: by, Agent: "count", Mode: parley.ModeAsyncCallback}})
+	return s.do(fold.Command{From: parley.HubID,
+		Do: &fold.StartChild{Child: fold.Child{ID: id, By: by, Agent: "count", Mode: parley.ModeAsyncCallback}}})
 }
 
 func (s *story) ends(id string, status parley.SessionStatus) *story {
-	return s.do(fold.Command{Verb: fold.EndChild, From: parley.HubID, Child: fold.Child{ID: id}, Status: status})
+	return s.do(fold.Command{Do: &fold.EndChild{SessionID: id, Status: status}, From: parley.HubID})
 }
 
 // callBack tells what may be told now, if anything.
@@ -74,7 +82,7 @@ func (s *story) callBack() *story {
 			Result: &parley.SessionResult{ResultType: parley.AgentTypeDeterministic, ExitCode: new(int(0))},
 		})
 	}
-	return s.do(fold.Command{Verb: fold.Callback, From: parley.HubID, Callbacks: told})
+	return s.do(fold.Command{Do: &fold.Callback{Callbacks: told}, From: parley.HubID})
 }
 
 // session begins the conversation of one, of caller and agent.
@@ -84,26 +92,28 @@ func (s *story) session(kind parley.AgentType, l *parley.Limits) *story {
 		r.TimeoutMs = 30_000
 	}
 	return s.do(fold.Command{
-		Verb: fold.Create, From: "maker", Session: r, Digest: "0123", Payload: json.RawMessage(`{"text":"hi","parameters":{"prompt":"hi"}}`),
-		Create: &parley.CreateConversationParams{
+		Do: &fold.Create{Session: r, Digest: "0123", Payload: json.RawMessage(`{"text":"hi","parameters":{"prompt":"hi"}}`), Params: &parley.CreateConversationParams{
 			Title: "session of agent", Participants: []parley.Participant{{ID: "maker", Kind: parley.KindPeer}, {ID: "agent", Kind: parley.KindAgent}},
 			StartsWith: "maker", Limits: l,
-		},
+		}},
+		From: "maker",
 	})
 }
 
 func (s *story) bind() *story {
-	return s.do(fold.Command{Verb: fold.Bind, From: parley.HubID, Runner: &parley.RunnerRef{RunnerID: "box", ParticipantID: "ops"}})
+	return s.do(fold.Command{From: parley.HubID,
+		Do: &fold.Bind{Runner: &parley.RunnerRef{RunnerID: "box", ParticipantID: "ops"}}})
 }
 
 // claims takes the turn of the agent for an executor of an owner.
 func (s *story) claims(executor, owner string) *story {
-	return s.do(fold.Command{Verb: fold.Take, From: "agent", Turn: s.state.CurrentTurn(), Executor: fold.Executor{ID: executor, Owner: owner}, GraceMs: 180_000, By: owner})
+	return s.do(fold.Command{From: "agent", Executor: fold.Executor{ID: executor, Owner: owner}, By: owner,
+		Do: &fold.Take{Turn: s.state.CurrentTurn(), NewClaim: fold.NewClaim{GraceMs: 180_000}}})
 }
 
 func (s *story) result() *story {
 	return s.do(fold.Command{
-		Verb: fold.Message, From: "agent", Finality: conversation, Outcome: &parley.Outcome{Status: parley.OutcomeFailed}, Result: true,
-		Payload: json.RawMessage(`{"result":{"result_type":"deterministic","result_text":"","exit_code":1,"error":"exit status 1"}}`),
+		Do:   &fold.Message{Finality: conversation, Outcome: &parley.Outcome{Status: parley.OutcomeFailed}, Payload: json.RawMessage(`{"result":{"result_type":"deterministic","result_text":"","exit_code":1,"error":"exit status 1"}}`), Speech: check.Speech{Result: true}},
+		From: "agent",
 	})
 }

@@ -37,8 +37,8 @@ func (s *story) do(c fold.Command) *story {
 	if s.state.Claim != nil && c.From == s.state.Claim.AgentID && c.Named == nil {
 		c.Named, c.Executor = &s.state.Claim.Hash, fold.Executor{ID: s.state.Claim.ExecutorID}
 	}
-	if c.New == (eventdata.ClaimHash{}) {
-		c.New = eventdata.HashClaim(eventdata.ClaimID(s.state.CurrentTurn(), fmt.Sprint(s.state.Seq)))
+	if n := c.NewClaim(); n != nil && n.New == (eventdata.ClaimHash{}) {
+		n.New = eventdata.HashClaim(eventdata.ClaimID(s.state.CurrentTurn(), fmt.Sprint(s.state.Seq)))
 	}
 	d := fold.Decide(s.state, s.keys, c)
 	if d.Err != nil && len(d.Events) == 0 {
@@ -56,75 +56,85 @@ func (s *story) begin(policy parley.Policy, starts string, l *parley.Limits, sea
 	if err := check.Create(q); err != nil {
 		s.t.Fatal(err)
 	}
-	return s.do(fold.Command{Verb: fold.Create, From: "maker", Create: q})
+	return s.do(fold.Command{Do: &fold.Create{Params: q}, From: "maker"})
 }
 
 func (s *story) create(policy parley.PolicyKind, starts string, l *parley.Limits, seats ...parley.Participant) *story {
-	return s.do(fold.Command{Verb: fold.Create, From: "maker", Create: &parley.CreateConversationParams{
-		Participants: seats, Policy: &parley.Policy{Kind: policy}, StartsWith: starts, Limits: l,
-	}})
+	return s.do(fold.Command{
+		Do: &fold.Create{Params: &parley.CreateConversationParams{
+			Participants: seats, Policy: &parley.Policy{Kind: policy}, StartsWith: starts, Limits: l,
+		}},
+		From: "maker",
+	})
 }
 
 func (s *story) say(from string, f parley.Finality) *story {
-	return s.do(fold.Command{Verb: fold.Message, From: from, Finality: f, Payload: json.RawMessage(`{"text":"words of ` + from + `"}`)})
+	return s.do(fold.Command{From: from,
+		Do: &fold.Message{Finality: f, Payload: json.RawMessage(`{"text":"words of ` + from + `"}`)}})
 }
 
 // tell says some words and ends the turn.
 func (s *story) tell(from, words string) *story {
-	return s.do(fold.Command{Verb: fold.Message, From: from, Finality: turn, Payload: text(words)})
+	return s.do(fold.Command{Do: &fold.Message{Finality: turn, Payload: text(words)}, From: from})
 }
 
 func (s *story) hint(from, next string) *story {
-	return s.do(fold.Command{Verb: fold.Message, From: from, Finality: turn, Payload: text("words of " + from), TurnHint: &parley.TurnHint{Next: next}})
+	return s.do(fold.Command{From: from,
+		Do: &fold.Message{Finality: turn, Payload: text("words of " + from), TurnHint: &parley.TurnHint{Next: next}}})
 }
 
 // take claims the current turn for an executor, by its number.
 func (s *story) take(from, executor string) *story {
-	return s.do(fold.Command{Verb: fold.Take, From: from, Turn: s.state.CurrentTurn(), Executor: fold.Executor{ID: executor}, GraceMs: 5000})
+	return s.do(fold.Command{From: from, Executor: fold.Executor{ID: executor},
+		Do: &fold.Take{Turn: s.state.CurrentTurn(), NewClaim: fold.NewClaim{GraceMs: 5000}}})
 }
 
 // accept claims the current turn for an executor that was asked to.
 func (s *story) accept(from, executor string) *story {
 	h := eventdata.HashClaim(eventdata.ClaimID(s.state.CurrentTurn(), executor+fmt.Sprint(s.state.Seq)))
-	return s.do(fold.Command{
-		Verb: fold.Take, From: from, Turn: s.state.CurrentTurn(), Executor: fold.Executor{ID: executor}, GraceMs: 5000, Named: &h, New: h, Offered: true,
-	})
+	return s.do(fold.Command{From: from, Executor: fold.Executor{ID: executor}, Named: &h,
+		Do: &fold.Take{Turn: s.state.CurrentTurn(), Offered: true, NewClaim: fold.NewClaim{GraceMs: 5000, New: h}}})
 }
 
 // renew comes when the claim would stand for ms more.
 func (s *story) renew(from string, held, left int64) *story {
-	return s.do(fold.Command{Verb: fold.Renew, From: from, HeldMs: held, LeftMs: left})
+	return s.do(fold.Command{Do: &fold.Renew{LeftMs: left}, From: from, HeldMs: held})
 }
 
 func (s *story) release(from string, reason parley.ClaimEnd) *story {
-	return s.do(fold.Command{Verb: fold.Release, From: from, Reason: reason, Detail: "because"})
+	return s.do(fold.Command{Do: &fold.Release{Reason: reason, Detail: "because"}, From: from})
 }
 
 // lapse is the hub's end of the claim that stands.
 func (s *story) lapse(reason parley.ClaimEnd) *story {
-	return s.do(fold.Command{Verb: fold.EndClaim, From: parley.HubID, Named: &s.state.Claim.Hash, RenewedSeq: s.state.Claim.RenewedSeq, Reason: reason})
+	return s.do(fold.Command{From: parley.HubID, Named: &s.state.Claim.Hash,
+		Do: &fold.EndClaim{RenewedSeq: s.state.Claim.RenewedSeq, Reason: reason}})
 }
 
 // late is the end of the time of the turn of who is asked first; somebody was asked to take it.
 func (s *story) late() *story {
 	a := s.state.Asks()[0]
-	return s.do(fold.Command{Verb: fold.Timeout, From: parley.HubID, AgentID: a.AgentID, Since: a.Since, Asked: true})
+	return s.do(fold.Command{Do: &fold.Timeout{AgentID: a.AgentID, Since: a.Since, Asked: true}, From: parley.HubID})
 }
 
 func (s *story) cancel(from string) *story {
-	return s.do(fold.Command{Verb: fold.Cancel, From: from, Turn: s.state.CurrentTurn(), Detail: "enough"})
+	return s.do(fold.Command{Do: &fold.Cancel{Turn: s.state.CurrentTurn(), Detail: "enough"}, From: from})
 }
 
 func (s *story) trace(from string) *story {
-	return s.do(fold.Command{Verb: fold.Trace, From: from, Payload: json.RawMessage(`{"kind":"thought"}`)})
+	return s.do(fold.Command{Do: &fold.Trace{Payload: json.RawMessage(`{"kind":"thought"}`)}, From: from})
 }
 
 func (s *story) note(from string) *story {
-	return s.do(fold.Command{Verb: fold.Note, From: from, Note: &parley.Note{Schema: "weather.v1", Tags: []string{"rain"}, Data: json.RawMessage(`{"mm":3}`)}})
+	return s.do(fold.Command{
+		Do:   &fold.Note{Note: &parley.Note{Schema: "weather.v1", Tags: []string{"rain"}, Data: json.RawMessage(`{"mm":3}`)}},
+		From: from,
+	})
 }
 
 func (s *story) attach(from, hash string, size int64, name string) *story {
-	return s.do(fold.Command{Verb: fold.AddAttachment, From: from, Attachment: &parley.System{SHA256: hash, Size: size, Name: name, MediaType: "text/plain"}})
+	return s.do(fold.Command{From: from,
+		Do: &fold.AddAttachment{Attachment: &parley.System{SHA256: hash, Size: size, Name: name, MediaType: "text/plain"}}})
 }
 
 func (s *story) refer(from, hash string) *story {
@@ -134,21 +144,23 @@ func (s *story) refer(from, hash string) *story {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return s.do(fold.Command{Verb: fold.Message, From: from, Finality: turn, Payload: payload, Refers: files})
+	return s.do(fold.Command{From: from,
+		Do: &fold.Message{Finality: turn, Payload: payload, Speech: check.Speech{Refers: files}}})
 }
 
 func (s *story) add(id, private string) *story {
-	return s.do(fold.Command{Verb: fold.AddParticipant, From: "maker", Participant: &parley.Participant{ID: id, Kind: parley.KindAgent, Private: private}})
+	return s.do(fold.Command{From: "maker",
+		Do: &fold.AddParticipant{Participant: &parley.Participant{ID: id, Kind: parley.KindAgent, Private: private}}})
 }
 
 func (s *story) close(o *parley.Outcome) *story {
-	return s.do(fold.Command{Verb: fold.Close, From: "maker", Outcome: o})
+	return s.do(fold.Command{Do: &fold.Close{Outcome: o}, From: "maker"})
 }
 
 // tick lets ms pass and looks at the clock.
 func (s *story) tick(ms parley.Timestamp) *story {
 	s.now += ms
-	return s.do(fold.Command{Verb: fold.Tick, From: parley.HubID})
+	return s.do(fold.Command{Do: &fold.Tick{}, From: parley.HubID})
 }
 
 func seats(ids ...string) []parley.Participant {

@@ -18,11 +18,14 @@ var triggerStories = map[string]func(s *story){
 	},
 	"triggers_sessions": func(s *story) {
 		seats := agentsAnd("h", "assistant", "search")
-		s.do(fold.Command{Verb: fold.Create, From: "maker", Create: &parley.CreateConversationParams{Participants: seats, Policy: &parley.Policy{Kind: triggers}, Workspace: "lab"}}).
+		s.do(fold.Command{
+			Do:   &fold.Create{Params: &parley.CreateConversationParams{Participants: seats, Policy: &parley.Policy{Kind: triggers}, Workspace: "lab"}},
+			From: "maker",
+		}).
 			post("h", parley.Wake{Agent: "search", AgentID: "search", SessionID: "ses_1", AnswerSchema: parley.ToolResponseSchema}, parley.Wake{
 				Agent: "archivist", AgentID: "archivist", Selector: 2, SessionID: "ses_2", Workspace: true, AnswerSchema: parley.AgentResponseSchema,
 			}).
-			began("ses_1").answers("ses_1", bySession("assistant", "ses_3")...).do(s.answerOf(fold.EndTrigger, "ses_2")).began("ses_3").rouse("h", "assistant").
+			began("ses_1").answers("ses_1", bySession("assistant", "ses_3")...).do(s.unstarted("ses_2")).began("ses_3").rouse("h", "assistant").
 			answers("ses_3").say("assistant", turn).close(nil)
 	},
 	"triggers_limits": func(s *story) {
@@ -39,7 +42,10 @@ var triggerStories = map[string]func(s *story){
 	},
 	"triggers_callback": func(s *story) {
 		s.create(triggers, "", nil, agentsAnd("h", "a", "b")...).rouse("h", "a", "b").
-			do(fold.Command{Verb: fold.StartChild, From: parley.HubID, Child: fold.Child{ID: "ses_1", By: "b", Agent: "count", Mode: parley.ModeAsyncCallback, Hops: 1}}).
+			do(fold.Command{
+				Do:   &fold.StartChild{Child: fold.Child{ID: "ses_1", By: "b", Agent: "count", Mode: parley.ModeAsyncCallback, Hops: 1}},
+				From: parley.HubID,
+			}).
 			ends("ses_1", parley.SessionCompleted).say("a", turn).callBack().rouse("b", "a").say("a", turn)
 	},
 }
@@ -47,5 +53,8 @@ var triggerStories = map[string]func(s *story){
 // began is the session of a match, whose parent is told of it.
 func (s *story) began(id string) *story {
 	m := s.state.Woken[s.state.PendingSession(id)]
-	return s.do(fold.Command{Verb: fold.StartChild, From: parley.HubID, Child: fold.Child{ID: id, By: m.By, Agent: m.Agent, Mode: parley.ModeAsyncPoll, Hops: m.Hops + 1}})
+	return s.do(fold.Command{
+		Do:   &fold.StartChild{Child: fold.Child{ID: id, By: m.By, Agent: m.Agent, Mode: parley.ModeAsyncPoll, Hops: m.Hops + 1}},
+		From: parley.HubID,
+	})
 }

@@ -12,9 +12,13 @@ import (
 // TestKeysOfManyEvents: a key that was used before is found, with what was said under it, after every number of events.
 func TestKeysOfManyEvents(t *testing.T) {
 	s := &story{t: t, state: fold.State{ID: "x"}}
-	s.do(fold.Command{Verb: fold.Create, From: "a", Create: &parley.CreateConversationParams{Participants: seats("a", "b"), Policy: &parley.Policy{Kind: parley.PolicyOpen}}})
+	s.do(fold.Command{
+		Do:   &fold.Create{Params: &parley.CreateConversationParams{Participants: seats("a", "b"), Policy: &parley.Policy{Kind: parley.PolicyOpen}}},
+		From: "a",
+	})
 	said := func(i int) fold.Command {
-		return fold.Command{Verb: fold.Message, From: "a", Now: s.now, Finality: parley.FinalityTurn, Key: fmt.Sprint("k", i), Payload: []byte(fmt.Sprintf(`{"text":"%d"}`, i))}
+		return fold.Command{From: "a", Now: s.now, Key: fmt.Sprint("k", i),
+			Do: &fold.Message{Finality: parley.FinalityTurn, Payload: []byte(fmt.Sprintf(`{"text":"%d"}`, i))}}
 	}
 	for i := range 3000 {
 		d := fold.Decide(s.state, s.keys, said(i))
@@ -27,7 +31,7 @@ func TestKeysOfManyEvents(t *testing.T) {
 		if d := fold.Decide(s.state, s.keys, old); d.Err != nil || !d.Duplicate || d.Seq != int64(i*7/8+2) {
 			t.Fatalf("key %d again after %d: %+v", i*7/8, i, d)
 		}
-		old.Payload = []byte(`{"text":"other"}`)
+		old.Do.(*fold.Message).Payload = []byte(`{"text":"other"}`)
 		if d := fold.Decide(s.state, s.keys, old); !errors.Is(d.Err, parley.ErrIdempotencyConflict) {
 			t.Fatalf("key %d with another text after %d: %+v", i*7/8, i, d)
 		}

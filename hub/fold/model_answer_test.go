@@ -44,22 +44,24 @@ func (m *model) hubClose(a *answer, c *fold.Command, o parley.Outcome) {
 
 // draft is the caller's event.
 func (m *model) draft(c *fold.Command) fact {
-	switch c.Verb {
-	case fold.Message:
+	switch a := c.Do.(type) {
+	case *fold.Message:
 		return fact{
-			turn: m.turn(), typ: parley.TypeMessage, from: c.From, finality: c.Finality, outcome: c.Outcome,
-			payload: string(c.Payload), key: c.Key,
+			turn: m.turn(), typ: parley.TypeMessage, from: c.From, finality: a.Finality, outcome: a.Outcome,
+			payload: string(a.Payload), key: c.Key,
 		}
-	case fold.Trace:
-		return fact{turn: m.turn(), typ: parley.TypeTrace, from: c.From, payload: string(c.Payload), key: c.Key}
-	case fold.AddAttachment:
+	case *fold.Trace:
+		return fact{turn: m.turn(), typ: parley.TypeTrace, from: c.From, payload: string(a.Payload), key: c.Key}
+	case *fold.AddAttachment:
+		f := a.Attachment
 		return fact{
-			typ: parley.TypeSystem, kind: parley.KindAttachmentAdded, from: c.From, file: c.Attachment.SHA256, fileSize: c.Attachment.Size,
-			payload: fmt.Sprintf(`{"kind":"attachment_added","sha256":%q,"size":%d,"name":%q}`, c.Attachment.SHA256, c.Attachment.Size, c.Attachment.Name),
+			typ: parley.TypeSystem, kind: parley.KindAttachmentAdded, from: c.From, file: f.SHA256, fileSize: f.Size,
+			payload: fmt.Sprintf(`{"kind":"attachment_added","sha256":%q,"size":%d,"name":%q}`, f.SHA256, f.Size, f.Name),
 		}
 	}
-	payload := `{"kind":"note","schema":"` + c.Note.Schema + `"`
-	for i, tag := range c.Note.Tags {
+	note := c.Do.(*fold.Note).Note
+	payload := `{"kind":"note","schema":"` + note.Schema + `"`
+	for i, tag := range note.Tags {
 		if i == 0 {
 			payload += `,"tags":[`
 		} else {
@@ -67,10 +69,10 @@ func (m *model) draft(c *fold.Command) fact {
 		}
 		payload += `"` + tag + `"`
 	}
-	if len(c.Note.Tags) > 0 {
+	if len(note.Tags) > 0 {
 		payload += `]`
 	}
-	payload += `,"data":` + string(c.Note.Data) + `}`
+	payload += `,"data":` + string(note.Data) + `}`
 	return fact{typ: parley.TypeSystem, kind: parley.KindNote, from: c.From, payload: payload, key: c.Key}
 }
 
@@ -89,7 +91,9 @@ func (m *model) known(c *fold.Command) (answer, bool) {
 	if c.Key == "" {
 		return answer{}, false
 	}
-	if c.Verb != fold.Message && c.Verb != fold.Trace && c.Verb != fold.Note {
+	switch c.Do.(type) {
+	case *fold.Message, *fold.Trace, *fold.Note:
+	default:
 		return answer{}, false
 	}
 	for _, f := range m.log[1:] {
@@ -106,8 +110,8 @@ func (m *model) known(c *fold.Command) (answer, bool) {
 
 // do answers a command and moves on.
 func (m *model) do(c fold.Command) answer {
-	if c.Verb == fold.Create {
-		return m.create(&c)
+	if do, ok := c.Do.(*fold.Create); ok {
+		return m.create(&c, do.Params)
 	}
 	if a, ok := m.known(&c); ok {
 		return a
@@ -123,63 +127,70 @@ func (m *model) do(c fold.Command) answer {
 		m.hubClose(&a, &c, parley.Outcome{Status: parley.OutcomeCanceled, Reason: reason})
 		return m.refuseClosed(a, &c)
 	}
-	switch c.Verb {
-	case fold.Message, fold.Trace, fold.Delta:
-		if a.err = m.refusal(&c); a.err != nil {
-			return a
+	switch do := c.Do.(type) {
+	case *fold.Message:
+		if a.err = m.refusal(&c, do.Turn, do); a.err == nil {
+			m.speak(&a, &c)
 		}
-		if c.Verb == fold.Delta {
-			a.turn = c.Turn
-			return a
+	case *fold.Trace:
+		if a.err = m.refusal(&c, do.Turn, &fold.Message{}); a.err == nil {
+			m.speak(&a, &c)
 		}
-		m.speak(&a, &c)
-	case fold.Note:
+	case *fold.Delta:
+		if a.err = m.refusal(&c, do.Turn, &fold.Message{}); a.err == nil {
+			a.turn = do.Turn
+		}
+	case *fold.Note:
 		if m.seat(c.From) == nil {
 			a.err = parley.ErrForbidden
 			return a
 		}
 		m.speak(&a, &c)
-	case fold.AddAttachment, fold.OfferAttachment:
-		if a.err = m.attachRefusal(&c); a.err == nil && c.Verb == fold.AddAttachment {
+	case *fold.AddAttachment:
+		if a.err = m.attachRefusal(&c, do.Attachment); a.err == nil {
 			m.speak(&a, &c)
 		}
-	case fold.AddParticipant:
-		m.addParticipant(&a, &c)
-	case fold.Close:
-		m.close(&a, &c)
-	case fold.StartChild, fold.EndChild, fold.Callback:
+	case *fold.OfferAttachment:
+		a.err = m.attachRefusal(&c, do.Attachment)
+	case *fold.AddParticipant:
+		m.addParticipant(&a, &c, *do.Participant)
+	case *fold.Close:
+		m.close(&a, &c, do.Outcome)
+	case *fold.StartChild, *fold.EndChild, *fold.Callback:
 		m.children(&a, &c)
 	}
 	return a
 }
 
 func (m *model) refuseClosed(a answer, c *fold.Command) answer {
-	if c.Verb != fold.Tick && c.Verb != fold.EndChild && c.Verb != fold.Callback {
+	switch c.Do.(type) {
+	case *fold.Tick, *fold.EndChild, *fold.Callback:
+	default:
 		a.err = parley.ErrConversationClosed
 	}
 	return a
 }
 
 // refusal is the order of section 3, after the close.
-func (m *model) refusal(c *fold.Command) error {
+func (m *model) refusal(c *fold.Command, turn int64, said *fold.Message) error {
 	switch {
 	case m.seat(c.From) == nil:
 		return parley.ErrForbidden
-	case c.Turn > 0 && c.Turn < m.turn():
+	case turn > 0 && turn < m.turn():
 		return parley.ErrTurnClosed
 	case !m.mayTakeFloor(c.From):
 		return parley.ErrNotYourTurn
-	case c.Turn > m.turn():
+	case turn > m.turn():
 		return parley.ErrTurnConflict
-	case c.AfterSeq != nil && *c.AfterSeq > int64(len(m.log)):
+	case said.AfterSeq != nil && *said.AfterSeq > int64(len(m.log)):
 		return parley.ErrCursorAhead
 	}
 	for _, f := range m.log {
-		if c.AfterSeq != nil && f.speech() && f.seq > *c.AfterSeq && f.from != c.From && f.from != parley.HubID {
+		if said.AfterSeq != nil && f.speech() && f.seq > *said.AfterSeq && f.from != c.From && f.from != parley.HubID {
 			return parley.ErrTurnConflict
 		}
 	}
-	for _, h := range c.Refers {
+	for _, h := range said.Refers {
 		if m.file(h.String()) == nil {
 			return parley.ErrValidationFailed
 		}
@@ -199,26 +210,33 @@ func (m *model) file(hash string) *fact {
 
 // attached answers for a file that was added, whatever else holds.
 func (m *model) attached(c *fold.Command) (answer, bool) {
-	if c.Verb != fold.AddAttachment && c.Verb != fold.OfferAttachment || m.seat(c.From) == nil {
+	var file *parley.System
+	switch do := c.Do.(type) {
+	case *fold.AddAttachment:
+		file = do.Attachment
+	case *fold.OfferAttachment:
+		file = do.Attachment
+	}
+	if file == nil || m.seat(c.From) == nil {
 		return answer{}, false
 	}
-	if c.Attachment.SHA256 == "" { // it may be one that is there: by its size, where that is known
+	if file.SHA256 == "" { // it may be one that is there: by its size, where that is known
 		ok := slices.ContainsFunc(m.log, func(f fact) bool {
-			return f.file != "" && (c.Attachment.Size == 0 || c.Attachment.Size == f.fileSize)
+			return f.file != "" && (file.Size == 0 || file.Size == f.fileSize)
 		})
 		return answer{}, ok
 	}
-	if f := m.file(c.Attachment.SHA256); f != nil {
+	if f := m.file(file.SHA256); f != nil {
 		return answer{seq: f.seq, duplicate: true}, true
 	}
 	return answer{}, false
 }
 
-func (m *model) attachRefusal(c *fold.Command) error {
+func (m *model) attachRefusal(c *fold.Command, file *parley.System) error {
 	switch {
 	case m.seat(c.From) == nil:
 		return parley.ErrForbidden
-	case c.Attachment.Size > m.limits().MaxBytes:
+	case file.Size > m.limits().MaxBytes:
 		return parley.ErrTooLarge
 	}
 	return nil
@@ -248,8 +266,7 @@ func (m *model) closeAtLimit(a *answer, c *fold.Command) {
 	m.hubClose(a, c, parley.Outcome{Status: parley.OutcomeCanceled, Reason: reason})
 }
 
-func (m *model) addParticipant(a *answer, c *fold.Command) {
-	p := *c.Participant
+func (m *model) addParticipant(a *answer, c *fold.Command, p parley.Participant) {
 	if !c.Admin && c.From != m.by {
 		a.err = parley.ErrForbidden
 		return
@@ -275,25 +292,25 @@ func (m *model) addParticipant(a *answer, c *fold.Command) {
 	}
 }
 
-func (m *model) close(a *answer, c *fold.Command) {
+func (m *model) close(a *answer, c *fold.Command, outcome *parley.Outcome) {
 	p := m.seat(c.From)
 	if !c.Admin && c.From != m.by && (p == nil || p.Kind != parley.KindHuman) {
 		a.err = parley.ErrForbidden
 		return
 	}
 	o := parley.Outcome{Status: parley.OutcomeCompleted, Reason: "closed"}
-	if c.Outcome != nil {
-		o = *c.Outcome
+	if outcome != nil {
+		o = *outcome
 	}
 	m.hubClose(a, c, o)
 }
 
-func (m *model) create(c *fold.Command) answer {
+func (m *model) create(c *fold.Command, q *parley.CreateConversationParams) answer {
 	if !m.exists() {
-		m.params, m.by = *c.Create, c.From
+		m.params, m.by = *q, c.From
 		var a answer
 		m.append(&a, c, fact{typ: parley.TypeSystem, from: parley.HubID, kind: parley.KindConversationCreated, key: c.Key})
-		for _, p := range c.Create.Participants {
+		for _, p := range q.Participants {
 			if p.Private != "" {
 				m.append(&a, c, fact{typ: parley.TypeSystem, from: parley.HubID, kind: parley.KindParticipantPrivate, private: p.Private})
 			}
@@ -303,7 +320,7 @@ func (m *model) create(c *fold.Command) answer {
 	if c.Key == "" || c.Key != m.log[0].key || c.From != m.by {
 		return answer{err: parley.ErrAlreadyExists}
 	}
-	if asJSON(c.Create) != asJSON(&m.params) {
+	if asJSON(q) != asJSON(&m.params) {
 		return answer{err: parley.ErrIdempotencyConflict}
 	}
 	return answer{seq: 1, duplicate: true}

@@ -72,28 +72,38 @@ func (m *model) calledBack() string {
 // children does what follows from what is known of sessions.
 func (m *model) children(a *answer, c *fold.Command) {
 	running := m.runs()
-	i := slices.IndexFunc(running, func(o fold.Child) bool { return o.ID == c.Child.ID })
-	switch {
-	case c.Verb == fold.Callback:
-		m.callBack(a, c)
-	case c.Verb == fold.StartChild && i < 0:
-		m.append(a, c, fact{typ: parley.TypeSystem, kind: parley.KindSessionStarted, from: parley.HubID, child: c.Child, payload: fmt.Sprintf(
-			`{"kind":"session_started","agentId":%q,"sessionId":%q,"agent":%q,"mode":%q}`, c.Child.By, c.Child.ID, c.Child.Agent, c.Child.Mode,
+	find := func(id string) int {
+		return slices.IndexFunc(running, func(o fold.Child) bool { return o.ID == id })
+	}
+	switch do := c.Do.(type) {
+	case *fold.Callback:
+		m.callBack(a, c, do.Callbacks)
+	case *fold.StartChild:
+		k := do.Child
+		if find(k.ID) >= 0 {
+			return
+		}
+		m.append(a, c, fact{typ: parley.TypeSystem, kind: parley.KindSessionStarted, from: parley.HubID, child: k, payload: fmt.Sprintf(
+			`{"kind":"session_started","agentId":%q,"sessionId":%q,"agent":%q,"mode":%q}`, k.By, k.ID, k.Agent, k.Mode,
 		)})
 		m.closeAtLimit(a, c)
-	case c.Verb == fold.EndChild && i >= 0:
-		m.append(a, c, fact{typ: parley.TypeSystem, kind: parley.KindSessionEnded, from: parley.HubID, child: running[i], status: c.Status})
+	case *fold.EndChild:
+		if i := find(do.SessionID); i >= 0 {
+			m.append(a, c, fact{
+				typ: parley.TypeSystem, kind: parley.KindSessionEnded, from: parley.HubID, child: running[i], status: do.Status,
+			})
+		}
 	}
 }
 
 // callBack tells, between two turns, of what is not told of the one who comes first.
-func (m *model) callBack(a *answer, c *fold.Command) {
+func (m *model) callBack(a *answer, c *fold.Command, callbacks []parley.Callback) {
 	untold := m.untold()
 	if _, _, open := m.open(); open || len(untold) == 0 {
 		return
 	}
 	var told []string
-	for _, o := range c.Callbacks {
+	for _, o := range callbacks {
 		if slices.ContainsFunc(untold, func(e fold.EndedChild) bool { return e.ID == o.ChildSessionID && e.By == untold[0].By }) {
 			told = append(told, o.ChildSessionID)
 		}
@@ -104,8 +114,7 @@ func (m *model) callBack(a *answer, c *fold.Command) {
 }
 
 // drawChild draws what the hub tells a conversation of its sessions, and of others.
-func (m *machine) drawChild(rt *rapid.T, c fold.Command) fold.Command {
-	c.From, c.Key = parley.HubID, ""
+func (m *machine) drawChild(rt *rapid.T, action fold.Action) {
 	known := []fold.Child{}
 	for _, f := range m.model.log {
 		if f.kind == parley.KindSessionStarted {
@@ -116,18 +125,20 @@ func (m *machine) drawChild(rt *rapid.T, c fold.Command) fold.Command {
 		ID: fmt.Sprint("ses_", len(known)), By: rapid.SampledFrom(m.model.seats()).Draw(rt, "by").ID, Agent: "count",
 		Mode: rapid.SampledFrom([]parley.SessionMode{parley.ModeAsyncCallback, parley.ModeAsyncCallback, parley.ModeAsyncPoll, parley.ModeSync}).Draw(rt, "mode"),
 	}
-	switch c.Verb {
-	case fold.StartChild:
-		c.Child = rapid.SampledFrom(append(m.model.runs(), fresh, fresh, fresh, fresh)).Draw(rt, "child")
-	case fold.EndChild:
-		c.Child = rapid.SampledFrom(append(append(known, fresh), slices.Repeat(m.model.runs(), 4)...)).Draw(rt, "child")
-		c.Status = rapid.SampledFrom([]parley.SessionStatus{parley.SessionCompleted, parley.SessionFailed, parley.SessionStopped}).Draw(rt, "status")
-	case fold.Callback:
+	switch a := action.(type) {
+	case *fold.StartChild:
+		a.Child = rapid.SampledFrom(append(m.model.runs(), fresh, fresh, fresh, fresh)).Draw(rt, "child")
+	case *fold.EndChild:
+		a.SessionID = rapid.SampledFrom(append(append(known, fresh), slices.Repeat(m.model.runs(), 4)...)).Draw(rt, "child").ID
+		a.Status = rapid.SampledFrom([]parley.SessionStatus{parley.SessionCompleted, parley.SessionFailed, parley.SessionStopped}).Draw(rt, "status")
+	case *fold.Callback:
 		for _, k := range append(known, fresh) {
 			if rapid.IntRange(0, 3).Draw(rt, "tell") > 0 {
-				c.Callbacks = append(c.Callbacks, parley.Callback{CallbackType: parley.CallbackChildCompleted, ChildSessionID: k.ID, Status: parley.SessionCompleted, Result: &parley.SessionResult{}})
+				a.Callbacks = append(a.Callbacks, parley.Callback{
+					CallbackType: parley.CallbackChildCompleted, ChildSessionID: k.ID, Status: parley.SessionCompleted,
+					Result: &parley.SessionResult{},
+				})
 			}
 		}
 	}
-	return c
 }

@@ -18,12 +18,12 @@ func (d *decision) holds() bool {
 
 // renew is renewClaim. It is written only when less than half of the time is left, so it costs about one event in half a duration. The hub's own
 // renewal may make the time shorter.
-func (d *decision) renew() {
+func (a *Renew) decide(d *decision) {
 	if d.c.From != parley.HubID && !d.holds() {
 		return
 	}
 	c, own := d.s.Claim, d.c.From == parley.HubID
-	if c == nil || c.Hash != *d.c.Named || own && d.c.RenewedSeq != c.RenewedSeq {
+	if c == nil || c.Hash != *d.c.Named || own && a.RenewedSeq != c.RenewedSeq {
 		return // the hub's own, too late
 	}
 	d.out.Claim, d.out.Seq, d.out.Turn = c, c.RenewedSeq, c.Turn
@@ -33,9 +33,9 @@ func (d *decision) renew() {
 	grant := min(d.s.Limits.TurnTimeout(), d.s.Limits.MaxClaim()-max(d.c.HeldMs, c.HeldMs))
 	var why parley.ClaimEnd
 	switch {
-	case d.c.ShortenMs > 0 && d.c.ShortenMs < d.c.LeftMs:
-		grant, why = d.c.ShortenMs, parley.ClaimDisconnected
-	case d.c.ShortenMs > 0, !own && d.c.LeftMs*2 >= d.s.Limits.TurnTimeout(), grant <= d.c.LeftMs:
+	case a.ShortenMs > 0 && a.ShortenMs < a.LeftMs:
+		grant, why = a.ShortenMs, parley.ClaimDisconnected
+	case a.ShortenMs > 0, !own && a.LeftMs*2 >= d.s.Limits.TurnTimeout(), grant <= a.LeftMs:
 		return
 	}
 	d.add(d.system(parley.System{Kind: parley.KindClaimRenewed, Turn: c.Turn, ClaimHash: c.Hash.String(), DurationMs: grant, Reason: string(why)}))
@@ -43,16 +43,16 @@ func (d *decision) renew() {
 }
 
 // release is releaseClaim.
-func (d *decision) release() {
+func (a *Release) decide(d *decision) {
 	if !d.holds() {
 		return
 	}
 	agent := d.s.Claim.AgentID
-	reason := d.c.Reason
+	reason := a.Reason
 	if d.s.Session.Deterministic() && reason == parley.ClaimYielded {
 		reason = parley.ClaimSilent // there is nobody to pass the turn on to
 	}
-	d.addClaimEnded(reason)
+	d.addClaimEnded(reason, a.Detail)
 	if reason == parley.ClaimYielded {
 		d.addTurnEnded(agent, parley.TurnYielded, "")
 		return
@@ -61,22 +61,22 @@ func (d *decision) release() {
 }
 
 // endClaim is the hub's: nobody is told. The approvals for which the turn waits stay pending.
-func (d *decision) endClaim() {
+func (a *EndClaim) decide(d *decision) {
 	c := d.s.Claim
-	if c == nil || c.Hash != *d.c.Named || (d.c.RenewedSeq != 0 && d.c.RenewedSeq != c.RenewedSeq) {
+	if c == nil || c.Hash != *d.c.Named || (a.RenewedSeq != 0 && a.RenewedSeq != c.RenewedSeq) {
 		return
 	}
-	if d.c.Reason == parley.ClaimExpired && d.s.Awaits() {
+	if a.Reason == parley.ClaimExpired && d.s.Awaits() {
 		return // its time was over, and does not run now
 	}
-	d.addClaimEnded(d.c.Reason)
+	d.addClaimEnded(a.Reason, "")
 	d.exhausted(c.AgentID)
 }
 
 // addClaimEnded writes claim_ended. What a failed attempt has said is withdrawn with the same event; what a yielding agent has said stays.
-func (d *decision) addClaimEnded(reason parley.ClaimEnd) {
+func (d *decision) addClaimEnded(reason parley.ClaimEnd, detail string) {
 	sys := parley.System{
-		Kind: parley.KindClaimEnded, Turn: d.s.Claim.Turn, ClaimHash: d.s.Claim.Hash.String(), Reason: string(reason), Detail: d.c.Detail,
+		Kind: parley.KindClaimEnded, Turn: d.s.Claim.Turn, ClaimHash: d.s.Claim.Hash.String(), Reason: string(reason), Detail: detail,
 	}
 	if reason != parley.ClaimYielded {
 		sys.ResetFrom = d.s.WordsFrom
@@ -116,9 +116,9 @@ func (d *decision) giveUp(agent, reason string) {
 }
 
 // timeout is the hub's: a turn was not taken in time.
-func (d *decision) timeout() {
+func (t *Timeout) decide(d *decision) {
 	for _, a := range d.s.Asks() {
-		if a.AgentID != d.c.AgentID || a.Since != d.c.Since || a.TimeoutMs == 0 {
+		if a.AgentID != t.AgentID || a.Since != t.Since || a.TimeoutMs == 0 {
 			continue
 		}
 		reason := parley.ReasonTurnTimeout
@@ -126,7 +126,7 @@ func (d *decision) timeout() {
 			reason = parley.ReasonAttempts
 		}
 		d.giveUp(a.AgentID, reason)
-		if d.s.Limits.AtTurnTimeout() == parley.TurnReoffer && (a.Attempts > 0 || d.c.Asked) {
+		if d.s.Limits.AtTurnTimeout() == parley.TurnReoffer && (a.Attempts > 0 || t.Asked) {
 			d.add(d.system(parley.System{Kind: parley.KindTurnReoffered, Turn: a.Turn, AgentID: a.AgentID}))
 		}
 		return
@@ -134,7 +134,7 @@ func (d *decision) timeout() {
 }
 
 // cancel is cancelTurn.
-func (d *decision) cancel() {
+func (a *Cancel) decide(d *decision) {
 	current, f := d.s.CurrentTurn(), d.s.floor()
 	answered := d.s.LastSpeaker
 	human := d.s.kindOf(d.c.From) == parley.KindHuman
@@ -143,13 +143,13 @@ func (d *decision) cancel() {
 		d.refuse(parley.ErrForbidden, "the turn of a deterministic session is not canceled", "stopSession")
 	case !d.c.Admin && !human && (answered == "" || d.c.From != answered):
 		d.refuse(parley.ErrForbidden, "only human participants, the author of the message that is answered, and admins cancel a turn", "")
-	case d.c.Turn < current:
-		d.refuseTurn(parley.ErrTurnClosed, fmt.Sprintf("turn %d has ended", d.c.Turn), fmt.Sprintf("turn %d", current))
-	case d.c.Turn > current:
-		d.refuseTurn(parley.ErrTurnConflict, fmt.Sprintf("turn %d is not reached", d.c.Turn), fmt.Sprintf("turn %d", current))
+	case a.Turn < current:
+		d.refuseTurn(parley.ErrTurnClosed, fmt.Sprintf("turn %d has ended", a.Turn), fmt.Sprintf("turn %d", current))
+	case a.Turn > current:
+		d.refuseTurn(parley.ErrTurnConflict, fmt.Sprintf("turn %d is not reached", a.Turn), fmt.Sprintf("turn %d", current))
 	case f.Anyone:
-		d.refuseTurn(parley.ErrTurnConflict, fmt.Sprintf("turn %d belongs to nobody yet", d.c.Turn), "a turn that is open, claimed, or one participant's")
+		d.refuseTurn(parley.ErrTurnConflict, fmt.Sprintf("turn %d belongs to nobody yet", a.Turn), "a turn that is open, claimed, or one participant's")
 	default:
-		d.addTurnEnded(f.Speaker, parley.TurnCanceled, d.c.Detail)
+		d.addTurnEnded(f.Speaker, parley.TurnCanceled, a.Detail)
 	}
 }

@@ -136,7 +136,7 @@ func (s *State) applyBound(e *parley.Event, sys *parley.System) error {
 
 // applyCallback takes what a message of the hub tells out of what is to be told, and gives the floor to who has started it.
 func (s *State) applyCallback(e *parley.Event) error {
-	told, err := callbacksOf(e)
+	told, err := eventdata.CallbackIDs(e)
 	if err != nil {
 		return fmt.Errorf("event %d: %w", e.Seq, err)
 	}
@@ -160,8 +160,8 @@ func (s *State) applyCallback(e *parley.Event) error {
 }
 
 // startChild is the hub's: a session was started out of this conversation. It does nothing when that is known.
-func (d *decision) startChild() {
-	c := d.c.Child
+func (a *StartChild) decide(d *decision) {
+	c := a.Child
 	if d.s.Child(c.ID) >= 0 {
 		return
 	}
@@ -172,12 +172,12 @@ func (d *decision) startChild() {
 }
 
 // endChild is the hub's: a session has ended, and answers, if a match has started it. It does nothing when that is known.
-func (d *decision) endChild() {
-	i, woken := d.s.Child(d.c.Child.ID), d.s.PendingSession(d.c.Child.ID)
+func (a *EndChild) decide(d *decision) {
+	i, woken := d.s.Child(a.SessionID), d.s.PendingSession(a.SessionID)
 	if i < 0 && woken < 0 {
 		return
 	}
-	e := d.system(parley.System{Kind: parley.KindSessionEnded, SessionID: d.c.Child.ID, Status: d.c.Status})
+	e := d.system(parley.System{Kind: parley.KindSessionEnded, SessionID: a.SessionID, Status: a.Status})
 	if i >= 0 {
 		e.Hops = d.s.Children[i].Hops
 	}
@@ -187,24 +187,24 @@ func (d *decision) endChild() {
 		e.Hops = w.Hops + 1
 	}
 	if d.add(e) && woken >= 0 {
-		d.answer(&w)
+		d.answer(&w, &a.Answer)
 	}
 }
 
 // bind is the hub's: a runner has come that a session has waited for.
-func (d *decision) bind() {
+func (a *Bind) decide(d *decision) {
 	if r := d.s.Session; r == nil || r.Runner != nil {
 		return
 	}
-	d.add(d.system(parley.System{Kind: parley.KindSessionBound, RunnerRef: d.c.Runner}))
+	d.add(d.system(parley.System{Kind: parley.KindSessionBound, RunnerRef: a.Runner}))
 }
 
 // callback is the hub's: it tells of the ends of sessions, of one starter, that were not told yet. It does nothing within a turn.
-func (d *decision) callback() {
+func (a *Callback) decide(d *decision) {
 	by := d.s.CallsBackTo()
 	hops := 0
 	var told []parley.Callback
-	for _, c := range d.c.Callbacks {
+	for _, c := range a.Callbacks {
 		i := slices.IndexFunc(d.s.Callbacks, func(p EndedChild) bool { return p.ID == c.ChildSessionID && p.By == by })
 		if i >= 0 {
 			told = append(told, c)
@@ -225,13 +225,11 @@ func (d *decision) callback() {
 }
 
 // endSession is the hub's, for stopSession and its like. It does nothing when the session has ended.
-func (d *decision) endSession() { d.hubClose(*d.c.Outcome, d.c.Detail) }
+func (a *EndSession) decide(d *decision) { d.hubClose(a.Outcome, a.Detail) }
 
-// fitsSession holds a message against what its conversation is.
-func (d *decision) fitsSession() bool {
-	if d.c.Verb == Message {
-		d.out.Err = d.s.CheckSession(d.c.From, d.c.Finality, d.c.Parameters, d.c.Result)
-	}
+// fitsSession refuses a message that does not fit the conversation.
+func (d *decision) fitsSession(m *Message) bool {
+	d.out.Err = d.s.CheckSession(d.c.From, m.Finality, m.Parameters, m.Result)
 	return d.out.Err == nil
 }
 
@@ -286,11 +284,11 @@ func (d *decision) endsSession(reason string) (parley.Outcome, string) {
 		o.Reason = parley.ReasonNoRunner
 		return o, noRunnerText
 	}
-	if d.c.Verb == Release && d.c.Detail != "" {
-		if d.c.Detail == InterruptedText { // its runner says so itself, as it stops
+	if r, ok := d.c.Do.(*Release); ok && r.Detail != "" {
+		if r.Detail == InterruptedText { // its runner says so itself, as it stops
 			o.Reason = parley.ReasonInterrupted
 		}
-		return o, d.c.Detail
+		return o, r.Detail
 	}
 	return o, closingTexts[reason]
 }

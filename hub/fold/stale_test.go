@@ -16,12 +16,13 @@ func TestStale(t *testing.T) {
 	s.take("a", "a1")
 	first := *s.state.Claim
 	s.renew("a", 30_000, 1)
-	expire := fold.Command{Verb: fold.EndClaim, From: parley.HubID, Named: &first.Hash, RenewedSeq: first.RenewedSeq, Reason: parley.ClaimExpired}
+	end := &fold.EndClaim{RenewedSeq: first.RenewedSeq, Reason: parley.ClaimExpired}
+	expire := fold.Command{Do: end, From: parley.HubID, Named: &first.Hash}
 	s.wantNothing("the deadline of a claim that was renewed", expire)
 	s.lapse(parley.ClaimExpired)
-	s.wantNothing("the time of a turn that was claimed since", fold.Command{Verb: fold.Timeout, From: parley.HubID, AgentID: "a", Since: given, Asked: true})
+	s.wantNothing("the time of a turn that was claimed since", fold.Command{Do: &fold.Timeout{AgentID: "a", Since: given, Asked: true}, From: parley.HubID})
 	s.take("a", "a2")
-	expire.RenewedSeq = 0
+	end.RenewedSeq = 0
 	s.wantNothing("the end of a claim before this", expire)
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
 // State is what the events up to Seq mean. It is a value: Apply gives a new one, and what its slices and
@@ -225,7 +226,7 @@ func (s *State) applySystem(e *parley.Event, size int) error {
 	case parley.KindParticipantPrivate:
 		if seat := s.Seat(sys.ParticipantID); seat >= 0 {
 			s.SeatPrivates = slices.Clone(s.SeatPrivates)
-			s.SeatPrivates[seat] = privateDigest(sys.Text)
+			s.SeatPrivates[seat] = idempotency.DigestPrivate(sys.Text)
 		}
 	case parley.KindNote:
 		s.ActiveAt = e.At
@@ -307,7 +308,7 @@ func (s *State) applySpeech(e *parley.Event, size int) error {
 func (s *State) applyFinal(e *parley.Event) {
 	s.cancelApprovals(e)
 	if e.From == parley.HubID {
-		s.worked(e, byHub(e))
+		s.worked(e, hubOutcome(e))
 		s.begins(e)
 		s.endClaim(parley.ClaimClosed)
 		s.Open, s.Owner, s.Tries, s.WordsFrom, s.FloorSeq = false, "", nil, 0, e.Seq

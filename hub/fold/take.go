@@ -49,27 +49,23 @@ func (d *decision) refuseLost() {
 }
 
 // claims lets an agent's unfinished message or trace take the claim of its turn.
-func (d *decision) claims() bool {
+func (d *decision) claims(n *NewClaim) bool {
 	seat := d.s.Seat(d.c.From)
-	unfinished := d.c.Verb == Trace || !d.c.Finality.Final()
-	if !unfinished || d.s.Claim != nil || !d.s.Participants[seat].Kind.Claims() {
+	if d.s.Claim != nil || !d.s.Participants[seat].Kind.Claims() {
 		return true
 	}
-	if !d.mayTake(seat) {
-		return false
-	}
-	return d.addClaim()
+	return d.mayTake(seat, n) && d.addClaim(n)
 }
 
 // mayTake refuses a claim that was not offered, by who has the floor.
-func (d *decision) mayTake(seat int) bool {
+func (d *decision) mayTake(seat int, n *NewClaim) bool {
 	p := d.s.Participants[seat]
 	t := d.s.try(p.ID)
 	switch {
 	case !d.inPlace(p):
 	case t.Attempts >= d.s.Limits.Attempts():
 		d.refuseTurn(parley.ErrNotYourTurn, fmt.Sprintf("the %d attempts of turn %d are used up", t.Attempts, d.s.CurrentTurn()), "")
-	case d.c.Others && EndedClaims(t.Ended, d.c.Executor.ID) > 0:
+	case n.Others && EndedClaims(t.Ended, d.c.Executor.ID) > 0:
 		d.refuseTurn(parley.ErrNotYourTurn, "this executor has had the turn, and another is asked to take it", "a request_turn")
 	default:
 		return true
@@ -92,10 +88,10 @@ func InPlace(p parley.ExecutorPlace, internal bool) bool {
 }
 
 // addClaim writes turn_claimed for who has the floor.
-func (d *decision) addClaim() bool {
+func (d *decision) addClaim(n *NewClaim) bool {
 	ok := d.add(d.system(parley.System{
 		Kind: parley.KindTurnClaimed, Turn: d.s.CurrentTurn(), AgentID: d.c.From, ExecutorID: d.c.Executor.ID,
-		Attempt: d.s.try(d.c.From).Attempts + 1, ClaimHash: d.c.New.String(), DurationMs: d.s.Limits.TurnTimeout(), GraceMs: d.c.GraceMs,
+		Attempt: d.s.try(d.c.From).Attempts + 1, ClaimHash: n.New.String(), DurationMs: d.s.Limits.TurnTimeout(), GraceMs: n.GraceMs,
 		UpTo: d.s.Seq, Internal: d.c.Executor.Internal, Runner: d.runner(),
 	}))
 	d.out.Claimed, d.out.Claim = ok, d.s.Claim
@@ -111,50 +107,50 @@ func (d *decision) runner() string {
 }
 
 // take is claimTurn. From has a seat.
-func (d *decision) take() {
+func (a *Take) decide(d *decision) {
 	if !d.takesPart() {
 		return
 	}
 	current, f, seat := d.s.CurrentTurn(), d.s.floor(), d.s.Seat(d.c.From)
 	claim := d.s.Claim
-	switch named := d.takes(); {
+	switch named := d.takes(a.Turn); {
 	case claim != nil && named != nil && claim.Hash == *named && claim.AgentID == d.c.From && d.sameExecutor(claim):
 		d.out.Seq, d.out.Turn, d.out.Duplicate, d.out.Claim = claim.Seq, claim.Turn, true, claim
 	case !d.s.Participants[seat].Kind.Claims():
 		d.refuse(parley.ErrForbidden, fmt.Sprintf("%s is a %s: only agents and tools claim", d.c.From, d.s.Participants[seat].Kind), "")
-	case d.c.Turn < current && d.c.Named == nil:
-		d.refuseTurn(parley.ErrTurnClosed, fmt.Sprintf("turn %d has ended", d.c.Turn), fmt.Sprintf("turn %d", current))
-	case d.c.Named != nil && (d.c.Turn != current || d.s.used(*d.c.Named) || !d.c.Offered || claim != nil || !f.holds(d.c.From)):
+	case a.Turn < current && d.c.Named == nil:
+		d.refuseTurn(parley.ErrTurnClosed, fmt.Sprintf("turn %d has ended", a.Turn), fmt.Sprintf("turn %d", current))
+	case d.c.Named != nil && (a.Turn != current || d.s.used(*d.c.Named) || !a.Offered || claim != nil || !f.holds(d.c.From)):
 		d.refuseLost()
 	case !f.holds(d.c.From):
 		d.refuseFloor(f)
-	case d.c.Turn > current:
-		d.refuseTurn(parley.ErrTurnConflict, fmt.Sprintf("turn %d is not reached", d.c.Turn), fmt.Sprintf("turn %d", current))
+	case a.Turn > current:
+		d.refuseTurn(parley.ErrTurnConflict, fmt.Sprintf("turn %d is not reached", a.Turn), fmt.Sprintf("turn %d", current))
 	case claim != nil:
 		d.refuseTurn(parley.ErrClaimLost, "another executor has claimed the turn", "")
 	case d.c.Named != nil:
-		d.takeOffered(seat)
-	case d.mayTake(seat):
-		d.addClaim()
+		d.takeOffered(seat, &a.NewClaim)
+	case d.mayTake(seat, &a.NewClaim):
+		d.addClaim(&a.NewClaim)
 	}
 }
 
 // takes is the claim that claimTurn would meet: the one it names, or the one that its connection has on that turn.
-func (d *decision) takes() *eventdata.ClaimHash {
-	if d.c.Named == nil && d.c.Implied != nil && d.c.ImpliedTurn == d.c.Turn {
+func (d *decision) takes(turn int64) *eventdata.ClaimHash {
+	if d.c.Named == nil && d.c.Implied != nil && d.c.ImpliedTurn == turn {
 		return d.c.Implied
 	}
 	return d.c.Named
 }
 
 // takeOffered takes a turn that was offered.
-func (d *decision) takeOffered(seat int) {
+func (d *decision) takeOffered(seat int, n *NewClaim) {
 	p := d.s.Participants[seat]
 	switch {
 	case !d.inPlace(p):
 	case d.s.try(p.ID).Attempts >= d.s.Limits.Attempts():
 		d.refuseLost()
 	default:
-		d.addClaim()
+		d.addClaim(n)
 	}
 }

@@ -85,35 +85,35 @@ func (s *State) pendingOf(agentID string) int {
 }
 
 // answer writes the note with which a session answers the event that has woken its agent, and whom that wakes. It takes everything back when it fails.
-func (d *decision) answer(w *Woken) {
-	n := d.c.Answer
+func (d *decision) answer(w *Woken, a *Answer) {
+	n := a.Note
 	if n == nil {
 		return
 	}
 	ok := d.add(parley.Event{
-		Type: parley.TypeSystem, From: d.c.AnswerBy, Cause: &parley.Cause{Seq: w.Seq}, Hops: w.Hops + 1, Traceparent: d.c.Traceparent,
+		Type: parley.TypeSystem, From: a.By, Cause: &parley.Cause{Seq: w.Seq}, Hops: w.Hops + 1, Traceparent: d.c.Traceparent,
 		Payload: eventdata.Encode(parley.System{Kind: parley.KindNote, Schema: n.Schema, Tags: n.Tags, Data: n.Data}),
 	})
 	if !ok {
 		d.undo()
 		return
 	}
-	if d.wake(d.c.Wakes); d.out.Err == nil {
+	if d.wake(a.Wakes); d.out.Err == nil {
 		d.closeAtLimit()
 	}
 }
 
 // endTrigger is the hub's: the session of a match cannot be started. It does nothing when the match is over, or the session runs.
-func (d *decision) endTrigger() {
-	i := d.s.PendingSession(d.c.Child.ID)
-	if i < 0 || d.s.Child(d.c.Child.ID) >= 0 {
+func (a *EndTrigger) decide(d *decision) {
+	i := d.s.PendingSession(a.SessionID)
+	if i < 0 || d.s.Child(a.SessionID) >= 0 {
 		return
 	}
 	w := d.s.Woken[i]
-	e := d.system(parley.System{Kind: parley.KindTriggerEnded, Detail: d.c.Detail, Trigger: &parley.TriggerRecord{
+	e := d.system(parley.System{Kind: parley.KindTriggerEnded, Detail: a.Detail, Trigger: &parley.TriggerRecord{
 		Seq: w.Seq, AgentID: w.AgentID, SessionID: w.SessionID, Reason: parley.TriggerNotStarted,
 	}})
 	if d.add(e) {
-		d.answer(&w)
+		d.answer(&w, &a.Answer)
 	}
 }

@@ -95,7 +95,8 @@ func TestCarriesBesideASession(t *testing.T) {
 // TestRetryMeetsItsWords: a retry of what was said in a woken turn meets it when that turn is over, though it would have no cause now.
 func TestRetryMeetsItsWords(t *testing.T) {
 	s := newStory(t).create(triggers, "", nil, agentsAnd("h", "a")...).rouse("h", "a").take("a", "x")
-	note := fold.Command{Verb: fold.Note, From: "a", Key: "k", Now: s.now, Note: &parley.Note{Schema: "s", Data: json.RawMessage(`1`)}, Wakes: bySession("a", "ses_1")}
+	note := fold.Command{From: "a", Key: "k", Now: s.now,
+		Do: &fold.Note{Note: &parley.Note{Schema: "s", Data: json.RawMessage(`1`)}, Wakes: bySession("a", "ses_1")}}
 	d := fold.Decide(s.state, s.keys, note)
 	if d.Err != nil || len(d.Events) != 2 || d.Events[0].Event.Hops != 1 {
 		t.Fatalf("%+v", d)
@@ -106,7 +107,7 @@ func TestRetryMeetsItsWords(t *testing.T) {
 	}
 	s.state = d.State
 	s.say("a", turn)
-	note.Wakes = bySession("a", "ses_2")
+	note.Do.(*fold.Note).Wakes = bySession("a", "ses_2")
 	again := fold.Decide(s.state, s.keys, note)
 	if again.Err != nil || !again.Duplicate || len(again.Events) > 0 || again.Seq != d.Seq {
 		t.Errorf("the retry: %+v", again)
@@ -119,7 +120,7 @@ func TestCallbacksCarryHops(t *testing.T) {
 		s := newStory(t).create(policy, "a", nil, agentsAnd("h", "a", "b")...)
 		for i, hops := range []int{1, 4, 2} {
 			child := fold.Child{ID: fmt.Sprint("ses_", i), By: "b", Agent: "count", Mode: parley.ModeAsyncCallback, Hops: hops}
-			s.do(fold.Command{Verb: fold.StartChild, From: parley.HubID, Child: child})
+			s.do(fold.Command{Do: &fold.StartChild{Child: child}, From: parley.HubID})
 			if e := s.event(0); e.Hops != hops || s.state.Children[i].Hops != hops {
 				t.Errorf("session_started has %d hops, the child %d", e.Hops, s.state.Children[i].Hops)
 			}
@@ -152,8 +153,8 @@ func TestSessionsCarry(t *testing.T) {
 		Trigger: &parley.SessionTrigger{Seq: 7}, Cause: &parley.Cause{ConversationID: "cnv_1", Seq: 7}, Hops: 3,
 	}
 	s.do(fold.Command{
-		Verb: fold.Create, From: "maker", Session: r, Digest: "0123", Payload: json.RawMessage(`{"parameters":{}}`),
-		Create: &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "maker", Kind: parley.KindPeer}, {ID: "agent", Kind: parley.KindAgent}}, StartsWith: "maker"},
+		Do:   &fold.Create{Session: r, Digest: "0123", Payload: json.RawMessage(`{"parameters":{}}`), Params: &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "maker", Kind: parley.KindPeer}, {ID: "agent", Kind: parley.KindAgent}}, StartsWith: "maker"}},
+		From: "maker",
 	})
 	if e := s.event(0); e.Cause != nil || e.Hops != 0 {
 		t.Errorf("the caller's words: %+v", e)
@@ -172,13 +173,15 @@ func TestSessionsCarry(t *testing.T) {
 // TestAnswerIsOne: the end of a session, its answer and whom that wakes are one decision, and come once; where the answer does not fit, nothing comes.
 func TestAnswerIsOne(t *testing.T) {
 	s := newStory(t).create(roundRobin, "", nil, agentsAnd("h", "a", "b")...).post("h", bySession("a", "ses_1")...)
-	s.do(fold.Command{Verb: fold.StartChild, From: parley.HubID, Child: fold.Child{ID: "ses_1", By: "h", Agent: "a", Mode: parley.ModeAsyncPoll, Hops: 1}})
-	large := s.answerOf(fold.EndChild, "ses_1")
-	large.Now, large.Answer = s.now, &parley.Note{Schema: answerSchema, Data: json.RawMessage(`"` + strings.Repeat("x", parley.MaxEventBytes) + `"`)}
+	s.do(fold.Command{From: parley.HubID,
+		Do: &fold.StartChild{Child: fold.Child{ID: "ses_1", By: "h", Agent: "a", Mode: parley.ModeAsyncPoll, Hops: 1}}})
+	large := s.ending("ses_1")
+	large.Now = s.now
+	large.Do.(*fold.EndChild).Note = &parley.Note{Schema: answerSchema, Data: json.RawMessage(`"` + strings.Repeat("x", parley.MaxEventBytes) + `"`)}
 	if d := fold.Decide(s.state, s.keys, large); !errors.Is(d.Err, parley.ErrTooLarge) || len(d.Events) > 0 || d.State.Seq != s.state.Seq {
 		t.Fatalf("an answer that is too large: %v, %d events", d.Err, len(d.Events))
 	}
-	if d := fold.Decide(s.state, s.keys, s.answerOf(fold.EndTrigger, "ses_1")); d.Err != nil || len(d.Events) > 0 {
+	if d := fold.Decide(s.state, s.keys, s.unstarted("ses_1")); d.Err != nil || len(d.Events) > 0 {
 		t.Fatalf("a session that runs was not started: %+v", d)
 	}
 	before := len(s.log)
@@ -194,14 +197,14 @@ func TestAnswerIsOne(t *testing.T) {
 		t.Error("the session has ended twice")
 	}
 	// The second was not started: its match ends by name, with an answer too, and once.
-	if s.do(s.answerOf(fold.EndTrigger, "ses_2")); s.state.Seq != again+2 || len(s.state.Woken) > 0 {
+	if s.do(s.unstarted("ses_2")); s.state.Seq != again+2 || len(s.state.Woken) > 0 {
 		t.Fatalf("at %d, woken is %+v", s.state.Seq, s.state.Woken)
 	}
 	if sys, err := func() (parley.System, error) { e := s.event(-1); return e.System() }(); err != nil || sys.Detail != "no such agent" ||
 		!cmp.Equal(*sys.Trigger, parley.TriggerRecord{Seq: 6, AgentID: "b", SessionID: "ses_2", Reason: parley.TriggerNotStarted}) {
 		t.Errorf("trigger_ended is %+v, %v", sys, err)
 	}
-	if s.do(s.answerOf(fold.EndTrigger, "ses_2")); s.state.Seq != again+2 {
+	if s.do(s.unstarted("ses_2")); s.state.Seq != again+2 {
 		t.Error("the match has ended twice")
 	}
 }
@@ -249,7 +252,8 @@ func TestWakingIsSeen(t *testing.T) {
 // TestImpossibleMatches: a log that no hub has written is refused.
 func TestImpossibleMatches(t *testing.T) {
 	s := newStory(t).create(triggers, "", nil, agentsAnd("h", "a", "b")...).post("h", bySession("a", "ses_1")...)
-	s.do(fold.Command{Verb: fold.StartChild, From: parley.HubID, Child: fold.Child{ID: "ses_2", By: "a", Agent: "b", Mode: parley.ModeAsyncPoll}})
+	s.do(fold.Command{From: parley.HubID,
+		Do: &fold.StartChild{Child: fold.Child{ID: "ses_2", By: "a", Agent: "b", Mode: parley.ModeAsyncPoll}}})
 	s.post("h", bySession("b", "ses_3")...).rouse("h")
 	said := s.state // after a message that has woken nobody
 	after := func(f func(s *story)) fold.State {
@@ -294,7 +298,8 @@ func TestImpossibleMatches(t *testing.T) {
 		"no record of an end":             {said, parley.System{Kind: parley.KindTriggerEnded}, false},
 		"a session that began": {
 			after(func(s *story) {
-				s.do(fold.Command{Verb: fold.StartChild, From: parley.HubID, Child: fold.Child{ID: "ses_1", By: "h", Agent: "a", Mode: parley.ModeAsyncPoll}})
+				s.do(fold.Command{From: parley.HubID,
+					Do: &fold.StartChild{Child: fold.Child{ID: "ses_1", By: "h", Agent: "a", Mode: parley.ModeAsyncPoll}}})
 			}), ended(2, "a", "ses_1"), false,
 		},
 		"the end of a session that was to begin": {said, parley.System{Kind: parley.KindSessionEnded, SessionID: "ses_1", Status: parley.SessionFailed}, true},
@@ -316,7 +321,7 @@ func TestImpossibleMatches(t *testing.T) {
 // TestWorkspace: the workspace of a conversation is in its log, its state and its labels, and tells one creation from another.
 func TestWorkspace(t *testing.T) {
 	q := &parley.CreateConversationParams{Participants: seats("a"), Workspace: "lab", ClientRequestID: "k"}
-	d := fold.Decide(fold.State{ID: "x"}, idempotency.Keys{}, fold.Command{Verb: fold.Create, From: "maker", Key: "k", Create: q})
+	d := fold.Decide(fold.State{ID: "x"}, idempotency.Keys{}, fold.Command{Do: &fold.Create{Params: q}, From: "maker", Key: "k"})
 	sys, err := d.Events[0].Event.System()
 	if err != nil || d.State.Workspace != "lab" || sys.Workspace != "lab" {
 		t.Fatalf("%+v, %v", sys, err)
@@ -329,7 +334,7 @@ func TestWorkspace(t *testing.T) {
 	}
 	other := *q
 	other.Workspace = "den"
-	if d := fold.Decide(d.State, idempotency.Keys{}, fold.Command{Verb: fold.Create, From: "maker", Key: "k", Create: &other}); !errors.Is(d.Err, parley.ErrIdempotencyConflict) {
+	if d := fold.Decide(d.State, idempotency.Keys{}, fold.Command{Do: &fold.Create{Params: &other}, From: "maker", Key: "k"}); !errors.Is(d.Err, parley.ErrIdempotencyConflict) {
 		t.Errorf("another workspace under the same key: %v", d.Err)
 	}
 }

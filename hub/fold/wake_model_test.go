@@ -56,7 +56,7 @@ func testWaking(rt *rapid.T, seen map[string]int) {
 	w := &waker{state: fold.State{ID: "cnv"}, keys: idempotency.Keys{}, now: 1_000_000, seen: seen}
 	w.ledger.running = map[string]bool{}
 	create := w.drawCreate(rt)
-	w.ledger.params = *create.Create
+	w.ledger.params = *create.Do.(*fold.Create).Params
 	w.do(rt, create)
 	for range rapid.SampledFrom([]int{2, 40, 80}).Draw(rt, "steps") {
 		w.now += parley.Timestamp(rapid.SampledFrom([]int64{0, 1, 1, 29_000, 61_000}).Draw(rt, "dt"))
@@ -86,54 +86,65 @@ func (w *waker) drawCreate(rt *rapid.T) fold.Command {
 		MaxHops:            rapid.SampledFrom([]int{0, 1, 2, 3}).Draw(rt, "maxHops"),
 		MaxWakesPerMinute:  rapid.SampledFrom([]int{0, 1, 3}).Draw(rt, "maxWakes"),
 	}
-	return fold.Command{Verb: fold.Create, From: "maker", Create: q}
+	return fold.Command{Do: &fold.Create{Params: q}, From: "maker"}
 }
 
-var wakingVerbs = slices.Concat(
-	slices.Repeat([]fold.Verb{fold.Message}, 10), slices.Repeat([]fold.Verb{fold.Note}, 4), slices.Repeat([]fold.Verb{fold.StartChild, fold.EndChild}, 3),
-	[]fold.Verb{
-		fold.Trace, fold.Take, fold.Take, fold.Release, fold.Release, fold.Cancel, fold.EndClaim, fold.Timeout, fold.Timeout, fold.EndTrigger, fold.EndTrigger, fold.Tick,
+var wakingActions = slices.Concat(
+	slices.Repeat([]fold.Action{&fold.Message{}}, 10), slices.Repeat([]fold.Action{&fold.Note{}}, 4),
+	slices.Repeat([]fold.Action{&fold.StartChild{}, &fold.EndChild{}}, 3),
+	[]fold.Action{
+		&fold.Trace{}, &fold.Take{}, &fold.Take{}, &fold.Release{}, &fold.Release{}, &fold.Cancel{}, &fold.EndClaim{},
+		&fold.Timeout{}, &fold.Timeout{}, &fold.EndTrigger{}, &fold.EndTrigger{}, &fold.Tick{},
 	},
 )
 
 func (w *waker) draw(rt *rapid.T) fold.Command {
 	s := &w.state
-	cmd := fold.Command{Verb: rapid.SampledFrom(wakingVerbs).Draw(rt, "verb"), Turn: s.CurrentTurn(), Payload: text("x"), Key: rapid.SampledFrom(someKeys).Draw(rt, "key")}
+	cmd := fold.Command{Do: drawAction(rt, wakingActions), Key: rapid.SampledFrom(someKeys).Draw(rt, "key")}
 	cmd.From = rapid.SampledFrom(everybody[:5]).Draw(rt, "from")
 	if f := s.Floor(); f.Speaker != "" && rapid.IntRange(0, 4).Draw(rt, "any") > 0 {
 		cmd.From = f.Speaker
 	}
 	w.ids++
-	cmd.New = eventdata.HashClaim(eventdata.ClaimID(s.CurrentTurn(), strconv.Itoa(w.ids)))
+	claim := fold.NewClaim{New: eventdata.HashClaim(eventdata.ClaimID(s.CurrentTurn(), strconv.Itoa(w.ids)))}
+	renewed := int64(0)
 	if s.Claim != nil && rapid.IntRange(0, 9).Draw(rt, "names") > 0 {
-		cmd.Named, cmd.RenewedSeq = &s.Claim.Hash, s.Claim.RenewedSeq
+		cmd.Named, renewed = &s.Claim.Hash, s.Claim.RenewedSeq
 	}
-	switch cmd.Verb {
-	case fold.Message:
-		cmd.Finality = rapid.SampledFrom([]parley.Finality{none, turn, turn, turn, turn}).Draw(rt, "finality")
+	switch a := cmd.Do.(type) {
+	case *fold.Message:
+		a.Turn, a.Payload, a.NewClaim = s.CurrentTurn(), text("x"), claim
+		a.Finality = rapid.SampledFrom([]parley.Finality{none, turn, turn, turn, turn}).Draw(rt, "finality")
 		if rapid.IntRange(0, 40).Draw(rt, "ends") == 0 {
-			cmd.Finality = conversation
+			a.Finality = conversation
 		}
-		cmd.Wakes = w.drawWakes(rt)
-	case fold.Note:
-		cmd.Note = &parley.Note{Schema: "s", Data: json.RawMessage(`1`)}
-		cmd.Wakes = w.drawWakes(rt)
-	case fold.Trace:
-		cmd.Payload = json.RawMessage(`{"kind":"k"}`)
-	case fold.Release:
-		cmd.Reason = rapid.SampledFrom([]parley.ClaimEnd{parley.ClaimYielded, parley.ClaimYielded, parley.ClaimDeclined, parley.ClaimFailed}).Draw(rt, "reason")
-	case fold.EndClaim:
-		cmd.From, cmd.Reason = parley.HubID, rapid.SampledFrom([]parley.ClaimEnd{parley.ClaimExpired, parley.ClaimDisconnected}).Draw(rt, "reason")
+		a.Wakes = w.drawWakes(rt)
+	case *fold.Note:
+		a.Note = &parley.Note{Schema: "s", Data: json.RawMessage(`1`)}
+		a.Wakes = w.drawWakes(rt)
+	case *fold.Trace:
+		a.Turn, a.Payload, a.NewClaim = s.CurrentTurn(), json.RawMessage(`{"kind":"k"}`), claim
+	case *fold.Take:
+		a.Turn, a.NewClaim = s.CurrentTurn(), claim
+	case *fold.Cancel:
+		a.Turn = s.CurrentTurn()
+	case *fold.Release:
+		a.Reason = rapid.SampledFrom([]parley.ClaimEnd{
+			parley.ClaimYielded, parley.ClaimYielded, parley.ClaimDeclined, parley.ClaimFailed,
+		}).Draw(rt, "reason")
+	case *fold.EndClaim:
+		cmd.From, a.RenewedSeq = parley.HubID, renewed
+		a.Reason = rapid.SampledFrom([]parley.ClaimEnd{parley.ClaimExpired, parley.ClaimDisconnected}).Draw(rt, "reason")
 		if cmd.Named == nil {
-			cmd.Verb = fold.Tick
+			cmd.Do = &fold.Tick{}
 		}
-	case fold.Timeout:
-		cmd.From, cmd.Asked = parley.HubID, rapid.Bool().Draw(rt, "asked")
+	case *fold.Timeout:
+		cmd.From, a.Asked = parley.HubID, rapid.Bool().Draw(rt, "asked")
 		if asks := s.Asks(); len(asks) > 0 {
-			a := rapid.SampledFrom(asks).Draw(rt, "ask")
-			cmd.AgentID, cmd.Since = a.AgentID, a.Since
+			ask := rapid.SampledFrom(asks).Draw(rt, "ask")
+			a.AgentID, a.Since = ask.AgentID, ask.Since
 		}
-	case fold.StartChild, fold.EndChild, fold.EndTrigger:
+	case *fold.StartChild, *fold.EndChild, *fold.EndTrigger:
 		w.drawSession(rt, &cmd)
 	}
 	return cmd
@@ -164,7 +175,8 @@ func (w *waker) newSession(rt *rapid.T) string {
 // drawSession draws what the hub tells of a session, mostly one that an event has started.
 func (w *waker) drawSession(rt *rapid.T, cmd *fold.Command) {
 	cmd.From, cmd.Key = parley.HubID, ""
-	cmd.Child = fold.Child{ID: w.newSession(rt), By: "a", Agent: "b", Mode: parley.ModeAsyncPoll}
+	child := fold.Child{ID: w.newSession(rt), By: "a", Agent: "b", Mode: parley.ModeAsyncPoll}
+	var answer fold.Answer
 	var woken []fold.Woken
 	for _, m := range w.state.Woken {
 		if m.SessionID != "" {
@@ -173,12 +185,17 @@ func (w *waker) drawSession(rt *rapid.T, cmd *fold.Command) {
 	}
 	if len(woken) > 0 && rapid.IntRange(0, 5).Draw(rt, "known") > 0 {
 		m := rapid.SampledFrom(woken).Draw(rt, "match")
-		cmd.Child = fold.Child{ID: m.SessionID, By: m.By, Agent: m.Agent, Mode: parley.ModeAsyncPoll, Hops: m.Hops + 1}
-		cmd.AnswerBy = m.AgentID
-		cmd.Answer = &parley.Note{Schema: answerSchema, Data: json.RawMessage(`{}`)}
-		cmd.Wakes = w.drawWakes(rt)
+		child = fold.Child{ID: m.SessionID, By: m.By, Agent: m.Agent, Mode: parley.ModeAsyncPoll, Hops: m.Hops + 1}
+		answer = fold.Answer{By: m.AgentID, Note: &parley.Note{Schema: answerSchema, Data: json.RawMessage(`{}`)}, Wakes: w.drawWakes(rt)}
 	}
-	cmd.Status = parley.SessionCompleted
+	switch a := cmd.Do.(type) {
+	case *fold.StartChild:
+		a.Child = child
+	case *fold.EndChild:
+		a.SessionID, a.Answer, a.Status = child.ID, answer, parley.SessionCompleted
+	case *fold.EndTrigger:
+		a.SessionID, a.Answer = child.ID, answer
+	}
 }
 
 func (w *waker) do(rt *rapid.T, cmd fold.Command) {
@@ -205,17 +222,17 @@ func (w *waker) do(rt *rapid.T, cmd fold.Command) {
 	w.state = d.State
 	w.ledger.compare(rt, &w.state)
 	ended, answered := w.ledger.finished-finished, w.ledger.answers-answers
-	switch cmd.Verb {
-	case fold.EndChild:
-		if answered != ended && cmd.Answer != nil {
+	switch a := cmd.Do.(type) {
+	case *fold.EndChild:
+		if answered != ended && a.Note != nil {
 			rt.Fatalf("%d matches are over with a session, and %d answers said", ended, answered)
 		}
 		w.seen["consumed by session"] += ended
-	case fold.EndTrigger:
-		if over := w.seen[parley.KindTriggerEnded] > unstarted; over != (answered == 1) && cmd.Answer != nil {
+	case *fold.EndTrigger:
+		if over := w.seen[parley.KindTriggerEnded] > unstarted; over != (answered == 1) && a.Note != nil {
 			rt.Fatalf("the session of a match was not started: %t, and %d answers said", over, answered)
 		}
-	case fold.Message:
+	case *fold.Message:
 		w.seen["consumed by turn"] += ended
 	}
 	w.seen["answered"] += answered
@@ -257,7 +274,7 @@ func (w *waker) floor(rt *rapid.T) {
 		checkReason(rt, g, true)
 		may := g.Kind == parley.MaySpeak
 		someoneMay = someoneMay || may
-		cmd := fold.Command{Verb: fold.Message, From: p.ID, Now: s.LastAt, Finality: turn, Payload: text("?")}
+		cmd := fold.Command{Do: &fold.Message{Finality: turn, Payload: text("?")}, From: p.ID, Now: s.LastAt}
 		if s.Claim != nil {
 			cmd.Named = &s.Claim.Hash
 		}

@@ -31,31 +31,44 @@ func bySession(id, session string) []parley.Wake {
 // rouse is a message that ends a turn and wakes agents by one; post is a note that wakes others by sessions.
 func (s *story) rouse(from string, ids ...string) *story {
 	s.t.Helper()
-	return s.do(fold.Command{Verb: fold.Message, From: from, Finality: turn, Payload: text("words of " + from), Wakes: byTurn(ids...)})
+	return s.do(fold.Command{From: from,
+		Do: &fold.Message{Finality: turn, Payload: text("words of " + from), Wakes: byTurn(ids...)}})
 }
 
 func (s *story) post(from string, wakes ...parley.Wake) *story {
 	s.t.Helper()
-	return s.do(fold.Command{Verb: fold.Note, From: from, Note: &parley.Note{Schema: "page.v1", Data: json.RawMessage(`{"url":"<x>"}`)}, Wakes: wakes})
+	return s.do(fold.Command{From: from,
+		Do: &fold.Note{Note: &parley.Note{Schema: "page.v1", Data: json.RawMessage(`{"url":"<x>"}`)}, Wakes: wakes}})
 }
 
 // answers is the end of a session that a match has started.
 func (s *story) answers(id string, wakes ...parley.Wake) *story {
 	s.t.Helper()
-	return s.do(s.answerOf(fold.EndChild, id, wakes...))
+	return s.do(s.ending(id, wakes...))
 }
 
-func (s *story) answerOf(verb fold.Verb, id string, wakes ...parley.Wake) fold.Command {
-	c := fold.Command{Verb: verb, From: parley.HubID, Child: fold.Child{ID: id}, Status: parley.SessionCompleted, Wakes: wakes, Detail: "no such agent"}
+// ending is the end of a session, with the answer of one that a match started.
+func (s *story) ending(id string, wakes ...parley.Wake) fold.Command {
+	a := parley.Answer{Status: parley.SessionCompleted, Output: json.RawMessage(`"<y>"`)}
+	return fold.Command{From: parley.HubID,
+		Do: &fold.EndChild{SessionID: id, Status: parley.SessionCompleted, Answer: s.answerOf(id, a, wakes)}}
+}
+
+// unstarted is the end of a match whose session cannot be started.
+func (s *story) unstarted(id string, wakes ...parley.Wake) fold.Command {
+	const why = "no such agent"
+	answer := s.answerOf(id, parley.Answer{Status: parley.SessionFailed, Error: why}, wakes)
+	return fold.Command{Do: &fold.EndTrigger{SessionID: id, Detail: why, Answer: answer}, From: parley.HubID}
+}
+
+func (s *story) answerOf(id string, a parley.Answer, wakes []parley.Wake) fold.Answer {
+	answer := fold.Answer{Wakes: wakes}
 	if i := s.state.PendingSession(id); i >= 0 {
 		w := s.state.Woken[i]
-		a := parley.Answer{Agent: w.Agent, SessionID: id, TriggerSeq: w.Seq, Status: parley.SessionCompleted, Output: json.RawMessage(`"<y>"`)}
-		if verb == fold.EndTrigger {
-			a.Status, a.Output, a.Error = parley.SessionFailed, nil, c.Detail
-		}
-		c.AnswerBy, c.Answer = w.AgentID, &parley.Note{Schema: w.AnswerSchema, Data: eventdata.Encode(a)}
+		a.Agent, a.SessionID, a.TriggerSeq = w.Agent, id, w.Seq
+		answer.By, answer.Note = w.AgentID, &parley.Note{Schema: w.AnswerSchema, Data: eventdata.Encode(a)}
 	}
-	return c
+	return answer
 }
 
 // event gives an event of the log; 0 is the last.
@@ -151,7 +164,8 @@ func TestWatchersCount(t *testing.T) {
 	}
 	watcher.SessionID = "ses_3"
 	s.post("h", watcher).answers("ses_3", bySession("a", "ses_4")...)
-	s.do(fold.Command{Verb: fold.AddParticipant, From: "maker", Participant: &parley.Participant{ID: "w", Kind: parley.KindHuman}})
+	s.do(fold.Command{From: "maker",
+		Do: &fold.AddParticipant{Participant: &parley.Participant{ID: "w", Kind: parley.KindHuman}}})
 	s.post("w", bySession("a", "ses_5")...)
 	if diff := cmp.Diff([]string{"", "", "", parley.StoppedMaxWakes, ""}, s.stopped()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -13,9 +13,8 @@ import (
 // after says a final message of somebody who has read up to a seq.
 func (s *story) after(from string, seq int64) error {
 	s.t.Helper()
-	return fold.Decide(s.state, s.keys, fold.Command{
-		Verb: fold.Message, From: from, Finality: turn, Payload: text("words of " + from), AfterSeq: &seq, Now: s.now,
-	}).Err
+	return fold.Decide(s.state, s.keys, fold.Command{From: from, Now: s.now,
+		Do: &fold.Message{Finality: turn, Payload: text("words of " + from), AfterSeq: &seq}}).Err
 }
 
 // TestAfterSeqPassesOverWithdrawnWords: who has read all that still counts is not told that somebody has spoken since; who has not is.
@@ -66,7 +65,8 @@ func TestRunner(t *testing.T) {
 	for by, want := range map[string]string{"": "", "a": "", "mallory": "mallory"} {
 		s := &story{t: t, state: fold.State{ID: "x"}, keys: idempotency.Keys{}}
 		s.create(roundRobin, "", nil, seats("a")...)
-		d := fold.Decide(s.state, s.keys, fold.Command{Verb: fold.Take, From: "a", By: by, Turn: 1, New: eventdata.HashClaim("clm_1_x"), Now: s.now})
+		d := fold.Decide(s.state, s.keys, fold.Command{From: "a", By: by, Now: s.now,
+			Do: &fold.Take{Turn: 1, NewClaim: fold.NewClaim{New: eventdata.HashClaim("clm_1_x")}}})
 		if d.Err != nil || len(d.Events) != 1 {
 			t.Fatalf("%q: %+v", by, d)
 		}

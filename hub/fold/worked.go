@@ -31,8 +31,8 @@ const (
 	WorkedCallback = "callback"
 )
 
-// byHub gives the outcome of a turn that a message of the hub ends.
-func byHub(e *parley.Event) string {
+// hubOutcome returns the outcome of a turn that a message of the hub ends.
+func hubOutcome(e *parley.Event) string {
 	if e.Finality == parley.FinalityTurn {
 		return WorkedCallback
 	}

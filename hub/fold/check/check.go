@@ -202,6 +202,21 @@ func Finality(f parley.Finality, o *parley.Outcome) error {
 	return Outcome(o)
 }
 
+// WithDefaults returns limits with the default of each bound that is not set. l may be nil.
+func WithDefaults(l *parley.Limits) parley.Limits {
+	var limits parley.Limits
+	if l != nil {
+		limits = *l
+	}
+	if limits.MaxEvents == 0 {
+		limits.MaxEvents = parley.DefaultMaxEvents
+	}
+	if limits.MaxBytes == 0 {
+		limits.MaxBytes = parley.DefaultMaxBytes
+	}
+	return limits
+}
+
 // Speech is what a decision needs of the payload of a message.
 type Speech struct {
 	// Refers are the files to which it refers.

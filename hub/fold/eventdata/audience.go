@@ -2,6 +2,8 @@ package eventdata
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 
 	"github.com/parleyhub/parley"
 )
@@ -72,4 +74,32 @@ type Viewer struct {
 // Sees reports whether the viewer receives the event. It receives the whole event or nothing.
 func (v Viewer) Sees(m Meta) bool {
 	return v.All || m.Private == "" || m.Private == v.ID
+}
+
+// IsForkOf reports whether an event begins a fork of a conversation.
+func IsForkOf(e *parley.Event, id string) bool {
+	if Kind(e) != parley.KindConversationForked {
+		return false
+	}
+	sys, err := e.System()
+	return err == nil && sys.Fork != nil && sys.Fork.ConversationID == id
+}
+
+// CallbackIDs returns the sessions in a callback, which is a message of the hub.
+func CallbackIDs(e *parley.Event) ([]string, error) {
+	var m struct {
+		Data struct {
+			Callbacks []struct {
+				ID string `json:"child_session_id"`
+			} `json:"callbacks"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(e.Payload, &m); err != nil {
+		return nil, fmt.Errorf("callbacks of the hub: %w", err)
+	}
+	ids := make([]string, len(m.Data.Callbacks))
+	for i, c := range m.Data.Callbacks {
+		ids[i] = c.ID
+	}
+	return ids, nil
 }

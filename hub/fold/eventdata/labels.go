@@ -41,3 +41,34 @@ func Labels(sys *parley.System) []string {
 	}
 	return nil
 }
+
+// Shared is an event of another conversation and its stored bytes, which must not be changed.
+type Shared struct {
+	Event parley.Event
+	Data  []byte
+}
+
+// ForkLabels returns the labels of a fork: those of a new conversation with the participants and the workspace of the
+// shared events.
+func ForkLabels(createdBy string, shared []Shared) ([]string, error) {
+	var seats []parley.Participant
+	workspace := ""
+	for i := range shared {
+		e := &shared[i].Event
+		if k := Kind(e); k != parley.KindConversationCreated && k != parley.KindParticipantAdded {
+			continue
+		}
+		sys, err := e.System()
+		if err != nil {
+			return nil, err
+		}
+		seats = append(seats, sys.Participants...)
+		if sys.Participant != nil {
+			seats = append(seats, *sys.Participant)
+		}
+		if sys.Workspace != "" {
+			workspace = sys.Workspace
+		}
+	}
+	return CreateLabels(createdBy, seats, workspace), nil
+}

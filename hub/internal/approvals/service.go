@@ -61,16 +61,18 @@ const detailsLevel = 6
 func (s *Service) Request(
 	ctx context.Context, p *auth.Principal, q *parley.RequestApprovalParams,
 ) (*parley.Approval, error) {
-	cmd := fold.Command{Verb: fold.RequestApproval}
+	var cmd fold.Command
 	c, p, err := s.turns.EnterClaimed(p, parley.MethodRequestApproval, q.ConversationID, q.ClaimID, &cmd)
 	if err != nil {
 		return nil, err
 	}
 	defer s.engine.Unpin(c)
-	if cmd.Approval, err = checkRequest(q); err != nil {
+	do, err := checkRequest(q)
+	if err != nil {
 		return nil, err
 	}
-	cmd.From, cmd.Admin, cmd.Approval.TokenID, cmd.Approval.Account = p.AgentID, p.Admin(), p.TokenID, p.Account
+	do.TokenID, do.Account = p.TokenID, p.Account
+	cmd.Do, cmd.From, cmd.Admin = do, p.AgentID, p.Admin()
 	d, err := decide(ctx, c, &conv.Request{By: p, Cmd: cmd}, "a retry with the same key")
 	if err != nil {
 		return nil, err
@@ -82,8 +84,8 @@ func (s *Service) Request(
 }
 
 // checkRequest checks everything about a request that does not depend on a state.
-func checkRequest(q *parley.RequestApprovalParams) (*fold.Asked, error) {
-	a := &fold.Asked{ExpiresInMs: cmp.Or(q.ExpiresInMs, int64(parley.DefaultApprovalMs))}
+func checkRequest(q *parley.RequestApprovalParams) (*fold.RequestApproval, error) {
+	a := &fold.RequestApproval{ExpiresInMs: cmp.Or(q.ExpiresInMs, int64(parley.DefaultApprovalMs))}
 	a.Key, a.Title = q.Key, q.Title
 	var err error
 	if a.Details, err = compactParam("details", q.Details); err != nil {
@@ -242,7 +244,7 @@ func (s *Service) resolve(
 		return s.readResolved(&state, a, answer, q.ClientRequestID)
 	}
 	request := &conv.Request{By: r.principal, Unseen: true, Cmd: fold.Command{
-		Verb: fold.ResolveApproval, From: answer.By, Admin: p.Admin(), Key: q.ClientRequestID, Approval: answer,
+		Do: answer, From: answer.By, Admin: p.Admin(), Key: q.ClientRequestID,
 	}}
 	d, err := decide(ctx, c, request, "a retry with the same clientRequestId")
 	if err == nil {
@@ -264,8 +266,8 @@ func (s *Service) resolve(
 // checkAnswer checks an answer, and compares it with the answer schema if a is pending.
 func (s *Service) checkAnswer(
 	q *parley.ResolveApprovalParams, state *fold.State, a *fold.Approval,
-) (*fold.Asked, error) {
-	answer := &fold.Asked{Seq: a.Seq}
+) (*fold.ResolveApproval, error) {
+	answer := &fold.ResolveApproval{Seq: a.Seq}
 	answer.Status, answer.Comment = parley.ApprovalStatus(q.Decision), q.Comment
 	var err error
 	if answer.Answer, err = compactParam("answer", q.Answer); err != nil {
@@ -311,7 +313,7 @@ func checkSchema(raw, answer json.RawMessage) error {
 // readResolved returns a resolved approval that the state no longer has, if the answer is the one that
 // resolved it. Otherwise it refuses the answer.
 func (s *Service) readResolved(
-	state *fold.State, a *fold.Approval, answer *fold.Asked, key string,
+	state *fold.State, a *fold.Approval, answer *fold.ResolveApproval, key string,
 ) (*parley.Approval, error) {
 	if !a.Meets(key, &answer.ApprovalRecord) {
 		return nil, a.Refuse()

@@ -33,7 +33,7 @@ func (s *Service) CreateToken(p *Principal, q *parley.CreateTokenParams, done fu
 			fail(err)
 			return
 		}
-		cmd := fold.Command{Verb: fold.Token, From: parley.HubID, Admin: true, Token: record}
+		cmd := fold.Command{Do: &fold.AddToken{Token: record}, From: parley.HubID, Admin: true}
 		c.Do(&conv.Request{Cmd: cmd, Reply: func(d *fold.Decision, err error) {
 			if err != nil {
 				fail(err)
@@ -324,7 +324,7 @@ func (s *Service) RevokeToken(p *Principal, q *parley.RevokeTokenParams, done fu
 		fail(err)
 		return
 	}
-	cmd := fold.Command{Verb: fold.Revoke, From: p.AgentID, Admin: true, TokenID: q.TokenID}
+	cmd := fold.Command{Do: &fold.RevokeToken{TokenID: q.TokenID}, From: p.AgentID, Admin: true}
 	c.Do(&conv.Request{Cmd: cmd, Reply: func(d *fold.Decision, err error) {
 		if err != nil {
 			fail(err)

@@ -125,7 +125,7 @@ func (e *Engine) tick(id string) {
 		e.limits.Set(id, parley.TimestampOf(e.Now().Add(RetryRead)))
 		return
 	}
-	c.Do(&Request{Cmd: fold.Command{Verb: fold.Tick, From: parley.HubID}, Reply: func(d *fold.Decision, err error) {
+	c.Do(&Request{Cmd: fold.Command{Do: &fold.Tick{}, From: parley.HubID}, Reply: func(d *fold.Decision, err error) {
 		due := d.State.Wakes()
 		if err != nil && e.Err() == nil { // the journal may have no room
 			due = parley.TimestampOf(e.Now().Add(RetryWrite))

@@ -99,8 +99,14 @@ func (c *Conversation) needsCheckLocked(r *Request) bool {
 		return false
 	case d.Err != nil:
 		return true
-	case r.Cmd.From == parley.HubID, r.Cmd.Verb == fold.Delta, r.Cmd.Verb == fold.OfferAttachment:
-		return false // the hub looks again later; readers compare deltas with the log; an offer is asked for again
+	case r.Cmd.From == parley.HubID:
+		return false // the hub looks again later
 	}
-	return !d.Duplicate || r.Cmd.Verb == fold.Take || r.Cmd.Verb == fold.Renew // a key that was found stays
+	switch r.Cmd.Do.(type) {
+	case *fold.Delta, *fold.OfferAttachment:
+		return false // readers compare deltas with the log; an offer is asked for again
+	case *fold.Take, *fold.Renew:
+		return true
+	}
+	return !d.Duplicate // a key that was found stays
 }

@@ -47,9 +47,12 @@ func newConversation(t *testing.T) (*Engine, *Conversation) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { e.Unpin(c) })
-	create := fold.Command{Verb: fold.Create, From: "a", Create: &parley.CreateConversationParams{
-		Participants: []parley.Participant{{ID: "a", Kind: parley.KindAgent}},
-	}}
+	create := fold.Command{
+		Do: &fold.Create{Params: &parley.CreateConversationParams{
+			Participants: []parley.Participant{{ID: "a", Kind: parley.KindAgent}},
+		}},
+		From: "a",
+	}
 	if _, _, err := c.Ask(context.Background(), &Request{By: testCaller("a"), Cmd: create}); err != nil {
 		t.Fatal(err)
 	}

@@ -15,16 +15,18 @@ import (
 // and is answered once.
 type Request struct {
 	// By is the caller; nil is the hub, which may do everything.
-	By     Caller
-	Cmd    fold.Command
-	Labels []string // of the conversation, for the journal, if the command creates it
+	By  Caller
+	Cmd fold.Command
+	// Message is what Cmd.Do points to for a message, so that it needs no allocation.
+	Message fold.Message
+	Labels  []string // of the conversation, for the journal, if the command creates it
 	// Unseen is set if By need not see the conversation. Then By was found to be a resolver of one
 	// of its approvals.
 	Unseen bool
 	// Expects is the seq for which the command was computed; 0: any. On another head the request fails
 	// with ErrStale and writes nothing.
 	Expects int64
-	// ClaimID is the id whose hash is Cmd.New, and Claims is notified if the claim is taken; nil if
+	// ClaimID is the id whose hash Cmd.NewClaim has, and Claims is notified if the claim is taken; nil if
 	// the command takes no claim.
 	ClaimID string
 	Claims  ClaimObserver
@@ -187,7 +189,8 @@ func (e *Engine) PinReserved(id, title string, then func(*Conversation, error)) 
 		then(c, nil)
 		return
 	}
-	cmd := fold.Command{Verb: fold.Create, From: parley.HubID, Create: &parley.CreateConversationParams{Title: title}}
+	create := &fold.Create{Params: &parley.CreateConversationParams{Title: title}}
+	cmd := fold.Command{Do: create, From: parley.HubID}
 	c.Do(&Request{Cmd: cmd, Reply: func(_ *fold.Decision, err error) {
 		if err != nil && !errors.Is(err, parley.ErrAlreadyExists) { // else another first use created it
 			then(nil, err)

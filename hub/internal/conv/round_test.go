@@ -31,9 +31,8 @@ func post(e *Engine, c *Conversation, from, key string) <-chan answer {
 	e.Repin(c)
 	c.Do(&Request{
 		By: testCaller(from),
-		Cmd: fold.Command{
-			Verb: fold.Message, From: from, Key: key, Finality: parley.FinalityTurn, Payload: []byte(`{"text":"x"}`),
-		},
+		Cmd: fold.Command{From: from, Key: key,
+			Do: &fold.Message{Finality: parley.FinalityTurn, Payload: []byte(`{"text":"x"}`)}},
 		Reply: func(d *fold.Decision, err error) { answers <- answer{d.Seq, d.Duplicate, err} },
 	})
 	return answers

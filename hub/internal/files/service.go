@@ -93,7 +93,7 @@ func (s *Service) Upload(
 		size, reserved = 0, parley.MaxAttachmentBytes
 	}
 	about := parley.System{Size: size, Name: q.Name, MediaType: q.MediaType}
-	if _, err := decide(ctx, c, p, fold.OfferAttachment, about); err != nil {
+	if _, err := decide(ctx, c, p, &fold.OfferAttachment{Attachment: &about}); err != nil {
 		return none, err
 	}
 	release, err := s.reserve(ctx, p, reserved)
@@ -109,12 +109,12 @@ func (s *Service) Upload(
 		return none, err
 	}
 	about.SHA256, about.Size = eventdata.AttachmentHash(sha256.Sum256(data)).String(), int64(len(data))
-	d, err := decide(ctx, c, p, fold.OfferAttachment, about)
+	d, err := decide(ctx, c, p, &fold.OfferAttachment{Attachment: &about})
 	if err == nil && !d.Duplicate {
 		if _, err = s.engine.Journal().PutBlob(data); err != nil {
 			return none, s.refuseFailedWrite(err)
 		}
-		d, err = decide(ctx, c, p, fold.AddAttachment, about)
+		d, err = decide(ctx, c, p, &fold.AddAttachment{Attachment: &about})
 	}
 	if err != nil {
 		return none, err
@@ -147,11 +147,11 @@ func (s *Service) reserve(ctx context.Context, p *auth.Principal, n int64) (rele
 
 // decide waits for the decision of a command about an attachment. The caller has pinned c.
 func decide(
-	ctx context.Context, c *conv.Conversation, p *auth.Principal, verb fold.Verb, about parley.System,
+	ctx context.Context, c *conv.Conversation, p *auth.Principal, do fold.Action,
 ) (*fold.Decision, error) {
-	cmd := fold.Command{Verb: verb, From: p.AgentID, Admin: p.Admin(), Attachment: &about}
+	cmd := fold.Command{Do: do, From: p.AgentID, Admin: p.Admin()}
 	d, answered, err := c.Ask(ctx, &conv.Request{By: p, Cmd: cmd})
-	if answered || verb == fold.OfferAttachment {
+	if _, isOffer := do.(*fold.OfferAttachment); answered || isOffer {
 		return d, err
 	}
 	return nil, &parley.Error{

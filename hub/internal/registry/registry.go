@@ -231,7 +231,7 @@ func (r *Registry) write(seq int64, ref parley.RunnerRef, sys parley.System) err
 			return
 		}
 		c.Do(&conv.Request{
-			Cmd:     fold.Command{Verb: fold.Own, From: parley.HubID, Admin: true, Own: &sys},
+			Cmd:     fold.Command{Do: &fold.AddSystem{Event: &sys}, From: parley.HubID, Admin: true},
 			Expects: seq, Reply: func(_ *fold.Decision, err error) { written <- err },
 		})
 	})

@@ -140,7 +140,7 @@ func TestLoadSkipsInvalidRecords(t *testing.T) {
 						done(nil, err)
 						return
 					}
-					cmd := fold.Command{Verb: fold.Own, From: parley.HubID, Admin: true, Own: &sys}
+					cmd := fold.Command{Do: &fold.AddSystem{Event: &sys}, From: parley.HubID, Admin: true}
 					c.Do(&conv.Request{Cmd: cmd, Reply: done})
 				})
 			})

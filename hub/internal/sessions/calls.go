@@ -251,8 +251,10 @@ func (s *Service) resume(
 		return nil, err
 	}
 	d, err := askKeyed(ctx, c, &conv.Request{Cmd: fold.Command{
-		Verb: fold.Message, From: by.AgentID, Finality: parley.FinalityTurn, Payload: callerMessage(parameters),
-		Parameters: true, Key: q.ClientRequestID, Traceparent: q.Traceparent,
+		Do: &fold.Message{
+			Finality: parley.FinalityTurn, Payload: callerMessage(parameters), Speech: check.Speech{Parameters: true},
+		},
+		From: by.AgentID, Key: q.ClientRequestID, Traceparent: q.Traceparent,
 	}})
 	if err != nil {
 		return nil, err

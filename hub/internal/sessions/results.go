@@ -83,7 +83,7 @@ func (s *Service) callBack(parent *fold.State) error {
 		callbacks, traceparent = append(callbacks, callback), cmp.Or(traceparent, trace)
 	}
 	return s.engine.Command(parent.ID,
-		fold.Command{Verb: fold.Callback, Callbacks: callbacks, Traceparent: traceparent})
+		fold.Command{Do: &fold.Callback{Callbacks: callbacks}, Traceparent: traceparent})
 }
 
 // resultLevel is the depth of a result in a notification of an event with callbacks.

@@ -48,7 +48,7 @@ type Triggers interface {
 	FreedTree(root string)
 	// AddAnswer adds to the command that ends child in the log of parent the note with which child
 	// answers the event that started it. It adds nothing if no event did.
-	AddAnswer(parent, child *fold.State, cmd *fold.Command) error
+	AddAnswer(parent, child *fold.State, answer *fold.Answer) (traceparent string, err error)
 }
 
 // Service starts sessions and records which of them run.

@@ -24,12 +24,12 @@ type (
 	noTriggers struct{}
 )
 
-func (allowAll) Authorize(*conv.Request, *fold.State) *conv.Refusal  { return nil }
-func (alwaysNew) CatchUp(context.Context) error                      { return nil }
-func (alwaysNew) Scanned(string, int64) []journal.Record             { return nil }
-func (alwaysNew) Yields(string) time.Duration                        { return 0 }
-func (noTriggers) FreedTree(string)                                  {}
-func (noTriggers) AddAnswer(_, _ *fold.State, _ *fold.Command) error { return nil }
+func (allowAll) Authorize(*conv.Request, *fold.State) *conv.Refusal           { return nil }
+func (alwaysNew) CatchUp(context.Context) error                               { return nil }
+func (alwaysNew) Scanned(string, int64) []journal.Record                      { return nil }
+func (alwaysNew) Yields(string) time.Duration                                 { return 0 }
+func (noTriggers) FreedTree(string)                                           {}
+func (noTriggers) AddAnswer(_, _ *fold.State, _ *fold.Answer) (string, error) { return "", nil }
 
 // newService returns a Service whose queue does not run.
 func newService(t *testing.T) *Service {
@@ -71,9 +71,12 @@ func TestReport_OnceInParent(t *testing.T) {
 		t.Cleanup(func() { s.engine.Unpin(c) })
 		return c
 	}
-	create := fold.Command{Verb: fold.Create, From: "h", Create: &parley.CreateConversationParams{
-		Participants: []parley.Participant{{ID: "h", Kind: parley.KindHuman}},
-	}}
+	create := fold.Command{
+		Do: &fold.Create{Params: &parley.CreateConversationParams{
+			Participants: []parley.Participant{{ID: "h", Kind: parley.KindHuman}},
+		}},
+		From: "h",
+	}
 	if _, _, err := pin("case").Ask(t.Context(), &conv.Request{Cmd: create}); err != nil {
 		t.Fatal(err)
 	}

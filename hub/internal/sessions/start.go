@@ -262,14 +262,14 @@ func (x *start) prepare(a *Agent, parameters json.RawMessage) (err error) {
 
 // create writes the session, with the message of its caller.
 func (x *start) create(ctx context.Context, c *conv.Conversation) (*fold.Decision, error) {
+	do := &fold.Create{Params: &parley.CreateConversationParams{}, Session: &x.record, Digest: x.digest}
 	cmd := fold.Command{
-		Verb: fold.Create, From: x.by.AgentID, Key: x.params.ClientRequestID, Session: &x.record, Digest: x.digest,
-		Create: &parley.CreateConversationParams{}, Traceparent: x.params.Traceparent,
+		Do: do, From: x.by.AgentID, Key: x.params.ClientRequestID, Traceparent: x.params.Traceparent,
 	}
 	var labels []string
 	if x.agent != nil {
-		cmd.Create, cmd.Payload = x.conversation(), callerMessage(x.parameters)
-		labels = eventdata.SeatLabels(x.by.AgentID, cmd.Create.Participants)
+		do.Params, do.Payload = x.conversation(), callerMessage(x.parameters)
+		labels = eventdata.SeatLabels(x.by.AgentID, do.Params.Participants)
 	}
 	return askKeyed(ctx, c, &conv.Request{Cmd: cmd, Labels: labels})
 }

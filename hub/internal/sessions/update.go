@@ -64,7 +64,7 @@ func (s *Service) updateSession(state *fold.State) error {
 
 func (s *Service) end(id string, how func() (parley.Outcome, string)) error {
 	o, text := how()
-	return s.engine.Command(id, fold.Command{Verb: fold.EndSession, Outcome: &o, Detail: text})
+	return s.engine.Command(id, fold.Command{Do: &fold.EndSession{Outcome: o, Detail: text}})
 }
 
 // parentClosed is the end of a session whose parent was closed.
@@ -119,7 +119,7 @@ func (s *Service) reportTo(parent, state *fold.State) error {
 	if !known && (!state.Closed() || s.isMissed(state.ID) && waits) {
 		on, written, err := s.findStart(parent, state)
 		if err == nil && !written {
-			err = s.engine.CommandAt(r.Parent, on, fold.Command{Verb: fold.StartChild, Child: child})
+			err = s.engine.CommandAt(r.Parent, on, fold.Command{Do: &fold.StartChild{Child: child}})
 		}
 		if err != nil {
 			return err
@@ -127,11 +127,12 @@ func (s *Service) reportTo(parent, state *fold.State) error {
 		known = !written
 	}
 	if known && state.Closed() {
-		end := fold.Command{Verb: fold.EndChild, Child: child, Status: state.SessionStatus()}
-		if err := s.triggers.AddAnswer(parent, state, &end); err != nil {
+		end := &fold.EndChild{SessionID: state.ID, Status: state.SessionStatus()}
+		traceparent, err := s.triggers.AddAnswer(parent, state, &end.Answer)
+		if err != nil {
 			return err
 		}
-		if err := s.engine.Command(r.Parent, end); err != nil {
+		if err := s.engine.Command(r.Parent, fold.Command{Do: end, Traceparent: traceparent}); err != nil {
 			return err
 		}
 	}
@@ -191,5 +192,5 @@ func (s *Service) bind(state *fold.State) error {
 	if faults, err := a.validate(m.Parameters); err != nil || len(faults) > 0 {
 		return nil
 	}
-	return s.engine.Command(state.ID, fold.Command{Verb: fold.Bind, Runner: a.Runner})
+	return s.engine.Command(state.ID, fold.Command{Do: &fold.Bind{Runner: a.Runner}})
 }

@@ -9,16 +9,16 @@ import (
 	"github.com/parleyhub/parley/hub/policy"
 )
 
-// AddAnswer implements sessions.Triggers: it adds to the command that ends child in the log of parent the
-// note with which child answers the event that started it, and the agents that the note triggers.
-func (s *Service) AddAnswer(parent, child *fold.State, cmd *fold.Command) error {
+// AddAnswer implements sessions.Triggers: it sets the note with which child answers the event that started
+// it, and the agents that the note triggers. It returns the traceparent of the end of child.
+func (s *Service) AddAnswer(parent, child *fold.State, answer *fold.Answer) (string, error) {
 	i := parent.PendingSession(child.ID)
 	if i < 0 || child.Session.Trigger == nil {
-		return nil
+		return "", nil
 	}
 	result, traceparent, err := s.opts.Sessions.ReadResult(child.ID)
 	if err != nil {
-		return err
+		return "", err
 	}
 	a := parley.Answer{
 		Status: child.SessionStatus(), Output: result.ResultData, Error: result.Error,
@@ -30,27 +30,23 @@ func (s *Service) AddAnswer(parent, child *fold.State, cmd *fold.Command) error 
 	if a.Status != parley.SessionCompleted {
 		a.Error = cmp.Or(a.Error, child.Outcome.Reason, string(a.Status))
 	}
-	cmd.Traceparent = traceparent
-	s.setAnswer(parent, &parent.Woken[i], a, cmd)
-	return nil
+	s.setAnswer(parent, &parent.Woken[i], a, answer)
+	return traceparent, nil
 }
 
 // refuse ends a match whose session cannot start, and answers the event with the reason.
 func (s *Service) refuse(parent *fold.State, w *fold.Woken, why *parley.Error) error {
-	cmd := fold.Command{
-		Verb: fold.EndTrigger, Child: fold.Child{ID: w.SessionID},
-		Detail: policy.Cut(why.Message, parley.MaxReasonBytes), Traceparent: w.Traceparent,
-	}
+	end := &fold.EndTrigger{SessionID: w.SessionID, Detail: policy.Cut(why.Message, parley.MaxReasonBytes)}
 	a := parley.Answer{Status: parley.SessionFailed, Error: why.Message}
 	if why.Validation != nil {
 		a.ValidationErrors = why.Validation.ValidationErrors
 	}
-	s.setAnswer(parent, w, a, &cmd)
-	return s.engine.Command(parent.ID, cmd)
+	s.setAnswer(parent, w, a, &end.Answer)
+	return s.engine.Command(parent.ID, fold.Command{Do: end, Traceparent: w.Traceparent})
 }
 
 // setAnswer sets the note of an answer, within its bound, and the agents that the note triggers.
-func (s *Service) setAnswer(parent *fold.State, w *fold.Woken, a parley.Answer, cmd *fold.Command) {
+func (s *Service) setAnswer(parent *fold.State, w *fold.Woken, a parley.Answer, answer *fold.Answer) {
 	a.Agent, a.SessionID, a.TriggerSeq = w.Agent, w.SessionID, w.Seq
 	data := eventdata.Encode(a)
 	if len(data) > parley.MaxAnswerBytes || !s.opts.Sessions.FitsNotification(a.Output) {
@@ -58,6 +54,6 @@ func (s *Service) setAnswer(parent *fold.State, w *fold.Woken, a parley.Answer, 
 		a.Error = policy.Cut(a.Error, parley.MaxReasonBytes)
 		data = eventdata.Encode(a)
 	}
-	cmd.Answer, cmd.AnswerBy = &parley.Note{Schema: w.AnswerSchema, Data: data}, w.AgentID
-	cmd.Wakes = s.match(parent, eventOfNote(w.AgentID, cmd.Answer))
+	answer.Note, answer.By = &parley.Note{Schema: w.AnswerSchema, Data: data}, w.AgentID
+	answer.Wakes = s.match(parent, eventOfNote(w.AgentID, answer.Note))
 }

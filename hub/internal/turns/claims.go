@@ -19,7 +19,8 @@ import (
 func (d *Dispatcher) ClaimTurn(
 	p *auth.Principal, q *parley.ClaimTurnParams, done func(parley.ClaimTurnResult, error),
 ) {
-	cmd := fold.Command{Verb: fold.Take, Turn: q.Turn}
+	take := &fold.Take{Turn: q.Turn}
+	cmd := fold.Command{Do: take}
 	c, p, err := d.enterTake(p, q, &cmd)
 	if err != nil {
 		done(parley.ClaimTurnResult{}, err)
@@ -40,19 +41,19 @@ func (d *Dispatcher) ClaimTurn(
 		d.MintClaim(c, r)
 	} else {
 		r.Claims, r.ClaimID = d, q.ClaimID
-		r.Cmd.New, r.Cmd.GraceMs = *cmd.Named, ConnectionOf(p).graceMs()
+		take.New, take.GraceMs = *cmd.Named, ConnectionOf(p).graceMs()
 	}
 	c.Do(r)
 }
 
 // MintClaim adds the id of a new claim to r, which the command may take.
 func (d *Dispatcher) MintClaim(c *conv.Conversation, r *conv.Request) {
-	var number int64
+	n, number := r.Cmd.NewClaim(), int64(0)
 	c.View(func(_, head *fold.State) {
-		number, r.Cmd.Others = head.CurrentTurn(), d.hasOtherExecutors(head, r.Cmd.From)
+		number, n.Others = head.CurrentTurn(), d.hasOtherExecutors(head, r.Cmd.From)
 	})
 	r.Claims, r.ClaimID = d, d.newClaimID(number)
-	r.Cmd.New, r.Cmd.GraceMs = eventdata.HashClaim(r.ClaimID), ConnectionOf(r.By.(*auth.Principal)).graceMs()
+	n.New, n.GraceMs = eventdata.HashClaim(r.ClaimID), ConnectionOf(r.By.(*auth.Principal)).graceMs()
 }
 
 // enterTake pins the conversation of claimTurn, and returns the identity of the caller there.
@@ -116,14 +117,15 @@ func (d *Dispatcher) findOffer(
 		return "", eventdata.ErrNoClaimID
 	}
 	hash := eventdata.HashClaim(id)
-	cmd.Turn, cmd.Named = number, &hash
+	take := cmd.Do.(*fold.Take)
+	take.Turn, cmd.Named = number, &hash
 	if s.Claim != nil && s.Claim.Hash == hash {
 		return s.Claim.AgentID, nil
 	}
 	agent, key := d.offerOf(s.ID, hash)
 	if c := ConnectionOf(p); key != "" && c != nil {
 		x := c.executor.Load()
-		cmd.Offered = x != nil && x.key == key
+		take.Offered = x != nil && x.key == key
 	}
 	return agent, nil
 }
@@ -185,7 +187,7 @@ func (d *Dispatcher) PinClaimed(
 func (d *Dispatcher) EnterClaimed(
 	p *auth.Principal, method, conversation, claimID string, cmd *fold.Command,
 ) (*conv.Conversation, *auth.Principal, error) {
-	needsClaim := cmd.Verb == fold.Renew || cmd.Verb == fold.Release
+	needsClaim := method == parley.MethodRenewClaim || method == parley.MethodReleaseClaim
 	if claimID == "" && !needsClaim {
 		p = p.In(conversation)
 		c, err := d.auth.EnterWrite(p, method, conversation)
@@ -240,7 +242,7 @@ func seatWithKey(c *conv.Conversation, p *auth.Principal, s *fold.State, key str
 func (d *Dispatcher) RenewClaim(
 	p *auth.Principal, q *parley.RenewClaimParams, done func(parley.RenewClaimResult, error),
 ) {
-	cmd := fold.Command{Verb: fold.Renew}
+	var cmd fold.Command
 	c, p, err := d.EnterClaimed(p, parley.MethodRenewClaim, q.ConversationID, q.ClaimID, &cmd)
 	if err != nil {
 		done(parley.RenewClaimResult{}, err)
@@ -256,7 +258,8 @@ func (d *Dispatcher) renew(
 	c *conv.Conversation, p *auth.Principal, q *parley.RenewClaimParams, cmd fold.Command, again bool,
 	done func(parley.RenewClaimResult, error),
 ) {
-	cmd.HeldMs, cmd.LeftMs = d.HeldFor(q.ConversationID, *cmd.Named)
+	held, left := d.HeldFor(q.ConversationID, *cmd.Named)
+	cmd.Do, cmd.HeldMs = &fold.Renew{LeftMs: left}, held
 	c.Do(&conv.Request{By: p, Cmd: cmd, Reply: func(r *fold.Decision, err error) {
 		if err != nil {
 			done(parley.RenewClaimResult{}, err)
@@ -277,7 +280,8 @@ func (d *Dispatcher) renew(
 func (d *Dispatcher) ReleaseClaim(
 	p *auth.Principal, q *parley.ReleaseClaimParams, done func(parley.EmptyResult, error),
 ) {
-	cmd := fold.Command{Verb: fold.Release, Detail: q.Reason}
+	release := &fold.Release{Detail: q.Reason}
+	cmd := fold.Command{Do: release}
 	c, p, err := d.EnterClaimed(p, parley.MethodReleaseClaim, q.ConversationID, q.ClaimID, &cmd)
 	if err != nil {
 		done(parley.EmptyResult{}, err)
@@ -295,7 +299,7 @@ func (d *Dispatcher) ReleaseClaim(
 		done(parley.EmptyResult{}, err)
 		return
 	}
-	cmd.From, cmd.Reason = p.AgentID, end
+	cmd.From, release.Reason = p.AgentID, end
 	c.Do(&conv.Request{By: p, Cmd: cmd, Reply: func(_ *fold.Decision, err error) { done(parley.EmptyResult{}, err) }})
 }
 
@@ -309,7 +313,7 @@ func (d *Dispatcher) Taken(conversation string, r *conv.Request) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock() // until the connection knows the claim, so that its end does not miss it
-	d.claims[r.Cmd.New] = h
+	d.claims[claim.Hash] = h
 	if conn == nil {
 		return
 	}
@@ -320,21 +324,22 @@ func (d *Dispatcher) Taken(conversation string, r *conv.Request) {
 		h.conn = conn
 	}
 	conn.addHold(conversation, auth.Hold{
-		Hash: r.Cmd.New, Turn: claim.Turn, Seat: p, Serves: servedBy(s, p.AgentID), Seatless: hasNoSeat(p, s.Participants),
+		Hash: claim.Hash, Turn: claim.Turn, Seat: p, Serves: servedBy(s, p.AgentID), Seatless: hasNoSeat(p, s.Participants),
 	})
 }
 
 // Dropped implements conv.ClaimObserver: it forgets a claim that is not in the log.
 func (d *Dispatcher) Dropped(conversation string, r *conv.Request) {
+	hash := r.Cmd.NewClaim().New
 	d.mu.Lock()
-	if h := d.claims[r.Cmd.New]; h != nil {
+	if h := d.claims[hash]; h != nil {
 		d.assignLocked(h, nil)
-		delete(d.claims, r.Cmd.New)
+		delete(d.claims, hash)
 		d.endCommandLocked(h)
 	}
 	d.mu.Unlock()
 	if conn := ConnectionOf(r.By.(*auth.Principal)); conn != nil {
-		conn.endHold(conversation, r.Cmd.New, true)
+		conn.endHold(conversation, hash, true)
 	}
 }
 
@@ -503,7 +508,8 @@ func (d *Dispatcher) endAbandoned(all []abandoned, done func(int)) {
 			countOne()
 			continue
 		}
-		cmd := fold.Command{Verb: fold.EndClaim, From: parley.HubID, Named: &a.hash, Reason: parley.ClaimDisconnected}
+		end := &fold.EndClaim{Reason: parley.ClaimDisconnected}
+		cmd := fold.Command{Do: end, From: parley.HubID, Named: &a.hash}
 		c.Do(&conv.Request{Cmd: cmd, Reply: func(*fold.Decision, error) { countOne() }})
 	}
 }

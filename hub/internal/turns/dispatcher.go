@@ -242,7 +242,10 @@ func (d *Dispatcher) yieldLocked(id string, t *turn, commands []fold.Command) bo
 		return false
 	}
 	wait := d.presence.Patience(id)
-	isRenewal := func(c fold.Command) bool { return c.Verb == fold.Renew }
+	isRenewal := func(c fold.Command) bool {
+		_, ok := c.Do.(*fold.Renew)
+		return ok
+	}
 	if wait == 0 || len(commands) == 0 || t.yielded || slices.ContainsFunc(commands, isRenewal) {
 		t.yielded = false
 		return false
@@ -339,7 +342,8 @@ func (d *Dispatcher) recoverOne(id string) {
 		}
 	})
 	if orphan != nil && !d.engine.Shared() { // its executor was part of the process before
-		d.run(id, fold.Command{Verb: fold.EndClaim, From: parley.HubID, Named: orphan, Reason: parley.ClaimRestarted})
+		end := &fold.EndClaim{Reason: parley.ClaimRestarted}
+		d.run(id, fold.Command{Do: end, From: parley.HubID, Named: orphan})
 	}
 }
 
