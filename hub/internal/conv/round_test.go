@@ -10,13 +10,21 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// heldJournal keeps each batch until a test passes it on.
+// heldJournal keeps each batch until a test passes it on, or ends.
 type heldJournal struct {
 	journal.Journal
 	batches chan journal.Batch
+	ended   chan struct{}
 }
 
-func (j *heldJournal) Submit(b journal.Batch) { j.batches <- b }
+func (j *heldJournal) Submit(b journal.Batch) {
+	select {
+	case <-j.ended:
+		j.Journal.Submit(b)
+	default:
+		j.batches <- b
+	}
+}
 
 // answer is what a request of a test was answered.
 type answer struct {
@@ -44,16 +52,22 @@ func unanswered(t *testing.T, all ...<-chan answer) {
 	for i, a := range all {
 		select {
 		case got := <-a:
-			t.Errorf("request %d was answered with %+v before the commit that it depends on", i, got)
+			t.Fatalf("request %d was answered with %+v before the commit that it depends on", i, got)
 		default:
 		}
 	}
 }
 
 // hold makes the journal of a conversation keep the batches of the messages after this call.
-func hold(e *Engine) *heldJournal {
-	j := &heldJournal{e.journal, make(chan journal.Batch, 100)}
+func hold(t *testing.T, e *Engine) *heldJournal {
+	j := &heldJournal{e.journal, make(chan journal.Batch, 100), make(chan struct{})}
 	e.journal = j
+	t.Cleanup(func() { // before the engine closes, which waits for the answers
+		close(j.ended)
+		for len(j.batches) > 0 {
+			j.Journal.Submit(<-j.batches)
+		}
+	})
 	return j
 }
 
@@ -61,7 +75,7 @@ func hold(e *Engine) *heldJournal {
 // flight, that they are one append after it, and that none is answered before its commit.
 func TestRound_TakesAllThatArrivedInFlight(t *testing.T) {
 	e, c := newConversation(t)
-	j := hold(e)
+	j := hold(t, e)
 	first := post(e, c, "a", "1")
 	second, third, repeated := post(e, c, "a", "2"), post(e, c, "a", "3"), post(e, c, "a", "2")
 	foreign := post(e, c, "b", "4") // b has no seat
@@ -94,7 +108,7 @@ func TestRound_TakesAllThatArrivedInFlight(t *testing.T) {
 // that its keys are free again, and that a duplicate of it is decided again.
 func TestRound_LostAppendLeavesNoTrace(t *testing.T) {
 	e, c := newConversation(t)
-	j := hold(e)
+	j := hold(t, e)
 	first := post(e, c, "a", "1")
 	lost, repeated := post(e, c, "a", "2"), post(e, c, "a", "2")
 	j.Journal.Submit(<-j.batches)
@@ -118,7 +132,7 @@ func TestRound_LostAppendLeavesNoTrace(t *testing.T) {
 // order.
 func TestRound_Bounds(t *testing.T) {
 	e, c := newConversation(t)
-	j := hold(e)
+	j := hold(t, e)
 	var all []<-chan answer
 	for i := range maxRoundEvents + 11 {
 		all = append(all, post(e, c, "a", fmt.Sprint("k", i)))
