@@ -14,7 +14,27 @@ import (
 type heldJournal struct {
 	journal.Journal
 	batches chan journal.Batch
+	taken   *journal.Batch // by the test, and not answered
 	ended   chan struct{}
+}
+
+// take returns the next batch.
+func (j *heldJournal) take() journal.Batch {
+	b := <-j.batches
+	j.taken = &b
+	return b
+}
+
+// pass passes on the batch that was taken.
+func (j *heldJournal) pass() {
+	j.Journal.Submit(*j.taken)
+	j.taken = nil
+}
+
+// fail fails the batch that was taken.
+func (j *heldJournal) fail(err error) {
+	j.taken.Done(journal.Head{}, err)
+	j.taken = nil
 }
 
 func (j *heldJournal) Submit(b journal.Batch) {
@@ -60,10 +80,13 @@ func unanswered(t *testing.T, all ...<-chan answer) {
 
 // hold makes the journal of a conversation keep the batches of the messages after this call.
 func hold(t *testing.T, e *Engine) *heldJournal {
-	j := &heldJournal{e.journal, make(chan journal.Batch, 100), make(chan struct{})}
+	j := &heldJournal{Journal: e.journal, batches: make(chan journal.Batch, 100), ended: make(chan struct{})}
 	e.journal = j
 	t.Cleanup(func() { // before the engine closes, which waits for the answers
 		close(j.ended)
+		if j.taken != nil {
+			j.pass()
+		}
 		for len(j.batches) > 0 {
 			j.Journal.Submit(<-j.batches)
 		}
@@ -79,21 +102,21 @@ func TestRound_TakesAllThatArrivedInFlight(t *testing.T) {
 	first := post(e, c, "a", "1")
 	second, third, repeated := post(e, c, "a", "2"), post(e, c, "a", "3"), post(e, c, "a", "2")
 	foreign := post(e, c, "b", "4") // b has no seat
-	b := <-j.batches
+	b := j.take()
 	if len(j.batches) > 0 || len(b.Events) != 1 || b.After != 1 {
 		t.Fatalf("%d more batches; the first has %d events after %d", len(j.batches), len(b.Events), b.After)
 	}
 	unanswered(t, first, second, third, repeated, foreign)
-	j.Journal.Submit(b)
+	j.pass()
 	if got := <-first; got != (answer{seq: 2}) {
 		t.Errorf("the first: %+v", got)
 	}
-	b = <-j.batches
+	b = j.take()
 	if len(j.batches) > 0 || len(b.Events) != 2 || b.After != 2 {
 		t.Fatalf("%d more batches; the second has %d events after %d", len(j.batches), len(b.Events), b.After)
 	}
 	unanswered(t, second, third, repeated, foreign)
-	j.Journal.Submit(b)
+	j.pass()
 	for i, want := range []answer{{seq: 3}, {seq: 4}, {seq: 3, duplicate: true}} {
 		if got := <-[]<-chan answer{second, third, repeated}[i]; got != want {
 			t.Errorf("request %d of the round: %+v, want %+v", i, got, want)
@@ -111,15 +134,17 @@ func TestRound_LostAppendLeavesNoTrace(t *testing.T) {
 	j := hold(t, e)
 	first := post(e, c, "a", "1")
 	lost, repeated := post(e, c, "a", "2"), post(e, c, "a", "2")
-	j.Journal.Submit(<-j.batches)
+	j.take()
+	j.pass()
 	<-first
-	(<-j.batches).Done(journal.Head{}, journal.ErrStorageFull)
+	j.take()
+	j.fail(journal.ErrStorageFull)
 	if got := <-lost; !errors.Is(got.err, parley.ErrStorageFull) {
 		t.Errorf("the lost request: %+v", got)
 	}
-	b := <-j.batches // of the duplicate, which is the first with its key now
+	j.take() // of the duplicate, which is the first with its key now
 	unanswered(t, repeated)
-	j.Journal.Submit(b)
+	j.pass()
 	if got := <-repeated; got != (answer{seq: 3}) {
 		t.Errorf("the same request again: %+v", got)
 	}
@@ -138,11 +163,10 @@ func TestRound_Bounds(t *testing.T) {
 		all = append(all, post(e, c, "a", fmt.Sprint("k", i)))
 	}
 	for _, want := range []int{1, maxRoundEvents, 10} {
-		b := <-j.batches
-		if len(b.Events) != want {
+		if b := j.take(); len(b.Events) != want {
 			t.Errorf("a round has %d events, want %d", len(b.Events), want)
 		}
-		j.Journal.Submit(b)
+		j.pass()
 	}
 	for i, a := range all {
 		if got := <-a; got != (answer{seq: int64(i + 2)}) {
