@@ -1,7 +1,7 @@
 // Package submit is what every journal does between Submit and Done, apart from the storing: a bounded queue, the decision
 // of batches on heads, and the calls of Done.
 //
-//	Submit -> Queue -> one committer: Planner.Decide -> (store) -> Planner.Finish -> Caller -> Done
+//	Submit -> Queue -> one committer: Planner.Decide -> (store) -> Planner.Finish -> Deliver -> Done
 //
 // Batches leave in the order in which they came, refused ones too.
 package submit
@@ -19,7 +19,7 @@ const (
 	MaxQueueBatches = 65_536
 )
 
-// maxRoom bounds the items and calls whose room is kept for those to come.
+// maxRoom bounds the items whose room is kept for those to come.
 const maxRoom = 4096
 
 // Item is a batch on its way.
