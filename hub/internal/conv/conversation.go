@@ -40,6 +40,7 @@ type Conversation struct {
 	hash    journal.Hash
 
 	queue  []*Request // not decided, in the order of their arrival
+	open   *round     // the round that the journal has not taken; nil: none
 	flight *round     // the round whose append the journal has not answered; nil: none
 	broken bool       // a reload failed; the conversation is loaded again when no one uses it any more
 

@@ -98,6 +98,7 @@ type Engine struct {
 	draining chan struct{}
 	failed   chan struct{}
 	full     atomic.Int64  // when the last append found no room, in Unix ms of hub time; 0 when it found some
+	asked    atomic.Int64  // bytes of the requests that are not answered
 	crowded  chan struct{} // one slot: more conversations are unused than may stay in memory
 
 	counters      counters

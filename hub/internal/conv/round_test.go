@@ -3,6 +3,7 @@ package conv
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/parleyhub/parley"
@@ -20,7 +21,7 @@ type heldJournal struct {
 
 // take returns the next batch.
 func (j *heldJournal) take() journal.Batch {
-	b := <-j.batches
+	b := (<-j.batches).Sealed()
 	j.taken = &b
 	return b
 }
@@ -55,12 +56,16 @@ type answer struct {
 
 // post asks for a message with a key and returns its answer.
 func post(e *Engine, c *Conversation, from, key string) <-chan answer {
+	return postText(e, c, from, key, "x")
+}
+
+func postText(e *Engine, c *Conversation, from, key, text string) <-chan answer {
 	answers := make(chan answer, 1)
 	e.Repin(c)
 	c.Do(&Request{
 		By: testCaller(from),
 		Cmd: fold.Command{
-			Verb: fold.Message, From: from, Key: key, Finality: parley.FinalityTurn, Payload: []byte(`{"text":"x"}`),
+			Verb: fold.Message, From: from, Key: key, Finality: parley.FinalityTurn, Payload: []byte(`{"text":"` + text + `"}`),
 		},
 		Reply: func(d *fold.Decision, err error) { answers <- answer{d.Seq, d.Duplicate, err} },
 	})
@@ -100,9 +105,9 @@ func TestRound_TakesAllThatArrivedInFlight(t *testing.T) {
 	e, c := newConversation(t)
 	j := hold(t, e)
 	first := post(e, c, "a", "1")
+	b := j.take()
 	second, third, repeated := post(e, c, "a", "2"), post(e, c, "a", "3"), post(e, c, "a", "2")
 	foreign := post(e, c, "b", "4") // b has no seat
-	b := j.take()
 	if len(j.batches) > 0 || len(b.Events) != 1 || b.After != 1 {
 		t.Fatalf("%d more batches; the first has %d events after %d", len(j.batches), len(b.Events), b.After)
 	}
@@ -127,14 +132,43 @@ func TestRound_TakesAllThatArrivedInFlight(t *testing.T) {
 	}
 }
 
+// TestRound_OpenUntilTaken checks that requests join a round until the journal takes it, and that a
+// round that the journal refuses before that is lost like any other.
+func TestRound_OpenUntilTaken(t *testing.T) {
+	e, c := newConversation(t)
+	j := hold(t, e)
+	first, second := post(e, c, "a", "1"), post(e, c, "a", "2")
+	if b := j.take(); len(j.batches) > 0 || len(b.Events) != 2 {
+		t.Fatalf("%d more batches; the first has %d events", len(j.batches), len(b.Events))
+	}
+	unanswered(t, first, second)
+	j.pass()
+	if a, b := <-first, <-second; a != (answer{seq: 2}) || b != (answer{seq: 3}) {
+		t.Errorf("the answers: %+v, %+v", a, b)
+	}
+	third, fourth := post(e, c, "a", "3"), post(e, c, "a", "4")
+	(<-j.batches).Done(journal.Head{}, journal.ErrOverloaded)
+	for _, a := range []<-chan answer{third, fourth} {
+		if got := <-a; !errors.Is(got.err, parley.ErrUnavailable) {
+			t.Errorf("a request of a refused round: %+v", got)
+		}
+	}
+	fifth := post(e, c, "a", "3")
+	j.take()
+	j.pass()
+	if got := <-fifth; got != (answer{seq: 4}) {
+		t.Errorf("a retry of a refused request: %+v", got)
+	}
+}
+
 // TestRound_LostAppendLeavesNoTrace checks that a failed append is refused to all whose events it has,
 // that its keys are free again, and that a duplicate of it is decided again.
 func TestRound_LostAppendLeavesNoTrace(t *testing.T) {
 	e, c := newConversation(t)
 	j := hold(t, e)
 	first := post(e, c, "a", "1")
-	lost, repeated := post(e, c, "a", "2"), post(e, c, "a", "2")
 	j.take()
+	lost, repeated := post(e, c, "a", "2"), post(e, c, "a", "2")
 	j.pass()
 	<-first
 	j.take()
@@ -158,11 +192,15 @@ func TestRound_LostAppendLeavesNoTrace(t *testing.T) {
 func TestRound_Bounds(t *testing.T) {
 	e, c := newConversation(t)
 	j := hold(t, e)
-	var all []<-chan answer
-	for i := range maxRoundEvents + 11 {
-		all = append(all, post(e, c, "a", fmt.Sprint("k", i)))
+	all := []<-chan answer{post(e, c, "a", "k0")}
+	first := j.take()
+	for i := range maxRoundEvents + 10 {
+		all = append(all, post(e, c, "a", fmt.Sprint("k", i+1)))
 	}
-	for _, want := range []int{1, maxRoundEvents, 10} {
+	if j.pass(); len(first.Events) != 1 {
+		t.Errorf("the first round has %d events", len(first.Events))
+	}
+	for _, want := range []int{maxRoundEvents, 10} {
 		if b := j.take(); len(b.Events) != want {
 			t.Errorf("a round has %d events, want %d", len(b.Events), want)
 		}
@@ -172,5 +210,44 @@ func TestRound_Bounds(t *testing.T) {
 		if got := <-a; got != (answer{seq: int64(i + 2)}) {
 			t.Fatalf("request %d: %+v", i, got)
 		}
+	}
+}
+
+// TestDo_BoundsUnansweredBytes checks that requests are refused while those that are not answered have
+// too many bytes, and are accepted again afterwards.
+func TestDo_BoundsUnansweredBytes(t *testing.T) {
+	e, c := newConversation(t)
+	j := hold(t, e)
+	text := strings.Repeat("x", 64<<10)
+	var accepted []<-chan answer
+	for i := range maxAsked >> 16 {
+		a := postText(e, c, "a", fmt.Sprint("k", i), text)
+		if e.asked.Load() <= maxAsked && len(a) == 0 {
+			accepted = append(accepted, a)
+			continue
+		}
+		if got := <-a; !errors.Is(got.err, parley.ErrUnavailable) {
+			t.Errorf("a request beyond the bound: %+v", got)
+		}
+	}
+	if n := len(accepted); n < 900 || n >= maxAsked>>16 {
+		t.Errorf("%d requests were accepted", n)
+	}
+	unanswered(t, accepted...)
+	for len(accepted) > 0 {
+		n := len(j.take().Events)
+		j.pass()
+		for _, a := range accepted[:n] {
+			if got := <-a; got.err != nil {
+				t.Fatalf("a request within the bound: %+v", got)
+			}
+		}
+		accepted = accepted[n:]
+	}
+	again := post(e, c, "a", "again")
+	j.take()
+	j.pass()
+	if got := <-again; got.err != nil {
+		t.Errorf("a request after the others were answered: %+v", got)
 	}
 }
