@@ -117,7 +117,7 @@ func (s *State) expires() parley.Timestamp {
 
 // Wakes gives when time changes something: a limit closes the conversation, or an approval is over. It is 0 when nothing does.
 func (s *State) Wakes() parley.Timestamp {
-	at, _ := s.Due()
+	at, _ := s.due()
 	if s.Closed() || !s.Exists() {
 		return 0
 	}

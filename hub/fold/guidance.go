@@ -13,7 +13,7 @@ func (s *State) Guidance(id string, explain bool) parley.Guidance {
 	if s.Closed() {
 		return s.closedGuidance(g, explain)
 	}
-	due, _ := s.Due()
+	due, _ := s.due()
 	g.DeadlineMs = int64(due)
 	f := s.floor()
 	g.Speaker = f.Speaker
@@ -69,39 +69,39 @@ func (s *State) closedGuidance(g parley.Guidance, explain bool) parley.Guidance 
 // Stand is the part of a state on which guidance depends, but for deadlines. Guidance of a participant can have changed only when
 // the Stand has.
 type Stand struct {
-	Status       parley.Status
-	Turn         int64
-	Open         bool
-	Owner        string
-	LastHad      string
-	Passed       int
-	Attempts     int
-	Autonomous   int64
-	Choice       policy.Choice
-	Claim        ClaimHash
-	Participants int
-	CallbackFor  string
-	Children     int
-	Awaits       bool
-	// Woken are how many matches wait for a turn, and WokenBy the event of the first.
-	Woken   int
-	WokenBy int64
+	status       parley.Status
+	turn         int64
+	open         bool
+	owner        string
+	lastHad      string
+	passed       int
+	attempts     int
+	autonomous   int64
+	choice       policy.Choice
+	claim        ClaimHash
+	participants int
+	callbackFor  string
+	children     int
+	awaits       bool
+	// woken is the number of matches that wait for a turn, and wokenBy the event of the first.
+	woken   int
+	wokenBy int64
 }
 
 // Stand gives the state's Stand.
 func (s *State) Stand() Stand {
 	stand := Stand{
-		Status: s.Status, Turn: s.Turn, Open: s.Open, Owner: s.Owner, LastHad: s.LastHad, Passed: len(s.Passed), Autonomous: s.Autonomous,
-		Choice: s.Choice.Get(), Participants: len(s.Participants), CallbackFor: s.CallbackFor, Children: len(s.Children), Awaits: s.Awaits(),
+		status: s.Status, turn: s.Turn, open: s.Open, owner: s.Owner, lastHad: s.LastHad, passed: len(s.Passed), autonomous: s.Autonomous,
+		choice: s.Choice.Get(), participants: len(s.Participants), callbackFor: s.CallbackFor, children: len(s.Children), awaits: s.Awaits(),
 	}
 	if s.Claim != nil {
-		stand.Claim = s.Claim.Hash
+		stand.claim = s.Claim.Hash
 	}
 	if w := s.firstWoken(); w != nil {
-		stand.Woken, stand.WokenBy = len(s.Woken), w.Seq
+		stand.woken, stand.wokenBy = len(s.Woken), w.Seq
 	}
 	for _, t := range s.Tries {
-		stand.Attempts += t.Attempts
+		stand.attempts += t.Attempts
 	}
 	return stand
 }

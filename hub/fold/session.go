@@ -58,19 +58,14 @@ func (s *State) CallsBackTo() string {
 	return ""
 }
 
-// ServedBy is what an executor must serve to be asked for the turns of a seat: the name of the agent that sits there or, where a session belongs to a runner, the
-// key of that runner.
+// ServedBy returns what an executor must serve to be offered the turns of a seat: the name of its
+// agent or, in the session of a runner, the key of that runner. It is empty while the session has no
+// runner.
 func (s *State) ServedBy(seat int) string {
-	p := s.Participants[seat]
-	if s.Session == nil || s.Session.AgentID != p.ID {
-		return AgentName(p)
-	}
-	return ServedBy(s.Session)
-}
-
-// ServedBy is ServedBy for the agent of a session. One of a runner that belongs to none yet is served by nobody.
-func ServedBy(r *parley.SessionRecord) string {
+	p, r := s.Participants[seat], s.Session
 	switch {
+	case r == nil || r.AgentID != p.ID:
+		return AgentName(p)
 	case r.Runner != nil:
 		return ExecutorKey(r.Runner.ParticipantID, r.Runner.RunnerID)
 	case r.OfRunner():
@@ -276,7 +271,7 @@ func (d *decision) endsSession(reason string) (parley.Outcome, string) {
 		switch {
 		case ended.Reason == parley.ClaimDisconnected, ended.Reason == parley.ClaimRestarted, ended.Reason == parley.ClaimExpired && ended.Lost: // and not taken again
 			o.Reason = parley.ReasonInterrupted
-			return o, InterruptedText
+			return o, interruptedText
 		case ended.Reason == parley.ClaimExpired:
 			o.Reason = parley.ReasonInterrupted
 			return o, "The runner has not ended the session in time"
@@ -287,7 +282,7 @@ func (d *decision) endsSession(reason string) (parley.Outcome, string) {
 		return o, noRunnerText
 	}
 	if d.c.Verb == Release && d.c.Detail != "" {
-		if d.c.Detail == InterruptedText { // its runner says so itself, as it stops
+		if d.c.Detail == interruptedText { // its runner says so itself, as it stops
 			o.Reason = parley.ReasonInterrupted
 		}
 		return o, d.c.Detail
@@ -297,7 +292,7 @@ func (d *decision) endsSession(reason string) (parley.Outcome, string) {
 
 // The seed's own words (000, section 11) for a session whose runner was lost, and those of its authors for one that nobody has taken.
 const (
-	InterruptedText = "Runner disconnected during execution"
+	interruptedText = "Runner disconnected during execution"
 	noRunnerText    = "No matching runner available within timeout"
 )
 
@@ -308,7 +303,7 @@ func NoRunner() (parley.Outcome, string) {
 
 // Interrupted is for one that was running.
 func Interrupted() (parley.Outcome, string) {
-	return parley.Outcome{Status: parley.OutcomeFailed, Reason: parley.ReasonInterrupted}, InterruptedText
+	return parley.Outcome{Status: parley.OutcomeFailed, Reason: parley.ReasonInterrupted}, interruptedText
 }
 
 // sessionPayload is what the hub says when it closes a session.

@@ -26,17 +26,17 @@ type Worked struct {
 // The outcomes of turns beside parley.TurnEnd.
 const (
 	WorkedFinal = "final"
-	// WorkedClosed is for turns that the hub has ended with the conversation, and WorkedCallback for those that nobody had brought to an end when the hub told of a session.
-	WorkedClosed   = "closed"
-	WorkedCallback = "callback"
+	// workedClosed is for turns that the hub has ended with the conversation, and workedCallback for those that nobody had brought to an end when the hub told of a session.
+	workedClosed   = "closed"
+	workedCallback = "callback"
 )
 
 // byHub gives the outcome of a turn that a message of the hub ends.
 func byHub(e *parley.Event) string {
 	if e.Finality == parley.FinalityTurn {
-		return WorkedCallback
+		return workedCallback
 	}
-	return WorkedClosed
+	return workedClosed
 }
 
 // Answers gives the traceparent of what a turn of an agent answers: of the first event that has woken it, else of the message, or the beginning of the log, that gave the floor. It does not
