@@ -8,7 +8,7 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// callbacksOf gives the sessions of which a message of the hub tells.
+// callbacksOf returns the sessions in a callback of the hub.
 func callbacksOf(e *parley.Event) ([]string, error) {
 	var m struct {
 		Data struct {
@@ -27,7 +27,7 @@ func callbacksOf(e *parley.Event) ([]string, error) {
 	return ids, nil
 }
 
-// maxProgressBytes bounds what is kept of a progress.
+// maxProgressBytes bounds the progress that is kept.
 const maxProgressBytes = 1 << 10
 
 // kindProgress is the kind of a trace that reports the progress of a session.
