@@ -7,16 +7,18 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// Asked is an approval that somebody asks for, or answers.
+// Asked is a requested approval, or the answer to one.
 type Asked struct {
-	// ApprovalRecord has, to ask, Key, Title, Details, AnswerSchema, TokenID and Account; to answer, Status, By, Comment and Answer. The JSON is compact.
+	// ApprovalRecord has, in a request, Key, Title, Details, AnswerSchema, TokenID and Account; in an
+	// answer, Status, By, Comment and Answer. The JSON is compact.
 	parley.ApprovalRecord
-	// ExpiresInMs is for who asks, Seq names the approval for who answers.
+	// ExpiresInMs is for requests. Seq is that of the approval that is answered.
 	ExpiresInMs int64
 	Seq         int64
 }
 
-// requestApproval is requestApproval: fenced like an append. What was asked with the same key in this turn is met, by whichever attempt.
+// requestApproval requires the claim of an append. A request with a key that was used in this turn
+// is a repetition, in any attempt of the turn.
 func (d *decision) requestApproval() {
 	if d.expireApprovals(d.now()); !d.mayAppend() || !d.claimed() {
 		return
@@ -38,7 +40,7 @@ func (d *decision) requestApproval() {
 	}
 }
 
-// claimed refuses who works without a claim.
+// claimed refuses callers without a claim.
 func (d *decision) claimed() bool {
 	if d.s.Claim != nil {
 		return true
@@ -51,7 +53,7 @@ func (d *decision) claimed() bool {
 	return false
 }
 
-// mayAskMore holds the number of approvals of the turn against its bounds.
+// mayAskMore refuses more approvals of the turn than its bounds allow.
 func (d *decision) mayAskMore() bool {
 	pending, all := 0, 0
 	for _, a := range d.s.Approvals {
@@ -73,7 +75,7 @@ func (d *decision) mayAskMore() bool {
 	return false
 }
 
-// addApproval writes what is asked: what all read, and what is for who decides.
+// addApproval adds the request for all readers, and its details for those who decide.
 func (d *decision) addApproval(hash [16]byte) {
 	q, seq, claim := d.c.Approval, d.s.Seq+1, d.s.Claim
 	id := ApprovalID(d.s.ID, seq)
@@ -91,7 +93,7 @@ func (d *decision) addApproval(hash [16]byte) {
 	d.closeAtLimit()
 }
 
-// answered answers resolveApproval for an approval that is resolved already, also after the close.
+// answered decides an answer to an approval that is resolved, also after the close.
 func (d *decision) answered() bool {
 	if d.c.Verb != ResolveApproval || !d.s.Exists() {
 		return false
@@ -104,7 +106,7 @@ func (d *decision) answered() bool {
 	return true
 }
 
-// meetAnswer gives a retry its first result, and refuses any other answer.
+// meetAnswer returns the first result to a retry, and refuses any other answer.
 func (d *decision) meetAnswer(i int) {
 	a := &d.s.Approvals[i]
 	if a.Meets(d.c.Key, &d.c.Approval.ApprovalRecord) {
@@ -114,7 +116,8 @@ func (d *decision) meetAnswer(i int) {
 	d.out.Err = a.Refuse()
 }
 
-// Meets reports whether an answer with a key, Status, By, Comment and Answer of r, is the one that the approval got.
+// Meets reports whether an answer with a key, and with Status, By, Comment and Answer of r, is the
+// answer of the approval.
 func (a *Approval) Meets(key string, r *parley.ApprovalRecord) bool {
 	return key != "" && a.Retry == withAnswer(retry(key, r.By, r.Status, r.Comment), r.Answer)
 }
@@ -130,7 +133,7 @@ func (a *Approval) Refuse() error {
 	return parley.Refuse(parley.ErrAlreadyResolved, how+fmt.Sprintf(" (seq %d)", a.ResolvedSeq), "")
 }
 
-// resolveApproval is resolveApproval. Whoever asks for it was found to be one who may.
+// resolveApproval adds an answer. The caller was found to be one that may resolve the approval.
 func (d *decision) resolveApproval() {
 	if d.expireApprovals(d.now()); d.answered() {
 		return
@@ -146,7 +149,7 @@ func (d *decision) resolveApproval() {
 	}
 }
 
-// addResolved writes an answer.
+// addResolved adds an answer.
 func (d *decision) addResolved(i int) {
 	q, a := d.c.Approval, d.s.Approvals[i]
 	if !d.addEnd(&a, parley.ApprovalRecord{Status: q.Status, By: q.By, Comment: q.Comment}, d.c.Key) {
@@ -165,8 +168,8 @@ func (d *decision) addResolved(i int) {
 	d.closeAtLimit()
 }
 
-// addEnd writes approval_resolved. With the last one for which the turn waits its claim gets its time again, as with a renewal: the time that it has waited
-// counts neither for its duration nor for maxClaimMs.
+// addEnd adds approval_resolved. The last approval for which the turn waits renews its claim. The
+// time of the wait counts neither for the duration of the claim nor for maxClaimMs.
 func (d *decision) addEnd(a *Approval, r parley.ApprovalRecord, key string) bool {
 	r.ApprovalID = ApprovalID(d.s.ID, a.Seq)
 	sys := parley.System{Kind: parley.KindApprovalResolved, Turn: a.Turn, AgentID: a.AgentID, Approval: &r}
@@ -178,7 +181,7 @@ func (d *decision) addEnd(a *Approval, r parley.ApprovalRecord, key string) bool
 	return d.add(e)
 }
 
-// expireApprovals writes the end of the approvals whose time was over at a time.
+// expireApprovals adds the ends of the approvals that have expired at a time.
 func (d *decision) expireApprovals(by parley.Timestamp) {
 	for at := d.s.expires(); at > 0 && at <= by; at = d.s.expires() {
 		for _, a := range d.s.Pending() {

@@ -31,7 +31,7 @@ func (d *decision) create() {
 	if q.Policy != nil {
 		policy = *q.Policy
 	}
-	limits := Limited(q.Limits)
+	limits := limitsWithDefaults(q.Limits)
 	seats := make([]parley.Participant, len(q.Participants))
 	for i, p := range q.Participants {
 		seats[i] = parley.Participant{ID: p.ID, Kind: p.Kind, Agent: p.Agent, Executor: p.Executor, Role: p.Role}
@@ -99,8 +99,8 @@ func paramsHash(q *parley.CreateConversationParams) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Limited gives limits with the defaults filled in.
-func Limited(l *parley.Limits) parley.Limits {
+// limitsWithDefaults returns limits with the defaults for missing ones.
+func limitsWithDefaults(l *parley.Limits) parley.Limits {
 	var limits parley.Limits
 	if l != nil {
 		limits = *l

@@ -8,8 +8,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// AppendEvent appends the canonical encoding of e, the same bytes as parley's Event.Encode for a compact payload. It is what is
-// stored and sent.
+// AppendEvent appends the canonical encoding of e, the same bytes as parley's Event.Encode for a
+// compact payload. These bytes are stored and sent.
 func AppendEvent(b []byte, e *parley.Event) []byte {
 	b = append(b, `{"seq":`...)
 	b = strconv.AppendInt(b, e.Seq, 10)
@@ -85,7 +85,7 @@ func appendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// marshal encodes what always encodes, without HTML escapes.
+// marshal encodes a value that can always be encoded, without HTML escapes.
 func marshal(v any) json.RawMessage {
 	var buf rawBuffer
 	enc := json.NewEncoder(&buf)
@@ -103,5 +103,5 @@ func (b *rawBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Encode writes what the hub says itself, as it is stored.
+// Encode encodes a value of the hub as it is stored.
 func Encode(v any) json.RawMessage { return marshal(v) }

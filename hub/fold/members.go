@@ -7,8 +7,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// eachMember calls f with the name, unquoted, and the value of each member of an object. The payload is compact JSON that was
-// found valid; so this only has to find where things end, and a payload costs no allocation.
+// eachMember calls f with the name, unquoted, and the value of each member of an object. The
+// payload is valid compact JSON, so it only looks for the ends of values, and allocates nothing.
 func eachMember(payload []byte, f func(name, value []byte)) error {
 	if k := jsonKind(payload); k != "an object" {
 		return invalid("an object", "the payload is %s", k)
@@ -35,7 +35,7 @@ func eachMember(payload []byte, f func(name, value []byte)) error {
 
 var errNotJSON = parley.Refuse(parley.ErrInvalidParams, "the payload is not JSON", "an object")
 
-// stringEnd gives the index after the string that begins at i.
+// stringEnd returns the index after the string that begins at i.
 func stringEnd(b []byte, i int) int {
 	for i++; i < len(b); i++ {
 		n := bytes.IndexByte(b[i:], '"')
@@ -54,7 +54,7 @@ func stringEnd(b []byte, i int) int {
 	return len(b)
 }
 
-// valueEnd gives the index after the value that begins at i.
+// valueEnd returns the index after the value that begins at i.
 func valueEnd(b []byte, i int) int {
 	depth := 0
 	for i < len(b) {
@@ -68,7 +68,7 @@ func valueEnd(b []byte, i int) int {
 			depth++
 		case '}', ']':
 			if depth == 0 {
-				return i // the end of what a number or literal stood in
+				return i // the end of the object or array around a number or literal
 			}
 			if depth--; depth == 0 {
 				return i + 1

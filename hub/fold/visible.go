@@ -6,15 +6,15 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// Meta is what must be known of a stored event to pass or drop it.
+// Meta is the part of a stored event that decides who may see it.
 type Meta struct {
 	Type parley.EventType
 	From string
-	// Private is the only participant who may see it, of those without the trace scope; empty means everybody.
+	// Private is the only participant without the trace scope that may see the event; empty means all.
 	Private string
 }
 
-// MetaOf gives the Meta of an event.
+// MetaOf returns the Meta of an event.
 func MetaOf(e *parley.Event) Meta {
 	m := Meta{Type: e.Type, From: e.From}
 	switch {
@@ -26,7 +26,8 @@ func MetaOf(e *parley.Event) Meta {
 	return m
 }
 
-// privateTo is who alone may see a system event, of those without the trace scope.
+// privateTo returns the only participant without the trace scope that may see a system event, or an
+// empty string.
 func privateTo(e *parley.Event) string {
 	switch kindOf(e) {
 	case parley.KindParticipantPrivate:
@@ -41,10 +42,10 @@ func privateTo(e *parley.Event) string {
 	return ""
 }
 
-// kindBegins is how the hub writes the payload of a system event.
+// kindBegins begins the payload of a system event that the hub wrote.
 var kindBegins = []byte(`{"kind":"`)
 
-// kindOf is the kind of a system event. Those that the hub has written are not decoded for it.
+// kindOf returns the kind of a system event. It does not decode events that the hub wrote.
 func kindOf(e *parley.Event) string {
 	if rest, ok := bytes.CutPrefix(e.Payload, kindBegins); ok {
 		if i := bytes.IndexAny(rest, `"\`); i >= 0 && rest[i] == '"' {
@@ -58,14 +59,14 @@ func kindOf(e *parley.Event) string {
 	return sys.Kind
 }
 
-// Viewer is whose eyes a log is seen with.
+// Viewer is a reader of a log.
 type Viewer struct {
 	ID string
-	// All: sees traces and private texts of others too (scope trace, admin).
+	// All is set if the viewer also sees traces and private texts of others (scope trace, admin).
 	All bool
 }
 
-// Sees reports whether an event passes. It passes whole or not at all.
+// Sees reports whether the viewer may see an event. An event is visible as a whole or not at all.
 func (v Viewer) Sees(m Meta) bool {
 	return v.All || m.Private == "" || m.Private == v.ID
 }

@@ -115,8 +115,9 @@ type Batch struct {
 	Final bool
 	// Labels: from now on the conversation is listed under these. One that it has already is not listed twice.
 	Labels []string
-	// Seal, if not nil, is called when the journal takes the batch from its queue. It sets After, On, Events, Final and Labels, which are not set before. So what comes
-	// while the batch waits is part of it. It is called at most once, before Done, on a goroutine of the journal that holds no lock, and must not block.
+	// Seal, if not nil, is called when the journal takes the batch from its queue. It sets After, On,
+	// Events, Final and Labels, which are empty before. It is called at most once, before Done, on a
+	// goroutine of the journal that holds no lock, and must not block.
 	Seal func(*Batch)
 	// Done is called exactly once, on a goroutine of the journal that holds no lock. It must not block.
 	Done func(Head, error)

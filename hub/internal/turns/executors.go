@@ -23,7 +23,7 @@ type executor struct {
 	by       *auth.Principal
 	conn     *Connection
 	agents   []string
-	serves   []string // agents and the key: what it can be asked for; see fold.ServedBy
+	serves   []string // agents and the key: what it can be asked for; see fold.State.ServedBy
 	labels   map[string]string
 	push     bool
 	capacity int
