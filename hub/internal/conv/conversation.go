@@ -55,11 +55,12 @@ type Conversation struct {
 // Pin finds or loads a conversation and keeps it in memory until Unpin. It fails with ErrDraining
 // when the hub drains.
 func (e *Engine) Pin(id string) (*Conversation, error) {
-	e.mu.Lock()
-	if e.drained {
-		e.mu.Unlock()
+	select {
+	case <-e.draining:
 		return nil, ErrDraining
+	default:
 	}
+	e.mu.Lock()
 	c := e.loaded[id]
 	if c == nil {
 		c = &Conversation{engine: e, id: id, frameHead: frameHead(id), index: inUse}
