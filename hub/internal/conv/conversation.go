@@ -177,6 +177,15 @@ func (c *Conversation) Reached(ctx context.Context, seq int64) (latest int64, er
 	return c.durable.Seq, nil
 }
 
+// FreshHead returns the head after this hub has caught up with the others.
+func (c *Conversation) FreshHead() (fold.State, error) {
+	if err := c.engine.CatchUp(context.Background()); err != nil {
+		return fold.State{}, err
+	}
+	c.Freshen()
+	return c.Head(), nil
+}
+
 // fill loads the conversation: the saved state, if it is usable, and the events after it.
 func (c *Conversation) fill() {
 	c.mu.Lock()

@@ -111,6 +111,7 @@ func New(o Options) *Engine {
 		unused: unused{maxLoaded: o.MaxLoaded, maxBytes: o.MaxLoadedBytes},
 	}
 	e.Lifecycle.init(o.Logger)
+	e.counters.appends = NewHistogram(appendBounds)
 	e.limits = NewClock(e, e.tick)
 	return e
 }

@@ -80,31 +80,20 @@ func (l *Live) track(id string, state *fold.State) bool {
 }
 
 // confirm records that the log of the parent has the start of a session. From now on executors get it:
-// before, a crash could lose the start after the session ran.
-func (l *Live) confirm(id string) {
+// before, a crash could lose the start after the session ran. With atStart set, a session that is not
+// loaded yet counts too: the hub has read the log of the parent during its own start.
+func (l *Live) confirm(id string, atStart bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.confirmLocked(id)
-}
-
-func (l *Live) confirmLocked(id string) {
 	delete(l.missed, id)
-	if x := l.live[id]; x != nil && !x.inParent {
+	switch x := l.live[id]; {
+	case x == nil && atStart:
+		l.unloaded[id] = struct{}{}
+	case x != nil && !x.inParent:
 		x.inParent = true
 		close(x.confirmed)
 		l.wake(id)
 	}
-}
-
-// recoverChild is confirm for a child of an open conversation after a start of the hub. The child may run
-// as soon as it is loaded, because the log of its parent has its start.
-func (l *Live) recoverChild(id string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.live[id] == nil {
-		l.unloaded[id] = struct{}{}
-	}
-	l.confirmLocked(id)
 }
 
 // FinishRecovery implements turns.Sessions. It is called when every open conversation was loaded once

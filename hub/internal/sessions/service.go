@@ -84,7 +84,7 @@ func (s *Service) Committed(c conv.Commit) {
 	foreign := c.Foreign(s.engine.Shared())
 	if foreign {
 		for _, child := range state.Children {
-			s.confirm(child.ID)
+			s.confirm(child.ID, false)
 		}
 	}
 	if s.track(id, state) || state.CallsBackTo() != "" || state.Closed() && len(state.Children) > 0 {
@@ -92,7 +92,7 @@ func (s *Service) Committed(c conv.Commit) {
 	}
 	if c.Source == conv.FoundAtStart {
 		for _, child := range state.Children {
-			s.recoverChild(child.ID) // this log has its start
+			s.confirm(child.ID, true) // this log has its start
 			s.queue.Add(child.ID)
 		}
 	}

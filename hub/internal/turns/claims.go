@@ -1,10 +1,7 @@
 package turns
 
 import (
-	"context"
 	"fmt"
-	"slices"
-	"sync"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
@@ -37,7 +34,7 @@ func (d *Dispatcher) ClaimTurn(
 	if q.ClaimID == "" {
 		d.MintClaim(c, r)
 	} else {
-		r.Claims, r.ClaimID = d, q.ClaimID
+		r.Claims, r.ClaimID = d.claims, q.ClaimID
 		r.Cmd.New, r.Cmd.GraceMs = *cmd.Named, ConnectionOf(p).graceMs()
 	}
 	c.Do(r)
@@ -49,7 +46,7 @@ func (d *Dispatcher) MintClaim(c *conv.Conversation, r *conv.Request) {
 	c.View(func(_, head *fold.State) {
 		number, r.Cmd.Others = head.CurrentTurn(), d.hasOtherExecutors(head, r.Cmd.From)
 	})
-	r.Claims, r.ClaimID = d, d.newClaimID(number)
+	r.Claims, r.ClaimID = d.claims, fold.ClaimID(number, d.opts.NewID(""))
 	r.Cmd.New, r.Cmd.GraceMs = fold.HashClaim(r.ClaimID), ConnectionOf(r.By.(*auth.Principal)).graceMs()
 }
 
@@ -65,7 +62,7 @@ func (d *Dispatcher) enterTake(
 		return nil, nil, err
 	}
 	if d.engine.Shared() && !d.isCallersTurn(p, &s, q) { // another hub may have changed that
-		if s, err = d.FreshHead(c); err != nil {
+		if s, err = c.FreshHead(); err != nil {
 			d.engine.Unpin(c)
 			return nil, nil, err
 		}
@@ -140,7 +137,7 @@ func (d *Dispatcher) Pin(p *auth.Principal, id string) (*conv.Conversation, fold
 	}
 	s := c.Head()
 	if !s.Exists() && d.engine.Shared() {
-		s, err = d.FreshHead(c)
+		s, err = c.FreshHead()
 	}
 	if err == nil && !s.Exists() {
 		err = auth.ErrNotFound
@@ -152,15 +149,6 @@ func (d *Dispatcher) Pin(p *auth.Principal, id string) (*conv.Conversation, fold
 	return c, s, nil
 }
 
-// FreshHead returns the head after this hub has caught up with the others.
-func (d *Dispatcher) FreshHead(c *conv.Conversation) (fold.State, error) {
-	if err := d.engine.CatchUp(context.Background()); err != nil {
-		return fold.State{}, err
-	}
-	c.Freshen()
-	return c.Head(), nil
-}
-
 // PinClaimed is Pin for a call that names a claim. A hub that shares its journal catches up if the claim
 // is not the current one.
 func (d *Dispatcher) PinClaimed(
@@ -170,7 +158,7 @@ func (d *Dispatcher) PinClaimed(
 	if err != nil || !d.engine.Shared() || s.Claim != nil && s.Claim.Hash == hash {
 		return c, s, err
 	}
-	if s, err = d.FreshHead(c); err != nil {
+	if s, err = c.FreshHead(); err != nil {
 		d.engine.Unpin(c)
 		return nil, s, err
 	}
@@ -296,72 +284,6 @@ func (d *Dispatcher) ReleaseClaim(
 	c.Do(&conv.Request{By: p, Cmd: cmd, Reply: func(_ *fold.Decision, err error) { done(parley.EmptyResult{}, err) }})
 }
 
-// Taken implements conv.ClaimObserver: it records the claim that a request takes.
-func (d *Dispatcher) Taken(conversation string, r *conv.Request) {
-	p := r.By.(*auth.Principal)
-	s, claim, conn := &r.Decision.State, r.Decision.Claim, ConnectionOf(p)
-	h := &heldClaim{
-		conversation: conversation, agentID: r.Cmd.From, serves: servedBy(s, r.Cmd.From), turn: claim.Turn,
-		seats: s.Participants, executorID: r.Cmd.Executor.ID, id: r.ClaimID,
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock() // until the connection knows the claim, so that its end does not miss it
-	d.claims[r.Cmd.New] = h
-	if conn == nil {
-		return
-	}
-	if x := conn.registered(); x != nil {
-		h.key = x.key
-	}
-	if !conn.closed {
-		h.conn = conn
-	}
-	conn.addHold(conversation, auth.Hold{
-		Hash: r.Cmd.New, Turn: claim.Turn, Seat: p, Serves: servedBy(s, p.AgentID), Seatless: hasNoSeat(p, s.Participants),
-	})
-}
-
-// Dropped implements conv.ClaimObserver: it forgets a claim that is not in the log.
-func (d *Dispatcher) Dropped(conversation string, r *conv.Request) {
-	d.mu.Lock()
-	if h := d.claims[r.Cmd.New]; h != nil {
-		d.assignLocked(h, nil)
-		delete(d.claims, r.Cmd.New)
-		d.endCommandLocked(h)
-	}
-	d.mu.Unlock()
-	if conn := ConnectionOf(r.By.(*auth.Principal)); conn != nil {
-		conn.endHold(conversation, r.Cmd.New, true)
-	}
-}
-
-// servedBy returns what an executor of a seat serves; empty if the seat does not exist.
-func servedBy(s *fold.State, seat string) string {
-	if i := s.Seat(seat); i >= 0 {
-		return s.ServedBy(i)
-	}
-	return ""
-}
-
-// hasNoSeat reports whether p speaks as another of its ids and has no seat besides that.
-func hasNoSeat(p *auth.Principal, seats []parley.Participant) bool {
-	home := p.Home()
-	return home != "" && !slices.ContainsFunc(seats, func(s parley.Participant) bool { return s.ID == home })
-}
-
-// offerOf returns for which participant and which executor the id of a claim was made; empty if this hub
-// has not made it for the current turn.
-func (d *Dispatcher) offerOf(conversation string, hash fold.ClaimHash) (agent, key string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	t := d.turns[conversation]
-	if t == nil {
-		return "", ""
-	}
-	o, _ := t.Offered(hash)
-	return o.AgentID, o.Executor
-}
-
 // hasOtherExecutors reports whether an executor that has not tried the turn of an agent is asked. The
 // conversation is locked.
 func (d *Dispatcher) hasOtherExecutors(s *fold.State, agent string) bool {
@@ -370,12 +292,12 @@ func (d *Dispatcher) hasOtherExecutors(s *fold.State, agent string) bool {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	t := d.turns[s.ID]
-	seat := s.Seat(agent)
-	if t == nil || seat < 0 {
+	t, seat := d.records.turns[s.ID], s.Seat(agent)
+	if t == nil || seat < 0 || !d.sessions.MayRun(s.ID) {
 		return false
 	}
-	return t.Others(agent, d.candidatesLocked(s.ID, s.ServedBy(seat), s.Demands(seat), d.now()))
+	now := deskNow(d.engine)
+	return t.Others(agent, d.executors.candidatesLocked(s.ID, s.ServedBy(seat), s.Demands(seat), now))
 }
 
 // ConfirmHolder makes the connection of p, which named a claim, the holder of the claim.
@@ -386,34 +308,16 @@ func (d *Dispatcher) ConfirmHolder(hash fold.ClaimHash, id string, p *auth.Princ
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	h := d.claims[hash]
-	if h == nil || conn.closed || h.agentID != p.AgentID {
-		return
-	}
-	if h.conn != conn { // if it is the same, p may still have a new token
-		h.id = id
-		if h.conn != nil {
-			h.conn.moveHold(h.conversation, hash)
-		}
-		d.assignLocked(h, conn)
-	}
-	conn.addHold(h.conversation, h.holdOf(hash, p))
-	if t := d.turns[h.conversation]; t != nil {
-		t.Found(hash)
+	if h := d.claims.confirmLocked(hash, id, p, conn); h != nil {
+		d.endGraceLocked(h)
 	}
 }
 
-// ClaimIDOf returns the id of the claim that a decision for p took or found, if this hub knows it.
-func (d *Dispatcher) ClaimIDOf(r *fold.Decision, p *auth.Principal) string {
-	if r.Claim == nil || r.Claim.AgentID != p.AgentID {
-		return ""
+// endGraceLocked ends the grace period of a claim.
+func (d *Dispatcher) endGraceLocked(h *heldClaim) {
+	if t := d.records.turns[h.conversation]; t != nil {
+		t.Found(h.hash)
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if h := d.claims[r.Claim.Hash]; h != nil {
-		return h.id
-	}
-	return ""
 }
 
 // claimResult returns the claim that claimTurn took or found.
@@ -428,79 +332,4 @@ func (d *Dispatcher) claimResult(r *fold.Decision, p *auth.Principal) parley.Cla
 		out.SinceSeq = r.State.Spoke[seat].FinalSeq
 	}
 	return out
-}
-
-// HeldFor returns how long a claim has been held and how long it remains, in ms.
-func (d *Dispatcher) HeldFor(conversation string, hash fold.ClaimHash) (heldMs, leftMs int64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if t := d.turns[conversation]; t != nil {
-		return t.Watched(d.now(), hash)
-	}
-	return 0, 0
-}
-
-// TurnOf implements auth.Claims.
-func (d *Dispatcher) TurnOf(hash fold.ClaimHash) (number int64, current bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	h := d.claims[hash]
-	if h == nil {
-		return 0, false
-	}
-	return h.turn, true
-}
-
-// CommandOf implements auth.Claims.
-func (d *Dispatcher) CommandOf(
-	conversation string, hash fold.ClaimHash,
-) (agent, account string, ended <-chan struct{}, ok bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	h := d.claims[hash]
-	if h == nil || h.conversation != conversation {
-		return "", "", nil, false
-	}
-	if h.commandEnd == nil {
-		h.commandEnd = make(chan struct{})
-	}
-	account = "agent " + h.agentID
-	if h.x != nil && h.x.by.Account != "" {
-		account = h.x.by.Account
-	}
-	return h.agentID, account, h.commandEnd, true
-}
-
-// abandoned is a claim that its executor does not continue after a new registration.
-type abandoned struct {
-	claim *heldClaim
-	hash  fold.ClaimHash
-}
-
-// endAbandoned ends claims and calls done, once, with their number.
-func (d *Dispatcher) endAbandoned(all []abandoned, done func(int)) {
-	if len(all) == 0 {
-		done(0)
-		return
-	}
-	var mu sync.Mutex
-	left := len(all)
-	countOne := func() {
-		mu.Lock()
-		left--
-		last := left == 0
-		mu.Unlock()
-		if last {
-			done(len(all))
-		}
-	}
-	for _, a := range all {
-		c, err := d.engine.Pin(a.claim.conversation)
-		if err != nil {
-			countOne()
-			continue
-		}
-		cmd := fold.Command{Verb: fold.EndClaim, From: parley.HubID, Named: &a.hash, Reason: parley.ClaimDisconnected}
-		c.Do(&conv.Request{Cmd: cmd, Reply: func(*fold.Decision, error) { countOne() }})
-	}
 }
