@@ -56,11 +56,12 @@ type Conversation struct {
 // Pin finds or loads a conversation and keeps it in memory until Unpin. It fails with ErrDraining
 // when the hub drains.
 func (e *Engine) Pin(id string) (*Conversation, error) {
-	e.mu.Lock()
-	if e.drained {
-		e.mu.Unlock()
+	select {
+	case <-e.draining:
 		return nil, ErrDraining
+	default:
 	}
+	e.mu.Lock()
 	c := e.loaded[id]
 	if c == nil {
 		c = &Conversation{engine: e, id: id, frameHead: frameHead(id), index: inUse}
@@ -175,6 +176,15 @@ func (c *Conversation) Reached(ctx context.Context, seq int64) (latest int64, er
 	defer c.mu.Unlock()
 	c.freshenLocked()
 	return c.durable.Seq, nil
+}
+
+// FreshHead returns the head after this hub has caught up with the others.
+func (c *Conversation) FreshHead() (fold.State, error) {
+	if err := c.engine.CatchUp(context.Background()); err != nil {
+		return fold.State{}, err
+	}
+	c.Freshen()
+	return c.Head(), nil
 }
 
 // fill loads the conversation: the saved state, if it is usable, and the events after it.

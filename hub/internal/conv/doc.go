@@ -46,7 +46,8 @@
 //
 //	| mutex | guards | held while |
 //	|---|---|---|
-//	| Engine.mu | the map of conversations, the state of the engine | never with Conversation.mu |
+//	| Engine.mu | the map of conversations | never with Conversation.mu |
+//	| Lifecycle.mu | drain, failure, commands under way | taken after any other mutex |
 //	| Conversation.mu | one conversation | observers are notified, a conversation is loaded |
 //	| Clock.mu, subscriptions.mu | their fields | taken after Conversation.mu, never before it |
 //
