@@ -14,6 +14,7 @@ type counting struct {
 }
 
 func (c *counting) Submit(b journal.Batch) {
+	b = b.Sealed()
 	if !c.full.Load() {
 		c.Journal.Submit(b)
 		return

@@ -72,6 +72,7 @@ func (l *link) until(when time.Time) bool {
 
 // Submit sends a batch, and its answer back.
 func (l *link) Submit(b journal.Batch) {
+	b = b.Sealed()
 	done := b.Done
 	b.Done = func(h journal.Head, err error) {
 		var moved *journal.MovedError

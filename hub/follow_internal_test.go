@@ -19,6 +19,7 @@ type lateJournal struct {
 const outcomeLate = 100 * time.Millisecond
 
 func (j lateJournal) Submit(b journal.Batch) {
+	b = b.Sealed()
 	done := b.Done
 	b.Done = func(h journal.Head, err error) { time.AfterFunc(outcomeLate, func() { done(h, err) }) }
 	j.Journal.Submit(b)

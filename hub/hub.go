@@ -153,11 +153,11 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 	h.registry = registry.New(registry.Options{Engine: h.conv, Auth: h.auth, Turns: h.turns, CheckSchema: checkSchema})
 	h.sessions = sessions.New(sessions.Options{
 		Engine: h.conv, Auth: h.auth, Agents: sessionAgents{h.registry, h.turns}, NewID: h.opts.NewID,
-		Recovered: h.turns.WhenRecovered(), WakeTurn: h.turns.Wake, CheckJSON: checkJSON,
+		AwaitRecovery: h.turns.AwaitRecovery, WakeTurn: h.turns.Wake, CheckJSON: checkJSON,
 	})
 	h.triggers = triggers.New(triggers.Options{
 		Engine: h.conv, Auth: h.auth, Sessions: h.sessions, NewID: h.opts.NewID,
-		FollowRunners: h.registry.Follow, FetchContext: h.fetchContext,
+		FollowRunners: h.registry.Follow, AwaitRecovery: h.turns.AwaitRecovery, FetchContext: h.fetchContext,
 	})
 	h.sessions.Connect(h.triggers)
 	h.contexts = newContexts(h)

@@ -41,6 +41,7 @@ func (n *clusterNode) Ready() error {
 
 // Submit counts.
 func (n *clusterNode) Submit(b journal.Batch) {
+	b = b.Sealed()
 	if len(b.Events) == 0 {
 		n.checks.Add(1)
 		n.Replica.Submit(b)

@@ -40,6 +40,7 @@ type doomed struct {
 }
 
 func (d *doomed) Submit(b journal.Batch) {
+	b = b.Sealed()
 	if d.left.Load() >= 0 && d.left.Add(-1) < 0 {
 		d.left.Store(0)
 		d.Hold()

@@ -26,6 +26,7 @@ type refusing struct {
 }
 
 func (r *refusing) Submit(b journal.Batch) {
+	b = b.Sealed()
 	if err := r.refuses(b); err != nil {
 		go b.Done(journal.Head{}, err)
 		return

@@ -184,6 +184,7 @@ type claimless struct {
 }
 
 func (c claimless) Submit(b journal.Batch) {
+	b = b.Sealed()
 	if !bytes.Contains(b.Events[0], []byte(`"kind":"turn_claimed"`)) {
 		c.Journal.Submit(b)
 		return

@@ -19,6 +19,7 @@ type crammed struct {
 }
 
 func (c *crammed) Submit(b journal.Batch) {
+	b = b.Sealed()
 	if c.full.Load() {
 		c.tries.Add(1)
 		go b.Done(journal.Head{}, journal.ErrStorageFull)

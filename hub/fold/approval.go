@@ -12,15 +12,16 @@ import (
 	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
-// Approval is one that was asked for, as far as what follows depends on it. Its texts are in the log: what was asked at Seq and the event after it, what
-// was answered at ResolvedSeq and the event after that. It does not change.
+// Approval is the part of a requested approval on which later events depend. Its texts are in the
+// log: the request at Seq and in the event after it, the answer at ResolvedSeq and in the event
+// after that. It does not change.
 type Approval struct {
 	Seq     int64
 	Turn    int64
 	AgentID string
 	Key     string
-	// Hash tells the question from another one, TokenID is the token with which it was asked, Account the one that its use is counted under, and Schema is true where
-	// an answer may come with its approval.
+	// Hash identifies the request. TokenID is the token with which it was made, and Account the
+	// account of its use. Schema is true if the approval may have an answer.
 	Hash    [16]byte
 	TokenID string
 	Account string
@@ -29,14 +30,15 @@ type Approval struct {
 	RequestedAt, ExpiresAt parley.Timestamp
 
 	Status parley.ApprovalStatus
-	// ResolvedSeq is that of approval_resolved, or of the event that has ended its turn.
+	// ResolvedSeq is that of approval_resolved, or of the event that ended its turn.
 	ResolvedSeq int64
-	// Retry tells a retry of the answer from another one; zero where it had no key.
+	// Retry identifies the answer, so that a retry is recognized; zero for an answer without a key.
 	Retry [16]byte
 }
 
-// approvalSeq gives the seq in the id of an approval of this conversation, or of the one that shares these events with it; 0 for any other. Who folds a log without its
-// id cannot tell.
+// approvalSeq returns the seq in the id of an approval of this conversation, or of the one that
+// shares these events with it. It returns 0 for other conversations, if the id of this one is
+// known.
 func (s *State) approvalSeq(id string) int64 {
 	conversation, seq, ok := eventdata.ParseApprovalID(id)
 	if !ok || s.ID != "" && conversation != cmp.Or(s.Lender, s.ID) {
@@ -45,7 +47,8 @@ func (s *State) approvalSeq(id string) int64 {
 	return seq
 }
 
-// borrows finds out by the first approval whether it is another conversation's: then the events so far are shared with that one.
+// borrows sets Lender if the first approval belongs to another conversation. Then both
+// conversations share the events so far.
 func (s *State) borrows(id string) {
 	conversation, _, _ := eventdata.ParseApprovalID(id)
 	if s.ID != "" && conversation != s.ID && len(s.Approvals) == 0 && s.Lender == "" {
@@ -53,7 +56,7 @@ func (s *State) borrows(id string) {
 	}
 }
 
-// Approval gives the index in Approvals of the one that was asked for at a seq, or -1.
+// Approval returns the index in Approvals of the one that was requested at a seq, or -1.
 func (s *State) Approval(seq int64) int {
 	i, found := slices.BinarySearchFunc(s.Approvals, seq, func(a Approval, seq int64) int { return int(a.Seq - seq) })
 	if !found {
@@ -62,7 +65,8 @@ func (s *State) Approval(seq int64) int {
 	return i
 }
 
-// Pending gives the approvals that are pending, in the order in which they were asked for. All of them are of the current turn, and of one participant.
+// Pending returns the pending approvals in the order of their requests. All of them are of the
+// current turn and of one participant.
 func (s *State) Pending() []Approval {
 	var pending []Approval
 	for _, a := range s.Approvals {
@@ -73,11 +77,11 @@ func (s *State) Pending() []Approval {
 	return pending
 }
 
-// asks gives the last approval that is pending, nil when none is. It is asked for every append.
+// asks returns the last pending approval, or nil. It is called for every append.
 func (s *State) asks() *Approval {
 	for i := len(s.Approvals) - 1; i >= 0; i-- {
 		if a := &s.Approvals[i]; a.Turn != s.CurrentTurn() {
-			return nil // those before are of turns that have ended
+			return nil // the earlier ones are of turns that have ended
 		} else if !a.Status.Resolved() {
 			return a
 		}
@@ -85,10 +89,11 @@ func (s *State) asks() *Approval {
 	return nil
 }
 
-// Awaits reports whether the current turn waits for an approval: then no time limit of its claim runs, and if that ends, nobody takes the turn until all are resolved.
+// Awaits reports whether the current turn waits for an approval. Then no time limit of its claim
+// runs. If the claim ends, no executor can claim the turn until all approvals are resolved.
 func (s *State) Awaits() bool { return s.asks() != nil }
 
-// expires gives when the first of the approvals that are pending is over; 0 when none is.
+// expires returns the earliest end of a pending approval, or 0.
 func (s *State) expires() parley.Timestamp {
 	var first parley.Timestamp
 	for i := len(s.Approvals) - 1; i >= 0 && s.Approvals[i].Turn == s.CurrentTurn(); i-- {
@@ -99,9 +104,10 @@ func (s *State) expires() parley.Timestamp {
 	return first
 }
 
-// Wakes gives when time changes something: a limit closes the conversation, or an approval is over. It is 0 when nothing does.
+// Wakes returns the time at which a limit closes the conversation or an approval ends, whichever is
+// first, or 0.
 func (s *State) Wakes() parley.Timestamp {
-	at, _ := s.Due()
+	at, _ := s.due()
 	if s.Closed() || !s.Exists() {
 		return 0
 	}
@@ -111,7 +117,7 @@ func (s *State) Wakes() parley.Timestamp {
 	return at
 }
 
-// suspendedUntil gives when the claim would end at the latest whose turn waits for approvals.
+// suspendedUntil returns the latest end of the claim of a turn that waits for approvals.
 func (s *State) suspendedUntil() parley.Timestamp {
 	var last parley.Timestamp
 	for _, a := range s.Pending() {
@@ -120,19 +126,19 @@ func (s *State) suspendedUntil() parley.Timestamp {
 	return last + parley.Timestamp(s.Limits.TurnTimeout())
 }
 
-// change gives the approval at an index of a copy, to be changed.
+// change copies the approvals and returns the one at an index, which may be changed.
 func (s *State) change(i int) *Approval {
 	s.Approvals = slices.Clone(s.Approvals)
 	return &s.Approvals[i]
 }
 
-// owesDetails reports whether the event before was an approval_requested.
+// owesDetails reports whether the last event is an approval_requested.
 func (s *State) owesDetails() bool {
 	n := len(s.Approvals)
 	return n > 0 && s.Approvals[n-1].Seq == s.Seq
 }
 
-// applyApproval is an event of the four kinds.
+// applyApproval applies an event of one of the four kinds.
 func (s *State) applyApproval(e *parley.Event, sys *parley.System, size int) error {
 	r := sys.Approval
 	if r == nil {
@@ -158,7 +164,8 @@ func (s *State) applyApproval(e *parley.Event, sys *parley.System, size int) err
 		if !s.change(i).detail(r) {
 			return fmt.Errorf("event %d: approval_details without a key or hash", e.Seq)
 		}
-	case s.Approvals[i].Status != parley.ApprovalApproved || e.Seq != s.Approvals[i].ResolvedSeq+1 || !s.Approvals[i].Schema || len(r.Answer) == 0:
+	case s.Approvals[i].Status != parley.ApprovalApproved || e.Seq != s.Approvals[i].ResolvedSeq+1 ||
+		!s.Approvals[i].Schema || len(r.Answer) == 0:
 		return fmt.Errorf("event %d: an answer that does not follow its approval", e.Seq)
 	default:
 		s.change(i).answer(r)
@@ -181,18 +188,19 @@ func (s *State) applyRequested(e *parley.Event, sys *parley.System, size int) er
 	}
 	s.Approvals = append(slices.Clip(s.Approvals), a)
 	s.ActiveAt = e.At
-	s.Events++ // else who asks again and again is bounded by nothing
+	s.Events++ // else a participant could request any number of approvals
 	s.Bytes += int64(size)
 	s.forgetApprovals()
 	return nil
 }
 
-// keyed gives the index of the approval of the current turn with a key, or -1.
+// keyed returns the index of the approval of the current turn with a key, or -1.
 func (s *State) keyed(key string) int {
 	return slices.IndexFunc(s.Approvals, func(a Approval) bool { return a.Turn == s.CurrentTurn() && a.Key == key })
 }
 
-// applyResolved gives the claim its time again with the last approval for which it has waited; where none stands, the turn is given anew.
+// applyResolved renews the claim with the last approval for which it waited. Without a claim the
+// turn is offered again.
 func (s *State) applyResolved(e *parley.Event, sys *parley.System, i int) error {
 	switch r := sys.Approval; {
 	case s.Approvals[i].Status.Resolved():
@@ -219,10 +227,10 @@ func (s *State) applyResolved(e *parley.Event, sys *parley.System, i int) error 
 	return nil
 }
 
-// loggedEnds are the ends of approvals that have an event of their own.
+// loggedEnds are the ends of approvals that have a separate event.
 var loggedEnds = []parley.ApprovalStatus{parley.ApprovalApproved, parley.ApprovalRejected, parley.ApprovalTimedOut}
 
-// cancelApprovals ends those that are pending with the event that ends their turn.
+// cancelApprovals ends the pending approvals with the event that ends their turn.
 func (s *State) cancelApprovals(e *parley.Event) {
 	if !s.Awaits() {
 		return
@@ -236,7 +244,8 @@ func (s *State) cancelApprovals(e *parley.Event) {
 	s.ActiveAt = e.At
 }
 
-// forgetApprovals keeps those of the current turn, and no more than MaxKeptApprovals of all that are resolved beside them.
+// forgetApprovals drops old approvals. It keeps those of the current turn, and at most
+// MaxKeptApprovals resolved ones.
 func (s *State) forgetApprovals() {
 	resolved := 0
 	for _, a := range s.Approvals {
@@ -253,7 +262,7 @@ func (s *State) forgetApprovals() {
 	}
 }
 
-// requested is an approval as approval_requested begins it.
+// requested returns the approval of an approval_requested.
 func requested(e *parley.Event, sys *parley.System) Approval {
 	return Approval{
 		Seq: e.Seq, Turn: sys.Turn, AgentID: sys.AgentID, RequestedAt: e.At, ExpiresAt: sys.Approval.ExpiresAt,
@@ -261,7 +270,7 @@ func requested(e *parley.Event, sys *parley.System) Approval {
 	}
 }
 
-// detail takes what approval_details adds.
+// detail adds the data of approval_details.
 func (a *Approval) detail(r *parley.ApprovalRecord) bool {
 	hash, err := hex.DecodeString(r.Hash)
 	if err != nil || len(hash) != len(a.Hash) || r.Key == "" {
@@ -271,16 +280,16 @@ func (a *Approval) detail(r *parley.ApprovalRecord) bool {
 	return true
 }
 
-// resolve takes what approval_resolved adds.
+// resolve adds the data of approval_resolved.
 func (a *Approval) resolve(e *parley.Event, r *parley.ApprovalRecord) {
 	a.Status, a.ResolvedSeq = r.Status, e.Seq
 	a.Retry = retry(e.ClientRequestID, r.By, r.Status, r.Comment)
 }
 
-// answer takes what approval_answer adds.
+// answer adds the data of approval_answer.
 func (a *Approval) answer(r *parley.ApprovalRecord) { a.Retry = withAnswer(a.Retry, r.Answer) }
 
-// retry tells one answer with a key from another.
+// retry returns the digest of an answer with a key, or zero without a key.
 func retry(key, by string, status parley.ApprovalStatus, comment string) [16]byte {
 	if key == "" {
 		return [16]byte{}
@@ -295,18 +304,20 @@ func withAnswer(before [16]byte, answer json.RawMessage) [16]byte {
 	return idempotency.DigestTexts(string(before[:]), string(answer))
 }
 
-// questionHash tells one question from another with the same key.
+// questionHash returns the digest of a request, to compare requests with the same key.
 func questionHash(r *parley.ApprovalRecord) [16]byte {
 	return idempotency.DigestTexts(r.Title, string(r.Details), string(r.AnswerSchema))
 }
 
-// PastApproval finds an approval that the state keeps no more in the events from approval_requested on: See takes them in order.
+// PastApproval is an approval that the state has dropped. See reads it from the events that begin
+// with its approval_requested, in order.
 type PastApproval struct {
 	Approval
 	id string
 }
 
-// See takes the next event and reports whether the approval has ended with it, or there is none.
+// See reads the next event. It reports whether the approval ended with it, or whether there is no
+// approval.
 func (p *PastApproval) See(conversation string, e *parley.Event) (over bool, err error) {
 	var sys parley.System
 	if e.Type == parley.TypeSystem {

@@ -8,7 +8,8 @@ import (
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
-// decide needs the current claim, as an append does. If any attempt of the turn used the key, it returns that approval.
+// decide requires the claim of an append. A request with a key that was used in this turn is a
+// repetition, in any attempt of the turn.
 func (q *RequestApproval) decide(d *decision) {
 	if d.expireApprovals(d.now()); !d.mayAppend(0, nil) || !d.claimed() {
 		return
@@ -29,7 +30,7 @@ func (q *RequestApproval) decide(d *decision) {
 	}
 }
 
-// claimed refuses who works without a claim.
+// claimed refuses callers without a claim.
 func (d *decision) claimed() bool {
 	if d.s.Claim != nil {
 		return true
@@ -42,7 +43,7 @@ func (d *decision) claimed() bool {
 	return false
 }
 
-// mayAskMore holds the number of approvals of the turn against its bounds.
+// mayAskMore refuses more approvals of the turn than its bounds allow.
 func (d *decision) mayAskMore() bool {
 	pending, all := 0, 0
 	for _, a := range d.s.Approvals {
@@ -64,7 +65,7 @@ func (d *decision) mayAskMore() bool {
 	return false
 }
 
-// addApproval writes what is asked: what all read, and what is for who decides.
+// addApproval adds the request for all readers, and its details for those who decide.
 func (d *decision) addApproval(q *RequestApproval, hash [16]byte) {
 	seq, claim := d.s.Seq+1, d.s.Claim
 	id := eventdata.ApprovalID(d.s.ID, seq)
@@ -82,7 +83,7 @@ func (d *decision) addApproval(q *RequestApproval, hash [16]byte) {
 	d.closeAtLimit()
 }
 
-// meet answers for an approval that is resolved already, also after the close.
+// meet decides an answer to an approval that is resolved, also after the close.
 func (q *ResolveApproval) meet(d *decision) bool {
 	if !d.s.Exists() {
 		return false
@@ -95,7 +96,7 @@ func (q *ResolveApproval) meet(d *decision) bool {
 	return true
 }
 
-// meetAnswer gives a retry its first result, and refuses any other answer.
+// meetAnswer returns the first result to a retry, and refuses any other answer.
 func (d *decision) meetAnswer(q *ResolveApproval, i int) {
 	a := &d.s.Approvals[i]
 	if a.Meets(d.c.Key, &q.ApprovalRecord) {
@@ -105,7 +106,8 @@ func (d *decision) meetAnswer(q *ResolveApproval, i int) {
 	d.out.Err = a.Refuse()
 }
 
-// Meets reports whether an answer with a key, Status, By, Comment and Answer of r, is the one that the approval got.
+// Meets reports whether an answer with a key, and with Status, By, Comment and Answer of r, is the
+// answer of the approval.
 func (a *Approval) Meets(key string, r *parley.ApprovalRecord) bool {
 	return key != "" && a.Retry == withAnswer(retry(key, r.By, r.Status, r.Comment), r.Answer)
 }
@@ -121,7 +123,7 @@ func (a *Approval) Refuse() error {
 	return parley.Refuse(parley.ErrAlreadyResolved, how+fmt.Sprintf(" (seq %d)", a.ResolvedSeq), "")
 }
 
-// decide answers the approval. The caller has checked that the author may do so.
+// decide adds an answer. The caller was found to be one that may resolve the approval.
 func (q *ResolveApproval) decide(d *decision) {
 	if d.expireApprovals(d.now()); q.meet(d) {
 		return
@@ -137,7 +139,7 @@ func (q *ResolveApproval) decide(d *decision) {
 	}
 }
 
-// addResolved writes an answer.
+// addResolved adds an answer.
 func (d *decision) addResolved(q *ResolveApproval, i int) {
 	a := d.s.Approvals[i]
 	if !d.addEnd(&a, parley.ApprovalRecord{Status: q.Status, By: q.By, Comment: q.Comment}, d.c.Key) {
@@ -156,8 +158,8 @@ func (d *decision) addResolved(q *ResolveApproval, i int) {
 	d.closeAtLimit()
 }
 
-// addEnd writes approval_resolved. With the last one for which the turn waits its claim gets its time again, as with a renewal: the time that it has waited
-// counts neither for its duration nor for maxClaimMs.
+// addEnd adds approval_resolved. The last approval for which the turn waits renews its claim. The
+// time of the wait counts neither for the duration of the claim nor for maxClaimMs.
 func (d *decision) addEnd(a *Approval, r parley.ApprovalRecord, key string) bool {
 	r.ApprovalID = eventdata.ApprovalID(d.s.ID, a.Seq)
 	sys := parley.System{Kind: parley.KindApprovalResolved, Turn: a.Turn, AgentID: a.AgentID, Approval: &r}
@@ -169,7 +171,7 @@ func (d *decision) addEnd(a *Approval, r parley.ApprovalRecord, key string) bool
 	return d.add(e)
 }
 
-// expireApprovals writes the end of the approvals whose time was over at a time.
+// expireApprovals adds the ends of the approvals that have expired at a time.
 func (d *decision) expireApprovals(by parley.Timestamp) {
 	for at := d.s.expires(); at > 0 && at <= by; at = d.s.expires() {
 		for _, a := range d.s.Pending() {

@@ -7,16 +7,16 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// maxProgressBytes bounds what is kept of a progress.
+// maxProgressBytes bounds the progress that is kept.
 const maxProgressBytes = 1 << 10
 
-// KindProgress is the kind of a trace that tells how far a session is.
-const KindProgress = "progress"
+// kindProgress is the kind of a trace that reports the progress of a session.
+const kindProgress = "progress"
 
 // applyProgress keeps the last progress of a session.
 func (s *State) applyProgress(e *parley.Event) {
 	var t parley.Trace
-	if s.Session == nil || json.Unmarshal(e.Payload, &t) != nil || t.Kind != KindProgress || t.Text == "" {
+	if s.Session == nil || json.Unmarshal(e.Payload, &t) != nil || t.Kind != kindProgress || t.Text == "" {
 		return
 	}
 	text := t.Text

@@ -105,7 +105,7 @@ func (d *decision) decide() {
 		d.refuse(parley.ErrNotFound, "there is no such conversation", "")
 		return
 	}
-	if due, reason := d.s.Due(); due > 0 && d.now() >= due {
+	if due, reason := d.s.due(); due > 0 && d.now() >= due {
 		d.expireApprovals(due)
 		d.limitClose(reason)
 		d.refuseClosed()

@@ -8,13 +8,13 @@ import (
 	"github.com/parleyhub/parley/hub/policy"
 )
 
-// Guidance tells a participant where it stands. One who does not take part is told to wait.
+// Guidance returns the guidance of a participant. Other callers are to wait.
 func (s *State) Guidance(id string, explain bool) parley.Guidance {
 	g := parley.Guidance{Turn: s.CurrentTurn()}
 	if s.Closed() {
 		return s.closedGuidance(g, explain)
 	}
-	due, _ := s.Due()
+	due, _ := s.due()
 	g.DeadlineMs = int64(due)
 	f := s.floor()
 	g.Speaker = f.Speaker
@@ -29,7 +29,9 @@ func (s *State) Guidance(id string, explain bool) parley.Guidance {
 		g.Reason = "You do not take part; " + g.Reason
 		if explain {
 			g.Rules[len(g.Rules)-1].Decided = false
-			g.Rules = append(g.Rules, parley.RuleTried{Rule: "participant", Decided: true, Because: fmt.Sprintf("%s does not take part", id)})
+			g.Rules = append(g.Rules, parley.RuleTried{
+				Rule: "participant", Decided: true, Because: fmt.Sprintf("%s does not take part", id),
+			})
 		}
 	case f.holds(id):
 		g.Kind, g.Action = parley.MaySpeak, parley.StartTurn
@@ -40,14 +42,16 @@ func (s *State) Guidance(id string, explain bool) parley.Guidance {
 	return g
 }
 
-// ClaimState tells of the claim that stands; nil when none does. One whose turn waits for approvals ends, unless these are resolved before, when the last of them
-// is over and it has had its time again.
+// ClaimState returns the current claim, or nil. If its turn waits for approvals that are not
+// resolved, the claim ends its usual time after the last one expires.
 func (s *State) ClaimState() *parley.ClaimState {
 	c := s.Claim
 	if c == nil {
 		return nil
 	}
-	state := &parley.ClaimState{AgentID: c.AgentID, ExecutorID: c.ExecutorID, Attempt: c.Attempt, DeadlineMs: int64(c.RenewedAt) + c.DurationMs}
+	state := &parley.ClaimState{
+		AgentID: c.AgentID, ExecutorID: c.ExecutorID, Attempt: c.Attempt, DeadlineMs: int64(c.RenewedAt) + c.DurationMs,
+	}
 	if s.Awaits() {
 		state.DeadlineMs = int64(s.suspendedUntil())
 	}
@@ -67,47 +71,49 @@ func (s *State) closedGuidance(g parley.Guidance, explain bool) parley.Guidance 
 	return g
 }
 
-// Stand is the part of a state on which guidance depends, but for deadlines. Guidance of a participant can have changed only when
-// the Stand has.
+// Stand is the part of a state on which guidance depends, except deadlines. The guidance of a
+// participant changes only if the Stand does.
 type Stand struct {
-	Status       parley.Status
-	Turn         int64
-	Open         bool
-	Owner        string
-	LastHad      string
-	Passed       int
-	Attempts     int
-	Autonomous   int64
-	Choice       policy.Choice
-	Claim        eventdata.ClaimHash
-	Participants int
-	CallbackFor  string
-	Children     int
-	Awaits       bool
-	// Woken are how many matches wait for a turn, and WokenBy the event of the first.
-	Woken   int
-	WokenBy int64
+	status       parley.Status
+	turn         int64
+	open         bool
+	owner        string
+	lastHad      string
+	passed       int
+	attempts     int
+	autonomous   int64
+	choice       policy.Choice
+	claim        eventdata.ClaimHash
+	participants int
+	callbackFor  string
+	children     int
+	awaits       bool
+	// woken is the number of matches that wait for a turn, and wokenBy the event of the first.
+	woken   int
+	wokenBy int64
 }
 
-// Stand gives the state's Stand.
+// Stand returns the state's Stand.
 func (s *State) Stand() Stand {
 	stand := Stand{
-		Status: s.Status, Turn: s.Turn, Open: s.Open, Owner: s.Owner, LastHad: s.LastHad, Passed: len(s.Passed), Autonomous: s.Autonomous,
-		Choice: s.Choice.Get(), Participants: len(s.Participants), CallbackFor: s.CallbackFor, Children: len(s.Children), Awaits: s.Awaits(),
+		status: s.Status, turn: s.Turn, open: s.Open, owner: s.Owner, lastHad: s.LastHad, passed: len(s.Passed),
+		autonomous: s.Autonomous, choice: s.Choice.Get(), participants: len(s.Participants),
+		callbackFor: s.CallbackFor, children: len(s.Children), awaits: s.Awaits(),
 	}
 	if s.Claim != nil {
-		stand.Claim = s.Claim.Hash
+		stand.claim = s.Claim.Hash
 	}
 	if w := s.firstWoken(); w != nil {
-		stand.Woken, stand.WokenBy = len(s.Woken), w.Seq
+		stand.woken, stand.wokenBy = len(s.Woken), w.Seq
 	}
 	for _, t := range s.Tries {
-		stand.Attempts += t.Attempts
+		stand.attempts += t.Attempts
 	}
 	return stand
 }
 
-// MaySpeak reports whether a message of id would be taken that names the claim, if one stands: guidance says may_speak.
+// MaySpeak reports whether the guidance of id is may_speak: a message of id that names the current
+// claim, if there is one, would be accepted.
 func (s *State) MaySpeak(id string) bool {
 	if s.Closed() || !s.HasParticipant(id) {
 		return false

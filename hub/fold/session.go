@@ -9,40 +9,43 @@ import (
 	"github.com/parleyhub/parley/hub/policy"
 )
 
-// Child is a session that was started out of a conversation and has not ended, as far as this log knows.
+// Child is a session that was started from a conversation. It has not ended, as far as this log
+// shows.
 type Child struct {
 	ID    string
-	By    string // who has started it
+	By    string // the participant that started it
 	Agent string // its name
 	Mode  parley.SessionMode
-	// Hops are those of what its agent says.
+	// Hops are those of the events of its agent.
 	Hops int
 }
 
-// EndedChild is one in mode async_callback that has ended, and of which its parent was not told yet.
+// EndedChild is a session in mode async_callback that has ended. Its parent was not notified yet.
 type EndedChild struct {
 	ID, By, Agent string
 	Status        parley.SessionStatus
 	Hops          int
 }
 
-// Child gives the index of a session in Children, or -1.
+// Child returns the index of a session in Children, or -1.
 func (s *State) Child(id string) int {
 	return slices.IndexFunc(s.Children, func(c Child) bool { return c.ID == id })
 }
 
-// Waits reports whether a participant waits for a session that it has started.
+// Waits reports whether a participant waits for a session that it started.
 func (s *State) Waits(id string) bool {
 	return slices.ContainsFunc(s.Children, func(c Child) bool { return c.By == id && c.Mode == parley.ModeSync })
 }
 
-// AtBoundary reports whether a callback may come now: it enters no open turn, and none that is claimed or waits for an approval.
+// AtBoundary reports whether a callback may come now. It may not come in a turn that is open, that
+// is claimed, or that waits for an approval.
 func (s *State) AtBoundary() bool {
 	return s.Exists() && !s.Closed() && !s.Open && s.Claim == nil && !s.Awaits()
 }
 
-// CallsBackTo gives whose sessions have ended and may be told of now; empty where there are none. An agent that was told of some has its turn before
-// others are told of theirs; a person, who may be away, holds up nobody.
+// CallsBackTo returns the participant that may be notified now of its ended sessions, or an empty
+// string. An agent that was notified has its turn before others are notified. A person may be away,
+// so others do not wait for one.
 func (s *State) CallsBackTo() string {
 	if len(s.Callbacks) == 0 || !s.AtBoundary() {
 		return ""
@@ -58,19 +61,14 @@ func (s *State) CallsBackTo() string {
 	return ""
 }
 
-// ServedBy is what an executor must serve to be asked for the turns of a seat: the name of the agent that sits there or, where a session belongs to a runner, the
-// key of that runner.
+// ServedBy returns what an executor must serve to be offered the turns of a seat: the name of its
+// agent or, in the session of a runner, the key of that runner. It is empty while the session has
+// no runner.
 func (s *State) ServedBy(seat int) string {
-	p := s.Participants[seat]
-	if s.Session == nil || s.Session.AgentID != p.ID {
-		return AgentName(p)
-	}
-	return ServedBy(s.Session)
-}
-
-// ServedBy is ServedBy for the agent of a session. One of a runner that belongs to none yet is served by nobody.
-func ServedBy(r *parley.SessionRecord) string {
+	p, r := s.Participants[seat], s.Session
 	switch {
+	case r == nil || r.AgentID != p.ID:
+		return AgentName(p)
 	case r.Runner != nil:
 		return ExecutorKey(r.Runner.ParticipantID, r.Runner.RunnerID)
 	case r.OfRunner():
@@ -79,10 +77,10 @@ func ServedBy(r *parley.SessionRecord) string {
 	return r.Agent
 }
 
-// ExecutorKey tells the executors of all participants apart: each has its own ids.
+// ExecutorKey identifies an executor among those of all participants, which have their own ids.
 func ExecutorKey(participant, id string) string { return participant + "\x00" + id }
 
-// Meets reports whether labels have all that is demanded.
+// Meets reports whether labels include all demands.
 func Meets(labels, demands map[string]string) bool {
 	for k, v := range demands {
 		if has, ok := labels[k]; !ok || has != v {
@@ -96,9 +94,11 @@ func (s *State) applyChildStarted(e *parley.Event, sys *parley.System, size int)
 	if sys.SessionID == "" || s.Child(sys.SessionID) >= 0 {
 		return fmt.Errorf("event %d: session_started of one that runs, or of none", e.Seq)
 	}
-	s.Children = append(slices.Clip(s.Children), Child{ID: sys.SessionID, By: sys.AgentID, Agent: sys.Agent, Mode: sys.Mode, Hops: e.Hops})
+	s.Children = append(slices.Clip(s.Children), Child{
+		ID: sys.SessionID, By: sys.AgentID, Agent: sys.Agent, Mode: sys.Mode, Hops: e.Hops,
+	})
 	s.ActiveAt = e.At
-	s.Events++ // else who starts again and again is bounded by nothing
+	s.Events++ // else a participant could start any number of sessions
 	s.Bytes += int64(size)
 	return nil
 }
@@ -112,18 +112,20 @@ func (s *State) applyChildEnded(e *parley.Event, sys *parley.System) error {
 		c := s.Children[i]
 		s.Children = slices.Concat(s.Children[:i], s.Children[i+1:])
 		if c.Mode == parley.ModeAsyncCallback {
-			s.Callbacks = append(slices.Clip(s.Callbacks), EndedChild{ID: c.ID, By: c.By, Agent: c.Agent, Status: sys.Status, Hops: c.Hops})
+			s.Callbacks = append(slices.Clip(s.Callbacks), EndedChild{
+				ID: c.ID, By: c.By, Agent: c.Agent, Status: sys.Status, Hops: c.Hops,
+			})
 		}
 	}
 	if woken >= 0 {
 		s.dropWoken(func(w *Woken) bool { return w.SessionID == sys.SessionID })
 	}
 	s.ActiveAt = e.At
-	s.Passed = nil // the end of a session is worth a word
+	s.Passed = nil // participants may speak about the end of a session
 	return nil
 }
 
-// applyBound gives a session to a runner.
+// applyBound assigns a session to a runner.
 func (s *State) applyBound(e *parley.Event, sys *parley.System) error {
 	if s.Session == nil || s.Session.Runner != nil || sys.RunnerRef == nil || s.Claim != nil {
 		return fmt.Errorf("event %d: session_bound where it cannot be", e.Seq)
@@ -134,7 +136,8 @@ func (s *State) applyBound(e *parley.Event, sys *parley.System) error {
 	return nil
 }
 
-// applyCallback takes what a message of the hub tells out of what is to be told, and gives the floor to who has started it.
+// applyCallback removes the sessions in a message of the hub from Callbacks. The participant that
+// started them has the floor.
 func (s *State) applyCallback(e *parley.Event) error {
 	told, err := eventdata.CallbackIDs(e)
 	if err != nil {
@@ -159,19 +162,23 @@ func (s *State) applyCallback(e *parley.Event) error {
 	return nil
 }
 
-// startChild is the hub's: a session was started out of this conversation. It does nothing when that is known.
+// decide adds that a session was started from this conversation. It does nothing if the log has that
+// already.
 func (a *StartChild) decide(d *decision) {
 	c := a.Child
 	if d.s.Child(c.ID) >= 0 {
 		return
 	}
-	e := d.system(parley.System{Kind: parley.KindSessionStarted, SessionID: c.ID, AgentID: c.By, Agent: c.Agent, Mode: c.Mode})
+	e := d.system(parley.System{
+		Kind: parley.KindSessionStarted, SessionID: c.ID, AgentID: c.By, Agent: c.Agent, Mode: c.Mode,
+	})
 	if e.Hops = c.Hops; d.add(e) {
 		d.closeAtLimit()
 	}
 }
 
-// endChild is the hub's: a session has ended, and answers, if a match has started it. It does nothing when that is known.
+// decide adds that a session has ended, and answers if a match started it. It does nothing if the log
+// has that already.
 func (a *EndChild) decide(d *decision) {
 	i, woken := d.s.Child(a.SessionID), d.s.PendingSession(a.SessionID)
 	if i < 0 && woken < 0 {
@@ -191,7 +198,7 @@ func (a *EndChild) decide(d *decision) {
 	}
 }
 
-// bind is the hub's: a runner has come that a session has waited for.
+// decide assigns the session to the runner that it waited for.
 func (a *Bind) decide(d *decision) {
 	if r := d.s.Session; r == nil || r.Runner != nil {
 		return
@@ -199,7 +206,8 @@ func (a *Bind) decide(d *decision) {
 	d.add(d.system(parley.System{Kind: parley.KindSessionBound, RunnerRef: a.Runner}))
 }
 
-// callback is the hub's: it tells of the ends of sessions, of one starter, that were not told yet. It does nothing within a turn.
+// decide adds a message of the hub about the ended sessions of one participant that it was not
+// notified of. It does nothing within a turn.
 func (a *Callback) decide(d *decision) {
 	by := d.s.CallsBackTo()
 	hops := 0
@@ -219,30 +227,35 @@ func (a *Callback) decide(d *decision) {
 		text = fmt.Sprintf("The session %s of %s has ended: %s.", told[0].ChildSessionID, by, told[0].Status)
 	}
 	d.add(parley.Event{
-		Turn: d.s.CurrentTurn(), Type: parley.TypeMessage, From: parley.HubID, Finality: parley.FinalityTurn, Hops: hops, Traceparent: d.c.Traceparent,
+		Turn: d.s.CurrentTurn(), Type: parley.TypeMessage, From: parley.HubID, Finality: parley.FinalityTurn,
+		Hops: hops, Traceparent: d.c.Traceparent,
 		Payload: eventdata.Encode(parley.Message{Text: text, Data: eventdata.Encode(parley.Callbacks{Callbacks: told})}),
 	})
 }
 
-// endSession is the hub's, for stopSession and its like. It does nothing when the session has ended.
+// decide closes the session for the hub. It does nothing if the session has ended.
 func (a *EndSession) decide(d *decision) { d.hubClose(a.Outcome, a.Detail) }
 
-// fitsSession refuses a message that does not fit the conversation.
+// fitsSession reports whether a message passes CheckSession.
 func (d *decision) fitsSession(m *Message) bool {
 	d.out.Err = d.s.CheckSession(d.c.From, m.Finality, m.Parameters, m.Result)
 	return d.out.Err == nil
 }
 
-// CheckSession refuses a message of a participant, with these members in its payload, that does not fit what the conversation is: a session, or none.
+// CheckSession refuses a message of a participant, with these members in its payload, that does not
+// fit the session or the conversation without a session.
 func (s *State) CheckSession(from string, f parley.Finality, parameters, result bool) error {
 	r := s.Session
 	switch {
 	case parameters && (r == nil || from != r.Caller):
-		return parley.Refuse(parley.ErrValidationFailed, "payload.parameters are for who has started a session, in its conversation", "text or data")
+		return parley.Refuse(parley.ErrValidationFailed,
+			"payload.parameters are for who has started a session, in its conversation", "text or data")
 	case result && (r == nil || from != r.AgentID || f != parley.FinalityConversation):
-		return parley.Refuse(parley.ErrValidationFailed, "payload.result is for the agent of a session, in the message that closes it", "text or data")
+		return parley.Refuse(parley.ErrValidationFailed,
+			"payload.result is for the agent of a session, in the message that closes it", "text or data")
 	case r.Deterministic() && from == r.AgentID && f == parley.FinalityTurn:
-		return parley.Refuse(parley.ErrValidationFailed, "a deterministic agent ends its session with its turn", "finality conversation")
+		return parley.Refuse(parley.ErrValidationFailed,
+			"a deterministic agent ends its session with its turn", "finality conversation")
 	}
 	return nil
 }
@@ -256,25 +269,28 @@ func (d *decision) inSession(seat string) bool {
 	x := d.c.Executor
 	switch {
 	case r.Runner != nil && (x.ID != r.Runner.RunnerID || x.Owner != r.Runner.ParticipantID):
-		d.refuse(parley.ErrForbidden, "the session belongs to another runner", fmt.Sprintf("the runner %s", policy.Clip(r.Runner.RunnerID)))
+		d.refuse(parley.ErrForbidden,
+			"the session belongs to another runner", fmt.Sprintf("the runner %s", policy.Clip(r.Runner.RunnerID)))
 	case r.Runner == nil && r.OfRunner():
 		d.refuse(parley.ErrForbidden, "the session waits for a runner", "")
 	case r.Runner == nil && !Meets(x.Labels, r.Demands):
-		d.refuse(parley.ErrForbidden, "the executor does not have the labels that the session demands", "its demands")
+		d.refuse(parley.ErrForbidden,
+			"the executor does not have the labels that the session demands", "its demands")
 	default:
 		return true
 	}
 	return false
 }
 
-// endsSession gives how a session ends whose turn is given up for a reason.
+// endsSession returns how a session ends if the hub stops its turn for a reason.
 func (d *decision) endsSession(reason string) (parley.Outcome, string) {
 	o := parley.Outcome{Status: parley.OutcomeFailed, Reason: reason}
 	if ended := d.s.Ended; ended != nil && ended.Turn == d.s.CurrentTurn() {
 		switch {
-		case ended.Reason == parley.ClaimDisconnected, ended.Reason == parley.ClaimRestarted, ended.Reason == parley.ClaimExpired && ended.Lost: // and not taken again
+		case ended.Reason == parley.ClaimDisconnected, ended.Reason == parley.ClaimRestarted,
+			ended.Reason == parley.ClaimExpired && ended.Lost: // and no executor claimed the turn again
 			o.Reason = parley.ReasonInterrupted
-			return o, InterruptedText
+			return o, interruptedText
 		case ended.Reason == parley.ClaimExpired:
 			o.Reason = parley.ReasonInterrupted
 			return o, "The runner has not ended the session in time"
@@ -285,7 +301,7 @@ func (d *decision) endsSession(reason string) (parley.Outcome, string) {
 		return o, noRunnerText
 	}
 	if r, ok := d.c.Do.(*Release); ok && r.Detail != "" {
-		if r.Detail == InterruptedText { // its runner says so itself, as it stops
+		if r.Detail == interruptedText { // its runner reports that as it stops
 			o.Reason = parley.ReasonInterrupted
 		}
 		return o, r.Detail
@@ -293,23 +309,24 @@ func (d *decision) endsSession(reason string) (parley.Outcome, string) {
 	return o, closingTexts[reason]
 }
 
-// The seed's own words (000, section 11) for a session whose runner was lost, and those of its authors for one that nobody has taken.
+// The text of seed 000, section 11, for a session whose runner was lost, and the text for a session
+// that no runner has taken.
 const (
-	InterruptedText = "Runner disconnected during execution"
+	interruptedText = "Runner disconnected during execution"
 	noRunnerText    = "No matching runner available within timeout"
 )
 
-// NoRunner and Interrupted are how sessions end whose runner has left.
+// NoRunner returns how a session ends that no runner has taken in time.
 func NoRunner() (parley.Outcome, string) {
 	return parley.Outcome{Status: parley.OutcomeFailed, Reason: parley.ReasonNoRunner}, noRunnerText
 }
 
-// Interrupted is for one that was running.
+// Interrupted returns how a session ends whose runner has left.
 func Interrupted() (parley.Outcome, string) {
-	return parley.Outcome{Status: parley.OutcomeFailed, Reason: parley.ReasonInterrupted}, InterruptedText
+	return parley.Outcome{Status: parley.OutcomeFailed, Reason: parley.ReasonInterrupted}, interruptedText
 }
 
-// sessionPayload is what the hub says when it closes a session.
+// sessionPayload returns the message with which the hub closes a session.
 func sessionPayload(r *parley.SessionRecord, text string) parley.Message {
 	kind := r.Type
 	if !r.Deterministic() {
@@ -318,7 +335,7 @@ func sessionPayload(r *parley.SessionRecord, text string) parley.Message {
 	return parley.Message{Text: text, Result: &parley.SessionResult{ResultType: kind, Error: text}}
 }
 
-// SessionStatus gives the status of a session.
+// SessionStatus returns the status of a session.
 func (s *State) SessionStatus() parley.SessionStatus {
 	switch {
 	case s.Closed():
@@ -331,7 +348,7 @@ func (s *State) SessionStatus() parley.SessionStatus {
 	return parley.SessionPending
 }
 
-// CallsBack reports whether a session has ended of which its parent was not told.
+// CallsBack reports whether a session has ended and its parent was not notified yet.
 func (s *State) CallsBack(id string) bool {
 	return slices.ContainsFunc(s.Callbacks, func(c EndedChild) bool { return c.ID == id })
 }

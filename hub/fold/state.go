@@ -352,8 +352,8 @@ func (s *State) countSpeech(e *parley.Event, size int) {
 	s.MessageSeq = e.Seq
 }
 
-// Due gives when a limit closes the conversation if nothing is said before, and which; zero when none runs. Nothing counts as silence while an approval is pending.
-func (s *State) Due() (parley.Timestamp, string) {
+// due gives when a limit closes the conversation if nothing is said before, and which; zero when none runs. Nothing counts as silence while an approval is pending.
+func (s *State) due() (parley.Timestamp, string) {
 	if s.Closed() || !s.Exists() {
 		return 0, ""
 	}

@@ -7,18 +7,21 @@ import (
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
-// wake writes whom the last event wakes, of those that subscriptions say, right after it: what a limit stops is written with the reason, and who cannot be woken so,
-// because the seat is unknown, is left out. It takes everything back when that fails.
+// wake adds the agents that the last event triggers, right after it. A match that a limit stops is
+// added with the reason. A match whose seat is unknown is left out. If it fails, it removes
+// everything again.
 func (d *decision) wake(wakes []parley.Wake) {
 	if wakes = d.s.limitWakes(wakes, d.now()); len(wakes) == 0 {
 		return
 	}
-	if !d.add(d.system(parley.System{Kind: parley.KindTriggerMatched, Trigger: &parley.TriggerRecord{Seq: d.s.Seq, Wakes: wakes}})) {
+	matched := &parley.TriggerRecord{Seq: d.s.Seq, Wakes: wakes}
+	if !d.add(d.system(parley.System{Kind: parley.KindTriggerMatched, Trigger: matched})) {
 		d.undo()
 	}
 }
 
-// limitWakes gives those of wakes that the last event may cause, each agent once, and says of which a limit stops them.
+// limitWakes returns the wakes that the last event may cause, each agent once, and sets the limit
+// that stops a wake.
 func (s *State) limitWakes(wakes []parley.Wake, now parley.Timestamp) []parley.Wake {
 	if s.Waker.Seq != s.Seq || s.Closed() {
 		return nil
@@ -38,14 +41,15 @@ func (s *State) limitWakes(wakes []parley.Wake, now parley.Timestamp) []parley.W
 		if w.Stopped == "" {
 			pending++
 		} else {
-			w.SessionID = "" // there will be none
+			w.SessionID = "" // no session is started
 		}
 		limited = append(limited, w)
 	}
 	return limited
 }
 
-// Stops gives the limit that keeps the last event from waking an agent, where so many matches are pending; empty, none does.
+// Stops returns the limit that prevents the last event from triggering an agent that has this
+// number of pending matches, or an empty string.
 func (s *State) Stops(w *parley.Wake, pending int, now parley.Timestamp) string {
 	switch {
 	case s.Waker.Hops+1 > s.Limits.Hops():
@@ -58,7 +62,7 @@ func (s *State) Stops(w *parley.Wake, pending int, now parley.Timestamp) string 
 	return ""
 }
 
-// recentWakes counts how often the events of one author have woken one agent in the minute before now.
+// recentWakes counts how often the events of one author triggered one agent in the last minute.
 func (s *State) recentWakes(by, agentID string, now parley.Timestamp) int {
 	i := s.pair(by, agentID)
 	if i < 0 {
@@ -73,7 +77,7 @@ func (s *State) recentWakes(by, agentID string, now parley.Timestamp) int {
 	return n
 }
 
-// pendingOf counts the matches of an agent that are not over.
+// pendingOf counts the pending matches of an agent.
 func (s *State) pendingOf(agentID string) int {
 	n := 0
 	for i := range s.Woken {
@@ -84,15 +88,17 @@ func (s *State) pendingOf(agentID string) int {
 	return n
 }
 
-// answer writes the note with which a session answers the event that has woken its agent, and whom that wakes. It takes everything back when it fails.
+// answer adds the note with which a session answers the event that triggered its agent, and the
+// agents that the note triggers. If it fails, it removes everything again.
 func (d *decision) answer(w *Woken, a *Answer) {
 	n := a.Note
 	if n == nil {
 		return
 	}
 	ok := d.add(parley.Event{
-		Type: parley.TypeSystem, From: a.By, Cause: &parley.Cause{Seq: w.Seq}, Hops: w.Hops + 1, Traceparent: d.c.Traceparent,
-		Payload: eventdata.Encode(parley.System{Kind: parley.KindNote, Schema: n.Schema, Tags: n.Tags, Data: n.Data}),
+		Type: parley.TypeSystem, From: a.By, Cause: &parley.Cause{Seq: w.Seq}, Hops: w.Hops + 1,
+		Traceparent: d.c.Traceparent,
+		Payload:     eventdata.Encode(parley.System{Kind: parley.KindNote, Schema: n.Schema, Tags: n.Tags, Data: n.Data}),
 	})
 	if !ok {
 		d.undo()
@@ -103,7 +109,8 @@ func (d *decision) answer(w *Woken, a *Answer) {
 	}
 }
 
-// endTrigger is the hub's: the session of a match cannot be started. It does nothing when the match is over, or the session runs.
+// decide adds that the session of a match cannot be started. It does nothing if the match is over or
+// the session runs.
 func (a *EndTrigger) decide(d *decision) {
 	i := d.s.PendingSession(a.SessionID)
 	if i < 0 || d.s.Child(a.SessionID) >= 0 {

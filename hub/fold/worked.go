@@ -14,33 +14,36 @@ type Worked struct {
 	Agent string
 	// Attempts counts its claims.
 	Attempts int
-	// Outcome is how it has ended: final, closed, or one of the ends of turns.
+	// Outcome is how it ended: final, closed, or one of the ends of turns.
 	Outcome string
-	// Traceparent is that of what it has answered, From when that gave the floor, and To when the turn has ended.
+	// Traceparent is that of the event that it answers. From is when that began the turn, and To when
+	// the turn ended.
 	Traceparent string
 	From, To    parley.Timestamp
-	// Seq is the event with which it has ended.
+	// Seq is the event that ended it.
 	Seq int64
 }
 
 // The outcomes of turns beside parley.TurnEnd.
 const (
 	WorkedFinal = "final"
-	// WorkedClosed is for turns that the hub has ended with the conversation, and WorkedCallback for those that nobody had brought to an end when the hub told of a session.
-	WorkedClosed   = "closed"
-	WorkedCallback = "callback"
+	// workedClosed is for turns that the hub ended with the conversation. workedCallback is for open
+	// turns that a callback of the hub ended.
+	workedClosed   = "closed"
+	workedCallback = "callback"
 )
 
 // hubOutcome returns the outcome of a turn that a message of the hub ends.
 func hubOutcome(e *parley.Event) string {
 	if e.Finality == parley.FinalityTurn {
-		return WorkedCallback
+		return workedCallback
 	}
-	return WorkedClosed
+	return workedClosed
 }
 
-// Answers gives the traceparent of what a turn of an agent answers: of the first event that has woken it, else of the message, or the beginning of the log, that gave the floor. It does not
-// change while the turn lasts.
+// Answers returns the traceparent of the event that a turn of an agent answers. This is the first
+// event that triggered the agent, else the message before the turn or the first event of the log.
+// It does not change during the turn.
 func (s *State) Answers(agentID string) string {
 	for i := range s.Woken {
 		if w := &s.Woken[i]; s.isGiven(w, agentID, s.Claim) {
@@ -50,14 +53,16 @@ func (s *State) Answers(agentID string) string {
 	return s.Traceparent
 }
 
-// begins keeps what a turn answers that begins after e. Where the hub only says that a turn has ended, the next one has the same to answer.
+// begins records the event that the next turn answers, if that turn begins after e. If e only
+// reports the end of a turn, the next turn answers the same event.
 func (s *State) begins(e *parley.Event) {
 	if s.FloorAt = e.At; e.From != parley.HubID || e.Traceparent != "" {
 		s.Traceparent = e.Traceparent
 	}
 }
 
-// beginsAnew keeps that everything which is to be answered now is e: the log before it is that of another conversation, and of other spans.
+// beginsAnew records that e is the event that all later turns answer. The log before it belongs to
+// another conversation and to other spans.
 func (s *State) beginsAnew(e *parley.Event) {
 	s.FloorAt, s.Traceparent, s.Worked = e.At, e.Traceparent, nil
 	s.Waker.Traceparent = e.Traceparent
@@ -67,7 +72,8 @@ func (s *State) beginsAnew(e *parley.Event) {
 	}
 }
 
-// worked keeps the turn that e ends, if it was claimed. The state is the one before. It is asked for every turn, so nothing is made where none was.
+// worked records the turn that e ends, if it was claimed. The state is the one before e. It is
+// called for every turn, so it allocates nothing for other turns.
 func (s *State) worked(e *parley.Event, outcome string) {
 	who, attempts := "", 0
 	for _, t := range s.Tries {

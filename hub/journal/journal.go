@@ -115,8 +115,21 @@ type Batch struct {
 	Final bool
 	// Labels: from now on the conversation is listed under these. One that it has already is not listed twice.
 	Labels []string
+	// Seal, if not nil, is called when the journal takes the batch from its queue. It sets After, On,
+	// Events, Final and Labels, which are empty before. It is called at most once, before Done, on a
+	// goroutine of the journal that holds no lock, and must not block.
+	Seal func(*Batch)
 	// Done is called exactly once, on a goroutine of the journal that holds no lock. It must not block.
 	Done func(Head, error)
+}
+
+// Sealed returns the batch after a call of Seal.
+func (b Batch) Sealed() Batch {
+	if b.Seal != nil {
+		b.Seal(&b)
+		b.Seal = nil
+	}
+	return b
 }
 
 // MovedError says that the head was not where a batch expected it.

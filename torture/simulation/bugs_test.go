@@ -92,6 +92,7 @@ func forget(j *memory.Journal, last int) *memory.Journal {
 type denying struct{ journal.Journal }
 
 func (d denying) Submit(b journal.Batch) {
+	b = b.Sealed()
 	done := b.Done
 	b.Done = func(h journal.Head, err error) {
 		if err != nil && strings.Contains(err.Error(), "reply lost") {
@@ -106,6 +107,7 @@ func (d denying) Submit(b journal.Batch) {
 type keyless struct{ journal.Journal }
 
 func (k keyless) Submit(b journal.Batch) {
+	b = b.Sealed()
 	for i, data := range b.Events {
 		if at := bytes.Index(data, []byte(`,"clientRequestId":"`)); at > 0 {
 			b.Events[i] = append(bytes.Clone(data[:at]), '}')

@@ -8,8 +8,8 @@ import (
 	"github.com/parleyhub/parley/hub/policy"
 )
 
-// Approval checks a request: Key, Title, Details and AnswerSchema of r, whose JSON is compact. It does not check
-// that AnswerSchema is a schema.
+// Approval checks a request: Key, Title, Details and AnswerSchema of r, whose JSON is compact. It
+// does not check that the schema is valid.
 func Approval(r *parley.ApprovalRecord, expiresInMs int64) error {
 	switch {
 	case r.Key == "":
@@ -17,11 +17,11 @@ func Approval(r *parley.ApprovalRecord, expiresInMs int64) error {
 	case r.Title == "":
 		return invalid(fmt.Sprintf("one line of 1 to %d bytes", parley.MaxTitleBytes), "title is empty")
 	case len(r.AnswerSchema) > parley.MaxAgentSchemaBytes:
-		return invalid(fmt.Sprintf("at most %d bytes", parley.MaxAgentSchemaBytes), "answerSchema has %d bytes",
-			len(r.AnswerSchema))
+		return invalid(fmt.Sprintf("at most %d bytes", parley.MaxAgentSchemaBytes),
+			"answerSchema has %d bytes", len(r.AnswerSchema))
 	case expiresInMs < parley.MinApprovalMs || expiresInMs > parley.MaxApprovalMs:
-		return invalid(fmt.Sprintf("%d to %d", parley.MinApprovalMs, int64(parley.MaxApprovalMs)), "expiresInMs is %d",
-			expiresInMs)
+		return invalid(fmt.Sprintf("%d to %d", parley.MinApprovalMs, int64(parley.MaxApprovalMs)),
+			"expiresInMs is %d", expiresInMs)
 	}
 	if err := checkText("key", r.Key, parley.MaxKeyBytes); err != nil {
 		return err
@@ -45,8 +45,8 @@ func checkApprovalBytes(name string, raw json.RawMessage) error {
 	return nil
 }
 
-// Answer checks an answer: the decision as Status, Comment and Answer of r, whose JSON is compact. It does not
-// check that the answer matches the schema.
+// Answer checks an answer: the decision as Status, Comment and Answer of r, whose JSON is compact. It
+// does not check the answer against the schema.
 func Answer(r *parley.ApprovalRecord) error {
 	switch {
 	case !parley.ApprovalDecision(r.Status).Valid():

@@ -7,8 +7,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// eachMember calls f with the unquoted name and the value of each member of an object. The payload is valid compact
-// JSON, so eachMember only looks for the ends of names and values, and allocates nothing.
+// eachMember calls f with the name, unquoted, and the value of each member of an object. The
+// payload is valid compact JSON, so it only looks for the ends of values, and allocates nothing.
 func eachMember(payload []byte, f func(name, value []byte)) error {
 	if k := jsonKind(payload); k != "an object" {
 		return invalid("an object", "the payload is %s", k)

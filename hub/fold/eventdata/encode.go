@@ -8,8 +8,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// AppendEvent appends the canonical encoding of e, which the hub stores and sends. For a compact payload these are
-// the bytes of Event.Encode.
+// AppendEvent appends the canonical encoding of e, the same bytes as parley's Event.Encode for a
+// compact payload. These bytes are stored and sent.
 func AppendEvent(b []byte, e *parley.Event) []byte {
 	b = append(b, `{"seq":`...)
 	b = strconv.AppendInt(b, e.Seq, 10)

@@ -8,7 +8,8 @@ func SeatLabel(participant string) string { return "p:" + participant }
 // WorkspaceLabel is the label under which the conversations of a workspace are listed.
 func WorkspaceLabel(name string) string { return "w:" + name }
 
-// CreateLabels returns the labels of a new conversation. The workspace may be empty.
+// CreateLabels returns the labels of a new conversation, with that of its workspace unless that is
+// empty.
 func CreateLabels(createdBy string, seats []parley.Participant, workspace string) []string {
 	labels := SeatLabels(createdBy, seats)
 	if workspace != "" {
@@ -17,7 +18,7 @@ func CreateLabels(createdBy string, seats []parley.Participant, workspace string
 	return labels
 }
 
-// SeatLabels returns the labels of the creator and the participants of a conversation.
+// SeatLabels returns the labels for its creator and participants.
 func SeatLabels(createdBy string, seats []parley.Participant) []string {
 	labels := []string{SeatLabel(createdBy)}
 	for _, seat := range seats {
@@ -28,8 +29,8 @@ func SeatLabels(createdBy string, seats []parley.Participant) []string {
 	return labels
 }
 
-// Labels returns the labels that a system event with the payload sys adds to its conversation. They are the labels
-// with which the hub wrote the event.
+// Labels returns the labels that a conversation gets with an event, the same as the hub used when
+// it wrote the event. Only system events have labels; sys is the payload.
 func Labels(sys *parley.System) []string {
 	switch {
 	case sys.Kind == parley.KindConversationCreated:

@@ -124,20 +124,20 @@ func sortIDs(ids []KeyID) {
 	slices.SortFunc(ids, func(a, b KeyID) int { return bytes.Compare(a[:], b[:]) })
 }
 
-// ErrKeys reports bytes that are no encoded Keys.
-var ErrKeys = errors.New("fold: not the keys of a conversation")
+// errKeys reports bytes that are no encoded Keys.
+var errKeys = errors.New("fold: not the keys of a conversation")
 
 // check reports keys that are out of order, or whose events are not from least to seq.
 func (s settledKeys) check(least, seq int64) error {
 	if len(s)%settledKeyBytes != 0 {
-		return fmt.Errorf("%w: %d bytes", ErrKeys, len(s))
+		return fmt.Errorf("%w: %d bytes", errKeys, len(s))
 	}
 	for i := range s.len() {
 		if e := s.entry(i); e.Seq < least || e.Seq > seq || e.Turn > e.Seq {
-			return fmt.Errorf("%w: key %d is of event %d in turn %d", ErrKeys, i, e.Seq, e.Turn)
+			return fmt.Errorf("%w: key %d is of event %d in turn %d", errKeys, i, e.Seq, e.Turn)
 		}
 		if id := s.id(i); i > 0 && !s.before(i-1, &id) {
-			return fmt.Errorf("%w: key %d is out of order", ErrKeys, i)
+			return fmt.Errorf("%w: key %d is out of order", errKeys, i)
 		}
 	}
 	return nil
@@ -160,8 +160,8 @@ func (k *Keys) AppendRecent(b []byte) []byte {
 	return b
 }
 
-// DecodeKeys returns the Keys of events up to a seq from the bytes of Settled and AppendRecent. The Keys use settled,
-// so callers must not change it later. The error is ErrKeys.
+// DecodeKeys returns the Keys of events up to a seq from the bytes of Settled and AppendRecent. The
+// Keys use settled, so callers must not change it later. The error is errKeys.
 func DecodeKeys(settled, recent []byte, seq int64) (Keys, error) {
 	k := Keys{settled: settled[:len(settled):len(settled)]}
 	if err := k.settled.check(2, seq); err != nil { // the first event has its key in the State

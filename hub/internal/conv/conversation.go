@@ -42,6 +42,7 @@ type Conversation struct {
 	hash    journal.Hash
 
 	queue  []*Request // not decided, in the order of their arrival
+	open   *round     // the round that the journal has not taken; nil: none
 	flight *round     // the round whose append the journal has not answered; nil: none
 	broken bool       // a reload failed; the conversation is loaded again when no one uses it any more
 
@@ -57,11 +58,12 @@ type Conversation struct {
 // Pin finds or loads a conversation and keeps it in memory until Unpin. It fails with ErrDraining
 // when the hub drains.
 func (e *Engine) Pin(id string) (*Conversation, error) {
-	e.mu.Lock()
-	if e.drained {
-		e.mu.Unlock()
+	select {
+	case <-e.draining:
 		return nil, ErrDraining
+	default:
 	}
+	e.mu.Lock()
 	c := e.loaded[id]
 	if c == nil {
 		c = &Conversation{engine: e, id: id, frameHead: frameHead(id), index: inUse}
@@ -176,6 +178,15 @@ func (c *Conversation) Reached(ctx context.Context, seq int64) (latest int64, er
 	defer c.mu.Unlock()
 	c.freshenLocked()
 	return c.durable.Seq, nil
+}
+
+// FreshHead returns the head after this hub has caught up with the others.
+func (c *Conversation) FreshHead() (fold.State, error) {
+	if err := c.engine.CatchUp(context.Background()); err != nil {
+		return fold.State{}, err
+	}
+	c.Freshen()
+	return c.Head(), nil
 }
 
 // fill loads the conversation: the saved state, if it is usable, and the events after it.

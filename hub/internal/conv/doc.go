@@ -15,16 +15,16 @@
 //
 // # A write
 //
-//	Do -> queue -> Authorize, fold.DecideInto(head, keys, command) -> journal.Submit -> finish
-//	                   | no events, and none before in the round                        |
-//	                   v                                                                v
-//	                 reply                                observers, next round, readers, replies
+//	Do -> Authorize, fold.DecideInto(head, keys, command) -> round -> journal: seal, commit -> finish
+//	             | no events, and no round is open                                            |
+//	             v                                                                            v
+//	           reply                                          observers, next round, readers, replies
 //
-// The requests of a conversation are decided in rounds. A round takes the queue, decides one request
-// after the other on the head, and its events are one append. While that is in flight, nothing is
-// decided on the conversation: what arrives waits in the queue. So there is at most one undurable
-// append for each conversation, every answer rests on that append or on durable events, and other
-// conversations do not wait for it.
+// A request is decided on the head when it arrives, and joins the open round of its conversation. The
+// first request of a round submits it. When the journal takes the round, it is sealed: its events are
+// one append, and nothing is decided on the conversation until the journal has answered. What arrives
+// meanwhile waits in the queue and forms the next round. So there is at most one append in flight for
+// each conversation, and every answer depends on it or on durable events.
 //
 // If the append fails, there is one rule: the head is the durable state again, the requests with
 // events are refused, and the others are decided again. If another hub has appended, all requests of
@@ -46,7 +46,8 @@
 //
 //	| mutex | guards | held while |
 //	|---|---|---|
-//	| Engine.mu | the map of conversations, the state of the engine | never with Conversation.mu |
+//	| Engine.mu | the map of conversations | never with Conversation.mu |
+//	| Lifecycle.mu | drain, failure, commands under way | taken after any other mutex |
 //	| Conversation.mu | one conversation | observers are notified, a conversation is loaded |
 //	| Clock.mu, subscriptions.mu | their fields | taken after Conversation.mu, never before it |
 //

@@ -2,7 +2,6 @@ package conv
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -92,37 +91,29 @@ type Engine struct {
 	journal journal.Journal
 	log     *slog.Logger
 	limits  *Clock
+	Lifecycle
 
-	ctx      context.Context // ends with Close
-	cancel   context.CancelFunc
-	wg       sync.WaitGroup
-	draining chan struct{}
-	failed   chan struct{}
-	full     atomic.Int64  // when the last append found no room, in Unix ms of hub time; 0 when it found some
-	crowded  chan struct{} // one slot: more conversations are unused than may stay in memory
+	full    atomic.Int64  // when the last append found no room, in Unix ms of hub time; 0 when it found some
+	asked   atomic.Int64  // bytes of the requests that are not answered
+	crowded chan struct{} // one slot: more conversations are unused than may stay in memory
 
 	counters      counters
 	subscriptions subscriptions
 
-	mu      sync.Mutex // guards the fields below
-	loaded  map[string]*Conversation
-	unused  unused
-	drained bool
-	failure error
-	ops     int       // commands that are not answered
-	quiet   sync.Cond // on mu: ops is 0 again
+	mu     sync.Mutex // guards the fields below
+	loaded map[string]*Conversation
+	unused unused
 }
 
 // New returns an Engine. Call Start before any other method.
 func New(o Options) *Engine {
 	e := &Engine{
-		opts: o, journal: o.Journal, log: o.Logger,
-		draining: make(chan struct{}), failed: make(chan struct{}), crowded: make(chan struct{}, 1),
+		opts: o, journal: o.Journal, log: o.Logger, crowded: make(chan struct{}, 1),
 		loaded: make(map[string]*Conversation),
 		unused: unused{maxLoaded: o.MaxLoaded, maxBytes: o.MaxLoadedBytes},
 	}
-	e.quiet.L = &e.mu
-	e.ctx, e.cancel = context.WithCancel(context.Background())
+	e.Lifecycle.init(o.Logger)
+	e.counters.appends = NewHistogram(appendBounds)
 	e.limits = NewClock(e, e.tick)
 	return e
 }
@@ -160,107 +151,16 @@ func (e *Engine) CatchUp(ctx context.Context) error {
 	return e.parts.Freshness.CatchUp(ctx)
 }
 
-// Context ends when the hub closes.
-func (e *Engine) Context() context.Context { return e.ctx }
-
-// Go runs f on a goroutine that Close waits for.
-func (e *Engine) Go(f func()) { e.wg.Go(f) }
-
-// Draining is closed when the hub drains.
-func (e *Engine) Draining() <-chan struct{} { return e.draining }
-
-// Failed is closed when the outcome of a commit is unknown. Then the journal takes no more writes.
-func (e *Engine) Failed() <-chan struct{} { return e.failed }
-
-// Err returns the error with which the engine failed, or nil.
-func (e *Engine) Err() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.failure
-}
-
 // FullAt returns when the last append found no room in the journal, in Unix ms; 0 if it found some.
 func (e *Engine) FullAt() int64 { return e.full.Load() }
 
 // NoteFull records that the journal had no room just now.
 func (e *Engine) NoteFull() { e.full.Store(e.Now().UnixMilli()) }
 
-// Serving returns why the hub takes no calls, or nil.
-func (e *Engine) Serving() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch {
-	case errors.Is(e.failure, journal.ErrFormat):
-		return errNewer
-	case e.failure != nil:
-		return parley.Refuse(parley.ErrUnavailable,
-			"the log takes no more writes until the hub is started again", "")
-	case e.drained:
-		return ErrDraining
-	}
-	return nil
-}
-
-// ErrDraining is returned by calls once the hub drains.
-var ErrDraining = parley.Refuse(parley.ErrUnavailable, "the hub is about to stop", "")
-
-func (e *Engine) fail(err error) {
-	e.mu.Lock()
-	first := e.failure == nil
-	if first {
-		e.failure = err
-		close(e.failed)
-	}
-	e.mu.Unlock()
-	if first {
-		e.log.Error("the outcome of a commit is unknown: no more writes", "error", err)
-	}
-}
-
-// Drain makes the engine refuse new requests with ErrDraining. Decided appends are still answered.
-func (e *Engine) Drain() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.drained {
-		e.drained = true
-		close(e.draining)
-	}
-}
-
-// Begin counts a command, for which Close waits until End. It fails when the hub drains.
-func (e *Engine) Begin() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.drained {
-		return ErrDraining
-	}
-	e.ops++
-	return nil
-}
-
-// End ends what Begin has started.
-func (e *Engine) End() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.ops--; e.ops == 0 {
-		e.quiet.Broadcast()
-	}
-}
-
-// Stop ends the goroutines of the engine and waits for them. Unlike Close it saves nothing.
-func (e *Engine) Stop() {
-	e.cancel()
-	e.wg.Wait()
-}
-
 // Close drains, waits for all commands and goroutines, and saves the conversations.
 func (e *Engine) Close() {
 	e.Drain()
-	e.mu.Lock()
-	for e.ops > 0 {
-		e.quiet.Wait()
-	}
-	e.mu.Unlock()
+	e.awaitCommands()
 	e.Stop()
 	e.mu.Lock()
 	all := slices.Collect(maps.Values(e.loaded))

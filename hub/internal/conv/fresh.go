@@ -72,7 +72,7 @@ func (c *Conversation) Freshen() {
 // freshenLocked reads the events that other hubs appended. While a round is in flight, its outcome
 // reports such events.
 func (c *Conversation) freshenLocked() {
-	if c.flight != nil || c.broken {
+	if c.open != nil || c.flight != nil || c.broken {
 		return
 	}
 	if head, err := c.engine.journal.Head(c.id); err != nil || head.Seq <= c.head.Seq {

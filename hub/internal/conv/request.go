@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"unsafe"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
@@ -37,6 +38,7 @@ type Request struct {
 	// Decision is the latest decision on the command.
 	Decision fold.Decision
 
+	size  int64 // counted in Engine.asked
 	err   error
 	final bool // events of other hubs cannot change the refusal
 	lent  bool // it returns to the pool once it is answered
@@ -84,11 +86,33 @@ func (c *Conversation) Do(r *Request) {
 		c.engine.Unpin(c)
 		return
 	}
+	r.size = int64(unsafe.Sizeof(*r)) + payloadBytes(r.Cmd.Do)
+	if c.engine.asked.Add(r.size) > maxAsked {
+		r.err = RefusalOf(journal.ErrOverloaded)
+		c.answer([]*Request{r})
+		return
+	}
 	c.mu.Lock()
 	c.queue = append(c.queue, r)
-	ready := c.decideLocked()
+	ready, submits := c.decideLocked()
 	c.mu.Unlock()
+	if submits {
+		c.submit()
+	}
 	c.answer(ready)
+}
+
+// payloadBytes returns the size of the payload of an action.
+func payloadBytes(a fold.Action) int64 {
+	switch a := a.(type) {
+	case *fold.Message:
+		return int64(len(a.Payload))
+	case *fold.Trace:
+		return int64(len(a.Payload))
+	case *fold.Create:
+		return int64(len(a.Payload))
+	}
+	return 0
 }
 
 // Ask decides r and waits for the answer. The caller keeps its pin. answered is false if ctx ends
@@ -117,12 +141,16 @@ func (c *Conversation) answer(requests []*Request) {
 		if err == nil && r.Decision.Duplicate {
 			c.engine.counters.duplicates.Add(1)
 		}
+		c.engine.asked.Add(-r.size)
 		r.Reply(&r.Decision, err)
 		r.GiveBack()
 		c.engine.Unpin(c)
 		c.engine.End()
 	}
 }
+
+// maxAsked bounds the bytes of the requests that are not answered. Beyond it they are refused.
+const maxAsked = 64 << 20
 
 // RefusalOf returns the error that a caller gets for a failed append.
 func RefusalOf(err error) error {

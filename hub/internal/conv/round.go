@@ -13,8 +13,9 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// A round is the requests of a conversation that are decided together, one after the other on the
-// head. Their events are one append. Requests that arrive while it is in flight form the next round.
+// A round is the requests of a conversation whose events are one append. They are decided one after the
+// other on the head. It is open until the journal takes it. Then it is in flight, and the requests that
+// arrive form the next round.
 type round struct {
 	requests []*Request // in the order of their decision; the last ones need not have events
 	writes   int        // the number of requests with events
@@ -55,13 +56,13 @@ type keyChange struct {
 	had   bool
 }
 
-// decideLocked decides the requests in the queue, unless a round is in flight, and submits the round.
-// It returns the requests that can be answered now.
-func (c *Conversation) decideLocked() (ready []*Request) {
+// decideLocked decides the requests in the queue, unless a round is in flight. It returns the requests
+// that can be answered now. If submits is true, the caller calls submit after it has unlocked c.mu.
+func (c *Conversation) decideLocked() (ready []*Request, submits bool) {
 	if c.flight != nil || len(c.queue) == 0 {
-		return nil
+		return nil, false
 	}
-	if c.engine.Shared() {
+	if c.open == nil && c.engine.Shared() {
 		c.freshenLocked() // so that fewer requests are decided twice
 	}
 	if c.broken {
@@ -69,31 +70,30 @@ func (c *Conversation) decideLocked() (ready []*Request) {
 		for _, r := range ready {
 			r.err = errBroken
 		}
-		return ready
+		return ready, false
 	}
-	o := rounds.Get().(*round)
-	o.decided = c.engine.Now()
+	now := c.engine.Now()
 	n := 0
-	for ; n < len(c.queue) && !o.isFull(); n++ {
+	for ; n < len(c.queue) && (c.open == nil || !c.open.isFull()); n++ {
 		r := c.queue[n]
-		c.decideOneLocked(r, o.decided)
-		if len(o.requests) == 0 && len(r.Decision.Events) == 0 && !c.needsCheckLocked(r) {
+		c.decideOneLocked(r, now)
+		if c.open == nil && len(r.Decision.Events) == 0 && !c.needsCheckLocked(r) {
 			ready = append(ready, r) // it depends on durable events only
 			continue
 		}
-		c.addLocked(o, r)
+		if c.open == nil {
+			c.open = rounds.Get().(*round)
+			c.open.decided = now
+			submits = true
+		}
+		c.addLocked(c.open, r)
 	}
 	if n == len(c.queue) && n <= keepQueue {
 		c.queue = cleared(c.queue)
 	} else {
 		c.queue = slices.Clone(c.queue[n:])
 	}
-	if len(o.requests) == 0 {
-		o.release()
-		return ready
-	}
-	c.submitLocked(o)
-	return ready
+	return ready, submits
 }
 
 // keepQueue is the longest queue whose array is used again.
@@ -146,26 +146,38 @@ func (c *Conversation) addLocked(o *round, r *Request) {
 	}
 }
 
-// submitLocked submits the events of a round to the journal. A round without events asks a shared
-// journal whether the head is still the head.
-func (c *Conversation) submitLocked(o *round) {
-	c.flight = o
-	var on *journal.Hash
-	if c.engine.Shared() {
-		on = new(journal.Hash)
-		if *on = c.hash; c.durable.Seq == 0 {
-			*on = journal.Genesis(c.id)
-		}
-	}
-	c.engine.journal.Submit(journal.Batch{
-		Conversation: c.id, After: c.durable.Seq, On: on, Events: o.events,
-		Final: o.writes > 0 && c.head.Closed(), Labels: o.labels,
-		Done: func(h journal.Head, err error) { c.finish(o, h, err) },
-	})
+// submit submits the open round to the journal, which seals it when it takes it. Until then requests
+// that arrive are part of it.
+func (c *Conversation) submit() {
+	c.engine.journal.Submit(journal.Batch{Conversation: c.id, Seal: c.seal, Done: c.finish})
 }
 
-// finish is the journal's answer to the round in flight.
-func (c *Conversation) finish(o *round, head journal.Head, err error) {
+// seal puts the open round in flight. A round without events asks a shared journal whether the head is
+// still the head.
+func (c *Conversation) seal(b *journal.Batch) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o := c.open
+	c.open, c.flight = nil, o
+	b.After, b.Events, b.Labels, b.Final = c.durable.Seq, o.events, o.labels, o.writes > 0 && c.head.Closed()
+	if c.engine.Shared() {
+		b.On = new(journal.Hash)
+		if *b.On = c.hash; c.durable.Seq == 0 {
+			*b.On = journal.Genesis(c.id)
+		}
+	}
+}
+
+// finish is the journal's answer to the round in flight, or to the open one if it was refused before it
+// was sealed.
+func (c *Conversation) finish(head journal.Head, err error) {
+	c.mu.Lock()
+	o := c.flight
+	if o == nil {
+		o, c.open = c.open, nil
+		c.flight = o
+	}
+	c.mu.Unlock()
 	switch {
 	case err == nil && o.writes > 0:
 		c.engine.full.Store(0)
@@ -190,10 +202,12 @@ func (c *Conversation) finish(o *round, head journal.Head, err error) {
 		c.notifyLocked(CommittedHere) // before the replies
 	}
 	c.flight = nil
-	next := c.decideLocked()
+	ready, submits := c.decideLocked()
 	c.readers.wake()
 	c.mu.Unlock()
-
+	if submits {
+		c.submit()
+	}
 	for _, r := range o.requests {
 		if len(r.Decision.Events) == 0 {
 			continue
@@ -206,7 +220,7 @@ func (c *Conversation) finish(o *round, head journal.Head, err error) {
 		}
 	}
 	c.answer(o.requests)
-	c.answer(next)
+	c.answer(ready)
 	o.release()
 }
 
@@ -222,12 +236,15 @@ func (c *Conversation) lose(o *round, err error) {
 	}
 	c.broken = unread != nil
 	c.queue, c.flight = append(again, c.queue...), nil
-	ready := c.decideLocked()
+	ready, submits := c.decideLocked()
 	c.readers.wake()
 	if unread == nil {
 		c.notifyLocked(ReloadedAfterLoss)
 	}
 	c.mu.Unlock()
+	if submits {
+		c.submit()
+	}
 	if unread != nil {
 		c.engine.log.Error("cannot read a conversation after a failed append", "conversation", c.id, "error", unread)
 	}

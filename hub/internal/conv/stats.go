@@ -12,12 +12,12 @@ import (
 type counters struct {
 	messages, traces, systems atomic.Int64 // committed events
 	duplicates                atomic.Int64
-	appends                   histogram
+	appends                   *Histogram
 }
 
 // count counts the events of a number of requests that were decided at a time.
 func (n *counters) count(requests int, frames []Frame, decided time.Time) {
-	n.appends.observe(requests, time.Since(decided))
+	n.appends.Observe(requests, time.Since(decided))
 	for i := range frames {
 		switch frames[i].Meta.Type {
 		case parley.TypeMessage:
@@ -37,7 +37,7 @@ func (e *Engine) AddStats(s *parley.Stats) {
 	s.EventsAppended = map[parley.EventType]int64{
 		parley.TypeMessage: n.messages.Load(), parley.TypeTrace: n.traces.Load(), parley.TypeSystem: n.systems.Load(),
 	}
-	s.Duplicates, s.Append = n.duplicates.Load(), n.appends.durations()
+	s.Duplicates, s.Append = n.duplicates.Load(), n.appends.Durations()
 	e.mu.Lock()
 	s.ConversationsLoaded = int64(len(e.loaded))
 	e.mu.Unlock()
@@ -45,31 +45,37 @@ func (e *Engine) AddStats(s *parley.Stats) {
 	s.Subscribers, s.MaxLag, s.SumLag = e.subscriptions.lag()
 }
 
-// histogramBounds are the upper bounds of the buckets, in ms.
-var histogramBounds = [...]float64{0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000}
+// appendBounds are the bounds of the durations of appends, in ms.
+var appendBounds = []float64{0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000}
 
-// histogram counts durations by bucket. It needs no lock.
-type histogram struct {
-	buckets [len(histogramBounds) + 1]atomic.Int64 // the last is beyond all bounds
-	nanos   atomic.Int64                           // the sum
+// Histogram counts durations by bucket. It needs no lock.
+type Histogram struct {
+	bounds  []float64      // the upper bounds of the buckets, in ms
+	buckets []atomic.Int64 // the last is beyond all bounds
+	nanos   atomic.Int64   // the sum
 }
 
-// observe counts a duration n times.
-func (h *histogram) observe(n int, d time.Duration) {
+// NewHistogram returns a histogram whose buckets have the given upper bounds, in ms.
+func NewHistogram(bounds []float64) *Histogram {
+	return &Histogram{bounds: bounds, buckets: make([]atomic.Int64, len(bounds)+1)}
+}
+
+// Observe counts a duration n times.
+func (h *Histogram) Observe(n int, d time.Duration) {
 	ms := float64(d) / float64(time.Millisecond)
 	i := 0
-	for i < len(histogramBounds) && ms > histogramBounds[i] {
+	for i < len(h.bounds) && ms > h.bounds[i] {
 		i++
 	}
 	h.nanos.Add(int64(n) * int64(d))
 	h.buckets[i].Add(int64(n))
 }
 
-// durations returns the counts.
-func (h *histogram) durations() parley.Durations {
+// Durations returns the counts.
+func (h *Histogram) Durations() parley.Durations {
 	d := parley.Durations{
-		SumMs:    float64(h.nanos.Load()) / float64(time.Millisecond),
-		BoundsMs: slices.Clone(histogramBounds[:]), Buckets: make([]int64, len(histogramBounds)),
+		SumMs: float64(h.nanos.Load()) / float64(time.Millisecond), BoundsMs: slices.Clone(h.bounds),
+		Buckets: make([]int64, len(h.bounds)),
 	}
 	for i := range h.buckets {
 		d.Count += h.buckets[i].Load()

@@ -13,7 +13,7 @@ import (
 // BenchmarkCounting measures what counting adds to a message. Compare it with BenchmarkSendMessage
 // of package hub in the same run.
 func BenchmarkCounting(b *testing.B) {
-	var n counters
+	n := counters{appends: NewHistogram(appendBounds)}
 	c := &Conversation{}
 	frames := []Frame{{Seq: 1, Meta: eventdata.Meta{Type: parley.TypeMessage}}}
 	start := time.Now()
@@ -26,12 +26,12 @@ func BenchmarkCounting(b *testing.B) {
 // A duration that equals a bound is in its bucket, and the last bucket has everything beyond the
 // bounds.
 func TestHistogramBounds(t *testing.T) {
-	for i, bound := range histogramBounds {
-		var h histogram
+	for i, bound := range appendBounds {
+		h := NewHistogram(appendBounds)
 		at := time.Duration(bound * float64(time.Millisecond))
-		h.observe(1, at)
-		h.observe(1, at+1)
-		d := h.durations()
+		h.Observe(1, at)
+		h.Observe(1, at+1)
+		d := h.Durations()
 		if d.Count != 2 || d.Buckets[i] != 1 || i > 0 && d.Buckets[i-1] != 0 || i+1 < len(d.Buckets) && d.Buckets[i+1] != 2 {
 			t.Errorf("around %g ms: %+v", bound, d)
 		}

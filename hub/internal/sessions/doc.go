@@ -25,6 +25,6 @@
 //
 //	| mutex | guards | taken |
 //	|---|---|---|
-//	| Service.mu | the sessions that run, and their trees | after Conversation.mu, never before it |
+//	| Live.mu | the sessions that run, and their trees | after Conversation.mu, never before it |
 //	| Queue.mu | the queue | after any other mutex |
 package sessions

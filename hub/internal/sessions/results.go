@@ -86,21 +86,27 @@ func (s *Service) callBack(parent *fold.State) error {
 		fold.Command{Do: &fold.Callback{Callbacks: callbacks}, Traceparent: traceparent})
 }
 
+// Results reads the results of sessions that ended.
+type Results struct {
+	engine    *conv.Engine
+	checkJSON func(raw json.RawMessage, outer int) error // see Options
+}
+
 // resultLevel is the depth of a result in a notification of an event with callbacks.
 const resultLevel = 8
 
 // FitsNotification reports whether the data of a result does not nest too deep for a notification.
-func (s *Service) FitsNotification(data json.RawMessage) bool {
-	return s.opts.CheckJSON(data, resultLevel) == nil
+func (r *Results) FitsNotification(data json.RawMessage) bool {
+	return r.checkJSON(data, resultLevel) == nil
 }
 
 // fit returns a result as a callback has it: whole, or without what is large or nests too deep.
-func (s *Service) fit(r *parley.SessionResult) *parley.SessionResult {
-	b, err := json.Marshal(r)
-	if err == nil && len(b) <= parley.MaxCallbackResultBytes && s.FitsNotification(r.ResultData) {
-		return r
+func (r *Results) fit(result *parley.SessionResult) *parley.SessionResult {
+	b, err := json.Marshal(result)
+	if err == nil && len(b) <= parley.MaxCallbackResultBytes && r.FitsNotification(result.ResultData) {
+		return result
 	}
-	less := *r
+	less := *result
 	less.ResultText, less.ResultData, less.ValidationErrors, less.Omitted = nil, nil, nil, true
 	if len(less.Error) > parley.MaxReasonBytes {
 		less.Error = policy.Cut(less.Error, parley.MaxReasonBytes)
@@ -111,22 +117,22 @@ func (s *Service) fit(r *parley.SessionResult) *parley.SessionResult {
 // ReadResult returns the result of a session that ended, and the traceparent of its last message, or of
 // the event that its last turn answers. A parent does not wait for a session whose log is damaged: the
 // result then has an error. ReadResult fails only while the hub does not serve.
-func (s *Service) ReadResult(id string) (r *parley.SessionResult, traceparent string, err error) {
-	r, traceparent, err = s.readEnded(id)
-	if err == nil || s.engine.Serving() != nil {
-		return r, traceparent, err
+func (r *Results) ReadResult(id string) (result *parley.SessionResult, traceparent string, err error) {
+	result, traceparent, err = r.readEnded(id)
+	if err == nil || r.engine.Serving() != nil {
+		return result, traceparent, err
 	}
-	s.engine.Log().Error("the result of a session cannot be read", "session", id, "error", err)
+	r.engine.Log().Error("the result of a session cannot be read", "session", id, "error", err)
 	const unread = "the result cannot be read"
 	return &parley.SessionResult{ResultType: parley.AgentTypeAgent, Error: unread, Omitted: true}, traceparent, nil
 }
 
-func (s *Service) readEnded(id string) (r *parley.SessionResult, traceparent string, err error) {
-	c, err := s.engine.Pin(id)
+func (r *Results) readEnded(id string) (result *parley.SessionResult, traceparent string, err error) {
+	c, err := r.engine.Pin(id)
 	if err != nil {
 		return nil, "", err
 	}
-	defer s.engine.Unpin(c)
+	defer r.engine.Unpin(c)
 	state := c.Durable()
 	if !state.Closed() || state.Session == nil {
 		return nil, "", fmt.Errorf("session %s has no result", id)
@@ -134,8 +140,8 @@ func (s *Service) readEnded(id string) (r *parley.SessionResult, traceparent str
 	if traceparent = state.Traceparent; traceparent == "" && state.Worked != nil {
 		traceparent = state.Worked.Traceparent
 	}
-	r, err = readResult(c, state.Session, resultSeq(&state))
-	return r, traceparent, err
+	result, err = readResult(c, state.Session, resultSeq(&state))
+	return result, traceparent, err
 }
 
 // resultSeq is the seq of the message with the result of a session that ended: the last one, or the last

@@ -109,9 +109,7 @@ func TestReport_OnceInParent(t *testing.T) {
 	if got := stateOf("case").Seq; got != before.Seq+2 {
 		t.Fatalf("the parent has seq %d, want %d with the start and the end", got, before.Seq+2)
 	}
-	s.mu.Lock()
-	s.missed["ses_1"] = struct{}{}
-	s.mu.Unlock()
+	s.miss("ses_1")
 	if _, err := s.updateParent(&ended); err != nil {
 		t.Error(err)
 	}
@@ -129,9 +127,10 @@ func TestRecoverChildren_RunAtOnce(t *testing.T) {
 	}
 	track("ses_before")
 	track("ses_other")
-	s.recoverChildren(&fold.State{ID: "case", Seq: 1, Children: []fold.Child{
+	parent := &fold.State{ID: "case", Seq: 1, Children: []fold.Child{
 		{ID: "ses_before"}, {ID: "ses_after"}, {ID: "ses_gone"},
-	}})
+	}}
+	s.Committed(conv.Commit{ID: "case", State: parent, Source: conv.FoundAtStart})
 	track("ses_after")
 	for id, want := range map[string]bool{"ses_before": true, "ses_after": true, "ses_other": false} {
 		if got := s.MayRun(id); got != want {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
@@ -46,7 +47,7 @@ func (s *Service) Start(ctx context.Context, p *auth.Principal, q *parley.StartS
 	if p.Claim() != nil {
 		return nil, parley.Refuse(parley.ErrForbidden, "a token for one turn starts no sessions", "the token of its executor")
 	}
-	if err := s.WaitRecovered(ctx); err != nil {
+	if err := s.opts.AwaitRecovery(ctx); err != nil {
 		return nil, err
 	}
 	params := *q
@@ -222,9 +223,29 @@ func (x *start) run(ctx context.Context, c *conv.Conversation) (duplicate bool, 
 		return false, err
 	}
 	if x.parent != nil {
-		err = s.waitInParent(ctx, x.id)
+		err = x.waitInParent(ctx)
 	}
 	return d.Duplicate, err
+}
+
+// waitInParent waits until the log of the parent has the start of the session, or the session ended. If
+// neither happens for the longest wait of a call, it returns nil, because the session exists.
+func (x *start) waitInParent(ctx context.Context) error {
+	_, confirmed := x.service.confirmation(x.id)
+	if confirmed == nil {
+		return nil
+	}
+	timer := time.NewTimer(parley.MaxWaitMs * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-confirmed:
+	case <-timer.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-x.service.engine.Draining():
+		return conv.ErrDraining
+	}
+	return nil
 }
 
 // prepare checks the session against its agent and its parent, and makes its record.

@@ -104,7 +104,7 @@ func (s *Service) updateParentOnce(state *fold.State) (ended bool, err error) {
 			return state.Closed(), err
 		}
 	}
-	s.confirmInParent(state.ID) // its parent never will
+	s.confirm(state.ID, false) // its parent never will
 	if state.Closed() {
 		return true, nil
 	}
@@ -136,7 +136,7 @@ func (s *Service) reportTo(parent, state *fold.State) error {
 			return err
 		}
 	}
-	s.confirmInParent(state.ID)
+	s.confirm(state.ID, false)
 	return nil
 }
 

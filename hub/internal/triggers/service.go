@@ -23,6 +23,8 @@ type Options struct {
 	NewID func(prefix string) string
 	// FollowRunners reads what runners registered at other hubs.
 	FollowRunners func() error
+	// AwaitRecovery waits until every open conversation was loaded once after a start.
+	AwaitRecovery func(context.Context) error
 	// FetchContext returns what the context selectors of an agent select now.
 	FetchContext func(context.Context, *ContextQuery) ([]parley.ContextSource, error)
 }
@@ -81,7 +83,7 @@ func New(o Options) *Service {
 // Run starts sessions until the hub ends. It waits until the hub knows which sessions run, and so how
 // much room each tree has.
 func (s *Service) Run() {
-	if s.opts.Sessions.WaitRecovered(s.engine.Context()) == nil {
+	if s.opts.AwaitRecovery(s.engine.Context()) == nil {
 		s.queue.Run()
 	}
 }

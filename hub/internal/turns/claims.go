@@ -1,319 +1,104 @@
 package turns
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
-	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
-	"github.com/parleyhub/parley/hub/policy"
 )
 
-// ClaimTurn claims a turn: an offered one by the id of the offer, or one of the caller by its number.
-func (d *Dispatcher) ClaimTurn(
-	p *auth.Principal, q *parley.ClaimTurnParams, done func(parley.ClaimTurnResult, error),
-) {
-	take := &fold.Take{Turn: q.Turn}
-	cmd := fold.Command{Do: take}
-	c, p, err := d.enterTake(p, q, &cmd)
-	if err != nil {
-		done(parley.ClaimTurnResult{}, err)
+// heldClaim is a current claim.
+type heldClaim struct {
+	hash         eventdata.ClaimHash
+	conversation string
+	agentID      string
+	serves       string        // what an executor must serve to hold it
+	waits        bool          // for a session that its agent started, or for an approval
+	commandEnd   chan struct{} // closed at its end, for the token of the command that runs under it
+	turn         int64
+	seats        []parley.Participant
+	executorID   string
+	key          string      // of the executor that took it; empty if this hub did not see that
+	id           string      // empty if no call to this hub named it
+	conn         *Connection // nil while no connection of this hub holds it
+	x            *executor   // of conn, in whose load it counts
+}
+
+// holdOf returns the claim as a connection remembers it, for p.
+func (h *heldClaim) holdOf(p *auth.Principal) auth.Hold {
+	return auth.Hold{Hash: h.hash, Turn: h.turn, Seat: p, Serves: h.serves, Seatless: hasNoSeat(p, h.seats)}
+}
+
+// isBy reports whether x may be the executor that took the claim, after a new registration: it has the
+// same owner, as far as that is known, reaches the conversation and serves the agent.
+func (h *heldClaim) isBy(x *executor) bool { return h.executorID == x.id && h.mayMoveTo(x) }
+
+// mayMoveTo reports whether x, which has named the claim, may continue it. A claim that no executor took
+// does not move to another owner.
+func (h *heldClaim) mayMoveTo(x *executor) bool {
+	return (h.executorID == "" || h.executorID == x.id) && (h.key == "" || h.key == x.key) &&
+		x.by.Reaches(h.conversation) && slices.Contains(x.serves, h.serves)
+}
+
+// notifyWaiting notifies the holder whether its turn waits.
+func (h *heldClaim) notifyWaiting() {
+	if h.conn == nil || h.conn.notify == nil || h.id == "" {
 		return
 	}
-	cmd.From = p.AgentID
-	r := &conv.Request{By: p, Cmd: cmd, Reply: func(result *fold.Decision, err error) {
-		if err != nil {
-			done(parley.ClaimTurnResult{}, err)
-			return
-		}
-		if q.ClaimID != "" {
-			d.ConfirmHolder(*cmd.Named, q.ClaimID, p)
-		}
-		done(d.claimResult(result, p), nil)
-	}}
-	if q.ClaimID == "" {
-		d.MintClaim(c, r)
-	} else {
-		r.Claims, r.ClaimID = d, q.ClaimID
-		take.New, take.GraceMs = *cmd.Named, ConnectionOf(p).graceMs()
-	}
-	c.Do(r)
-}
-
-// MintClaim adds the id of a new claim to r, which the command may take.
-func (d *Dispatcher) MintClaim(c *conv.Conversation, r *conv.Request) {
-	n, number := r.Cmd.NewClaim(), int64(0)
-	c.View(func(_, head *fold.State) {
-		number, n.Others = head.CurrentTurn(), d.hasOtherExecutors(head, r.Cmd.From)
-	})
-	r.Claims, r.ClaimID = d, d.newClaimID(number)
-	n.New, n.GraceMs = eventdata.HashClaim(r.ClaimID), ConnectionOf(r.By.(*auth.Principal)).graceMs()
-}
-
-// enterTake pins the conversation of claimTurn, and returns the identity of the caller there.
-func (d *Dispatcher) enterTake(
-	p *auth.Principal, q *parley.ClaimTurnParams, cmd *fold.Command,
-) (*conv.Conversation, *auth.Principal, error) {
-	if err := d.auth.AllowClaims(p, parley.MethodClaimTurn); err != nil {
-		return nil, nil, err
-	}
-	c, s, err := d.Pin(p, q.ConversationID)
-	if err != nil {
-		return nil, nil, err
-	}
-	if d.engine.Shared() && !d.isCallersTurn(p, &s, q) { // another hub may have changed that
-		if s, err = d.FreshHead(c); err != nil {
-			d.engine.Unpin(c)
-			return nil, nil, err
-		}
-	}
-	seat := s.Floor().Speaker
-	switch {
-	case (q.ClaimID == "") == (q.Turn == 0):
-		err = parley.Refuse(parley.ErrValidationFailed, "claimTurn takes claimId or turn", "one of them")
-	case q.Turn < 0:
-		err = parley.Refuse(parley.ErrValidationFailed, "turn is negative", "1 or more")
-	case q.ClaimID != "":
-		seat, err = d.findOffer(p, &s, q.ClaimID, cmd)
-	}
-	who, visible := p.Resolve(&s, seat)
-	if !visible {
-		err = p.RefuseWrite(&s) // whatever else is wrong
-	}
-	if err != nil {
-		d.engine.Unpin(c)
-		return nil, nil, err
-	}
-	return c, who, nil
-}
-
-// isCallersTurn reports whether p may take a turn as far as this hub knows: the claim is current or was
-// offered here, or the number is that of the turn of an identity of p.
-func (d *Dispatcher) isCallersTurn(p *auth.Principal, s *fold.State, q *parley.ClaimTurnParams) bool {
-	if q.ClaimID == "" {
-		who, _ := p.Resolve(s, s.Floor().Speaker)
-		return s.CurrentTurn() == q.Turn && who.AgentID == s.Floor().Speaker
-	}
-	hash := eventdata.HashClaim(q.ClaimID)
-	if s.Claim != nil && s.Claim.Hash == hash {
-		return true
-	}
-	agent, _ := d.offerOf(s.ID, hash)
-	return agent != ""
-}
-
-// findOffer returns the seat for which the id of a claim was made, and adds the claim to cmd.
-func (d *Dispatcher) findOffer(
-	p *auth.Principal, s *fold.State, id string, cmd *fold.Command,
-) (seat string, err error) {
-	number, ok := eventdata.ClaimTurn(id)
-	if !ok {
-		return "", eventdata.ErrNoClaimID
-	}
-	hash := eventdata.HashClaim(id)
-	take := cmd.Do.(*fold.Take)
-	take.Turn, cmd.Named = number, &hash
-	if s.Claim != nil && s.Claim.Hash == hash {
-		return s.Claim.AgentID, nil
-	}
-	agent, key := d.offerOf(s.ID, hash)
-	if c := ConnectionOf(p); key != "" && c != nil {
-		x := c.executor.Load()
-		take.Offered = x != nil && x.key == key
-	}
-	return agent, nil
-}
-
-// Pin pins a conversation and returns its head. The caller checks whether it exists for p.
-func (d *Dispatcher) Pin(p *auth.Principal, id string) (*conv.Conversation, fold.State, error) {
-	if !p.Reaches(id) || conv.Reserved(id) {
-		return nil, fold.State{}, auth.ErrNotFound
-	}
-	c, err := d.engine.Pin(id)
-	if err != nil {
-		return nil, fold.State{}, err
-	}
-	if !d.Recovered() {
-		d.recoverOne(id) // so that a claim that the caller names is known
-	}
-	s := c.Head()
-	if !s.Exists() && d.engine.Shared() {
-		s, err = d.FreshHead(c)
-	}
-	if err == nil && !s.Exists() {
-		err = auth.ErrNotFound
-	}
-	if err != nil {
-		d.engine.Unpin(c)
-		return nil, fold.State{}, err
-	}
-	return c, s, nil
-}
-
-// FreshHead returns the head after this hub has caught up with the others.
-func (d *Dispatcher) FreshHead(c *conv.Conversation) (fold.State, error) {
-	if err := d.engine.CatchUp(context.Background()); err != nil {
-		return fold.State{}, err
-	}
-	c.Freshen()
-	return c.Head(), nil
-}
-
-// PinClaimed is Pin for a call that names a claim. A hub that shares its journal catches up if the claim
-// is not the current one.
-func (d *Dispatcher) PinClaimed(
-	p *auth.Principal, id string, hash eventdata.ClaimHash,
-) (*conv.Conversation, fold.State, error) {
-	c, s, err := d.Pin(p, id)
-	if err != nil || !d.engine.Shared() || s.Claim != nil && s.Claim.Hash == hash {
-		return c, s, err
-	}
-	if s, err = d.FreshHead(c); err != nil {
-		d.engine.Unpin(c)
-		return nil, s, err
-	}
-	return c, s, nil
-}
-
-// EnterClaimed pins a conversation for a write that may name a claim, which it adds to cmd. A renewal
-// or a release must name one. It returns the identity of the caller: the participant of the claim, if
-// the caller may speak as that.
-func (d *Dispatcher) EnterClaimed(
-	p *auth.Principal, method, conversation, claimID string, cmd *fold.Command,
-) (*conv.Conversation, *auth.Principal, error) {
-	needsClaim := method == parley.MethodRenewClaim || method == parley.MethodReleaseClaim
-	if claimID == "" && !needsClaim {
-		p = p.In(conversation)
-		c, err := d.auth.EnterWrite(p, method, conversation)
-		return c, p, err
-	}
-	if err := d.auth.Allow(p, method); err != nil {
-		return nil, nil, err
-	}
-	if claimID == "" {
-		return nil, nil, eventdata.ErrNoClaimID
-	}
-	hash := eventdata.HashClaim(claimID)
-	c, s, err := d.PinClaimed(p, conversation, hash)
-	if err != nil {
-		return nil, nil, err
-	}
-	seat := ""
-	if s.Claim != nil && s.Claim.Hash == hash {
-		seat = s.Claim.AgentID
-	}
-	if seat == "" && cmd.Key != "" {
-		seat = seatWithKey(c, p, &s, cmd.Key, &hash)
-	}
-	who, visible := p.Resolve(&s, seat)
-	if _, ok := eventdata.ClaimTurn(claimID); !ok && visible {
-		err = eventdata.ErrNoClaimID
-	}
-	if !visible {
-		err = p.RefuseWrite(&s)
-	}
-	if err != nil {
-		d.engine.Unpin(c)
-		return nil, nil, err
-	}
-	cmd.Named = &hash
-	return c, who, nil
-}
-
-// seatWithKey returns the seat that used a key under a claim, of the seats of p. A caller that speaks as
-// several ids and did not get the answer may repeat a write after the end of its claim.
-func seatWithKey(c *conv.Conversation, p *auth.Principal, s *fold.State, key string,
-	claim *eventdata.ClaimHash) string {
-	for i, seat := range s.Participants {
-		if p.MaySit(s, i) && c.HasKey(seat.ID, key, claim) {
-			return seat.ID
-		}
-	}
-	return ""
-}
-
-// RenewClaim extends a claim.
-func (d *Dispatcher) RenewClaim(
-	p *auth.Principal, q *parley.RenewClaimParams, done func(parley.RenewClaimResult, error),
-) {
-	var cmd fold.Command
-	c, p, err := d.EnterClaimed(p, parley.MethodRenewClaim, q.ConversationID, q.ClaimID, &cmd)
-	if err != nil {
-		done(parley.RenewClaimResult{}, err)
-		return
-	}
-	cmd.From = p.AgentID
-	d.renew(c, p, q, cmd, d.engine.Shared(), done)
-}
-
-// renew decides a renewal. A renewal that was not written because enough time was left is decided once
-// more if its check took so long that this is no longer true.
-func (d *Dispatcher) renew(
-	c *conv.Conversation, p *auth.Principal, q *parley.RenewClaimParams, cmd fold.Command, again bool,
-	done func(parley.RenewClaimResult, error),
-) {
-	held, left := d.HeldFor(q.ConversationID, *cmd.Named)
-	cmd.Do, cmd.HeldMs = &fold.Renew{LeftMs: left}, held
-	c.Do(&conv.Request{By: p, Cmd: cmd, Reply: func(r *fold.Decision, err error) {
-		if err != nil {
-			done(parley.RenewClaimResult{}, err)
-			return
-		}
-		d.ConfirmHolder(*cmd.Named, q.ClaimID, p)
-		_, left := d.HeldFor(q.ConversationID, *cmd.Named)
-		if again && len(r.Events) == 0 && 2*left < r.State.Limits.TurnTimeout() {
-			d.engine.Repin(c)
-			d.renew(c, p, q, cmd, false, done)
-			return
-		}
-		done(parley.RenewClaimResult{DeadlineMs: d.engine.Now().UnixMilli() + left, DurationMs: left}, nil)
+	h.conn.notify(parley.ExecutorNotification{ClaimWaiting: &parley.ClaimWaitingNotification{
+		ConversationID: h.conversation, AgentID: h.agentID, Turn: h.turn, ClaimID: h.id, Waiting: h.waits,
 	}})
 }
 
-// ReleaseClaim releases a claim.
-func (d *Dispatcher) ReleaseClaim(
-	p *auth.Principal, q *parley.ReleaseClaimParams, done func(parley.EmptyResult, error),
-) {
-	release := &fold.Release{Detail: q.Reason}
-	cmd := fold.Command{Do: release}
-	c, p, err := d.EnterClaimed(p, parley.MethodReleaseClaim, q.ConversationID, q.ClaimID, &cmd)
-	if err != nil {
-		done(parley.EmptyResult{}, err)
+// assign makes conn the holder of the claim; nil means that no connection holds it.
+func (h *heldClaim) assign(conn *Connection) {
+	if h.x != nil && !h.waits {
+		h.x.load--
+	}
+	h.conn, h.x = conn, nil
+	if conn == nil {
 		return
 	}
-	end, ok := q.Outcome.Ends()
-	if !ok {
-		err = parley.Refuse(parley.ErrValidationFailed,
-			fmt.Sprintf("outcome is %q", policy.Clip(string(q.Outcome))), "yield, decline, silent or failed")
-	} else {
-		err = check.Reason(q.Reason)
+	if h.x = conn.executor.Load(); h.x != nil && !h.waits {
+		h.x.load++
 	}
-	if err != nil {
-		d.engine.Unpin(c)
-		done(parley.EmptyResult{}, err)
-		return
+}
+
+// moveTo is assign for another connection than the one on which the claim was taken.
+func (h *heldClaim) moveTo(conn *Connection) {
+	if h.conn != nil && h.conn != conn {
+		h.conn.moveHold(h.conversation, h.hash)
 	}
-	cmd.From, release.Reason = p.AgentID, end
-	c.Do(&conv.Request{By: p, Cmd: cmd, Reply: func(_ *fold.Decision, err error) { done(parley.EmptyResult{}, err) }})
+	h.assign(conn)
+}
+
+// claims has the current claims and their holders. It implements conv.ClaimObserver.
+type claims struct {
+	auth *auth.Service
+
+	mu   *sync.Mutex // Dispatcher.mu; guards the field below
+	held map[eventdata.ClaimHash]*heldClaim
+}
+
+func newClaims(mu *sync.Mutex, a *auth.Service) *claims {
+	return &claims{auth: a, mu: mu, held: make(map[eventdata.ClaimHash]*heldClaim)}
 }
 
 // Taken implements conv.ClaimObserver: it records the claim that a request takes.
-func (d *Dispatcher) Taken(conversation string, r *conv.Request) {
+func (k *claims) Taken(conversation string, r *conv.Request) {
 	p := r.By.(*auth.Principal)
 	s, claim, conn := &r.Decision.State, r.Decision.Claim, ConnectionOf(p)
 	h := &heldClaim{
-		conversation: conversation, agentID: r.Cmd.From, serves: servedBy(s, r.Cmd.From), turn: claim.Turn,
+		hash: claim.Hash, conversation: conversation, agentID: r.Cmd.From, serves: servedBy(s, r.Cmd.From), turn: claim.Turn,
 		seats: s.Participants, executorID: r.Cmd.Executor.ID, id: r.ClaimID,
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock() // until the connection knows the claim, so that its end does not miss it
-	d.claims[claim.Hash] = h
+	k.mu.Lock()
+	defer k.mu.Unlock() // until the connection knows the claim, so that its end does not miss it
+	k.held[claim.Hash] = h
 	if conn == nil {
 		return
 	}
@@ -329,15 +114,13 @@ func (d *Dispatcher) Taken(conversation string, r *conv.Request) {
 }
 
 // Dropped implements conv.ClaimObserver: it forgets a claim that is not in the log.
-func (d *Dispatcher) Dropped(conversation string, r *conv.Request) {
+func (k *claims) Dropped(conversation string, r *conv.Request) {
 	hash := r.Cmd.NewClaim().New
-	d.mu.Lock()
-	if h := d.claims[hash]; h != nil {
-		d.assignLocked(h, nil)
-		delete(d.claims, hash)
-		d.endCommandLocked(h)
+	k.mu.Lock()
+	if h := k.held[hash]; h != nil {
+		k.removeLocked(h)
 	}
-	d.mu.Unlock()
+	k.mu.Unlock()
 	if conn := ConnectionOf(r.By.(*auth.Principal)); conn != nil {
 		conn.endHold(conversation, hash, true)
 	}
@@ -357,102 +140,162 @@ func hasNoSeat(p *auth.Principal, seats []parley.Participant) bool {
 	return home != "" && !slices.ContainsFunc(seats, func(s parley.Participant) bool { return s.ID == home })
 }
 
-// offerOf returns for which participant and which executor the id of a claim was made; empty if this hub
-// has not made it for the current turn.
-func (d *Dispatcher) offerOf(conversation string, hash eventdata.ClaimHash) (agent, key string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	t := d.turns[conversation]
-	if t == nil {
-		return "", ""
+// recordLocked returns the current claim of a conversation.
+func (k *claims) recordLocked(s *fold.State) *heldClaim {
+	c := s.Claim
+	h := k.held[c.Hash]
+	if h == nil {
+		h = &heldClaim{
+			hash: c.Hash, conversation: s.ID, agentID: c.AgentID, turn: c.Turn, executorID: c.ExecutorID,
+		}
+		k.held[c.Hash] = h
 	}
-	o, _ := t.Offered(hash)
-	return o.AgentID, o.Executor
+	if seat := s.Seat(c.AgentID); seat >= 0 {
+		h.serves, h.seats = s.ServedBy(seat), s.Participants
+	}
+	h.assign(h.conn)
+	return h
 }
 
-// hasOtherExecutors reports whether an executor that has not tried the turn of an agent is asked. The
-// conversation is locked.
-func (d *Dispatcher) hasOtherExecutors(s *fold.State, agent string) bool {
-	if len(s.Tries) == 0 {
-		return false // there was no attempt
+// removeLocked forgets a claim, and ends the token of the command that runs under it.
+func (k *claims) removeLocked(h *heldClaim) {
+	h.assign(nil)
+	delete(k.held, h.hash)
+	if h.commandEnd != nil {
+		close(h.commandEnd)
+		k.auth.AnnounceEnd()
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	t := d.turns[s.ID]
-	seat := s.Seat(agent)
-	if t == nil || seat < 0 {
-		return false
-	}
-	return t.Others(agent, d.candidatesLocked(s.ID, s.ServedBy(seat), s.Demands(seat), d.now()))
 }
 
-// ConfirmHolder makes the connection of p, which named a claim, the holder of the claim.
-func (d *Dispatcher) ConfirmHolder(hash eventdata.ClaimHash, id string, p *auth.Principal) {
-	conn := ConnectionOf(p)
-	if conn == nil || p.Claim() != nil {
-		return
+// endLocked removes a claim that is over for a reason, and notifies its holder. It returns the executor
+// that held it, or nil.
+func (k *claims) endLocked(c fold.Claim, s *fold.State, reason parley.ClaimEnd) *executor {
+	h := k.held[c.Hash]
+	if h == nil {
+		return nil
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	h := d.claims[hash]
+	conn, x := h.conn, h.x
+	k.removeLocked(h)
+	k.auth.EndClaim(c.Hash)
+	if conn == nil {
+		return x
+	}
+	conn.endHold(s.ID, c.Hash, s.CurrentTurn() > c.Turn || s.Closed())
+	if conn.notify != nil && h.id != "" && !isByHolder(reason) {
+		conn.notify(parley.ExecutorNotification{ClaimEnded: &parley.ClaimEndedNotification{
+			ConversationID: s.ID, AgentID: c.AgentID, Turn: c.Turn, ClaimID: h.id, Reason: reason,
+		}})
+	}
+	return x
+}
+
+// updateWaitLocked updates whether the current claim waits for a session of its agent or an approval.
+// While it waits, it uses no capacity of its executor, which is notified. It returns an executor that
+// has room now, or nil.
+func (k *claims) updateWaitLocked(s *fold.State) *executor {
+	if s.Claim == nil {
+		return nil
+	}
+	h := k.held[s.Claim.Hash]
+	waits := s.Waits(s.Claim.AgentID) || s.Awaits()
+	if h == nil || h.waits == waits {
+		return nil
+	}
+	conn, x := h.conn, h.x
+	h.assign(nil)
+	h.waits = waits
+	h.assign(conn)
+	h.notifyWaiting()
+	if waits {
+		return x
+	}
+	return nil
+}
+
+// confirmLocked makes conn, on which p named a claim, the holder of the claim, and returns it. It returns
+// nil if p may not hold it.
+func (k *claims) confirmLocked(hash eventdata.ClaimHash, id string, p *auth.Principal, conn *Connection) *heldClaim {
+	h := k.held[hash]
 	if h == nil || conn.closed || h.agentID != p.AgentID {
-		return
+		return nil
 	}
 	if h.conn != conn { // if it is the same, p may still have a new token
 		h.id = id
-		if h.conn != nil {
-			h.conn.moveHold(h.conversation, hash)
-		}
-		d.assignLocked(h, conn)
+		h.moveTo(conn)
 	}
-	conn.addHold(h.conversation, h.holdOf(hash, p))
-	if t := d.turns[h.conversation]; t != nil {
-		t.Found(hash)
+	conn.addHold(h.conversation, h.holdOf(p))
+	return h
+}
+
+// moveLocked makes x the holder of the claim with an id and returns it, if the claim is current and of an
+// agent of x; else nil.
+func (k *claims) moveLocked(hash eventdata.ClaimHash, id string, x *executor) *heldClaim {
+	h := k.held[hash]
+	if h == nil || !h.mayMoveTo(x) {
+		return nil
+	}
+	h.id, h.key = id, x.key
+	h.moveTo(x.conn)
+	if h.waits {
+		h.notifyWaiting()
+	}
+	x.conn.addHold(h.conversation, h.holdOf(x.by.As(h.agentID)))
+	return h
+}
+
+// countLocked counts the claims that conn holds in the load of its executor.
+func (k *claims) countLocked(conn *Connection) {
+	for _, h := range k.held {
+		if h.conn == conn {
+			h.assign(conn)
+		}
 	}
 }
 
+// loseLocked returns the claims that conn held and that no connection holds now.
+func (k *claims) loseLocked(conn *Connection) (lost []*heldClaim) {
+	for _, hash := range conn.holdHashes() {
+		if h := k.held[hash]; h != nil && h.conn == conn {
+			h.assign(nil)
+			lost = append(lost, h)
+		}
+	}
+	return lost
+}
+
+// abandonedLocked returns the claims of the executor of x that x does not continue.
+func (k *claims) abandonedLocked(x *executor, kept map[eventdata.ClaimHash]bool) (all []*heldClaim) {
+	for hash, h := range k.held {
+		if h.isBy(x) && h.conn != x.conn && !kept[hash] {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
 // ClaimIDOf returns the id of the claim that a decision for p took or found, if this hub knows it.
-func (d *Dispatcher) ClaimIDOf(r *fold.Decision, p *auth.Principal) string {
+func (k *claims) ClaimIDOf(r *fold.Decision, p *auth.Principal) string {
 	if r.Claim == nil || r.Claim.AgentID != p.AgentID {
 		return ""
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if h := d.claims[r.Claim.Hash]; h != nil {
+	return k.idOf(r.Claim.Hash)
+}
+
+// idOf returns the id of a claim that was taken or named since the start; else it is empty.
+func (k *claims) idOf(hash eventdata.ClaimHash) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if h := k.held[hash]; h != nil {
 		return h.id
 	}
 	return ""
 }
 
-// claimResult returns the claim that claimTurn took or found.
-func (d *Dispatcher) claimResult(r *fold.Decision, p *auth.Principal) parley.ClaimTurnResult {
-	_, left := d.HeldFor(r.State.ID, r.Claim.Hash)
-	out := parley.ClaimTurnResult{
-		ClaimID: d.ClaimIDOf(r, p), AgentID: r.Claim.AgentID, Turn: r.Claim.Turn, Attempt: r.Claim.Attempt, DurationMs: left,
-		DeadlineMs: d.engine.Now().UnixMilli() + left, MaxClaimMs: r.State.Limits.MaxClaim(), Duplicate: r.Duplicate,
-	}
-	out.Traceparent = d.traceparent(&r.State, r.State.Answers(r.Claim.AgentID))
-	if seat := r.State.Seat(r.Claim.AgentID); seat >= 0 {
-		out.SinceSeq = r.State.Spoke[seat].FinalSeq
-	}
-	return out
-}
-
-// HeldFor returns how long a claim has been held and how long it remains, in ms.
-func (d *Dispatcher) HeldFor(conversation string, hash eventdata.ClaimHash) (heldMs, leftMs int64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if t := d.turns[conversation]; t != nil {
-		return t.Watched(d.now(), hash)
-	}
-	return 0, 0
-}
-
 // TurnOf implements auth.Claims.
-func (d *Dispatcher) TurnOf(hash eventdata.ClaimHash) (number int64, current bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	h := d.claims[hash]
+func (k *claims) TurnOf(hash eventdata.ClaimHash) (number int64, current bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	h := k.held[hash]
 	if h == nil {
 		return 0, false
 	}
@@ -460,12 +303,12 @@ func (d *Dispatcher) TurnOf(hash eventdata.ClaimHash) (number int64, current boo
 }
 
 // CommandOf implements auth.Claims.
-func (d *Dispatcher) CommandOf(
+func (k *claims) CommandOf(
 	conversation string, hash eventdata.ClaimHash,
 ) (agent, account string, ended <-chan struct{}, ok bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	h := d.claims[hash]
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	h := k.held[hash]
 	if h == nil || h.conversation != conversation {
 		return "", "", nil, false
 	}
@@ -479,37 +322,11 @@ func (d *Dispatcher) CommandOf(
 	return h.agentID, account, h.commandEnd, true
 }
 
-// abandoned is a claim that its executor does not continue after a new registration.
-type abandoned struct {
-	claim *heldClaim
-	hash  eventdata.ClaimHash
-}
-
-// endAbandoned ends claims and calls done, once, with their number.
-func (d *Dispatcher) endAbandoned(all []abandoned, done func(int)) {
-	if len(all) == 0 {
-		done(0)
-		return
+// isByHolder reports whether the holder itself ends a claim for this reason.
+func isByHolder(reason parley.ClaimEnd) bool {
+	switch reason {
+	case parley.ClaimFinal, parley.ClaimYielded, parley.ClaimDeclined, parley.ClaimSilent, parley.ClaimFailed:
+		return true
 	}
-	var mu sync.Mutex
-	left := len(all)
-	countOne := func() {
-		mu.Lock()
-		left--
-		last := left == 0
-		mu.Unlock()
-		if last {
-			done(len(all))
-		}
-	}
-	for _, a := range all {
-		c, err := d.engine.Pin(a.claim.conversation)
-		if err != nil {
-			countOne()
-			continue
-		}
-		end := &fold.EndClaim{Reason: parley.ClaimDisconnected}
-		cmd := fold.Command{Do: end, From: parley.HubID, Named: &a.hash}
-		c.Do(&conv.Request{Cmd: cmd, Reply: func(*fold.Decision, error) { countOne() }})
-	}
+	return false
 }

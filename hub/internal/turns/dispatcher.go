@@ -1,8 +1,7 @@
 package turns
 
 import (
-	"context"
-	"slices"
+	"maps"
 	"sync"
 	"time"
 
@@ -46,56 +45,52 @@ type Runners interface {
 
 // Dispatcher offers the turns of agents to executors.
 type Dispatcher struct {
-	engine    *conv.Engine
-	auth      *auth.Service
-	opts      Options
-	presence  *cluster.Presence // nil if no other hub serves the journal
-	sessions  Sessions
-	runners   Runners
-	alarm     *conv.Clock
-	recovered chan struct{} // closed when every open conversation was loaded once
-	stamps    stamps
+	recovery
+	spans
+	engine *conv.Engine
+	auth   *auth.Service
+	opts   Options
+	alarm  *conv.Clock
 
-	mu        sync.Mutex // guards the fields below
-	turns     map[string]*turn
-	open      map[string]struct{}
-	executors map[string]*executor   // by key
-	serving   map[string][]*executor // by the name of an agent
-	waiting   map[demand][]waiter    // the longest first
-	claims    map[eventdata.ClaimHash]*heldClaim
-	counts    counts
+	mu sync.Mutex // guards the fields below, and what they point to
+	*records
+	*executors
+	*claims
+	waiting queues
+	counts  counts
 }
 
-// turn is the current turn of a conversation.
-type turn struct {
-	desk.Desk
-	number  int64
-	demands []demand         // in whose queues it waits
-	since   parley.Timestamp // its key there
-	asked   []*executor
-	trace   string    // the traceparent for the executor
-	answers string    // the traceparent of what the turn answers
-	retryAt desk.Time // no command of the hub is tried before
-	yielded bool      // another hub was let act first
+// counts of turns and claims; guarded by Dispatcher.mu.
+type counts struct {
+	offers, taken int64
+	ended         map[parley.ClaimEnd]int64
+	turns, waits  *conv.Histogram
+}
+
+// durationBounds are the upper bounds of the buckets, in ms.
+var durationBounds = []float64{
+	5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 300_000, 600_000, 3_600_000,
 }
 
 // New returns a Dispatcher. Call Connect before any other method.
 func New(o Options) *Dispatcher {
-	d := &Dispatcher{
-		engine: o.Engine, auth: o.Auth, opts: o, recovered: make(chan struct{}),
-		turns: make(map[string]*turn), open: make(map[string]struct{}), executors: make(map[string]*executor),
-		serving: make(map[string][]*executor), waiting: make(map[demand][]waiter),
-		claims: make(map[eventdata.ClaimHash]*heldClaim),
-	}
+	d := &Dispatcher{engine: o.Engine, auth: o.Auth, opts: o, spans: spans{o.Tracer}, waiting: make(queues)}
+	d.records = newRecords(&d.mu, o.Engine)
+	d.executors = newExecutors(&d.mu, o.Engine)
+	d.claims = newClaims(&d.mu, o.Auth)
+	d.recovery = recovery{engine: o.Engine, done: make(chan struct{}), claims: d.claims, run: d.run}
 	d.alarm = conv.NewClock(o.Engine, d.fire)
-	d.counts.ended = make(map[parley.ClaimEnd]int64)
+	d.counts = counts{
+		ended: make(map[parley.ClaimEnd]int64),
+		turns: conv.NewHistogram(durationBounds), waits: conv.NewHistogram(durationBounds),
+	}
 	return d
 }
 
 // Connect connects the Dispatcher to other parts of the hub. presence is nil for the only hub of a
 // journal.
 func (d *Dispatcher) Connect(presence *cluster.Presence, sessions Sessions, runners Runners) {
-	d.presence, d.sessions, d.runners = presence, sessions, runners
+	d.executors.presence, d.executors.runners, d.recovery.sessions = presence, runners, sessions
 }
 
 // Run steps the desks whose time is due until the hub ends.
@@ -104,33 +99,21 @@ func (d *Dispatcher) Run() { d.alarm.Run() }
 // Wake steps the desk of a conversation soon.
 func (d *Dispatcher) Wake(conversation string, at parley.Timestamp) { d.alarm.Set(conversation, at) }
 
-func (d *Dispatcher) now() desk.Time { return desk.Time(d.engine.Now().UnixMilli()) }
+func deskNow(e *conv.Engine) desk.Time { return desk.Time(e.Now().UnixMilli()) }
 
 // Committed implements conv.Observer: it updates the desk of the conversation.
 func (d *Dispatcher) Committed(c conv.Commit) {
 	if !c.NeedsWork() {
 		return
 	}
-	id, s, foreign := c.ID, c.State, c.Foreign(d.engine.Shared())
+	s, foreign := c.State, c.Foreign(d.engine.Shared())
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if s.Closed() {
-		delete(d.open, id)
-	} else {
-		d.open[id] = struct{}{}
-	}
-	t := d.turns[id]
+	t := d.records.recordLocked(s)
 	if t == nil {
-		if s.Claim == nil && len(s.Asks()) == 0 {
-			return
-		}
-		t = &turn{}
-		d.turns[id] = t
+		return
 	}
-	if s.Seq < t.Seq() {
-		return // a later state came first
-	}
-	now := d.now()
+	now := deskNow(d.engine)
 	before, had := t.Claim()
 	waited, measured := int64(0), false
 	if s.Claim != nil {
@@ -142,119 +125,85 @@ func (d *Dispatcher) Committed(c conv.Commit) {
 	if isNew && d.engine.Shared() && !d.Recovered() {
 		t.Guessed()
 	}
-	freed := d.updateClaimLocked(id, t, s, change{before, had, after, has, foreign})
-	if x := d.updateWaitLocked(s); x != nil {
+	var freed []*executor
+	if had && (!has || isNew) {
+		if x := d.endClaimLocked(before, s, foreign); x != nil {
+			freed = append(freed, x)
+		}
+	}
+	if has || s.CurrentTurn() != t.number || s.Closed() {
+		freed = append(freed, t.withdraw()...)
+	}
+	t.updateTrace(s, d.spans)
+	if isNew {
+		switch h := d.claims.recordLocked(s); {
+		case h.conn != nil:
+			t.Found(h.hash)
+		case !d.engine.Shared(): // else another hub may have the holder
+			t.Lost(now, h.hash)
+		}
+	}
+	if x := d.claims.updateWaitLocked(s); x != nil {
 		freed = append(freed, x)
 	}
 	// A claim from before the start is not counted, and that of another hub is counted there.
 	if isNew && !foreign && after.At >= parley.TimestampOf(d.opts.StartedAt) {
 		d.counts.taken++
 		if measured {
-			d.counts.waits.observe(waited)
+			d.counts.waits.Observe(1, time.Duration(waited)*time.Millisecond)
 		}
 	}
-	d.updateQueuesLocked(id, t, s.FloorSince)
-	d.stepLocked(id, t, true)
+	d.waiting.move(t.id, &t.place, t.demands(s.FloorSince))
+	d.stepLocked(t, true)
 	if t.Idle() {
-		delete(d.turns, id)
+		delete(d.records.turns, t.id)
 	}
 	for _, x := range freed {
 		d.offerWaitingLocked(x)
 	}
 }
 
-// change is the claim of a conversation before and after a commit.
-type change struct {
-	before  fold.Claim
-	had     bool
-	after   fold.Claim
-	has     bool
-	foreign bool // another hub committed it
-}
-
-func (c *change) isSame() bool { return c.had && c.has && c.before.Hash == c.after.Hash }
-
-// updateClaimLocked updates the claims, and notifies the holder of one that ended. It returns the
-// executors that have room now.
-func (d *Dispatcher) updateClaimLocked(id string, t *turn, s *fold.State, c change) (freed []*executor) {
-	if c.had && !c.isSame() {
-		if x := d.endClaimLocked(id, c.before, s, c.foreign); x != nil {
-			freed = append(freed, x)
-		}
+// endClaimLocked removes a claim that is over, and returns the executor that held it, or nil. The hub
+// that ended it counts it.
+func (d *Dispatcher) endClaimLocked(c fold.Claim, s *fold.State, foreign bool) *executor {
+	reason := parley.ClaimTurnEnded
+	if s.Ended != nil && s.Ended.Hash == c.Hash {
+		reason = s.Ended.Reason
 	}
-	if c.has || s.CurrentTurn() != t.number || s.Closed() {
-		for _, x := range t.asked {
-			delete(x.pending, id)
-			freed = append(freed, x)
-		}
-		t.asked = nil
+	if !foreign {
+		d.counts.ended[reason]++
 	}
-	d.updateTraceLocked(t, s)
-	if !c.has || c.isSame() {
-		return freed
+	if reason == parley.ClaimFinal && !foreign {
+		d.counts.turns.Observe(1, time.Duration(s.LastAt-c.At)*time.Millisecond)
 	}
-	h := d.claims[c.after.Hash]
-	if h == nil {
-		h = &heldClaim{conversation: id, agentID: c.after.AgentID, turn: c.after.Turn, executorID: c.after.ExecutorID}
-		d.claims[c.after.Hash] = h
-	}
-	if seat := s.Seat(c.after.AgentID); seat >= 0 {
-		h.serves, h.seats = s.ServedBy(seat), s.Participants
-	}
-	d.assignLocked(h, h.conn)
-	switch {
-	case h.conn != nil:
-		t.Found(c.after.Hash)
-	case !d.engine.Shared(): // else another hub may have the holder
-		t.Lost(d.now(), c.after.Hash)
-	}
-	return freed
+	return d.claims.endLocked(c, s, reason)
 }
 
 // fire steps a desk whose time is due.
 func (d *Dispatcher) fire(id string) {
 	d.mu.Lock()
-	t := d.turns[id]
+	t, now := d.records.turns[id], deskNow(d.engine)
 	if t == nil {
 		d.mu.Unlock()
 		return
 	}
-	if t.retryAt > d.now() { // a reload of the conversation has set the alarm to now
+	if t.retryAt > now { // a reload of the conversation has set the alarm to now
 		d.alarm.Set(id, parley.Timestamp(t.retryAt))
 		d.mu.Unlock()
 		return
 	}
-	d.expireOffersLocked(id, t)
-	commands := d.stepLocked(id, t, false)
-	if d.yieldLocked(id, t, commands) {
+	for _, x := range t.expire(now) {
+		d.offerWaitingLocked(x)
+	}
+	commands := d.stepLocked(t, false)
+	if d.engine.Shared() && t.yield(commands, now, d.presence.Patience(id)) {
+		d.alarm.Set(id, parley.Timestamp(t.retryAt))
 		commands = nil
 	}
 	d.mu.Unlock()
 	for _, cmd := range commands {
 		d.run(id, cmd)
 	}
-}
-
-// yieldLocked lets another hub act first on what every hub finds due, once. The loss or return of a
-// holder is known to one hub only and not delayed.
-func (d *Dispatcher) yieldLocked(id string, t *turn, commands []fold.Command) bool {
-	if !d.engine.Shared() {
-		return false
-	}
-	wait := d.presence.Patience(id)
-	isRenewal := func(c fold.Command) bool {
-		_, ok := c.Do.(*fold.Renew)
-		return ok
-	}
-	if wait == 0 || len(commands) == 0 || t.yielded || slices.ContainsFunc(commands, isRenewal) {
-		t.yielded = false
-		return false
-	}
-	t.yielded = true
-	t.Again()
-	t.retryAt = d.now() + desk.Time(wait.Milliseconds())
-	d.alarm.Set(id, parley.Timestamp(t.retryAt))
-	return true
 }
 
 // run decides a command of the hub. If it cannot be written, it is tried again.
@@ -274,83 +223,82 @@ func (d *Dispatcher) run(id string, cmd fold.Command) {
 func (d *Dispatcher) retry(id string, ms int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if t := d.turns[id]; t != nil {
+	if t, now := d.records.turns[id], deskNow(d.engine); t != nil {
 		t.Again()
-		t.retryAt = d.now() + desk.Time(min(ms, conv.RetryWrite.Milliseconds()))
-		d.alarm.Set(id, parley.Timestamp(d.now())+parley.Timestamp(ms))
+		t.retryAt = now + desk.Time(min(ms, conv.RetryWrite.Milliseconds()))
+		d.alarm.Set(id, parley.Timestamp(now)+parley.Timestamp(ms))
 	}
 }
 
-// Recovered reports whether every open conversation was loaded once after the start.
-func (d *Dispatcher) Recovered() bool {
-	select {
-	case <-d.recovered:
-		return true
-	default:
-		return false
+// offerWaitingLocked offers x the waiting turns, the longest first, while it has room. If x was
+// replaced, its successor gets the offers. An executor that always had room has missed none, and then
+// the queues are not read.
+func (d *Dispatcher) offerWaitingLocked(x *executor) {
+	now := deskNow(d.engine)
+	if x = d.executors.withRoomLocked(x, now); x == nil {
+		return
 	}
-}
-
-// WhenRecovered is closed when Recovered is true.
-func (d *Dispatcher) WhenRecovered() <-chan struct{} { return d.recovered }
-
-// AwaitRecovery waits until Recovered is true. It fails when ctx ends or the hub drains.
-func (d *Dispatcher) AwaitRecovery(ctx context.Context) error {
-	select {
-	case <-d.recovered:
-		return nil
-	case <-d.engine.Draining():
-		return conv.ErrDraining
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// Recover loads every open conversation once, so that all observers know it. It reads no closed one.
-func (d *Dispatcher) Recover() {
-	defer close(d.recovered)
-	var after string
-	for d.engine.Context().Err() == nil {
-		open, err := d.engine.Journal().Open(after, 1000)
-		if err != nil {
-			d.engine.Log().Error("cannot list open conversations: their turns and time limits wait until they are used",
-				"error", err)
+	x.missed = false
+	for name, id := range d.waiting.waitingFor(x.serves, x.conn.internal) {
+		t := d.records.turns[id]
+		if !x.by.Reaches(id) || !t.Due(now, name, x.conn.internal) {
+			continue
+		}
+		if x.view(now).Full {
 			return
 		}
-		if len(open) == 0 {
-			d.sessions.FinishRecovery()
-			return
-		}
-		for _, id := range open {
-			d.recoverOne(id)
-		}
-		after = open[len(open)-1]
+		d.stepLocked(t, true)
 	}
 }
 
-// recoverOne loads an open conversation, once or again, before a caller names its claim.
-func (d *Dispatcher) recoverOne(id string) {
-	c, err := d.engine.Pin(id)
-	if err != nil {
-		return // the load has logged it, or the hub stops
-	}
-	defer d.engine.Unpin(c)
-	var orphan *eventdata.ClaimHash
-	c.ShowAtStart(func(s *fold.State) {
-		if s.Claim != nil && s.Claim.Internal && !d.isNamed(s.Claim.Hash) { // else this process took it
-			orphan = &s.Claim.Hash
-		}
+// stepLocked lets a desk offer its turn, and sets its alarm. It returns the commands that are due; with
+// later set, they stay due.
+func (d *Dispatcher) stepLocked(t *turn, later bool) []fold.Command {
+	now := deskNow(d.engine)
+	todo := t.Step(desk.World{
+		Now: now, Later: later, Shared: d.engine.Shared(),
+		Executors: func(a *fold.Ask) []desk.Executor {
+			if !d.sessions.MayRun(t.id) {
+				return nil // it is stepped again when its parent knows of it
+			}
+			return d.executors.candidatesLocked(t.id, a.Serves, a.Demands, now)
+		},
+		Mint: func(turn int64) (string, eventdata.ClaimHash) {
+			claim := eventdata.ClaimID(turn, d.opts.NewID(""))
+			return claim, eventdata.HashClaim(claim)
+		},
 	})
-	if orphan != nil && !d.engine.Shared() { // its executor was part of the process before
-		end := &fold.EndClaim{Reason: parley.ClaimRestarted}
-		d.run(id, fold.Command{Do: end, From: parley.HubID, Named: orphan})
+	for _, r := range todo.Requests {
+		d.requestLocked(t, &r, now)
 	}
+	if todo.At != 0 {
+		d.alarm.Set(t.id, parley.Timestamp(todo.At))
+	}
+	return todo.Commands
 }
 
-// isNamed reports whether a claim was taken or named since the start.
-func (d *Dispatcher) isNamed(hash eventdata.ClaimHash) bool {
+func (d *Dispatcher) requestLocked(t *turn, r *desk.Request, now desk.Time) {
+	x := d.executors.byKey[r.Executor]
+	if x == nil || x.conn.notify == nil {
+		return
+	}
+	d.counts.offers++
+	until := now + desk.Time(t.WindowMs())
+	x.offer(t.id, until)
+	d.alarm.Set(t.id, parley.Timestamp(until)) // then it may have room for another
+	t.asked = append(t.asked, x)
+	x.conn.notify(parley.ExecutorNotification{RequestTurn: &parley.RequestTurn{
+		ConversationID: t.id, AgentID: r.AgentID, Agent: r.Agent, Turn: r.Turn, ClaimID: r.ClaimID, Attempt: r.Attempts + 1,
+		SinceSeq: r.SinceSeq, DeadlineMs: int64(now) + t.DurationMs(), ClaimWindowMs: t.WindowMs(), Traceparent: t.trace,
+	}})
+}
+
+// AddStats sets the fields of s that the Dispatcher counts.
+func (d *Dispatcher) AddStats(s *parley.Stats) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	h := d.claims[hash]
-	return h != nil && h.id != ""
+	n := &d.counts
+	s.Turns, s.ClaimWaits, s.Offers, s.ClaimsTaken = n.turns.Durations(), n.waits.Durations(), n.offers, n.taken
+	s.ClaimsEnded = maps.Clone(n.ended)
+	s.Executors, s.Claims, s.ConversationsOpen = int64(len(d.byKey)), int64(len(d.held)), int64(len(d.open))
 }

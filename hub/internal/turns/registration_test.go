@@ -70,7 +70,7 @@ func TestRegister_LaterCallCounts(t *testing.T) {
 		}
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		if d.executors[executors[1].key] != executors[1] {
+		if d.byKey[executors[1].key] != executors[1] {
 			t.Error("the second one is not the executor")
 		}
 	})

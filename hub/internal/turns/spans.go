@@ -54,35 +54,25 @@ func (s turnSpan) start() parley.SpanStart {
 	return parley.SpanStart{Name: parley.SpanTurn, Parent: s.answers, ID: s.id, TraceID: s.trace}
 }
 
-// traceparent returns the traceparent for the executor of the current turn: that of the turn's span if
-// there is a tracer, else that of what the turn answers, which may be empty.
-func (d *Dispatcher) traceparent(s *fold.State, answers string) string {
-	if d.opts.Tracer == nil {
-		return answers
-	}
-	return newTurnSpan(s.ID, s.CurrentTurn(), answers).traceparent(d.opts.Tracer)
+// spans makes the spans of turns.
+type spans struct {
+	tracer parley.Tracer // nil: none
 }
 
-// updateTraceLocked moves a desk to the current turn and updates its traceparent. It runs for every
-// commit, so it looks for the speaker only if a trigger makes a difference, and asks the tracer once for
-// each turn.
-func (d *Dispatcher) updateTraceLocked(t *turn, s *fold.State) {
-	speaker := ""
-	if len(s.Woken) > 0 {
-		speaker = s.Floor().Speaker
+// traceparent returns the traceparent for the executor of the current turn: that of the turn's span if
+// there is a tracer, else that of what the turn answers, which may be empty.
+func (a spans) traceparent(s *fold.State, answers string) string {
+	if a.tracer == nil {
+		return answers
 	}
-	number, answers := s.CurrentTurn(), s.Answers(speaker)
-	if number == t.number && answers == t.answers {
-		return
-	}
-	t.number, t.answers, t.trace = number, answers, d.traceparent(s, answers)
+	return newTurnSpan(s.ID, s.CurrentTurn(), answers).traceparent(a.tracer)
 }
 
 // ReportTurn reports the span of a claimed turn that the events from seq first on ended, if there is
 // one. Everything in it is in the log.
-func (d *Dispatcher) ReportTurn(s *fold.State, first int64) {
+func (a spans) ReportTurn(s *fold.State, first int64) {
 	w := s.Worked
-	if d.opts.Tracer == nil || w == nil || w.Seq < first {
+	if a.tracer == nil || w == nil || w.Seq < first {
 		return
 	}
 	start := newTurnSpan(s.ID, w.Turn, w.Traceparent).start()
@@ -98,7 +88,7 @@ func (d *Dispatcher) ReportTurn(s *fold.State, first int64) {
 	if s.Workspace != "" {
 		start.Attributes = append(start.Attributes, parley.Attribute{Key: parley.AttrWorkspace, Value: s.Workspace})
 	}
-	_, span := parley.StartSpan(parley.WithTracer(context.Background(), d.opts.Tracer), start)
+	_, span := parley.StartSpan(parley.WithTracer(context.Background(), a.tracer), start)
 	if w.Outcome != fold.WorkedFinal && w.Outcome != string(parley.TurnYielded) {
 		span.Fail(w.Outcome)
 	}

@@ -20,7 +20,7 @@ var logBucket = []byte("log")
 // Submit queues a batch.
 func (j *Journal) Submit(b journal.Batch) {
 	if !j.queue.Put(b) {
-		j.caller.Push(submit.Call{Done: b.Done, Err: journal.ErrClosed})
+		go submit.Deliver([]submit.Call{{Done: b.Done, Err: journal.ErrClosed}})
 	}
 }
 
@@ -30,7 +30,7 @@ func (j *Journal) commitLoop() {
 		if items == nil {
 			return
 		}
-		j.caller.Push(j.commit(items)...)
+		submit.Deliver(j.commit(items))
 	}
 }
 

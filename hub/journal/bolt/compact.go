@@ -86,7 +86,6 @@ func (j *Journal) Compact(ctx context.Context, o *CompactOptions) (c Compacted, 
 func (j *Journal) stopWrites() {
 	j.queue.Close()
 	j.committer.Wait()
-	j.caller.Wait()
 }
 
 // copyLog makes a journal in dir that has the records of this one, and no more room than they need.

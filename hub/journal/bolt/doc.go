@@ -33,8 +33,8 @@
 //
 // # Goroutines
 //
-// The committer drains the queue into one transaction after another. The caller (package submit) calls Done, so that the next commit
-// starts at once. The flusher brings index.db up to date, every CheckpointRecords records or CheckpointInterval; what is not in there
+// The committer drains the queue into one transaction after another. It calls Done before it takes more batches, so that what Done
+// submits is part of the next commit. The flusher brings index.db up to date, every CheckpointRecords records or CheckpointInterval; what is not in there
 // yet is in memory and found again by Open from the end of log.db. Close waits for all of them. Open reads both files at once, and hashes
 // on all processors; it waits for what it has started.
 package bolt

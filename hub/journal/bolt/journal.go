@@ -67,7 +67,6 @@ type Journal struct {
 	recovery Recovery
 
 	queue    *submit.Queue
-	caller   submit.Caller
 	unsynced bool
 
 	committing sync.Mutex // held by the one commit that is under way; guards the three fields below

@@ -26,7 +26,7 @@ const (
 // Submit queues a batch.
 func (j *Journal) Submit(b journal.Batch) {
 	if !j.queue.Put(b) {
-		j.caller.Push(submit.Call{Done: b.Done, Err: journal.ErrClosed})
+		go submit.Deliver([]submit.Call{{Done: b.Done, Err: journal.ErrClosed}})
 	}
 }
 
@@ -45,7 +45,7 @@ func (j *Journal) commitLoop() {
 			return
 		}
 		j.waiting = nil
-		j.caller.Push(j.commit(items)...)
+		submit.Deliver(j.commit(items))
 	}
 }
 
@@ -231,11 +231,11 @@ func (j *Journal) refuseOthers(r *round, err error) {
 	var kept []submit.Item
 	for _, it := range j.waiting {
 		if other(&it) {
-			j.caller.Push(submit.Refuse([]submit.Item{it}, err)...)
+			submit.Deliver(submit.Refuse([]submit.Item{it}, err))
 		} else {
 			kept = append(kept, it)
 		}
 	}
 	j.waiting = kept
-	j.caller.Push(submit.Refuse(j.queue.Remove(other), err)...)
+	submit.Deliver(submit.Refuse(j.queue.Remove(other), err))
 }

@@ -47,6 +47,6 @@
 //
 // # Goroutines
 //
-// The committer plans, publishes and waits. The follower applies the stream; it is fed by the library's consumer. The caller (package submit) calls Done. Health asks every second
+// The committer plans, publishes and waits, and calls Done before it takes more batches. The follower applies the stream; it is fed by the library's consumer. Health asks every second
 // where the stream ends, and changes the server if it does not answer. Close waits for all of them.
 package jetstream

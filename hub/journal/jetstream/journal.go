@@ -30,7 +30,6 @@ type Journal struct {
 	writer   [16]byte
 	maxParts int // bytes of the parts of a message
 	queue    *submit.Queue
-	caller   submit.Caller
 	planner  submit.Planner // the committer's
 	number   uint64         // the committer's: of its last message
 	waiting  []submit.Item  // the committer's: decided before on heads that have moved, or too much for a message
@@ -242,7 +241,6 @@ func (j *Journal) Close() error {
 		j.queue.Close()
 		j.committer.Wait()
 		timer.Stop()
-		j.caller.Wait()
 		j.closeErr = j.release()
 	})
 	return j.closeErr

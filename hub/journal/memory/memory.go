@@ -25,7 +25,6 @@ const maxCommitBytes = 8 << 20
 // Journal is a journal in memory. Make one with New.
 type Journal struct {
 	queue   *submit.Queue
-	caller  submit.Caller
 	planner submit.Planner
 	ended   chan struct{} // the committer has
 
@@ -64,7 +63,7 @@ func open(s *store) *Journal {
 // Submit queues a batch.
 func (j *Journal) Submit(b journal.Batch) {
 	if !j.queue.Put(b) {
-		j.caller.Push(submit.Call{Done: b.Done, Err: journal.ErrClosed})
+		go submit.Deliver([]submit.Call{{Done: b.Done, Err: journal.ErrClosed}})
 	}
 }
 
@@ -75,7 +74,7 @@ func (j *Journal) commitLoop() {
 		if items == nil {
 			return
 		}
-		j.caller.Push(j.commit(items)...)
+		submit.Deliver(j.commit(items))
 	}
 }
 
@@ -314,7 +313,6 @@ func (j *Journal) end(err error) {
 
 	j.queue.Close()
 	<-j.ended
-	j.caller.Wait()
 
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -213,6 +213,7 @@ type toldJournal struct {
 }
 
 func (j *toldJournal) Submit(b journal.Batch) {
+	b = b.Sealed()
 	j.Journal.Submit(b)
 	select {
 	case j.submitted <- struct{}{}:

@@ -4,6 +4,22 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
+// Call is a Done that is due.
+type Call struct {
+	Done func(journal.Head, error)
+	Head journal.Head
+	Err  error
+}
+
+// Deliver calls Done of calls, in order. The committer delivers what it has committed before it takes more batches, so that what Done submits is part of the next commit.
+func Deliver(calls []Call) {
+	for _, call := range calls {
+		if call.Done != nil {
+			call.Done(call.Head, call.Err)
+		}
+	}
+}
+
 // Planner decides batches on heads. It is used by one goroutine, for one commit after another: Decide, then store Records,
 // then Finish.
 type Planner struct {

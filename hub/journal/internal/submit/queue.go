@@ -1,13 +1,14 @@
 // Package submit is what every journal does between Submit and Done, apart from the storing: a bounded queue, the decision
 // of batches on heads, and the calls of Done.
 //
-//	Submit -> Queue -> one committer: Planner.Decide -> (store) -> Planner.Finish -> Caller -> Done
+//	Submit -> Queue -> one committer: Planner.Decide -> (store) -> Planner.Finish -> Deliver -> Done
 //
 // Batches leave in the order in which they came, refused ones too.
 package submit
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/parleyhub/parley/hub/journal"
@@ -19,7 +20,7 @@ const (
 	MaxQueueBatches = 65_536
 )
 
-// maxRoom bounds the items and calls whose room is kept for those to come.
+// maxRoom bounds the items whose room is kept for those to come.
 const maxRoom = 4096
 
 // Item is a batch on its way.
@@ -43,6 +44,14 @@ type Queue struct {
 	ended   bool // the committer has taken the last
 }
 
+// measure checks the batch, which is sealed, and counts its bytes.
+func (it *Item) measure() {
+	it.Err = Check(&it.Batch)
+	for _, e := range it.Events {
+		it.bytes += len(e)
+	}
+}
+
 // NewQueue gives an empty queue.
 func NewQueue() *Queue {
 	q := &Queue{}
@@ -53,9 +62,9 @@ func NewQueue() *Queue {
 // Put adds a batch and reports whether the committer will meet it; if not, the caller answers it with ErrClosed. It does
 // not wait.
 func (q *Queue) Put(b journal.Batch) bool {
-	it := Item{Batch: b, Err: Check(&b)}
-	for _, e := range b.Events {
-		it.bytes += len(e)
+	it := Item{Batch: b}
+	if b.Seal == nil {
+		it.measure()
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -82,6 +91,10 @@ func (q *Queue) Put(b journal.Batch) bool {
 // Take waits for batches and gives them in order: all, but not more than max bytes unless the first alone is larger. They are the caller's until
 // its next Take. It gives nil when the queue is closed and empty.
 func (q *Queue) Take(max int) []Item {
+	return q.seal(q.await(max), max)
+}
+
+func (q *Queue) await(max int) []Item {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	clear(q.taken) // nothing of it is held while there is nothing more
@@ -96,14 +109,47 @@ func (q *Queue) Take(max int) []Item {
 	return taken
 }
 
-// TakeNow is Take that does not wait, and for which what the last Take or TakeNow gave is the caller's no longer either: it gives nil while the queue is empty. With a max below 0 it gives nothing.
-func (q *Queue) TakeNow(max int) []Item {
+// seal seals items that were taken. It puts back those after max bytes.
+func (q *Queue) seal(taken []Item, max int) []Item {
+	bytes := 0
+	for i := range taken {
+		it := &taken[i]
+		if it.Err == nil && it.Seal != nil {
+			if i > 0 && bytes >= max {
+				q.putBack(taken[i:])
+				return taken[:i]
+			}
+			it.Batch = it.Sealed()
+			it.measure()
+		}
+		bytes += it.bytes
+	}
+	return taken
+}
+
+// putBack adds items in front of the others.
+func (q *Queue) putBack(items []Item) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.items = slices.Concat(items, q.items)
+	for i := range items {
+		if items[i].Err == nil {
+			q.batches++
+		}
+		q.bytes += items[i].bytes
+	}
+	clear(items)
+}
+
+// TakeNow is Take that does not wait, and for which what the last Take or TakeNow gave is the caller's no longer either: it gives nil while the queue is empty. With a max below 0 it gives nothing.
+func (q *Queue) TakeNow(max int) []Item {
 	if max < 0 {
 		return nil
 	}
-	return q.takeLocked(max)
+	q.mu.Lock()
+	taken := q.takeLocked(max)
+	q.mu.Unlock()
+	return q.seal(taken, max)
 }
 
 // Remove takes out of their places the batches for which out says so.

@@ -1,0 +1,4 @@
+package idempotency
+
+// ErrKeys is errKeys.
+var ErrKeys = errKeys
