@@ -3,32 +3,20 @@ package hub
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"strings"
-
-	"github.com/parleyhub/parley/hub/internal/auth"
-	"github.com/parleyhub/parley/hub/internal/conv"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/internal/conv"
 )
 
-// The writes. Each is decided in the order of the calls, and done is called exactly once, before or after the call returns, on any goroutine;
-// it must not block. The params may be kept. What is JSON in them has passed the strict decoding of a door, or fold.CheckJSON.
+// The hub decides the writes in the order of the calls. It calls done exactly once, before or after the
+// method returns, on any goroutine. done must not block. The hub may keep the params. Their JSON has passed
+// the strict decoder of a connection, or fold.CheckJSON.
 
-// The other names of checks, for the other parts of this package.
-var (
-	checkJSON        = fold.CheckJSON
-	compact          = fold.CompactParam
-	checkTraceparent = fold.CheckTraceparent
-)
-
-// readEvents is the ReadEvents of the engine, for the other parts of this package.
-func (h *Hub) readEvents(conversation string, after int64, limit int) ([]parley.Event, error) {
-	return h.conv.ReadEvents(conversation, after, limit)
-}
-
-// SendMessage appends a message.
-func (h *Hub) SendMessage(p *auth.Principal, q *parley.SendMessageParams, done func(parley.SendResult, error)) {
+// SendMessage appends a message to a turn. It returns the first answer again for the same key.
+func (h *Hub) SendMessage(p *Principal, q *parley.SendMessageParams, done func(parley.SendResult, error)) {
 	o := conv.LendRequest()
 	o.Cmd.Verb, o.Cmd.Turn, o.Cmd.AfterSeq, o.Cmd.Key = fold.Message, q.Turn, q.AfterSeq, q.ClientRequestID
 	o.Cmd.Finality, o.Cmd.Outcome, o.Cmd.TurnHint, o.Cmd.Traceparent = q.Finality, q.Outcome, q.TurnHint, q.Traceparent
@@ -36,16 +24,17 @@ func (h *Hub) SendMessage(p *auth.Principal, q *parley.SendMessageParams, done f
 	if err == nil {
 		err = checkPosition(q.Turn, q.AfterSeq)
 	}
-	h.speak(p, parley.MethodSendMessage, q.ConversationID, q.ClaimID, o, err, q.Payload, done)
+	h.appendSpeech(p, parley.MethodSendMessage, q.ConversationID, q.ClaimID, o, err, q.Payload, done)
 }
 
-// SendTrace appends a trace.
-func (h *Hub) SendTrace(p *auth.Principal, q *parley.SendTraceParams, done func(parley.SendResult, error)) {
+// SendTrace appends a trace to a turn.
+func (h *Hub) SendTrace(p *Principal, q *parley.SendTraceParams, done func(parley.SendResult, error)) {
 	o := conv.LendRequest()
 	o.Cmd.Verb, o.Cmd.Turn, o.Cmd.Key, o.Cmd.Traceparent = fold.Trace, q.Turn, q.ClientRequestID, q.Traceparent
-	h.speak(p, parley.MethodSendTrace, q.ConversationID, q.ClaimID, o, checkPosition(q.Turn, nil), q.Payload, done)
+	h.appendSpeech(p, parley.MethodSendTrace, q.ConversationID, q.ClaimID, o, checkPosition(q.Turn, nil), q.Payload, done)
 }
 
+// checkPosition checks the turn and the seq that a message names; 0 and nil mean none.
 func checkPosition(turn int64, afterSeq *int64) error {
 	if turn < 0 {
 		return parley.Refuse(parley.ErrValidationFailed, "turn is negative", "1 or more")
@@ -56,12 +45,15 @@ func checkPosition(turn int64, afterSeq *int64) error {
 	return nil
 }
 
-// speak is what SendMessage and SendTrace have in common. The conversation is looked for before the params are held against the rules, so that
-// what is wrong with them tells nothing about foreign ones.
-func (h *Hub) speak(p *auth.Principal, method, conversation, claimID string, o *conv.Request, checked error, payload json.RawMessage, done func(parley.SendResult, error)) {
+// appendSpeech decides a message or a trace. It looks up the conversation before it reports invalid params,
+// so that a caller learns nothing about conversations that it may not see.
+func (h *Hub) appendSpeech(
+	p *Principal, method, conversation, claimID string, o *conv.Request, invalid error, payload json.RawMessage,
+	done func(parley.SendResult, error),
+) {
 	c, p, err := h.turns.EnterClaimed(p, method, conversation, claimID, &o.Cmd)
 	if err == nil {
-		if err = checked; err == nil {
+		if err = invalid; err == nil {
 			err = checkSpeech(&o.Cmd, payload)
 		}
 		if err != nil {
@@ -94,7 +86,7 @@ func (h *Hub) speak(p *auth.Principal, method, conversation, claimID string, o *
 	c.Do(o)
 }
 
-// checkSpeech holds a message or trace against the rules and puts its payload into cmd.
+// checkSpeech checks a message or a trace and sets its payload in cmd.
 func checkSpeech(cmd *fold.Command, payload json.RawMessage) (err error) {
 	if err = cmp.Or(fold.CheckKey(cmd.Key), fold.CheckTraceparent(cmd.Traceparent)); err != nil {
 		return err
@@ -110,8 +102,55 @@ func checkSpeech(cmd *fold.Command, payload json.RawMessage) (err error) {
 	return err
 }
 
-// SendNote appends a note.
-func (h *Hub) SendNote(p *auth.Principal, q *parley.SendNoteParams, done func(parley.SeqResult, error)) {
+// SendDelta passes a piece of text of at most MaxDeltaBytes to live subscribers, if the hub would accept a
+// message of the same turn. The text is not in the log.
+func (h *Hub) SendDelta(p *Principal, q *parley.SendDeltaParams, done func(error)) {
+	cmd := fold.Command{Verb: fold.Delta, Turn: q.Turn}
+	c, p, err := h.turns.EnterClaimed(p, parley.MethodSendDelta, q.ConversationID, q.ClaimID, &cmd)
+	if err != nil {
+		done(err)
+		return
+	}
+	if err := checkDelta(q); err != nil {
+		h.conv.Unpin(c)
+		done(err)
+		return
+	}
+	d := parley.Delta{ConversationID: q.ConversationID, Turn: q.Turn, From: p.AgentID, Index: q.Index, Text: q.Text}
+	cmd.From = p.AgentID
+	c.Do(&conv.Request{By: p, Cmd: cmd, Reply: func(decided *fold.Decision, err error) {
+		if err == nil {
+			c.PassDelta(d)
+			h.sendToPeers(d, &decided.State)
+		}
+		done(err)
+	}})
+}
+
+func checkDelta(q *parley.SendDeltaParams) error {
+	switch {
+	case q.Turn < 1:
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("turn is %d", q.Turn), "1 or more")
+	case q.Index < 0:
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("index is %d", q.Index), "0 or more")
+	case len(q.Text) > parley.MaxDeltaBytes:
+		return parley.Refuse(parley.ErrTooLarge,
+			fmt.Sprintf("text has %d bytes", len(q.Text)), fmt.Sprintf("at most %d", parley.MaxDeltaBytes))
+	}
+	return nil
+}
+
+// sendToPeers sends a delta that was decided on s to the subscriptions of the other hubs.
+func (h *Hub) sendToPeers(d parley.Delta, s *fold.State) {
+	claim := ""
+	if s.Claim != nil {
+		claim = s.Claim.Hash.String()
+	}
+	h.presence.SendDelta(d, s.Seq, claim)
+}
+
+// SendNote appends a note, which belongs to no turn.
+func (h *Hub) SendNote(p *Principal, q *parley.SendNoteParams, done func(parley.SeqResult, error)) {
 	p = p.In(q.ConversationID)
 	c, err := h.auth.EnterWrite(p, parley.MethodSendNote, q.ConversationID)
 	if err != nil {
@@ -129,11 +168,11 @@ func (h *Hub) SendNote(p *auth.Principal, q *parley.SendNoteParams, done func(pa
 	if err == nil {
 		cmd.Wakes = h.triggers.MatchNote(c, p.AgentID, &note)
 	}
-	h.run(c, p, err, cmd, nil, done)
+	h.decide(c, p, err, cmd, nil, done)
 }
 
-// AddParticipant adds a seat.
-func (h *Hub) AddParticipant(p *auth.Principal, q *parley.AddParticipantParams, done func(parley.SeqResult, error)) {
+// AddParticipant adds a participant to a conversation of the caller.
+func (h *Hub) AddParticipant(p *Principal, q *parley.AddParticipantParams, done func(parley.SeqResult, error)) {
 	p = p.In(q.ConversationID)
 	c, err := h.auth.EnterOwn(p, parley.MethodAddParticipant, q.ConversationID)
 	if err != nil {
@@ -142,11 +181,14 @@ func (h *Hub) AddParticipant(p *auth.Principal, q *parley.AddParticipantParams, 
 	}
 	seat := q.Participant
 	err = fold.CheckParticipant("participant", seat)
-	h.run(c, p, err, fold.Command{Verb: fold.AddParticipant, Participant: &seat}, []string{fold.SeatLabel(seat.ID)}, done)
+	cmd := fold.Command{Verb: fold.AddParticipant, Participant: &seat}
+	h.decide(c, p, err, cmd, []string{fold.SeatLabel(seat.ID)}, done)
 }
 
-// CloseConversation closes a conversation.
-func (h *Hub) CloseConversation(p *auth.Principal, q *parley.CloseConversationParams, done func(parley.SeqResult, error)) {
+// CloseConversation closes a conversation of the caller.
+func (h *Hub) CloseConversation(
+	p *Principal, q *parley.CloseConversationParams, done func(parley.SeqResult, error),
+) {
 	p = p.In(q.ConversationID)
 	c, err := h.auth.EnterOwn(p, parley.MethodCloseConversation, q.ConversationID)
 	if err != nil {
@@ -154,14 +196,17 @@ func (h *Hub) CloseConversation(p *auth.Principal, q *parley.CloseConversationPa
 		return
 	}
 	err = fold.CheckOutcome(q.Outcome)
-	h.run(c, p, err, fold.Command{Verb: fold.Close, Outcome: q.Outcome}, nil, done)
+	h.decide(c, p, err, fold.Command{Verb: fold.Close, Outcome: q.Outcome}, nil, done)
 }
 
-// run decides a command that answers with a seq. The conversation is pinned.
-func (h *Hub) run(c *conv.Conversation, p *auth.Principal, err error, cmd fold.Command, labels []string, done func(parley.SeqResult, error)) {
-	if err != nil {
+// decide decides a command and answers with its seq, or with invalid if that is not nil. It unpins c.
+func (h *Hub) decide(
+	c *conv.Conversation, p *Principal, invalid error, cmd fold.Command, labels []string,
+	done func(parley.SeqResult, error),
+) {
+	if invalid != nil {
 		h.conv.Unpin(c)
-		done(parley.SeqResult{}, err)
+		done(parley.SeqResult{}, invalid)
 		return
 	}
 	cmd.From, cmd.Admin = p.AgentID, p.Admin()
@@ -174,8 +219,11 @@ func (h *Hub) run(c *conv.Conversation, p *auth.Principal, err error, cmd fold.C
 	}})
 }
 
-// CreateConversation creates a conversation, or meets the one that the same caller has created with the same key.
-func (h *Hub) CreateConversation(p *auth.Principal, q *parley.CreateConversationParams, done func(*parley.Snapshot, error)) {
+// CreateConversation creates a conversation. It returns the existing one, with Duplicate set, if the same
+// caller created it with the same key.
+func (h *Hub) CreateConversation(
+	p *Principal, q *parley.CreateConversationParams, done func(*parley.Snapshot, error),
+) {
 	c, cmd, labels, err := h.prepareCreate(p, q)
 	if err != nil {
 		done(nil, err)
@@ -190,18 +238,23 @@ func (h *Hub) CreateConversation(p *auth.Principal, q *parley.CreateConversation
 	}})
 }
 
-// answerCreated answers with a conversation that was created, and its events after a seq.
-func (h *Hub) answerCreated(c *conv.Conversation, p *auth.Principal, since int64, duplicate bool, done func(*parley.Snapshot, error)) {
-	h.conv.Repin(c) // until the snapshot is read, for which the goroutine of the commits must not wait
-	h.conv.Go(func() { h.created(c, p, since, duplicate, done) })
+// answerCreated answers with a conversation that was created, and its events after since.
+func (h *Hub) answerCreated(
+	c *conv.Conversation, p *Principal, since int64, duplicate bool, done func(*parley.Snapshot, error),
+) {
+	h.conv.Repin(c) // until the snapshot is read; the goroutine of the commits must not wait for that
+	h.conv.Go(func() { h.readCreated(c, p, since, duplicate, done) })
 }
 
-// created answers who has created a conversation. What was created stays so when it cannot be read.
-func (h *Hub) created(c *conv.Conversation, p *auth.Principal, since int64, duplicate bool, done func(*parley.Snapshot, error)) {
+// readCreated reads the snapshot of a conversation that was created, and unpins c. If it cannot be read, the
+// answer is ErrOutcomeUnknown, because the conversation exists.
+func (h *Hub) readCreated(
+	c *conv.Conversation, p *Principal, since int64, duplicate bool, done func(*parley.Snapshot, error),
+) {
 	defer h.conv.Unpin(c)
 	limit := parley.DefaultPage
 	if duplicate {
-		limit = 0 // the events may be many by now, and the caller has not asked for them
+		limit = 0 // there may be many events by now, and the caller did not ask for them
 	}
 	snapshot, events, err := h.snapshot(c, p, since, limit)
 	if err == nil {
@@ -209,17 +262,22 @@ func (h *Hub) created(c *conv.Conversation, p *auth.Principal, since int64, dupl
 	}
 	if err != nil {
 		h.log.Error("cannot read a conversation that was created", "conversation", c.ID(), "error", err)
-		done(nil, parley.Refuse(parley.ErrOutcomeUnknown, "the conversation was created but cannot be read", "a retry with the same clientRequestId"))
+		done(nil, parley.Refuse(parley.ErrOutcomeUnknown,
+			"the conversation was created but cannot be read", "a retry with the same clientRequestId"))
 		return
 	}
 	snapshot.Duplicate = duplicate
 	done(snapshot, nil)
 }
 
-// madeID begins the ids that the hub makes. Callers may not choose such, so that nobody takes the id that another's key leads to.
-const madeID = "cnv_"
+// hubIDPrefix is the prefix of the ids that the hub makes. Callers may not use it, because the key of another
+// caller may lead to such an id.
+const hubIDPrefix = "cnv_"
 
-func (h *Hub) prepareCreate(p *auth.Principal, q *parley.CreateConversationParams) (*conv.Conversation, fold.Command, []string, error) {
+// prepareCreate checks the params. It returns the conversation, pinned, with the command and the labels.
+func (h *Hub) prepareCreate(
+	p *Principal, q *parley.CreateConversationParams,
+) (*conv.Conversation, fold.Command, []string, error) {
 	var none fold.Command
 	if err := h.auth.Allow(p, parley.MethodCreateConversation); err != nil {
 		return nil, none, nil, err
@@ -233,30 +291,33 @@ func (h *Hub) prepareCreate(p *auth.Principal, q *parley.CreateConversationParam
 	}
 	checked := params
 	if parley.KeptConversationID(q.ConversationID) && p.Admin() {
-		checked.ConversationID = "" // it is acceptable, from an admin
+		checked.ConversationID = "" // admins may use such an id
 	}
 	if err := cmp.Or(fold.CheckCreate(&checked), fold.CheckTraceparent(q.Traceparent)); err != nil {
 		return nil, none, nil, err
 	}
 	id := q.ConversationID
 	switch {
-	case strings.HasPrefix(id, madeID), strings.HasPrefix(id, conv.SessionPrefix):
-		return nil, none, nil, parley.Refuse(parley.ErrValidationFailed, "conversationId begins with "+id[:len(madeID)], "another beginning: the hub makes such ids")
+	case strings.HasPrefix(id, hubIDPrefix), strings.HasPrefix(id, conv.SessionPrefix):
+		return nil, none, nil, parley.Refuse(parley.ErrValidationFailed,
+			"conversationId begins with "+id[:len(hubIDPrefix)], "another beginning: the hub makes such ids")
 	case id == "" && q.ClientRequestID != "":
 		id = parley.DerivedConversationID(p.AgentID, q.ClientRequestID)
 	case id == "":
-		id = h.opts.NewID(madeID)
+		id = h.opts.NewID(hubIDPrefix)
 	}
 	if q.Workspace != "" {
 		if err := p.CheckGrants(q.Workspace); err != nil {
 			return nil, none, nil, err
 		}
 		if conv.Reserved(id) {
-			return nil, none, nil, parley.Refuse(parley.ErrValidationFailed, "workspace: a conversation in which an adapter keeps what is its own has none", "no workspace")
+			return nil, none, nil, parley.Refuse(parley.ErrValidationFailed,
+				"workspace: a conversation in which an adapter keeps what is its own has none", "no workspace")
 		}
 	}
 	if !p.Reaches(id) {
-		return nil, none, nil, parley.Refuse(parley.ErrForbidden, "the token is for other conversations", "one of the token's conversations")
+		return nil, none, nil, parley.Refuse(parley.ErrForbidden,
+			"the token is for other conversations", "one of the token's conversations")
 	}
 	c, err := h.conv.Pin(id)
 	if err != nil {
@@ -266,6 +327,9 @@ func (h *Hub) prepareCreate(p *auth.Principal, q *parley.CreateConversationParam
 	if !conv.Reserved(id) {
 		labels = fold.CreateLabels(p.AgentID, q.Participants, q.Workspace)
 	}
-	cmd := fold.Command{Verb: fold.Create, From: p.AgentID, Admin: p.Admin(), Key: q.ClientRequestID, Traceparent: q.Traceparent, Create: &params}
+	cmd := fold.Command{
+		Verb: fold.Create, From: p.AgentID, Admin: p.Admin(), Key: q.ClientRequestID, Traceparent: q.Traceparent,
+		Create: &params,
+	}
 	return c, cmd, labels, nil
 }
