@@ -219,6 +219,8 @@ var within = []struct {
 	{"hub/internal/cluster", []string{"hub/internal/conv", "hub/journal"}, "Other hubs are followed through the engine."},
 	{"hub/internal/approvals", []string{"hub/fold", "hub/internal/auth", "hub/internal/conv", "hub/internal/page",
 		"hub/policy", "internal/paramschema"}, "Approvals use turns through an interface."},
+	{"hub/internal/changes", []string{"hub/internal/auth", "hub/internal/conv", "hub/internal/page"},
+		"The feed of changes uses lists of conversations through an interface."},
 	{"hub/internal/files", []string{"golang.org/x/sync", "hub/fold", "hub/internal/auth", "hub/internal/conv",
 		"hub/journal", "internal/quota"}, "Files depend on conversations and the rights of callers only."},
 	{"hub/internal/turns", []string{"hub/desk", "hub/fold", "hub/internal/auth", "hub/internal/cluster",

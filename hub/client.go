@@ -3,36 +3,38 @@ package hub
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"iter"
 	"sync/atomic"
 	"time"
 
-	"github.com/parleyhub/parley/hub/internal/auth"
-	"github.com/parleyhub/parley/hub/internal/conv"
-
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold/check"
+	"github.com/parleyhub/parley/hub/internal/auth"
+	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/internal/registration"
 )
 
-// Client gives a client that speaks as p, inside the hub's process: the same methods, types and errors as over a wire.
+// Client returns a client inside the hub's process that acts as p. It has the methods, types and errors
+// of a client over a connection.
 func (h *Hub) Client(p *auth.Principal) parley.Client {
 	c := &client{hub: h, p: p}
 	c.ctx, c.cancel = context.WithCancelCause(h.conv.Context())
-	c.line.Store(c.connect())
+	c.conn.Store(c.connect())
 	return c
 }
 
-// client is the in-process Client.
+// client implements parley.Client inside the hub's process.
 type client struct {
 	hub    *Hub
-	p      *auth.Principal // on no connection
-	ctx    context.Context // ends with Close or the hub's
+	p      *auth.Principal // without a connection
+	ctx    context.Context // ends with Close or with the hub
 	cancel context.CancelCauseFunc
 
-	registering atomic.Bool                // a loop over a registration is under way
-	claiming    registration.Claiming      // what the next registration holds besides what its caller says
-	line        atomic.Pointer[clientLine] // how it is connected
+	registering atomic.Bool                      // an iteration over a registration is running
+	claiming    registration.Claiming            // claims that the next registration adds to those of its caller
+	conn        atomic.Pointer[clientConnection] // the current connection
 }
 
 var _ parley.Client = (*client)(nil)
@@ -43,11 +45,11 @@ func (c *client) AgentID() string { return c.p.AgentID }
 
 func (c *client) Close() error {
 	c.cancel(errClientClosed)
-	c.line.Load().conn.Close()
+	c.conn.Load().conn.Close()
 	return nil
 }
 
-// join gives a ctx that ends with the call's or the client's.
+// join returns a context that ends with ctx or with the client, and a function that releases it.
 func (c *client) join(ctx context.Context) (context.Context, func(), error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
@@ -60,7 +62,7 @@ func (c *client) join(ctx context.Context) (context.Context, func(), error) {
 	return ctx, func() { stop(); cancel(nil) }, nil
 }
 
-// read runs a read and tells a closed client from an ended ctx.
+// read calls f. It returns errClientClosed instead of context.Canceled if the client was closed.
 func read[T any](c *client, ctx context.Context, f func(context.Context) (T, error)) (T, error) {
 	var none T
 	ctx, end, err := c.join(ctx)
@@ -78,7 +80,8 @@ func read[T any](c *client, ctx context.Context, f func(context.Context) (T, err
 	return out, nil
 }
 
-// write runs a write and waits for its answer. When ctx ends first the outcome is not known.
+// write calls f and waits until f calls done. It returns ErrOutcomeUnknown if ctx or the client ends
+// first.
 func write[T any](c *client, ctx context.Context, f func(done func(T, error))) (T, error) {
 	var none T
 	ctx, end, err := c.join(ctx)
@@ -90,7 +93,7 @@ func write[T any](c *client, ctx context.Context, f func(done func(T, error))) (
 		v   T
 		err error
 	}
-	answer := make(chan result, 1) // done never blocks, even when nobody waits any more
+	answer := make(chan result, 1) // done never blocks, even if the call has returned
 	f(func(v T, err error) { answer <- result{v, err} })
 	select {
 	case r := <-answer:
@@ -104,26 +107,86 @@ func write[T any](c *client, ctx context.Context, f func(done func(T, error))) (
 	}
 }
 
-func (c *client) Now(ctx context.Context) (time.Time, error) {
-	return read(c, ctx, func(context.Context) (time.Time, error) {
-		return c.hub.Now(), c.hub.conv.Serving()
-	})
+// callRead calls a method of the hub that returns a pointer. A nil q means the zero value.
+func callRead[P, R any](
+	c *client, ctx context.Context, f func(*Hub, context.Context, *auth.Principal, *P) (*R, error), q *P,
+) (*R, error) {
+	return read(c, ctx, func(ctx context.Context) (*R, error) { return f(c.hub, ctx, c.caller(), orZero(q)) })
 }
 
-func (c *client) CreateConversation(ctx context.Context, q *parley.CreateConversationParams) (*parley.Snapshot, error) {
+// callReadValue is callRead for a method that returns a value.
+func callReadValue[P, R any](
+	c *client, ctx context.Context, f func(*Hub, context.Context, *auth.Principal, *P) (R, error), q *P,
+) (*R, error) {
+	r, err := read(c, ctx, func(ctx context.Context) (R, error) { return f(c.hub, ctx, c.caller(), orZero(q)) })
+	return orNil(r, err)
+}
+
+// callWrite calls a method of the hub that calls done with a value. A nil q means the zero value.
+func callWrite[P, R any](
+	c *client, ctx context.Context, f func(*Hub, *auth.Principal, *P, func(R, error)), q *P,
+) (*R, error) {
+	r, err := write(c, ctx, func(done func(R, error)) { f(c.hub, c.caller(), orZero(q), done) })
+	return orNil(r, err)
+}
+
+// traceOf returns the traceparent of a call: its own, or that of ctx.
+func traceOf(ctx context.Context, own string) string { return cmp.Or(own, parley.TraceparentOf(ctx)) }
+
+// orZero returns q, or the zero value if q is nil.
+func orZero[P any](q *P) *P {
+	if q == nil {
+		return new(P)
+	}
+	return q
+}
+
+// orNil returns a pointer to v, or nil if there is an error.
+func orNil[T any](v T, err error) (*T, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &v, nil
+}
+
+// checkEach checks JSON that has passed no decoder. level is its number of levels in a message.
+func checkEach(level int, all ...json.RawMessage) error {
+	for _, raw := range all {
+		if err := check.JSON(raw, level); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *client) Now(ctx context.Context) (time.Time, error) {
+	return read(c, ctx, func(context.Context) (time.Time, error) { return c.hub.Now(), c.hub.conv.Serving() })
+}
+
+func (c *client) CreateConversation(
+	ctx context.Context, q *parley.CreateConversationParams,
+) (*parley.Snapshot, error) {
 	q = orZero(q)
-	if err := check.JSON(q.Metadata, 2); err != nil {
+	if err := checkEach(2, q.Metadata); err != nil {
 		return nil, err
 	}
 	traced := *q
-	traced.Traceparent = under(ctx, q.Traceparent)
+	traced.Traceparent = traceOf(ctx, q.Traceparent)
 	return write(c, ctx, func(done func(*parley.Snapshot, error)) { c.hub.CreateConversation(c.caller(), &traced, done) })
 }
 
-func (c *client) GetConversation(ctx context.Context, q *parley.GetConversationParams) (*parley.Snapshot, error) {
+func (c *client) ForkConversation(
+	ctx context.Context, q *parley.ForkConversationParams,
+) (*parley.Snapshot, error) {
 	q = orZero(q)
+	traced := *q
+	traced.Traceparent = traceOf(ctx, q.Traceparent)
+	return write(c, ctx, func(done func(*parley.Snapshot, error)) { c.hub.ForkConversation(c.caller(), &traced, done) })
+}
+
+func (c *client) GetConversation(ctx context.Context, q *parley.GetConversationParams) (*parley.Snapshot, error) {
 	return read(c, ctx, func(ctx context.Context) (*parley.Snapshot, error) {
-		snapshot, events, err := c.hub.GetConversation(ctx, c.caller(), q)
+		snapshot, events, err := c.hub.GetConversation(ctx, c.caller(), orZero(q))
 		if err != nil {
 			return nil, err
 		}
@@ -132,29 +195,33 @@ func (c *client) GetConversation(ctx context.Context, q *parley.GetConversationP
 	})
 }
 
-func (c *client) ListConversations(ctx context.Context, q *parley.ListConversationsParams) (*parley.ListConversationsResult, error) {
-	q = orZero(q)
-	return read(c, ctx, func(ctx context.Context) (*parley.ListConversationsResult, error) {
-		return c.hub.ListConversations(ctx, c.caller(), q)
-	})
+func (c *client) ListConversations(
+	ctx context.Context, q *parley.ListConversationsParams,
+) (*parley.ListConversationsResult, error) {
+	return callRead(c, ctx, (*Hub).ListConversations, q)
 }
 
-func (c *client) AddParticipant(ctx context.Context, q *parley.AddParticipantParams) (*parley.SeqResult, error) {
-	q = orZero(q)
-	r, err := write(c, ctx, func(done func(parley.SeqResult, error)) { c.hub.AddParticipant(c.caller(), q, done) })
-	return orNil(r, err)
+func (c *client) WatchConversations(
+	ctx context.Context, q *parley.WatchConversationsParams,
+) (*parley.WatchConversationsResult, error) {
+	return callRead(c, ctx, (*Hub).WatchConversations, q)
 }
 
-func (c *client) CloseConversation(ctx context.Context, q *parley.CloseConversationParams) (*parley.SeqResult, error) {
-	q = orZero(q)
-	r, err := write(c, ctx, func(done func(parley.SeqResult, error)) { c.hub.CloseConversation(c.caller(), q, done) })
-	return orNil(r, err)
+func (c *client) AddParticipant(
+	ctx context.Context, q *parley.AddParticipantParams,
+) (*parley.SeqResult, error) {
+	return callWrite(c, ctx, (*Hub).AddParticipant, q)
+}
+
+func (c *client) CloseConversation(
+	ctx context.Context, q *parley.CloseConversationParams,
+) (*parley.SeqResult, error) {
+	return callWrite(c, ctx, (*Hub).CloseConversation, q)
 }
 
 func (c *client) Tail(ctx context.Context, q *parley.TailParams) (*parley.TailResult, error) {
-	q = orZero(q)
 	return read(c, ctx, func(ctx context.Context) (*parley.TailResult, error) {
-		page, err := c.hub.Tail(ctx, c.caller(), q)
+		page, err := c.hub.Tail(ctx, c.caller(), orZero(q))
 		if err != nil {
 			return nil, err
 		}
@@ -163,18 +230,15 @@ func (c *client) Tail(ctx context.Context, q *parley.TailParams) (*parley.TailRe
 	})
 }
 
-func (c *client) WaitForChange(ctx context.Context, q *parley.WaitForChangeParams) (*parley.WaitForChangeResult, error) {
-	q = orZero(q)
-	r, err := read(c, ctx, func(ctx context.Context) (parley.WaitForChangeResult, error) {
-		return c.hub.WaitForChange(ctx, c.caller(), q)
-	})
-	return orNil(r, err)
+func (c *client) WaitForChange(
+	ctx context.Context, q *parley.WaitForChangeParams,
+) (*parley.WaitForChangeResult, error) {
+	return callReadValue(c, ctx, (*Hub).WaitForChange, q)
 }
 
 func (c *client) GetUpdates(ctx context.Context, q *parley.GetUpdatesParams) (*parley.GetUpdatesResult, error) {
-	q = orZero(q)
 	return read(c, ctx, func(ctx context.Context) (*parley.GetUpdatesResult, error) {
-		updates, messages, err := c.hub.GetUpdates(ctx, c.caller(), q)
+		updates, messages, err := c.hub.GetUpdates(ctx, c.caller(), orZero(q))
 		if err != nil {
 			return nil, err
 		}
@@ -183,117 +247,230 @@ func (c *client) GetUpdates(ctx context.Context, q *parley.GetUpdatesParams) (*p
 	})
 }
 
-func (c *client) GetGuidance(ctx context.Context, q *parley.GetGuidanceParams) (*parley.GetGuidanceResult, error) {
-	q = orZero(q)
-	r, err := read(c, ctx, func(ctx context.Context) (parley.GetGuidanceResult, error) {
-		return c.hub.GetGuidance(ctx, c.caller(), q)
-	})
-	return orNil(r, err)
+func (c *client) GetGuidance(
+	ctx context.Context, q *parley.GetGuidanceParams,
+) (*parley.GetGuidanceResult, error) {
+	return callReadValue(c, ctx, (*Hub).GetGuidance, q)
 }
 
 func (c *client) Explain(ctx context.Context, q *parley.ExplainParams) (*parley.ExplainResult, error) {
-	q = orZero(q)
-	return read(c, ctx, func(ctx context.Context) (*parley.ExplainResult, error) { return c.hub.Explain(ctx, c.caller(), q) })
+	return callRead(c, ctx, (*Hub).Explain, q)
 }
 
 func (c *client) SendMessage(ctx context.Context, q *parley.SendMessageParams) (*parley.SendResult, error) {
 	q = orZero(q)
-	if err := check.JSON(q.Payload, 2); err != nil {
+	if err := checkEach(2, q.Payload); err != nil {
 		return nil, err
 	}
 	traced := *q
-	traced.Traceparent = under(ctx, q.Traceparent)
-	r, err := write(c, ctx, func(done func(parley.SendResult, error)) { c.hub.SendMessage(c.caller(), &traced, done) })
-	return orNil(r, err)
+	traced.Traceparent = traceOf(ctx, q.Traceparent)
+	return callWrite(c, ctx, (*Hub).SendMessage, &traced)
 }
 
 func (c *client) SendTrace(ctx context.Context, q *parley.SendTraceParams) (*parley.SendResult, error) {
 	q = orZero(q)
-	if err := check.JSON(q.Payload, 2); err != nil {
+	if err := checkEach(2, q.Payload); err != nil {
 		return nil, err
 	}
 	traced := *q
-	traced.Traceparent = under(ctx, q.Traceparent)
-	r, err := write(c, ctx, func(done func(parley.SendResult, error)) { c.hub.SendTrace(c.caller(), &traced, done) })
-	return orNil(r, err)
+	traced.Traceparent = traceOf(ctx, q.Traceparent)
+	return callWrite(c, ctx, (*Hub).SendTrace, &traced)
 }
 
 func (c *client) SendNote(ctx context.Context, q *parley.SendNoteParams) (*parley.SeqResult, error) {
 	q = orZero(q)
-	if err := check.JSON(q.Payload.Data, 3); err != nil {
+	if err := checkEach(3, q.Payload.Data); err != nil {
 		return nil, err
 	}
 	traced := *q
-	traced.Traceparent = under(ctx, q.Traceparent)
-	r, err := write(c, ctx, func(done func(parley.SeqResult, error)) { c.hub.SendNote(c.caller(), &traced, done) })
-	return orNil(r, err)
+	traced.Traceparent = traceOf(ctx, q.Traceparent)
+	return callWrite(c, ctx, (*Hub).SendNote, &traced)
 }
 
 func (c *client) SendDelta(ctx context.Context, q *parley.SendDeltaParams) error {
-	q = orZero(q)
 	_, err := write(c, ctx, func(done func(struct{}, error)) {
-		c.hub.SendDelta(c.caller(), q, func(err error) { done(struct{}{}, err) })
+		c.hub.SendDelta(c.caller(), orZero(q), func(err error) { done(struct{}{}, err) })
 	})
 	return err
 }
 
-func (c *client) CreateToken(ctx context.Context, q *parley.CreateTokenParams) (*parley.CreateTokenResult, error) {
-	q = orZero(q)
-	r, err := write(c, ctx, func(done func(parley.CreateTokenResult, error)) { c.hub.CreateToken(c.caller(), q, done) })
-	return orNil(r, err)
+func (c *client) CreateToken(
+	ctx context.Context, q *parley.CreateTokenParams,
+) (*parley.CreateTokenResult, error) {
+	return callWrite(c, ctx, (*Hub).CreateToken, q)
 }
 
-func (c *client) ListTokens(ctx context.Context, q *parley.ListTokensParams) (*parley.ListTokensResult, error) {
-	q = orZero(q)
-	return plainRead(c, ctx, (*Hub).ListTokens, q)
+func (c *client) ListTokens(
+	ctx context.Context, q *parley.ListTokensParams,
+) (*parley.ListTokensResult, error) {
+	return callReadValue(c, ctx, (*Hub).ListTokens, q)
 }
 
-func (c *client) RevokeToken(ctx context.Context, q *parley.RevokeTokenParams) (*parley.RevokeTokenResult, error) {
-	q = orZero(q)
-	r, err := write(c, ctx, func(done func(parley.RevokeTokenResult, error)) { c.hub.RevokeToken(c.caller(), q, done) })
-	return orNil(r, err)
+func (c *client) RevokeToken(
+	ctx context.Context, q *parley.RevokeTokenParams,
+) (*parley.RevokeTokenResult, error) {
+	return callWrite(c, ctx, (*Hub).RevokeToken, q)
 }
 
 func (c *client) Stats(ctx context.Context, q *parley.StatsParams) (*parley.Stats, error) {
+	return callReadValue(c, ctx, (*Hub).Stats, q)
+}
+
+func (c *client) ListAgents(
+	ctx context.Context, q *parley.ListAgentsParams,
+) (*parley.ListAgentsResult, error) {
+	return callReadValue(c, ctx, (*Hub).ListAgents, q)
+}
+
+func (c *client) RegisterBlueprints(
+	ctx context.Context, q *parley.RegisterBlueprintsParams,
+) (*parley.RegisterBlueprintsResult, error) {
 	q = orZero(q)
-	return plainRead(c, ctx, (*Hub).Stats, q)
-}
-
-func (c *client) ListAgents(ctx context.Context, q *parley.ListAgentsParams) (*parley.ListAgentsResult, error) {
-	q = orZero(q)
-	return plainRead(c, ctx, (*Hub).ListAgents, q)
-}
-
-func (c *client) PutAttachment(ctx context.Context, q *parley.PutAttachmentParams) (*parley.PutAttachmentResult, error) {
-	q = orZero(q)
-	return plainRead(c, ctx, (*Hub).PutAttachment, q)
-}
-
-func (c *client) GetAttachment(ctx context.Context, q *parley.GetAttachmentParams) (*parley.GetAttachmentResult, error) {
-	q = orZero(q)
-	return plainRead(c, ctx, (*Hub).GetAttachment, q)
-}
-
-// plainRead makes a call of the client's principal.
-func plainRead[P, R any](c *client, ctx context.Context, f func(*Hub, context.Context, *auth.Principal, *P) (R, error), q *P) (*R, error) {
-	r, err := read(c, ctx, func(ctx context.Context) (R, error) { return f(c.hub, ctx, c.caller(), q) })
-	return orNil(r, err)
-}
-
-// under returns the traceparent of a call: its own, or that of ctx.
-func under(ctx context.Context, own string) string { return cmp.Or(own, parley.TraceparentOf(ctx)) }
-
-// orZero gives the params; nil is none.
-func orZero[P any](q *P) *P {
-	if q == nil {
-		return new(P)
+	for i := range q.Blueprints {
+		b := &q.Blueprints[i]
+		if err := checkEach(schemaLevel, b.ParametersSchema, b.OutputSchema); err != nil {
+			return nil, err
+		}
 	}
-	return q
+	return callWrite(c, ctx, (*Hub).RegisterBlueprints, q)
 }
 
-func orNil[T any](v T, err error) (*T, error) {
-	if err != nil {
+func (c *client) StartSession(ctx context.Context, q *parley.StartSessionParams) (*parley.Session, error) {
+	q = orZero(q)
+	if err := checkEach(2, q.Parameters, q.Metadata); err != nil {
 		return nil, err
 	}
-	return &v, nil
+	traced := *q
+	traced.Traceparent = traceOf(ctx, q.Traceparent)
+	return callRead(c, ctx, (*Hub).StartSession, &traced)
+}
+
+func (c *client) GetSession(ctx context.Context, q *parley.GetSessionParams) (*parley.Session, error) {
+	return callRead(c, ctx, (*Hub).GetSession, q)
+}
+
+func (c *client) StopSession(ctx context.Context, q *parley.StopSessionParams) (*parley.Session, error) {
+	return callRead(c, ctx, (*Hub).StopSession, q)
+}
+
+func (c *client) RequestApproval(
+	ctx context.Context, q *parley.RequestApprovalParams,
+) (*parley.Approval, error) {
+	q = orZero(q)
+	if err := checkEach(2, q.Details, q.AnswerSchema); err != nil {
+		return nil, err
+	}
+	return callRead(c, ctx, (*Hub).RequestApproval, q)
+}
+
+func (c *client) GetApproval(ctx context.Context, q *parley.GetApprovalParams) (*parley.Approval, error) {
+	return callRead(c, ctx, (*Hub).GetApproval, q)
+}
+
+func (c *client) ListApprovals(
+	ctx context.Context, q *parley.ListApprovalsParams,
+) (*parley.ListApprovalsResult, error) {
+	return callRead(c, ctx, (*Hub).ListApprovals, q)
+}
+
+func (c *client) ResolveApproval(
+	ctx context.Context, q *parley.ResolveApprovalParams,
+) (*parley.Approval, error) {
+	q = orZero(q)
+	if err := checkEach(2, q.Answer); err != nil {
+		return nil, err
+	}
+	return callRead(c, ctx, (*Hub).ResolveApproval, q)
+}
+
+func (c *client) PutAttachment(
+	ctx context.Context, q *parley.PutAttachmentParams,
+) (*parley.PutAttachmentResult, error) {
+	return callReadValue(c, ctx, (*Hub).PutAttachment, q)
+}
+
+func (c *client) GetAttachment(
+	ctx context.Context, q *parley.GetAttachmentParams,
+) (*parley.GetAttachmentResult, error) {
+	return callReadValue(c, ctx, (*Hub).GetAttachment, q)
+}
+
+func (c *client) GetContext(
+	ctx context.Context, q *parley.GetContextParams,
+) (*parley.GetContextResult, error) {
+	return callRead(c, ctx, (*Hub).GetContext, q)
+}
+
+func (c *client) ExplainTriggers(
+	ctx context.Context, q *parley.ExplainTriggersParams,
+) (*parley.ExplainTriggersResult, error) {
+	return callRead(c, ctx, (*Hub).ExplainTriggers, q)
+}
+
+// maxItems is the largest number of items that a subscription of a client takes at once.
+const maxItems = 200
+
+func (c *client) Subscribe(ctx context.Context, q *parley.SubscribeParams) iter.Seq2[parley.Notification, error] {
+	q = orZero(q)
+	return func(yield func(parley.Notification, error) bool) {
+		caller := ctx
+		ctx, end, err := c.join(ctx)
+		if err != nil {
+			yield(parley.Notification{}, err)
+			return
+		}
+		defer end()
+		s, err := c.hub.Subscribe(ctx, c.caller(), q)
+		if err != nil {
+			yield(parley.Notification{}, err)
+			return
+		}
+		defer s.Close()
+		for {
+			items, err := s.Next(ctx, maxItems)
+			if err != nil {
+				if caller.Err() == nil && context.Cause(ctx) == errClientClosed {
+					err = errClientClosed
+				}
+				yield(parley.Notification{}, err)
+				return
+			}
+			if !yieldItems(items, q.ConversationID, yield) {
+				return
+			}
+		}
+	}
+}
+
+// yieldItems reports whether the iteration continues.
+func yieldItems(items []Item, conversation string, yield func(parley.Notification, error) bool) bool {
+	for _, item := range items {
+		n, err := notificationOf(&item, conversation)
+		if !yield(n, err) || err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// notificationOf returns the notification of an item of a subscription.
+func notificationOf(i *Item, conversation string) (parley.Notification, error) {
+	switch {
+	case i.Event != nil:
+		events, err := conv.DecodeEvents([][]byte{i.Event})
+		if err != nil {
+			return parley.Notification{}, err
+		}
+		return parley.Notification{Event: &events[0]}, nil
+	case i.CaughtUp:
+		return parley.Notification{CaughtUp: &parley.CaughtUpNotification{ConversationID: conversation, Seq: i.Seq}}, nil
+	case i.Guidance != nil:
+		g := parley.GuidanceNotification{ConversationID: conversation, Seq: i.Seq, Guidance: *i.Guidance}
+		return parley.Notification{Guidance: &g}, nil
+	}
+	return parley.Notification{Delta: i.Delta}, nil
+}
+
+func (c *client) Events(ctx context.Context, conversationID string, since int64) iter.Seq2[parley.Event, error] {
+	return parley.EventsOf(c.Subscribe(ctx, &parley.SubscribeParams{ConversationID: conversationID, SinceSeq: since}))
 }

@@ -1,20 +1,31 @@
-// Package hub owns conversations: it decides what may be added to each, appends it to a journal, and tells
-// whoever reads or waits. It is the one way into the log.
+// Package hub is the core of Parley. A [Hub] decides which events each conversation accepts, appends them to
+// a journal, and serves readers. There is no other way into the log.
+//
+//	h, err := hub.Open(memory.New(), nil)
+//	if err != nil {
+//		return err
+//	}
+//	defer h.Close()
+//	c := h.Client(h.LocalPrincipal("alice"))
+//	snapshot, err := c.CreateConversation(ctx, &parley.CreateConversationParams{Title: "Plans"})
 //
 // # Guarantees
 //
-//   - A write is decided on the head, with pkg fold, and is answered when it is durable. A refusal that
-//     rests on an event not yet durable waits for that one's commit too.
-//   - Writes that one goroutine makes to one conversation are decided in the order of the calls.
-//   - Readers see committed events only. A subscription is a cursor and a wake-up: nobody misses or repeats an
-//     event, and a slow reader costs its cursor, never a queue.
-//   - Memory is bounded: conversations that nobody uses are dropped by number and by bytes, deltas are kept for subscribers only, and
-//     recent events up to a size. Files on their way in and out have bounds of their own.
-//   - A file is durable before the event that adds it, and is read only through a conversation to which it was added, whole and checked.
-//   - What the hub knows of a conversation is a fold of its log: it is loaded on demand, dropped when idle, and
-//     the same after a restart.
+//   - A write is decided on the head by package fold, and is answered when it is durable. A refusal that
+//     depends on an undurable event waits for the commit of that event.
+//   - Writes of one goroutine to one conversation are decided in the order of the calls.
+//   - Readers see committed events only. A subscription is a cursor and a wake-up. It misses and repeats no
+//     event. A slow reader needs memory for its cursor only.
+//   - Memory is bounded. Unused conversations are evicted by number and by bytes. Recent events are kept up to
+//     a size, and deltas for subscribers only. Files that are uploaded or read have separate bounds.
+//   - A file is durable before the event that adds it. It is read through a conversation to which it was added,
+//     as a whole, and its hash is checked.
+//   - The state of a conversation is a fold of its log. It is loaded on demand, evicted when idle, and the same
+//     after a restart.
 //
 // # Packages
+//
+// Package hub has the methods of the protocol, and connects these packages:
 //
 //	| package | owns |
 //	|---|---|
@@ -27,6 +38,7 @@
 //	| hub/internal/triggers | matches of events with subscriptions, and the sessions that they start |
 //	| hub/internal/cluster | the other hubs of a journal: follow, catch up, presence |
 //	| hub/internal/approvals | requests, answers and lists of approvals |
+//	| hub/internal/changes | the order of the last changes, and watchConversations |
 //	| hub/internal/files | the files of conversations: uploads, reads, their memory |
 //	| hub/internal/page | limits, cursors and timeouts of methods |
 //	| hub/fold, hub/desk, hub/policy | the pure rules: state, turns, policies |
@@ -34,38 +46,63 @@
 //	| hub/fold/eventdata | the encoding of events, their readers and labels, ids and hashes |
 //	| hub/fold/idempotency | the idempotency keys of a conversation |
 //
-// Package hub has the methods of the protocol, and connects the packages.
-//
 // # Goroutines
 //
-// Those of the packages above are listed there. The only other one is that of createConversation, which
-// reads the answer.
+// Each package above documents its goroutines. Package hub starts these:
+//
+//	| goroutine | started by | does |
+//	|---|---|---|
+//	| the answer of a creation | CreateConversation, ForkConversation | reads the snapshot and calls done |
+//	| a fork | ForkConversation | reads the original and submits the fork; two run at a time |
+//	| Run of cluster.Follower | Open, with Options.Peers | follows the journal |
+//	| Run of files, registry, sessions, triggers and turns | Open | see the package |
+//	| Recover of turns | Open | loads every open conversation once |
 //
 // [Hub.Close] waits for all of them, except for an embedder that does not return.
 //
-// # Several hubs
-//
-// Hubs that share a journal ([Options.Peers]) each serve everything. Every decision is an append on a condition, so what is promised above is promised of all of them together:
-//
-//   - What any hub has acknowledged no hub refuses. A refusal, or another answer that writes nothing and rests on the head, is given once a batch without events has come back
-//     as good; a lookup that finds nothing is made again once the hub has caught up. It costs a round trip of the journal, which all who are refused at the same
-//     time share. Where the journal cannot be reached, the refusal is ErrUnavailable. A repetition that meets its key, and what is written, cost no more than with one hub.
-//   - Reads show what has come to this hub, in commit order, which may be less than another hub has acknowledged: a reader who shows a cursor is answered at that cursor or beyond,
-//     one who does not may read what was true a moment ago. So it is with lists, guidance, summaries, floors, the tokens that are listed, and watchConversations, whose cursors are of one hub.
-//   - A token that is revoked, and what waits with it, ends at every hub as soon as that has followed the revocation; until then it is taken there.
-//   - What is due at a time is decided by whichever hub comes first: for each conversation another one tries first, the next ones 200 ms later each, if it is still to do. What follows from
-//     an event (a session's start and end in its parent's log, callbacks, sessions that a trigger starts) the hub sees to that has committed it, another one half a second to a second later. Both
-//     are decided on the head, so that it is done once.
-//   - The end of a grace never ends a claim: it makes it short, and a hub that has the holder makes it long again. A claim that a hub's own process held stands for its time when that hub ends.
-//   - Presence (who is connected elsewhere) is told every two seconds and on change, and forgotten after six. It says who is online and which runner is chosen first. A runner is away when it
-//     is connected to no hub; if hubs lose sight of each other for longer than OfflineMs, the one to which it is connected says anew what it has said.
-//   - An executor is offered turns by the hub to which it is connected. One that is connected to two hubs is asked by both; an offer is of use only at the hub that has made it.
-//   - Bounds that are counted in memory are counted by each hub: sessions of one tree, tokens of one participant, what a runner may write.
-//   - Deltas go to the subscribers of other hubs while the claim under which they were sent stands there; one that comes before the hub knows of its turn is lost.
-//
 // # Locks
 //
-// The mutex of a conversation is held while the observers are notified ([Hub.newObservers] has their
-// order), so it is taken before the mutexes of observers, tokens and connections, and never after one.
-// Hub.backup is only ever tried: a second backup is refused.
+// Each package above documents its locks. Package hub has these:
+//
+//	| mutex | guards | order |
+//	|---|---|---|
+//	| the mutex of a conversation (package conv) | its state | before the mutexes of observers, tokens and connections |
+//	| clientConnection.mu | the receiver of notifications | last; not held during calls of the hub |
+//	| Hub.backup | the running backup | only TryLock: a second backup is refused |
+//	| Hub.forks (a channel) | the running forks | before the mutex of a conversation |
+//
+// The mutex of a conversation is held while the observers are notified. [Hub.newObservers] documents their
+// order.
+//
+// # Several hubs
+//
+// Hubs that share a journal ([Options.Peers]) each serve all conversations. Every decision is a conditional
+// append, so the guarantees above hold for all hubs together:
+//
+//   - No hub refuses an event that any hub acknowledged. A refusal that depends on the head is returned after
+//     the journal accepted a batch without events on that head. A lookup that finds nothing is repeated after
+//     the hub caught up. This costs one round trip of the journal, which concurrent refusals share. If the
+//     journal cannot be reached, the refusal is ErrUnavailable. Writes, and retries that meet their key, cost
+//     the same as with one hub.
+//   - Reads return what reached this hub, in commit order. This may be less than another hub acknowledged. A
+//     reader with a cursor is answered at that cursor or later. The same holds for lists, guidance, summaries,
+//     floors and listed tokens. The cursors of watchConversations belong to one hub.
+//   - A revoked token, with the calls that wait with it, ends at each hub when the hub follows the revocation.
+//     Until then the hub accepts it.
+//   - Any hub may decide what is due at a time. For each conversation one hub tries first, and each next hub
+//     200 ms later. The follow-up work of an event (start and end of a session in its parent, callbacks,
+//     sessions of triggers) is done by the hub that committed the event. Another hub tries 0.5 to 1 second
+//     later. Both decide on the head, so the work is done once.
+//   - The end of a grace period shortens a claim and never ends it. A hub to which the holder connects extends
+//     it again. A claim that a hub's own process held continues until its time limit when that hub ends.
+//   - Presence (which executors are connected to other hubs) is sent every two seconds and on change, and
+//     expires after six seconds. It determines who is online and which runner is chosen first. A runner is away
+//     when it is connected to no hub. If hubs lose contact for longer than OfflineMs, the hub of a runner
+//     repeats its registration.
+//   - The hub to which an executor is connected offers turns to it. If it is connected to two hubs, both make
+//     offers. An offer is valid at the hub that made it.
+//   - Each hub counts bounds in memory separately: sessions of one tree, tokens of one participant, and the
+//     rate of writes of a runner.
+//   - Deltas reach the subscribers of other hubs while the claim under which they were sent is current. A delta
+//     that arrives before its turn is lost.
 package hub

@@ -17,14 +17,12 @@ import (
 	"github.com/parleyhub/parley/hub/policy"
 )
 
-// maxForking bounds the forks that are made at once: each holds what it copies in memory.
+// maxForking bounds the number of concurrent forks, because each has its copy in memory.
 const maxForking = 2
 
-// forking is one forkConversation on its way.
-//
-//	params -> the other: is it there, is it the caller's -> the fork: is it there -> events of the other (read as stored) -> pay for them -> one batch -> snapshot
-//
-// What is read of the other is committed and does not change any more, so nothing is locked meanwhile.
+// forking is one call of ForkConversation. It checks the params and the original, looks for an existing fork,
+// reads the encoded events of the original, pays for them, appends them as one batch, and reads the snapshot.
+// It takes no lock on the original, because committed events do not change.
 type forking struct {
 	hub    *Hub
 	by     *auth.Principal
@@ -34,14 +32,21 @@ type forking struct {
 	done   func(*parley.Snapshot, error)
 }
 
-// ForkConversation makes a conversation that begins with events of another, or meets the one that the same caller has made with the same key. Unlike other writes it
-// is decided after the call returns: reading the other takes time.
-func (h *Hub) ForkConversation(p *auth.Principal, q *parley.ForkConversationParams, done func(*parley.Snapshot, error)) {
+// ForkConversation creates a conversation that begins with the events of another. It returns the existing
+// one, with Duplicate set, if the same caller created it with the same key. Unlike other writes, it is decided
+// after the call returns, because it reads the original first.
+func (h *Hub) ForkConversation(
+	p *auth.Principal, q *parley.ForkConversationParams, done func(*parley.Snapshot, error),
+) {
 	h.ForkConversationPaid(p, q, func(int) error { return nil }, done)
 }
 
-// ForkConversationPaid is ForkConversation that asks pay, before anything is written, for the bytes that it copies: a call of a few bytes writes many. What pay refuses is not made.
-func (h *Hub) ForkConversationPaid(p *auth.Principal, q *parley.ForkConversationParams, pay func(bytes int) error, done func(*parley.Snapshot, error)) {
+// ForkConversationPaid is ForkConversation that calls pay with the number of bytes that it copies, before it
+// writes. An error of pay ends the call.
+func (h *Hub) ForkConversationPaid(
+	p *auth.Principal, q *parley.ForkConversationParams, pay func(bytes int) error,
+	done func(*parley.Snapshot, error),
+) {
 	params := *q
 	f := &forking{hub: h, by: p, params: &params, pay: pay, done: done}
 	err := f.check()
@@ -60,48 +65,52 @@ func (h *Hub) ForkConversationPaid(p *auth.Principal, q *parley.ForkConversation
 	})
 }
 
-// check holds the call against the rules that need no state, and finds the id of the fork.
+// check checks the params, and sets the id of the fork.
 func (f *forking) check() error {
 	h, p, q := f.hub, f.by, f.params
 	if err := h.auth.Allow(p, parley.MethodForkConversation); err != nil {
 		return err
 	}
 	if p.Claim() != nil {
-		return parley.Refuse(parley.ErrForbidden, "a token for one turn does no more than speak", "the token of its executor")
+		return parley.Refuse(parley.ErrForbidden,
+			"a token for one turn does no more than speak", "the token of its executor")
 	}
 	if err := cmp.Or(check.Fork(q), check.Traceparent(q.Traceparent)); err != nil {
 		return err
 	}
 	switch f.id = q.ForkID; {
-	case strings.HasPrefix(f.id, madeID), strings.HasPrefix(f.id, conv.SessionPrefix):
-		return parley.Refuse(parley.ErrValidationFailed, "forkId begins with "+f.id[:len(madeID)], "another beginning: the hub makes such ids")
+	case strings.HasPrefix(f.id, hubIDPrefix), strings.HasPrefix(f.id, conv.SessionPrefix):
+		return parley.Refuse(parley.ErrValidationFailed,
+			"forkId begins with "+f.id[:len(hubIDPrefix)], "another beginning: the hub makes such ids")
 	case f.id == "" && q.ClientRequestID != "":
 		f.id = parley.DerivedForkID(p.AgentID, q.ClientRequestID)
 	case f.id == "":
-		f.id = h.opts.NewID(madeID)
+		f.id = h.opts.NewID(hubIDPrefix)
 	}
 	return nil
 }
 
-// run makes the fork. Where it gives an error, nobody else answers.
+// run creates the fork. If it returns nil, it has called done or will.
 func (f *forking) run() error {
 	h := f.hub
-	if err := h.turn(h.forks); err != nil {
-		return err
+	select {
+	case h.forks <- struct{}{}:
+	case <-h.conv.Draining():
+		return conv.ErrDraining
 	}
-	answered := func() { <-h.forks }
+	release := func() { <-h.forks }
 	cmd, labels, err := f.prepare()
 	if err != nil {
-		answered()
+		release()
 		return err
 	}
 	c, err := h.conv.Pin(f.id)
 	if err != nil {
-		answered()
+		release()
 		return err
 	}
 	c.Do(&conv.Request{Cmd: cmd, Labels: labels, Reply: func(d *fold.Decision, err error) {
-		answered()
+		release()
 		if err != nil {
 			f.done(nil, err)
 			return
@@ -111,17 +120,7 @@ func (f *forking) run() error {
 	return nil
 }
 
-// turn waits for a slot.
-func (h *Hub) turn(slots chan struct{}) error {
-	select {
-	case slots <- struct{}{}:
-		return nil
-	case <-h.conv.Draining():
-		return conv.ErrDraining
-	}
-}
-
-// prepare gives the command that makes the fork. It brings no events where the fork is there.
+// prepare returns the command that creates the fork, without events if the fork exists.
 func (f *forking) prepare() (fold.Command, []string, error) {
 	q := f.params
 	fork := &fold.Fork{Record: parley.ForkRecord{ConversationID: q.ConversationID, Seq: q.Seq}, Title: q.Title}
@@ -129,25 +128,25 @@ func (f *forking) prepare() (fold.Command, []string, error) {
 	if q.ClientRequestID != "" {
 		fork.Digest = idempotency.DigestFork(q)
 	}
-	if err := f.checkOther(); err != nil {
+	if err := f.checkOriginal(); err != nil {
 		return cmd, nil, err
 	}
-	there, err := f.hub.conv.StateOf(f.id)
-	if err != nil || there.Exists() {
+	existing, err := f.hub.conv.StateOf(f.id)
+	if err != nil || existing.Exists() {
 		return cmd, nil, err
 	}
-	if err := f.read(fork); err != nil {
+	if err := f.readShared(fork); err != nil {
 		return cmd, nil, err
 	}
 	labels, err := eventdata.ForkLabels(f.by.AgentID, fork.Shared)
 	if err == nil {
-		err = f.hub.Valid(f.by) // since it was let in
+		err = f.hub.Valid(f.by) // the token may end during the read
 	}
 	return cmd, labels, err
 }
 
-// checkOther holds the call against the conversation that is forked.
-func (f *forking) checkOther() error {
+// checkOriginal checks whether the caller may fork the original at the seq.
+func (f *forking) checkOriginal() error {
 	h, p, q := f.hub, f.by, f.params
 	c, err := h.auth.Find(p, q.ConversationID, false)
 	if err != nil {
@@ -166,26 +165,30 @@ func (f *forking) checkOther() error {
 	case s.Session != nil:
 		return parley.Refuse(parley.ErrForbidden, "a session is not forked", "startSession")
 	case !mayFork(p, &s):
-		return parley.Refuse(parley.ErrForbidden, "only the creator, human participants and admins fork a conversation", "")
-	case s.Workspace != "" && !p.Grants(s.Workspace): // to which the fork belongs too
+		return parley.Refuse(parley.ErrForbidden,
+			"only the creator, human participants and admins fork a conversation", "")
+	case s.Workspace != "" && !p.Grants(s.Workspace): // the fork belongs to it too
 		return p.CheckGrants(s.Workspace)
 	case !p.Reaches(f.id):
-		return parley.Refuse(parley.ErrForbidden, "the token is for other conversations", "forkId of one of the token's conversations")
+		return parley.Refuse(parley.ErrForbidden,
+			"the token is for other conversations", "forkId of one of the token's conversations")
 	case q.Seq > s.Seq:
-		return parley.Refuse(parley.ErrCursorAhead, fmt.Sprintf("seq %d is beyond the log", q.Seq), fmt.Sprintf("at most %d", lastShared(&s)))
+		return parley.Refuse(parley.ErrCursorAhead,
+			fmt.Sprintf("seq %d is beyond the log", q.Seq), fmt.Sprintf("at most %d", lastShared(&s)))
 	case q.Seq > lastShared(&s):
-		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("seq %d has closed the conversation", q.Seq), fmt.Sprintf("at most %d", lastShared(&s)))
+		return parley.Refuse(parley.ErrValidationFailed,
+			fmt.Sprintf("seq %d has closed the conversation", q.Seq), fmt.Sprintf("at most %d", lastShared(&s)))
 	}
 	return nil
 }
 
-// mayFork reports whether a conversation is one that p may close.
+// mayFork reports whether p may fork a conversation. The same callers may close it.
 func mayFork(p *auth.Principal, s *fold.State) bool {
 	seat := s.Seat(p.AgentID)
 	return p.Admin() || p.AgentID == s.CreatedBy || seat >= 0 && s.Participants[seat].Kind == parley.KindHuman
 }
 
-// lastShared is the last event of a conversation that a fork may share.
+// lastShared returns the seq of the last event of a conversation that a fork may have.
 func lastShared(s *fold.State) int64 {
 	if s.Closed() {
 		return s.Seq - 1
@@ -193,8 +196,8 @@ func lastShared(s *fold.State) int64 {
 	return s.Seq
 }
 
-// read copies the events as they are stored, and the hash of the last, and pays for them.
-func (f *forking) read(into *fold.Fork) error {
+// readShared copies the encoded events and the hash of the last one, and pays for them.
+func (f *forking) readShared(into *fold.Fork) error {
 	q := f.params
 	into.Shared = make([]eventdata.Shared, 0, q.Seq)
 	bytes := 0
@@ -204,7 +207,8 @@ func (f *forking) read(into *fold.Fork) error {
 			err = fmt.Errorf("the log ends at seq %d", n)
 		}
 		if err != nil {
-			f.hub.log.Error("cannot read a conversation that is to be forked", "conversation", q.ConversationID, "error", err)
+			f.hub.log.Error("cannot read a conversation that is to be forked",
+				"conversation", q.ConversationID, "error", err)
 			return parley.Refuse(parley.ErrInternal, "the conversation cannot be read; nothing was written", "")
 		}
 		for i := range records {
@@ -220,13 +224,4 @@ func (f *forking) read(into *fold.Fork) error {
 		}
 	}
 	return f.pay(bytes)
-}
-
-// forkOf gives a copy, as outcomeOf does.
-func forkOf(s *fold.State) *parley.ForkRecord {
-	if s.Fork == nil {
-		return nil
-	}
-	r := *s.Fork
-	return &r
 }

@@ -1,17 +1,23 @@
 package hub
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/base32"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
+	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/hub/internal/agentcontext"
 	"github.com/parleyhub/parley/hub/internal/approvals"
 	"github.com/parleyhub/parley/hub/internal/auth"
+	"github.com/parleyhub/parley/hub/internal/changes"
 	"github.com/parleyhub/parley/hub/internal/cluster"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/internal/files"
@@ -19,15 +25,13 @@ import (
 	"github.com/parleyhub/parley/hub/internal/sessions"
 	"github.com/parleyhub/parley/hub/internal/triggers"
 	"github.com/parleyhub/parley/hub/internal/turns"
-
-	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/journal"
 	"github.com/parleyhub/parley/hub/vector"
 )
 
 // Options of a hub. Nil and the zero value are valid.
 type Options struct {
-	// RootToken, if not empty, is a token with scope admin that speaks as any id.
+	// RootToken, if not empty, is a token with scope admin that may act as any id.
 	RootToken string
 	// Version is the semantic version that clients see; empty means 0.0.0.
 	Version string
@@ -35,33 +39,38 @@ type Options struct {
 	// Clients see them too. Empty and zero mean that they are unknown.
 	Commit string
 	Date   time.Time
-	// Logger gets what nobody can be told otherwise; nil discards it.
+	// Logger receives errors that no caller receives; nil discards them.
 	Logger *slog.Logger
-	// MaxLoaded bounds the conversations in memory that nobody uses at the moment; 0 means 4096.
+	// MaxLoaded bounds the number of unused conversations in memory; 0 means 4096.
 	MaxLoaded int
-	// MaxLoadedBytes bounds about the bytes of the same; 0 means 256 MiB, or a quarter of what the process may have, where that is less.
+	// MaxLoadedBytes approximately bounds their bytes. 0 means a quarter of the memory that the process
+	// may use, but at least 16 MiB and at most 256 MiB.
 	MaxLoadedBytes int
-	// IdleEvict is how long a conversation that nobody uses stays in memory; 0 means 5 minutes.
+	// IdleEvict is how long an unused conversation stays in memory; 0 means 5 minutes.
 	IdleEvict time.Duration
-	// Verifier is asked for tokens that are neither the root token nor begin as the hub's own do; nil: there are no others.
+	// Verifier verifies the tokens that the hub did not make, except the root token. With nil there are no
+	// such tokens.
 	Verifier Verifier
-	// Tracer is told of turns, when they end; nil: nobody is.
+	// Tracer receives a span for each turn that ended; it may be nil.
 	Tracer parley.Tracer
-	// Embedder finds what is alike for selectors that fetch by vector; nil means vector.Lexical.
+	// Embedder computes the vectors for selectors that fetch by similarity; nil means vector.Lexical.
 	Embedder vector.Embedder
-	// VectorFile is where the vectors of texts are kept, so that a restart does not pay for them again; empty, in memory. It may be deleted while the hub is stopped.
+	// VectorFile is a file that caches the vectors of texts across restarts. It may be deleted while the
+	// hub is stopped. With an empty name the cache is in memory.
 	VectorFile string
-	// NewID makes ids that begin with prefix, on any goroutine; nil means random ones.
+	// NewID returns a new id that begins with prefix, on any goroutine; nil means random ids.
 	NewID func(prefix string) string
-	// NewSecret makes the secret of a token; nil means 256 random bits.
+	// NewSecret returns the secret of a new token; nil means 256 random bits.
 	NewSecret func() string
 
-	// Peers, if not nil, says that other hubs serve the same journal, and reaches them; nil: this hub is the only one. Each hub needs one of its own.
+	// Peers connects the hubs of a shared journal. Each hub needs a separate value. It is nil if no other
+	// hub serves the journal.
 	Peers Peers
 
-	skew time.Duration // of the clock, for tests
+	skew time.Duration // added to the clock, for tests
 }
 
+// withDefaults returns a copy of o, which may be nil, with the defaults.
 func (o *Options) withDefaults() Options {
 	var d Options
 	if o != nil {
@@ -96,19 +105,21 @@ func (o *Options) withDefaults() Options {
 
 var base32Lower = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
+// randomID returns prefix with 120 random bits.
 func randomID(prefix string) string {
 	b := make([]byte, 15)
 	rand.Read(b) // never fails (crypto/rand)
 	return prefix + base32Lower.EncodeToString(b)
 }
 
+// randomSecret returns 256 random bits.
 func randomSecret() string {
 	b := make([]byte, 32)
 	rand.Read(b)
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// Hub is a hub on a journal.
+// Hub serves the conversations of a journal. Its methods may be called on any goroutine.
 type Hub struct {
 	conv     *conv.Engine
 	journal  journal.Journal
@@ -120,15 +131,15 @@ type Hub struct {
 	turns    *turns.Dispatcher
 	presence *cluster.Presence // nil if no other hub serves the same journal
 
-	forks chan struct{} // a slot for each fork that is made
+	forks chan struct{} // a slot for each running fork
 
 	registry  *registry.Registry
 	sessions  *sessions.Service
 	triggers  *triggers.Service
 	contexts  *agentcontext.Service
 	approvals *approvals.Service
-	changes   *changes
-	backup    sync.Mutex // held by the one backup that is under way
+	changes   *changes.Feed
+	backup    sync.Mutex // held by the running backup
 	files     *files.Service
 }
 
@@ -146,14 +157,16 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 	h.auth = auth.New(h.conv, auth.Options{
 		RootToken: h.opts.RootToken, Verifier: h.opts.Verifier, NewID: h.opts.NewID, NewSecret: h.opts.NewSecret,
 	})
-	h.changes = newChanges(h.opts.NewID)
+	h.changes = changes.New(changes.Options{
+		Engine: h.conv, Auth: h.auth, Lister: lister{h}, NewID: h.opts.NewID,
+	})
 	h.turns = turns.New(turns.Options{
 		Engine: h.conv, Auth: h.auth, Tracer: h.opts.Tracer, NewID: h.opts.NewID, StartedAt: h.started.Add(h.opts.skew),
 	})
 	h.registry = registry.New(registry.Options{Engine: h.conv, Auth: h.auth, Turns: h.turns, CheckSchema: checkSchema})
 	h.sessions = sessions.New(sessions.Options{
 		Engine: h.conv, Auth: h.auth, Agents: sessionAgents{h.registry, h.turns}, NewID: h.opts.NewID,
-		AwaitRecovery: h.turns.AwaitRecovery, WakeTurn: h.turns.Wake, CheckJSON: checkJSON,
+		AwaitRecovery: h.turns.AwaitRecovery, WakeTurn: h.turns.Wake, CheckJSON: check.JSON,
 	})
 	h.triggers = triggers.New(triggers.Options{
 		Engine: h.conv, Auth: h.auth, Sessions: h.sessions, NewID: h.opts.NewID,
@@ -163,7 +176,8 @@ func Open(j journal.Journal, o *Options) (*Hub, error) {
 	h.contexts = newContexts(h)
 	h.files, h.approvals = files.New(h.conv, h.auth, h.sessions.SeatOf), approvals.New(h.conv, h.auth, h.turns)
 	parts := conv.Parts{
-		Authorizer: authorizer{h}, Observers: h.newObservers(), Guide: h.guideBriefly, AfterCommit: h.turns.ReportTurn,
+		Authorizer: authorizer{h}, Observers: h.newObservers(), AfterCommit: h.turns.ReportTurn,
+		Guide: func(s *fold.State, id string) parley.Guidance { return h.guidance(s, id, false) },
 	}
 	var follower *cluster.Follower
 	if h.shared {
@@ -222,8 +236,8 @@ func (h *Hub) newObservers() []conv.Observer {
 	return []conv.Observer{h.triggers, h.sessions, h.turns, h.approvals, h.conv.Limits(), h.changes}
 }
 
-// Now is hub time: the wall clock of the start, moved on by the monotonic clock, so that a jump of the wall
-// clock closes nothing.
+// Now returns the time of the hub: the wall clock at the start plus the monotonic time since. So a jump of
+// the wall clock closes nothing.
 func (h *Hub) Now() time.Time { return h.started.Add(time.Since(h.started) + h.opts.skew) }
 
 // Info describes the hub.
@@ -287,11 +301,45 @@ func unavailable(err error) error {
 	return conv.RefusalOf(fmt.Errorf("%w: %w", journal.ErrUnavailable, err))
 }
 
+// Stats returns the state and the counters of the hub. It requires scope admin.
+func (h *Hub) Stats(_ context.Context, p *auth.Principal, _ *parley.StatsParams) (parley.Stats, error) {
+	if err := h.auth.Allow(p, parley.MethodStats); err != nil {
+		return parley.Stats{}, err
+	}
+	return h.Counted(), nil
+}
+
+// Counted returns the state and the counters of the hub without a check of rights, also after Drain or a
+// failure. The counters of connections are zero. The counters are read one after the other.
+func (h *Hub) Counted() parley.Stats {
+	s := parley.Stats{
+		Version: h.opts.Version, State: h.state(), UptimeMs: time.Since(h.started).Milliseconds(),
+		Refusals: map[string]int64{},
+	}
+	h.conv.AddStats(&s)
+	h.turns.AddStats(&s)
+	return s
+}
+
+// state returns the state for the statistics.
+func (h *Hub) state() parley.HubState {
+	err := h.Ready()
+	switch {
+	case err == nil:
+		return parley.HubReady
+	case errors.Is(err, parley.ErrStorageFull):
+		return parley.HubStorageFull
+	case h.Err() != nil:
+		return parley.HubFailed
+	}
+	return parley.HubDraining
+}
+
 // Drain makes the hub refuse new calls, and everything that waits, with ErrUnavailable. Appends that
 // were decided are still answered.
 func (h *Hub) Drain() { h.conv.Drain() }
 
-// Close drains, waits for what is under way, and stops. The journal stays open.
+// Close drains the hub, waits for its goroutines, and stops it. The journal stays open.
 func (h *Hub) Close() error {
 	h.Drain()
 	h.conv.Close()
@@ -301,10 +349,24 @@ func (h *Hub) Close() error {
 
 // The types of reads and subscriptions; see package conv.
 type (
-	Page         = conv.Page
 	Item         = conv.Item
 	Subscription = conv.Subscription
 )
 
 // ErrFar means that the next events are not in memory.
 var ErrFar = conv.ErrFar
+
+// Peers transport messages between the hubs of one journal. See [cluster.Peers].
+type Peers = cluster.Peers
+
+// freshness implements conv.Freshness.
+type freshness struct {
+	*cluster.Follower
+	*cluster.Presence
+}
+
+// localExecutors reports the executors and agents of this hub to the other hubs.
+type localExecutors struct {
+	*turns.Dispatcher
+	*registry.Registry
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
@@ -16,8 +17,11 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-// ListConversations gives a page of what the caller takes part in or created, or of a workspace that its token grants.
-func (h *Hub) ListConversations(ctx context.Context, p *auth.Principal, q *parley.ListConversationsParams) (*parley.ListConversationsResult, error) {
+// ListConversations returns a page of the conversations that the caller created or has a seat in, or of a
+// workspace that its token grants.
+func (h *Hub) ListConversations(
+	ctx context.Context, p *auth.Principal, q *parley.ListConversationsParams,
+) (*parley.ListConversationsResult, error) {
 	if err := h.auth.Allow(p, parley.MethodListConversations); err != nil {
 		return nil, err
 	}
@@ -28,27 +32,25 @@ func (h *Hub) ListConversations(ctx context.Context, p *auth.Principal, q *parle
 	return h.list(ctx, l)
 }
 
-// The bounds of Limit of what lists conversations.
-const (
-	maxSummaries    = 100
-	presetSummaries = 50
-)
+// maxListed bounds the conversations that one page examines.
+const maxListed = 500
 
 // listing is one call of ListConversations.
 type listing struct {
 	p           *auth.Principal
 	scope       listScope
-	label       string // under which the journal has all that may be meant
+	label       string // a label of the journal that all matching conversations have
 	status      parley.Status
 	participant string
-	text        string // as foldCase gives it
+	text        string // as foldCase returns it
 	newest      bool
 	from        journal.Position
 	limit       int
 }
 
+// newListing checks the params.
 func newListing(p *auth.Principal, q *parley.ListConversationsParams) (*listing, error) {
-	limit, err := page.CheckLimit(q.Limit, maxSummaries, presetSummaries)
+	limit, err := page.CheckLimit(q.Limit, page.MaxSummaries, page.PresetSummaries)
 	if err != nil {
 		return nil, err
 	}
@@ -56,12 +58,16 @@ func newListing(p *auth.Principal, q *parley.ListConversationsParams) (*listing,
 		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("status is %q", q.Status), "active or closed")
 	}
 	if q.Participant != "" && !parley.ValidParticipantID(q.Participant) {
-		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("participant: %.80q is not acceptable", q.Participant), "an id of a participant")
+		return nil, parley.Refuse(parley.ErrValidationFailed,
+			fmt.Sprintf("participant: %.80q is not acceptable", q.Participant), "an id of a participant")
 	}
 	if n := len(q.Text); n > parley.MaxTitleBytes {
-		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("text has %d bytes", n), fmt.Sprintf("at most %d", parley.MaxTitleBytes))
+		return nil, parley.Refuse(parley.ErrValidationFailed,
+			fmt.Sprintf("text has %d bytes", n), fmt.Sprintf("at most %d", parley.MaxTitleBytes))
 	}
-	l := &listing{p: p, status: q.Status, participant: q.Participant, text: foldCase(q.Text), newest: q.Newest, limit: limit}
+	l := &listing{
+		p: p, status: q.Status, participant: q.Participant, text: foldCase(q.Text), newest: q.Newest, limit: limit,
+	}
 	if l.scope, err = listScopeOf(p, q.Workspace); err != nil {
 		return nil, err
 	}
@@ -74,10 +80,11 @@ func newListing(p *auth.Principal, q *parley.ListConversationsParams) (*listing,
 	return l, nil
 }
 
-// listScopeOf is which conversations a caller is listed: those of a workspace or, where that is empty, those that it has a part in; an admin all.
+// listScope is the set of conversations that a caller may list: those of a workspace or, if it is empty, those
+// that the caller created or has a seat in. An admin lists all.
 type listScope struct{ workspace string }
 
-// listScopeOf gives the scope of a call that names a workspace, or none.
+// listScopeOf returns the scope of a call; workspace may be empty.
 func listScopeOf(p *auth.Principal, workspace string) (listScope, error) {
 	if workspace == "" {
 		return listScope{}, nil
@@ -85,7 +92,7 @@ func listScopeOf(p *auth.Principal, workspace string) (listScope, error) {
 	return listScope{workspace}, p.CheckGrants(workspace)
 }
 
-// label gives the label under which the journal has all of the scope; empty is that of all conversations.
+// label returns the label of all conversations of the scope. The empty label is that of all conversations.
 func (l listScope) label(p *auth.Principal) string {
 	switch {
 	case l.workspace != "":
@@ -96,7 +103,7 @@ func (l listScope) label(p *auth.Principal) string {
 	return eventdata.SeatLabel(p.AgentID)
 }
 
-// has reports whether a conversation is one of the scope. Those of the hub's own are none of any.
+// has reports whether a conversation is in the scope. No scope has the conversations of the hub itself.
 func (l listScope) has(p *auth.Principal, s *fold.State) bool {
 	if l.workspace != "" {
 		return s.Workspace == l.workspace && p.Reads(s)
@@ -104,15 +111,13 @@ func (l listScope) has(p *auth.Principal, s *fold.State) bool {
 	return p.Sees(s)
 }
 
-// listScan bounds the conversations that one page looks at to find some that are asked for.
-const listScan = 500
-
+// list returns a page.
 func (h *Hub) list(ctx context.Context, l *listing) (*parley.ListConversationsResult, error) {
 	read := h.journal.Labeled
 	if l.newest {
 		read = h.journal.LabeledBefore
 	}
-	rows, err := read(l.label, l.from, listScan)
+	rows, err := read(l.label, l.from, maxListed)
 	if err != nil {
 		return nil, fmt.Errorf("list conversations: %w", err)
 	}
@@ -124,7 +129,7 @@ func (h *Hub) list(ctx context.Context, l *listing) (*parley.ListConversationsRe
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		summary, err := h.summary(l.p, row.Conversation, l.wants)
+		summary, err := h.summary(l.p, row.Conversation, l.matches)
 		if err != nil {
 			return nil, err
 		}
@@ -132,21 +137,25 @@ func (h *Hub) list(ctx context.Context, l *listing) (*parley.ListConversationsRe
 			out.Conversations = append(out.Conversations, *summary)
 		}
 		out.NextCursor = page.FormatCursor(row.Position, l.newest)
-		if i == len(rows)-1 && len(rows) < listScan {
+		if i == len(rows)-1 && len(rows) < maxListed {
 			out.NextCursor = ""
 		}
 	}
 	return out, nil
 }
 
-// wants reports whether a conversation is to be listed.
-func (l *listing) wants(s *fold.State) bool {
-	return l.scope.has(l.p, s) && (l.status == "" || s.Status == l.status) && (l.participant == "" || s.HasParticipant(l.participant)) &&
+// matches reports whether a conversation is in the scope and passes the filters.
+func (l *listing) matches(s *fold.State) bool {
+	return l.scope.has(l.p, s) && (l.status == "" || s.Status == l.status) &&
+		(l.participant == "" || s.HasParticipant(l.participant)) &&
 		(l.text == "" || strings.Contains(foldCase(s.ID), l.text) || strings.Contains(foldCase(s.Title), l.text))
 }
 
-// summary gives the row of a conversation, nil when it is none that is wanted. One that cannot be read is as one that is not there: it does not hide the others.
-func (h *Hub) summary(p *auth.Principal, id string, wants func(*fold.State) bool) (*parley.ConversationSummary, error) {
+// summary returns the row of a conversation, or nil if the conversation does not match. It also returns nil
+// if the conversation cannot be read, so that it does not hide the others.
+func (h *Hub) summary(
+	p *auth.Principal, id string, matches func(*fold.State) bool,
+) (*parley.ConversationSummary, error) {
 	if conv.Reserved(id) || !p.Reaches(id) {
 		return nil, nil
 	}
@@ -154,13 +163,13 @@ func (h *Hub) summary(p *auth.Principal, id string, wants func(*fold.State) bool
 	if errors.Is(err, parley.ErrUnavailable) {
 		return nil, err
 	}
-	if err != nil { // logged by who loads it
+	if err != nil { // the engine has logged it
 		return nil, nil
 	}
 	defer h.conv.Unpin(c)
 	var s *fold.State
 	c.View(func(durable, _ *fold.State) {
-		if wants(durable) { // most are not, and a state is large
+		if matches(durable) { // copy the state only then: it is large
 			found := *durable
 			s = &found
 		}
@@ -171,17 +180,54 @@ func (h *Hub) summary(p *auth.Principal, id string, wants func(*fold.State) bool
 	return h.summaryOf(s), nil
 }
 
+// WatchConversations returns the conversations that changed since a cursor; see [changes.Feed.Watch].
+func (h *Hub) WatchConversations(
+	ctx context.Context, p *auth.Principal, q *parley.WatchConversationsParams,
+) (*parley.WatchConversationsResult, error) {
+	return h.changes.Watch(ctx, p, q)
+}
+
+// lister implements changes.Lister.
+type lister struct{ hub *Hub }
+
+// Summarize implements changes.Lister.
+func (l lister) Summarize(p *auth.Principal, workspace, id string) (*parley.ConversationSummary, error) {
+	return l.hub.summary(p, id, func(s *fold.State) bool { return listScope{workspace}.has(p, s) })
+}
+
+// summaryOf returns the row of a state.
 func (h *Hub) summaryOf(s *fold.State) *parley.ConversationSummary {
 	ids := make([]string, len(s.Participants))
 	for i, seat := range s.Participants {
 		ids[i] = seat.ID
 	}
 	out := &parley.ConversationSummary{
-		ConversationID: s.ID, Status: s.Status, Title: s.Title, CreatedBy: s.CreatedBy, CreatedAt: s.CreatedAt, UpdatedAt: s.LastAt,
-		Participants: ids, LatestSeq: s.Seq, Turn: s.CurrentTurn(), Workspace: s.Workspace, Outcome: outcomeOf(s), Floor: h.floor(s), Fork: forkOf(s),
+		ConversationID: s.ID, Status: s.Status, Title: s.Title, CreatedBy: s.CreatedBy, CreatedAt: s.CreatedAt,
+		UpdatedAt: s.LastAt, Participants: ids, LatestSeq: s.Seq, Turn: s.CurrentTurn(), Workspace: s.Workspace,
+		Outcome: clone(s.Outcome), Floor: h.floor(s), Fork: clone(s.Fork),
 	}
 	if r := s.Session; r != nil {
-		out.Session = &parley.SessionSummary{Agent: r.Agent, Caller: r.Caller, Parent: r.Parent, Status: s.SessionStatus()}
+		out.Session = &parley.SessionSummary{
+			Agent: r.Agent, Caller: r.Caller, Parent: r.Parent, Status: s.SessionStatus(),
+		}
 	}
 	return out
+}
+
+// foldCase returns s after the simple case folding of Unicode.
+func foldCase(s string) string { return strings.Map(foldRune, s) }
+
+// foldRune returns the smallest of the runes that differ from r only in case.
+func foldRune(r rune) rune {
+	if r < unicode.MaxASCII {
+		if 'a' <= r && r <= 'z' {
+			return r - 'a' + 'A'
+		}
+		return r
+	}
+	least := r
+	for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
+		least = min(least, next)
+	}
+	return least
 }

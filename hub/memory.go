@@ -10,24 +10,26 @@ import (
 	"strings"
 )
 
-// mostRoom is MaxLoadedBytes where there is enough memory, and leastRoom where there is next to none.
+// Bounds of the default of MaxLoadedBytes, in bytes.
 const (
-	mostRoom  = 256 << 20
-	leastRoom = 16 << 20
+	maxRoom = 256 << 20
+	minRoom = 16 << 20
 )
 
-// roomIn gives MaxLoadedBytes for a process that may have some memory. A quarter of it, because as much again may be garbage, and there are sockets, files
-// and what is under way.
+// roomIn returns the default of MaxLoadedBytes for a process that may use so many bytes of memory. It is a
+// quarter of them: as much again may be garbage, and the rest is for connections, files and requests.
 func roomIn(memory int64) int {
-	return int(min(max(memory/4, leastRoom), mostRoom))
+	return int(min(max(memory/4, minRoom), maxRoom))
 }
 
-// memoryLimit is what the process may have: GOMEMLIMIT, what its control groups allow, or what the machine has; as good as endless where nothing says so.
+// memoryLimit returns how many bytes the process may use: the least of GOMEMLIMIT, the limits of its control
+// groups and the memory of the machine. It returns math.MaxInt64 if all are unknown.
 func memoryLimit() int64 {
-	return min(debug.SetMemoryLimit(-1), machineMemory("/proc/meminfo"), groupLimit("/proc/self/cgroup", "/sys/fs/cgroup"))
+	return min(debug.SetMemoryLimit(-1), machineMemory("/proc/meminfo"),
+		groupLimit("/proc/self/cgroup", "/sys/fs/cgroup"))
 }
 
-// machineMemory reads what a machine has from a file of Linux.
+// machineMemory returns the memory of the machine in bytes, from a file in the format of /proc/meminfo.
 func machineMemory(file string) int64 {
 	b, err := os.ReadFile(file)
 	_, rest, ok := strings.Cut(string(b), "MemTotal:")
@@ -38,7 +40,8 @@ func machineMemory(file string) int64 {
 	return bytesOf(kib, 1<<10)
 }
 
-// groupLimit gives the least limit of memory of the control groups, of either version, that a file says the process is in, below root.
+// groupLimit returns the least memory limit of the control groups in file, which has the format of
+// /proc/self/cgroup. Both versions of control groups are read below root.
 func groupLimit(file, root string) int64 {
 	limit := int64(math.MaxInt64)
 	groups, err := os.ReadFile(file)
@@ -58,7 +61,7 @@ func groupLimit(file, root string) int64 {
 	return limit
 }
 
-// limitFrom gives the least limit of a group and those above it.
+// limitFrom returns the least limit of a group and the groups above it.
 func limitFrom(root, group, name string) int64 {
 	limit := int64(math.MaxInt64)
 	for at := path.Clean("/" + group); ; at = path.Dir(at) {
@@ -71,7 +74,7 @@ func limitFrom(root, group, name string) int64 {
 	}
 }
 
-// bytesOf gives a number of units, endless where it is none.
+// bytesOf returns s times unit, or math.MaxInt64 if s is not a number.
 func bytesOf(s string, unit int64) int64 {
 	n, err := strconv.ParseInt(strings.TrimSpace(s), 10, 64)
 	if err != nil || n <= 0 || n > math.MaxInt64/unit {

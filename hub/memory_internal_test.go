@@ -12,7 +12,7 @@ func TestRoomInMemory(t *testing.T) {
 	for _, c := range []struct {
 		memory int64
 		want   int
-	}{{1 << 62, mostRoom}, {4 << 30, mostRoom}, {512 << 20, 128 << 20}, {1 << 20, leastRoom}} {
+	}{{1 << 62, maxRoom}, {4 << 30, maxRoom}, {512 << 20, 128 << 20}, {1 << 20, minRoom}} {
 		if got := roomIn(c.memory); got != c.want {
 			t.Errorf("room in %d is %d, want %d", c.memory, got, c.want)
 		}

@@ -14,7 +14,8 @@ import (
 	"github.com/parleyhub/parley/hub/internal/page"
 )
 
-// open is enter with a cursor and a limit; the conversation is pinned when there is no error.
+// open enters a conversation and checks the cursor and the limit of a method. The conversation is pinned if
+// there is no error.
 func (h *Hub) open(p *auth.Principal, method, id string, seq int64, limit int) (*conv.Conversation, int, error) {
 	c, err := h.auth.Enter(p, method, id)
 	if err != nil {
@@ -31,7 +32,7 @@ func (h *Hub) open(p *auth.Principal, method, id string, seq int64, limit int) (
 	return c, limit, nil
 }
 
-// checkCursor refuses a seq that is not one of the log.
+// checkCursor refuses a seq that is negative or beyond the log.
 func checkCursor(c *conv.Conversation, seq int64) error {
 	latest, err := c.Reached(context.Background(), seq)
 	switch {
@@ -46,8 +47,10 @@ func checkCursor(c *conv.Conversation, seq int64) error {
 	return nil
 }
 
-// GetConversation gives a snapshot; the events are given beside it, as stored.
-func (h *Hub) GetConversation(_ context.Context, p *auth.Principal, q *parley.GetConversationParams) (*parley.Snapshot, [][]byte, error) {
+// GetConversation returns a snapshot without events, and the encoded events.
+func (h *Hub) GetConversation(
+	_ context.Context, p *auth.Principal, q *parley.GetConversationParams,
+) (*parley.Snapshot, [][]byte, error) {
 	p = p.In(q.ConversationID)
 	c, limit, err := h.open(p, parley.MethodGetConversation, q.ConversationID, q.SinceSeq, q.Limit)
 	if err != nil {
@@ -57,8 +60,11 @@ func (h *Hub) GetConversation(_ context.Context, p *auth.Principal, q *parley.Ge
 	return h.snapshot(c, p, q.SinceSeq, limit)
 }
 
-// snapshot gives the conversation as p sees it, with at most limit events after since; with limit 0 none.
-func (h *Hub) snapshot(c *conv.Conversation, p *auth.Principal, since int64, limit int) (*parley.Snapshot, [][]byte, error) {
+// snapshot returns the conversation as p sees it, and at most limit encoded events after since. limit may be
+// 0.
+func (h *Hub) snapshot(
+	c *conv.Conversation, p *auth.Principal, since int64, limit int,
+) (*parley.Snapshot, [][]byte, error) {
 	s, hash := c.DurableHash()
 	end := s.Seq
 	if limit == 0 {
@@ -69,17 +75,18 @@ func (h *Hub) snapshot(c *conv.Conversation, p *auth.Principal, since int64, lim
 		return nil, nil, err
 	}
 	snapshot := snapshotOf(&s)
-	snapshot.Guidance = h.guide(&s, p.AgentID, false)
+	snapshot.Guidance = h.guidance(&s, p.AgentID, false)
 	snapshot.HeadHash, snapshot.NextSeq = hex.EncodeToString(hash[:]), page.NextSeq
 	return snapshot, page.Events, nil
 }
 
+// snapshotOf returns a snapshot of a state without events and guidance.
 func snapshotOf(s *fold.State) *parley.Snapshot {
 	out := &parley.Snapshot{
 		ConversationID: s.ID, Status: s.Status, Title: s.Title, CreatedBy: s.CreatedBy, CreatedAt: s.CreatedAt,
-		Participants: append([]parley.Participant{}, s.Participants...), Policy: s.Policy, StartsWith: s.StartsWith, Limits: s.Limits,
-		Metadata: bytes.Clone(s.Metadata), Workspace: s.Workspace, Session: sessionOf(s), Fork: forkOf(s), LatestSeq: s.Seq, Turn: s.CurrentTurn(),
-		Outcome: outcomeOf(s), Events: []parley.Event{},
+		Participants: append([]parley.Participant{}, s.Participants...), Policy: s.Policy, StartsWith: s.StartsWith,
+		Limits: s.Limits, Metadata: bytes.Clone(s.Metadata), Workspace: s.Workspace, Session: cloneSession(s.Session),
+		Fork: clone(s.Fork), LatestSeq: s.Seq, Turn: s.CurrentTurn(), Outcome: clone(s.Outcome), Events: []parley.Event{},
 	}
 	if s.Open {
 		out.OpenTurn = &parley.OpenTurn{Turn: s.Turn, Owner: s.Owner, Claim: s.ClaimState()}
@@ -87,38 +94,25 @@ func snapshotOf(s *fold.State) *parley.Snapshot {
 	return out
 }
 
-// sessionOf gives a copy, as outcomeOf does.
-func sessionOf(s *fold.State) *parley.SessionRecord {
-	if s.Session == nil {
-		return nil
+// cloneSession returns a deep copy of r; r may be nil.
+func cloneSession(r *parley.SessionRecord) *parley.SessionRecord {
+	if r = clone(r); r != nil {
+		r.Demands = maps.Clone(r.Demands)
+		r.Runner, r.Trigger, r.Cause = clone(r.Runner), clone(r.Trigger), clone(r.Cause)
 	}
-	r := *s.Session
-	r.Demands = maps.Clone(r.Demands)
-	if r.Runner != nil {
-		ref := *r.Runner
-		r.Runner = &ref
-	}
-	if r.Trigger != nil {
-		trigger := *r.Trigger
-		r.Trigger = &trigger
-	}
-	if r.Cause != nil {
-		cause := *r.Cause
-		r.Cause = &cause
-	}
-	return &r
+	return r
 }
 
-// outcomeOf gives a copy: callers inside the process may do with it what they like.
-func outcomeOf(s *fold.State) *parley.Outcome {
-	if s.Outcome == nil {
+// clone returns a copy of v, which callers inside the process may change; v may be nil.
+func clone[T any](v *T) *T {
+	if v == nil {
 		return nil
 	}
-	o := *s.Outcome
-	return &o
+	copied := *v
+	return &copied
 }
 
-// Tail gives a page of events.
+// Tail returns a page of at most Limit encoded events after SinceSeq.
 func (h *Hub) Tail(_ context.Context, p *auth.Principal, q *parley.TailParams) (conv.Page, error) {
 	p = p.In(q.ConversationID)
 	c, limit, err := h.open(p, parley.MethodTail, q.ConversationID, q.SinceSeq, q.Limit)
@@ -129,8 +123,10 @@ func (h *Hub) Tail(_ context.Context, p *auth.Principal, q *parley.TailParams) (
 	return c.Page(q.SinceSeq, c.Durable().Seq, limit, conv.VisibleTo(p.Viewer()))
 }
 
-// GetGuidance gives the caller's guidance.
-func (h *Hub) GetGuidance(_ context.Context, p *auth.Principal, q *parley.GetGuidanceParams) (parley.GetGuidanceResult, error) {
+// GetGuidance returns the guidance of the caller.
+func (h *Hub) GetGuidance(
+	_ context.Context, p *auth.Principal, q *parley.GetGuidanceParams,
+) (parley.GetGuidanceResult, error) {
 	p = p.In(q.ConversationID)
 	c, err := h.auth.Enter(p, parley.MethodGetGuidance, q.ConversationID)
 	if err != nil {
@@ -138,10 +134,11 @@ func (h *Hub) GetGuidance(_ context.Context, p *auth.Principal, q *parley.GetGui
 	}
 	defer h.conv.Unpin(c)
 	s := c.Durable()
-	return parley.GetGuidanceResult{Guidance: h.guide(&s, p.AgentID, q.Explain), LatestSeq: s.Seq}, nil
+	return parley.GetGuidanceResult{Guidance: h.guidance(&s, p.AgentID, q.Explain), LatestSeq: s.Seq}, nil
 }
 
-// Explain gives the guidance of every participant at a seq, with the rules tried.
+// Explain returns the guidance of every participant at a seq, with the rules that the policy tried. Seq 0
+// means the latest.
 func (h *Hub) Explain(ctx context.Context, p *auth.Principal, q *parley.ExplainParams) (*parley.ExplainResult, error) {
 	p = p.In(q.ConversationID)
 	c, err := h.auth.Enter(p, parley.MethodExplain, q.ConversationID)
@@ -154,7 +151,8 @@ func (h *Hub) Explain(ctx context.Context, p *auth.Principal, q *parley.ExplainP
 	}
 	s := c.Durable()
 	if q.Seq < 0 || q.Seq > s.Seq {
-		return nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("seq is %d", q.Seq), fmt.Sprintf("1 to %d", s.Seq))
+		return nil, parley.Refuse(parley.ErrValidationFailed,
+			fmt.Sprintf("seq is %d", q.Seq), fmt.Sprintf("1 to %d", s.Seq))
 	}
 	if q.Seq > 0 && q.Seq < s.Seq {
 		if s, err = conv.StateAt(ctx, h.journal, c.ID(), q.Seq); err != nil {
@@ -163,7 +161,22 @@ func (h *Hub) Explain(ctx context.Context, p *auth.Principal, q *parley.ExplainP
 	}
 	out := &parley.ExplainResult{Seq: s.Seq, Guidance: []parley.ParticipantGuidance{}}
 	for _, seat := range s.Participants {
-		out.Guidance = append(out.Guidance, parley.ParticipantGuidance{ParticipantID: seat.ID, Guidance: s.Guidance(seat.ID, true)})
+		g := parley.ParticipantGuidance{ParticipantID: seat.ID, Guidance: s.Guidance(seat.ID, true)}
+		out.Guidance = append(out.Guidance, g)
 	}
 	return out, nil
+}
+
+// Subscribe returns a subscription from sinceSeq on. It keeps the conversation in memory until Close.
+func (h *Hub) Subscribe(_ context.Context, p *Principal, q *parley.SubscribeParams) (*Subscription, error) {
+	p = p.In(q.ConversationID)
+	c, _, err := h.open(p, parley.MethodSubscribe, q.ConversationID, q.SinceSeq, 0)
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.Subscribe(p, q.SinceSeq, q.Types)
+	if err != nil {
+		h.conv.Unpin(c)
+	}
+	return s, err
 }

@@ -14,11 +14,13 @@ import (
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
-// The waits. All of them look, take the channel that the next change closes while the lock is still held, and look again after it: a
-// change between looking and waiting is never missed.
+// A wait reads the state and takes the channel that the next change closes, under one lock. So it misses no
+// change between the read and the wait.
 
-// WaitForChange answers when the log is longer than sinceSeq.
-func (h *Hub) WaitForChange(ctx context.Context, p *auth.Principal, q *parley.WaitForChangeParams) (parley.WaitForChangeResult, error) {
+// WaitForChange waits until the log is longer than SinceSeq, for at most TimeoutMs.
+func (h *Hub) WaitForChange(
+	ctx context.Context, p *auth.Principal, q *parley.WaitForChangeParams,
+) (parley.WaitForChangeResult, error) {
 	p = p.In(q.ConversationID)
 	var none parley.WaitForChangeResult
 	c, _, err := h.open(p, parley.MethodWaitForChange, q.ConversationID, q.SinceSeq, 0)
@@ -45,15 +47,19 @@ func (h *Hub) WaitForChange(ctx context.Context, p *auth.Principal, q *parley.Wa
 	}
 }
 
-// GetUpdates gives the messages after sinceSeq, which come beside the result as stored, and the caller's guidance, once until holds.
-func (h *Hub) GetUpdates(ctx context.Context, p *auth.Principal, q *parley.GetUpdatesParams) (*parley.GetUpdatesResult, [][]byte, error) {
-	p = p.In(q.ConversationID)
+// GetUpdates waits until the condition Until holds, for at most TimeoutMs. It returns the guidance of the
+// caller, and the encoded messages after SinceSeq.
+func (h *Hub) GetUpdates(
+	ctx context.Context, p *auth.Principal, q *parley.GetUpdatesParams,
+) (*parley.GetUpdatesResult, [][]byte, error) {
 	return h.GetUpdatesWhen(ctx, p, q, func(context.Context) error { return nil })
 }
 
-// GetUpdatesWhen is GetUpdates that asks gate between the wait and the reading of the messages: so that a door reads for its peer only what the
-// peer takes.
-func (h *Hub) GetUpdatesWhen(ctx context.Context, p *auth.Principal, q *parley.GetUpdatesParams, gate func(context.Context) error) (*parley.GetUpdatesResult, [][]byte, error) {
+// GetUpdatesWhen is GetUpdates that calls gate after the wait and before it reads the messages. So a
+// connection can wait until its peer accepts them. An error of gate ends the call.
+func (h *Hub) GetUpdatesWhen(
+	ctx context.Context, p *auth.Principal, q *parley.GetUpdatesParams, gate func(context.Context) error,
+) (*parley.GetUpdatesResult, [][]byte, error) {
 	p = p.In(q.ConversationID)
 	c, limit, err := h.open(p, parley.MethodGetUpdates, q.ConversationID, q.SinceSeq, q.Limit)
 	if err != nil {
@@ -65,7 +71,8 @@ func (h *Hub) GetUpdatesWhen(ctx context.Context, p *auth.Principal, q *parley.G
 		u.until = parley.UntilAny
 	}
 	if !u.valid() {
-		return nil, nil, parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("until is %q", q.Until), "any, message, my_turn or closed")
+		return nil, nil, parley.Refuse(parley.ErrValidationFailed,
+			fmt.Sprintf("until is %q", q.Until), "any, message, my_turn or closed")
 	}
 	timer, err := page.WaitTimer(q.TimeoutMs)
 	if err != nil {
@@ -93,15 +100,15 @@ func (h *Hub) GetUpdatesWhen(ctx context.Context, p *auth.Principal, q *parley.G
 	}
 }
 
-// updates is one call of GetUpdates: what it waits for, and up to where it has looked.
+// updates is one call of GetUpdates.
 type updates struct {
 	hub    *Hub
 	c      *conv.Conversation
 	p      *auth.Principal
 	viewer eventdata.Viewer
 	until  parley.Until
-	seen   int64
-	found  bool
+	seen   int64 // the last event that was checked
+	found  bool  // an event up to seen meets the condition
 }
 
 func (u *updates) valid() bool {
@@ -112,13 +119,14 @@ func (u *updates) valid() bool {
 	return false
 }
 
+// holds reports whether the condition holds in a state.
 func (u *updates) holds(s *fold.State) (bool, error) {
 	if s.Closed() {
 		return true, nil
 	}
 	switch u.until {
 	case parley.UntilMyTurn:
-		return s.MaySpeak(u.p.AgentID) && u.mine(s), nil
+		return s.MaySpeak(u.p.AgentID) && u.canTake(s), nil
 	case parley.UntilClosed:
 		return false, nil
 	}
@@ -129,7 +137,7 @@ func (u *updates) holds(s *fold.State) (bool, error) {
 		}
 		for _, f := range frames {
 			if f.Seq > s.Seq {
-				break // for the next look
+				break // it is checked in a later state
 			}
 			u.found = u.found || u.matches(s, f.Seq, f.Meta)
 			u.seen = f.Seq
@@ -138,6 +146,7 @@ func (u *updates) holds(s *fold.State) (bool, error) {
 	return u.found, nil
 }
 
+// matches reports whether one event meets the condition.
 func (u *updates) matches(s *fold.State, seq int64, m eventdata.Meta) bool {
 	if !u.viewer.Sees(m) {
 		return false
@@ -145,8 +154,8 @@ func (u *updates) matches(s *fold.State, seq int64, m eventdata.Meta) bool {
 	return u.until == parley.UntilAny || m.Type == parley.TypeMessage && !s.IsWithdrawn(seq)
 }
 
-// mine reports whether the turn is the caller's to take: not while somebody else works on it under a claim.
-func (u *updates) mine(s *fold.State) bool {
+// canTake reports whether no other caller has a claim on the turn.
+func (u *updates) canTake(s *fold.State) bool {
 	if s.Claim == nil {
 		return true
 	}
@@ -154,8 +163,10 @@ func (u *updates) mine(s *fold.State) bool {
 	return hash != nil && *hash == s.Claim.Hash
 }
 
-// result gives the messages up to the state that was looked at, so that guidance never tells of more than the messages do.
-func (u *updates) result(s *fold.State, since int64, limit int, timedOut bool) (*parley.GetUpdatesResult, [][]byte, error) {
+// result returns the messages after since, up to the state of the guidance.
+func (u *updates) result(
+	s *fold.State, since int64, limit int, timedOut bool,
+) (*parley.GetUpdatesResult, [][]byte, error) {
 	page, err := u.c.Page(since, s.Seq, limit, func(seq int64, m eventdata.Meta) bool {
 		return m.Type == parley.TypeMessage && u.viewer.Sees(m) && !s.IsWithdrawn(seq)
 	})
@@ -163,13 +174,14 @@ func (u *updates) result(s *fold.State, since int64, limit int, timedOut bool) (
 		return nil, nil, err
 	}
 	return &parley.GetUpdatesResult{
-		Messages: []parley.Event{}, Withdrawn: withdrawn(s, since, page.NextSeq), Guidance: u.hub.guide(s, u.p.AgentID, false),
-		NextSeq: page.NextSeq, LatestSeq: s.Seq, Status: s.Status, TimedOut: timedOut,
+		Messages: []parley.Event{}, Withdrawn: withdrawnAfter(s, since, page.NextSeq),
+		Guidance: u.hub.guidance(s, u.p.AgentID, false), NextSeq: page.NextSeq,
+		LatestSeq: s.Seq, Status: s.Status, TimedOut: timedOut,
 	}, page.Events, nil
 }
 
-// withdrawn gives the ranges that were withdrawn by events after since, up to next.
-func withdrawn(s *fold.State, since, next int64) []parley.Withdrawn {
+// withdrawnAfter returns the ranges that events after since, up to next, withdrew.
+func withdrawnAfter(s *fold.State, since, next int64) []parley.Withdrawn {
 	var out []parley.Withdrawn
 	for _, w := range s.Withdrawn {
 		if w.To > since && w.To <= next {

@@ -3,34 +3,22 @@ package hub
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"strings"
-
-	"github.com/parleyhub/parley/hub/internal/auth"
-	"github.com/parleyhub/parley/hub/internal/conv"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
 	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
+	"github.com/parleyhub/parley/hub/internal/conv"
 )
 
-// The writes. Each is decided in the order of the calls, and done is called exactly once, before or after the call returns, on any goroutine;
-// it must not block. The params may be kept. What is JSON in them has passed the strict decoding of a door, or check.JSON.
+// The hub decides the writes in the order of the calls. It calls done exactly once, before or after the
+// method returns, on any goroutine. done must not block. The hub may keep the params. Their JSON has passed
+// the strict decoder of a connection, or check.JSON.
 
-// The other names of checks, for the other parts of this package.
-var (
-	checkJSON        = check.JSON
-	compact          = check.CompactParam
-	checkTraceparent = check.Traceparent
-)
-
-// readEvents is the ReadEvents of the engine, for the other parts of this package.
-func (h *Hub) readEvents(conversation string, after int64, limit int) ([]parley.Event, error) {
-	return h.conv.ReadEvents(conversation, after, limit)
-}
-
-// SendMessage appends a message.
-func (h *Hub) SendMessage(p *auth.Principal, q *parley.SendMessageParams, done func(parley.SendResult, error)) {
+// SendMessage appends a message to a turn. It returns the first answer again for the same key.
+func (h *Hub) SendMessage(p *Principal, q *parley.SendMessageParams, done func(parley.SendResult, error)) {
 	o := conv.LendRequest()
 	m := &o.Message
 	m.Turn, m.AfterSeq, m.Finality, m.Outcome, m.TurnHint = q.Turn, q.AfterSeq, q.Finality, q.Outcome, q.TurnHint
@@ -39,16 +27,17 @@ func (h *Hub) SendMessage(p *auth.Principal, q *parley.SendMessageParams, done f
 	if err == nil {
 		err = checkPosition(q.Turn, q.AfterSeq)
 	}
-	h.speak(p, parley.MethodSendMessage, q.ConversationID, q.ClaimID, o, err, q.Payload, done)
+	h.appendSpeech(p, parley.MethodSendMessage, q.ConversationID, q.ClaimID, o, err, q.Payload, done)
 }
 
-// SendTrace appends a trace.
-func (h *Hub) SendTrace(p *auth.Principal, q *parley.SendTraceParams, done func(parley.SendResult, error)) {
+// SendTrace appends a trace to a turn.
+func (h *Hub) SendTrace(p *Principal, q *parley.SendTraceParams, done func(parley.SendResult, error)) {
 	o := conv.LendRequest()
 	o.Cmd.Do, o.Cmd.Key, o.Cmd.Traceparent = &fold.Trace{Turn: q.Turn}, q.ClientRequestID, q.Traceparent
-	h.speak(p, parley.MethodSendTrace, q.ConversationID, q.ClaimID, o, checkPosition(q.Turn, nil), q.Payload, done)
+	h.appendSpeech(p, parley.MethodSendTrace, q.ConversationID, q.ClaimID, o, checkPosition(q.Turn, nil), q.Payload, done)
 }
 
+// checkPosition checks the turn and the seq that a message names; 0 and nil mean none.
 func checkPosition(turn int64, afterSeq *int64) error {
 	if turn < 0 {
 		return parley.Refuse(parley.ErrValidationFailed, "turn is negative", "1 or more")
@@ -59,12 +48,15 @@ func checkPosition(turn int64, afterSeq *int64) error {
 	return nil
 }
 
-// speak is what SendMessage and SendTrace have in common. The conversation is looked for before the params are held against the rules, so that
-// what is wrong with them tells nothing about foreign ones.
-func (h *Hub) speak(p *auth.Principal, method, conversation, claimID string, o *conv.Request, checked error, payload json.RawMessage, done func(parley.SendResult, error)) {
+// appendSpeech decides a message or a trace. It looks up the conversation before it reports invalid params,
+// so that a caller learns nothing about conversations that it may not see.
+func (h *Hub) appendSpeech(
+	p *Principal, method, conversation, claimID string, o *conv.Request, invalid error, payload json.RawMessage,
+	done func(parley.SendResult, error),
+) {
 	c, p, err := h.turns.EnterClaimed(p, method, conversation, claimID, &o.Cmd)
 	if err == nil {
-		if err = checked; err == nil {
+		if err = invalid; err == nil {
 			err = checkSpeech(&o.Cmd, payload)
 		}
 		if err != nil {
@@ -97,7 +89,7 @@ func (h *Hub) speak(p *auth.Principal, method, conversation, claimID string, o *
 	c.Do(o)
 }
 
-// checkSpeech checks a message or trace and adds its payload to cmd.
+// checkSpeech checks a message or a trace and sets its payload in cmd.
 func checkSpeech(cmd *fold.Command, payload json.RawMessage) (err error) {
 	if err = cmp.Or(check.Key(cmd.Key), check.Traceparent(cmd.Traceparent)); err != nil {
 		return err
@@ -116,8 +108,55 @@ func checkSpeech(cmd *fold.Command, payload json.RawMessage) (err error) {
 	return err
 }
 
-// SendNote appends a note.
-func (h *Hub) SendNote(p *auth.Principal, q *parley.SendNoteParams, done func(parley.SeqResult, error)) {
+// SendDelta passes a piece of text of at most MaxDeltaBytes to live subscribers, if the hub would accept a
+// message of the same turn. The text is not in the log.
+func (h *Hub) SendDelta(p *Principal, q *parley.SendDeltaParams, done func(error)) {
+	cmd := fold.Command{Do: &fold.Delta{Turn: q.Turn}}
+	c, p, err := h.turns.EnterClaimed(p, parley.MethodSendDelta, q.ConversationID, q.ClaimID, &cmd)
+	if err != nil {
+		done(err)
+		return
+	}
+	if err := checkDelta(q); err != nil {
+		h.conv.Unpin(c)
+		done(err)
+		return
+	}
+	d := parley.Delta{ConversationID: q.ConversationID, Turn: q.Turn, From: p.AgentID, Index: q.Index, Text: q.Text}
+	cmd.From = p.AgentID
+	c.Do(&conv.Request{By: p, Cmd: cmd, Reply: func(decided *fold.Decision, err error) {
+		if err == nil {
+			c.PassDelta(d)
+			h.sendToPeers(d, &decided.State)
+		}
+		done(err)
+	}})
+}
+
+func checkDelta(q *parley.SendDeltaParams) error {
+	switch {
+	case q.Turn < 1:
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("turn is %d", q.Turn), "1 or more")
+	case q.Index < 0:
+		return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("index is %d", q.Index), "0 or more")
+	case len(q.Text) > parley.MaxDeltaBytes:
+		return parley.Refuse(parley.ErrTooLarge,
+			fmt.Sprintf("text has %d bytes", len(q.Text)), fmt.Sprintf("at most %d", parley.MaxDeltaBytes))
+	}
+	return nil
+}
+
+// sendToPeers sends a delta that was decided on s to the subscriptions of the other hubs.
+func (h *Hub) sendToPeers(d parley.Delta, s *fold.State) {
+	claim := ""
+	if s.Claim != nil {
+		claim = s.Claim.Hash.String()
+	}
+	h.presence.SendDelta(d, s.Seq, claim)
+}
+
+// SendNote appends a note, which belongs to no turn.
+func (h *Hub) SendNote(p *Principal, q *parley.SendNoteParams, done func(parley.SeqResult, error)) {
 	p = p.In(q.ConversationID)
 	c, err := h.auth.EnterWrite(p, parley.MethodSendNote, q.ConversationID)
 	if err != nil {
@@ -136,11 +175,11 @@ func (h *Hub) SendNote(p *auth.Principal, q *parley.SendNoteParams, done func(pa
 	if err == nil {
 		do.Wakes = h.triggers.MatchNote(c, p.AgentID, &note)
 	}
-	h.run(c, p, err, cmd, nil, done)
+	h.decide(c, p, err, cmd, nil, done)
 }
 
-// AddParticipant adds a seat.
-func (h *Hub) AddParticipant(p *auth.Principal, q *parley.AddParticipantParams, done func(parley.SeqResult, error)) {
+// AddParticipant adds a participant to a conversation of the caller.
+func (h *Hub) AddParticipant(p *Principal, q *parley.AddParticipantParams, done func(parley.SeqResult, error)) {
 	p = p.In(q.ConversationID)
 	c, err := h.auth.EnterOwn(p, parley.MethodAddParticipant, q.ConversationID)
 	if err != nil {
@@ -150,11 +189,13 @@ func (h *Hub) AddParticipant(p *auth.Principal, q *parley.AddParticipantParams, 
 	seat := q.Participant
 	err = check.Participant("participant", seat)
 	cmd := fold.Command{Do: &fold.AddParticipant{Participant: &seat}}
-	h.run(c, p, err, cmd, []string{eventdata.SeatLabel(seat.ID)}, done)
+	h.decide(c, p, err, cmd, []string{eventdata.SeatLabel(seat.ID)}, done)
 }
 
-// CloseConversation closes a conversation.
-func (h *Hub) CloseConversation(p *auth.Principal, q *parley.CloseConversationParams, done func(parley.SeqResult, error)) {
+// CloseConversation closes a conversation of the caller.
+func (h *Hub) CloseConversation(
+	p *Principal, q *parley.CloseConversationParams, done func(parley.SeqResult, error),
+) {
 	p = p.In(q.ConversationID)
 	c, err := h.auth.EnterOwn(p, parley.MethodCloseConversation, q.ConversationID)
 	if err != nil {
@@ -162,14 +203,17 @@ func (h *Hub) CloseConversation(p *auth.Principal, q *parley.CloseConversationPa
 		return
 	}
 	err = check.Outcome(q.Outcome)
-	h.run(c, p, err, fold.Command{Do: &fold.Close{Outcome: q.Outcome}}, nil, done)
+	h.decide(c, p, err, fold.Command{Do: &fold.Close{Outcome: q.Outcome}}, nil, done)
 }
 
-// run decides a command that answers with a seq. The conversation is pinned.
-func (h *Hub) run(c *conv.Conversation, p *auth.Principal, err error, cmd fold.Command, labels []string, done func(parley.SeqResult, error)) {
-	if err != nil {
+// decide decides a command and answers with its seq, or with invalid if that is not nil. It unpins c.
+func (h *Hub) decide(
+	c *conv.Conversation, p *Principal, invalid error, cmd fold.Command, labels []string,
+	done func(parley.SeqResult, error),
+) {
+	if invalid != nil {
 		h.conv.Unpin(c)
-		done(parley.SeqResult{}, err)
+		done(parley.SeqResult{}, invalid)
 		return
 	}
 	cmd.From, cmd.Admin = p.AgentID, p.Admin()
@@ -182,8 +226,11 @@ func (h *Hub) run(c *conv.Conversation, p *auth.Principal, err error, cmd fold.C
 	}})
 }
 
-// CreateConversation creates a conversation, or meets the one that the same caller has created with the same key.
-func (h *Hub) CreateConversation(p *auth.Principal, q *parley.CreateConversationParams, done func(*parley.Snapshot, error)) {
+// CreateConversation creates a conversation. It returns the existing one, with Duplicate set, if the same
+// caller created it with the same key.
+func (h *Hub) CreateConversation(
+	p *Principal, q *parley.CreateConversationParams, done func(*parley.Snapshot, error),
+) {
 	c, cmd, labels, err := h.prepareCreate(p, q)
 	if err != nil {
 		done(nil, err)
@@ -198,18 +245,23 @@ func (h *Hub) CreateConversation(p *auth.Principal, q *parley.CreateConversation
 	}})
 }
 
-// answerCreated answers with a conversation that was created, and its events after a seq.
-func (h *Hub) answerCreated(c *conv.Conversation, p *auth.Principal, since int64, duplicate bool, done func(*parley.Snapshot, error)) {
-	h.conv.Repin(c) // until the snapshot is read, for which the goroutine of the commits must not wait
-	h.conv.Go(func() { h.created(c, p, since, duplicate, done) })
+// answerCreated answers with a conversation that was created, and its events after since.
+func (h *Hub) answerCreated(
+	c *conv.Conversation, p *Principal, since int64, duplicate bool, done func(*parley.Snapshot, error),
+) {
+	h.conv.Repin(c) // until the snapshot is read; the goroutine of the commits must not wait for that
+	h.conv.Go(func() { h.readCreated(c, p, since, duplicate, done) })
 }
 
-// created answers who has created a conversation. What was created stays so when it cannot be read.
-func (h *Hub) created(c *conv.Conversation, p *auth.Principal, since int64, duplicate bool, done func(*parley.Snapshot, error)) {
+// readCreated reads the snapshot of a conversation that was created, and unpins c. If it cannot be read, the
+// answer is ErrOutcomeUnknown, because the conversation exists.
+func (h *Hub) readCreated(
+	c *conv.Conversation, p *Principal, since int64, duplicate bool, done func(*parley.Snapshot, error),
+) {
 	defer h.conv.Unpin(c)
 	limit := parley.DefaultPage
 	if duplicate {
-		limit = 0 // the events may be many by now, and the caller has not asked for them
+		limit = 0 // there may be many events by now, and the caller did not ask for them
 	}
 	snapshot, events, err := h.snapshot(c, p, since, limit)
 	if err == nil {
@@ -217,17 +269,22 @@ func (h *Hub) created(c *conv.Conversation, p *auth.Principal, since int64, dupl
 	}
 	if err != nil {
 		h.log.Error("cannot read a conversation that was created", "conversation", c.ID(), "error", err)
-		done(nil, parley.Refuse(parley.ErrOutcomeUnknown, "the conversation was created but cannot be read", "a retry with the same clientRequestId"))
+		done(nil, parley.Refuse(parley.ErrOutcomeUnknown,
+			"the conversation was created but cannot be read", "a retry with the same clientRequestId"))
 		return
 	}
 	snapshot.Duplicate = duplicate
 	done(snapshot, nil)
 }
 
-// madeID begins the ids that the hub makes. Callers may not choose such, so that nobody takes the id that another's key leads to.
-const madeID = "cnv_"
+// hubIDPrefix is the prefix of the ids that the hub makes. Callers may not use it, because the key of another
+// caller may lead to such an id.
+const hubIDPrefix = "cnv_"
 
-func (h *Hub) prepareCreate(p *auth.Principal, q *parley.CreateConversationParams) (*conv.Conversation, fold.Command, []string, error) {
+// prepareCreate checks the params. It returns the conversation, pinned, with the command and the labels.
+func (h *Hub) prepareCreate(
+	p *Principal, q *parley.CreateConversationParams,
+) (*conv.Conversation, fold.Command, []string, error) {
 	var none fold.Command
 	if err := h.auth.Allow(p, parley.MethodCreateConversation); err != nil {
 		return nil, none, nil, err
@@ -241,30 +298,33 @@ func (h *Hub) prepareCreate(p *auth.Principal, q *parley.CreateConversationParam
 	}
 	checked := params
 	if parley.KeptConversationID(q.ConversationID) && p.Admin() {
-		checked.ConversationID = "" // it is acceptable, from an admin
+		checked.ConversationID = "" // admins may use such an id
 	}
 	if err := cmp.Or(check.Create(&checked), check.Traceparent(q.Traceparent)); err != nil {
 		return nil, none, nil, err
 	}
 	id := q.ConversationID
 	switch {
-	case strings.HasPrefix(id, madeID), strings.HasPrefix(id, conv.SessionPrefix):
-		return nil, none, nil, parley.Refuse(parley.ErrValidationFailed, "conversationId begins with "+id[:len(madeID)], "another beginning: the hub makes such ids")
+	case strings.HasPrefix(id, hubIDPrefix), strings.HasPrefix(id, conv.SessionPrefix):
+		return nil, none, nil, parley.Refuse(parley.ErrValidationFailed,
+			"conversationId begins with "+id[:len(hubIDPrefix)], "another beginning: the hub makes such ids")
 	case id == "" && q.ClientRequestID != "":
 		id = parley.DerivedConversationID(p.AgentID, q.ClientRequestID)
 	case id == "":
-		id = h.opts.NewID(madeID)
+		id = h.opts.NewID(hubIDPrefix)
 	}
 	if q.Workspace != "" {
 		if err := p.CheckGrants(q.Workspace); err != nil {
 			return nil, none, nil, err
 		}
 		if conv.Reserved(id) {
-			return nil, none, nil, parley.Refuse(parley.ErrValidationFailed, "workspace: a conversation in which an adapter keeps what is its own has none", "no workspace")
+			return nil, none, nil, parley.Refuse(parley.ErrValidationFailed,
+				"workspace: a conversation in which an adapter keeps what is its own has none", "no workspace")
 		}
 	}
 	if !p.Reaches(id) {
-		return nil, none, nil, parley.Refuse(parley.ErrForbidden, "the token is for other conversations", "one of the token's conversations")
+		return nil, none, nil, parley.Refuse(parley.ErrForbidden,
+			"the token is for other conversations", "one of the token's conversations")
 	}
 	c, err := h.conv.Pin(id)
 	if err != nil {
@@ -275,7 +335,8 @@ func (h *Hub) prepareCreate(p *auth.Principal, q *parley.CreateConversationParam
 		labels = eventdata.CreateLabels(p.AgentID, q.Participants, q.Workspace)
 	}
 	cmd := fold.Command{
-		Do: &fold.Create{Params: &params}, From: p.AgentID, Admin: p.Admin(), Key: q.ClientRequestID, Traceparent: q.Traceparent,
+		Do: &fold.Create{Params: &params}, From: p.AgentID, Admin: p.Admin(), Key: q.ClientRequestID,
+		Traceparent: q.Traceparent,
 	}
 	return c, cmd, labels, nil
 }

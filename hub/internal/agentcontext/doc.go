@@ -12,7 +12,7 @@
 //
 //	seat -> Agent and triggers -> matches of its selectors -> values, by hints -> document
 //
-// A build waits for vectors at most FetchTimeout.
+// A build waits for vectors at most fetchTimeout.
 //
 // # Goroutines and locks
 //

@@ -242,7 +242,7 @@ func (b *builder) fetch(ctx context.Context, state *fold.State, frames []conv.Fr
 			here = append(here, c)
 		}
 	}
-	bounded, cancel := context.WithTimeout(ctx, FetchTimeout)
+	bounded, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	if len(here) > 0 {
 		r := b.newLogReader(b.ConversationID, state, here, parley.MaxFetchScan)

@@ -17,8 +17,8 @@ import (
 	"github.com/parleyhub/parley/internal/selector"
 )
 
-// FetchTimeout bounds the time to read the log for one context, and then the time for vectors.
-const FetchTimeout = 30 * time.Second
+// fetchTimeout bounds the time to read the log for one context, and then the time for vectors.
+const fetchTimeout = 30 * time.Second
 
 const maxBuilds = 16
 

@@ -76,7 +76,7 @@ func (b *builder) compareTexts(ctx context.Context, all map[int]*collector, trig
 		setError(compared, err)
 		return nil
 	}
-	bounded, cancel := context.WithTimeout(ctx, FetchTimeout)
+	bounded, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	for _, c := range compared {
 		c.err = b.keepNearest(bounded, c, &q)

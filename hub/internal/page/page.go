@@ -12,6 +12,12 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
+// Bounds of the limit of methods that list conversations.
+const (
+	MaxSummaries    = 100
+	PresetSummaries = 50
+)
+
 // CheckLimit returns limit, or preset for 0. It refuses a limit below 0 or above maximum.
 func CheckLimit(limit, maximum, preset int) (int, error) {
 	switch {

@@ -2,11 +2,9 @@ package hub
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
-	"github.com/parleyhub/parley/hub/fold/check"
 	"github.com/parleyhub/parley/hub/internal/auth"
 	"github.com/parleyhub/parley/hub/internal/conv"
 	"github.com/parleyhub/parley/hub/internal/turns"
@@ -26,7 +24,7 @@ func (a authorizer) Authorize(r *conv.Request, head *fold.State) *conv.Refusal {
 	p := r.By.(*auth.Principal)
 	r.Cmd.Executor, r.Cmd.By = turns.ConnectionOf(p).Executor(), p.Home()
 	r.Cmd.Implied, r.Cmd.ImpliedTurn = p.Implied(head.ID, head.Claim)
-	if err := p.Valid(a.hub.Now()); err != nil { // checked again: the token may have ended since the call began
+	if err := p.Valid(a.hub.Now()); err != nil { // checked again: the token may end during the call
 		return &conv.Refusal{Err: err, Final: true}
 	}
 	switch {
@@ -87,62 +85,4 @@ func (h *Hub) ListTokens(_ context.Context, p *Principal, q *parley.ListTokensPa
 // RevokeToken revokes a token of the caller and all tokens below it.
 func (h *Hub) RevokeToken(p *Principal, q *parley.RevokeTokenParams, done func(parley.RevokeTokenResult, error)) {
 	h.auth.RevokeToken(p, q, done)
-}
-
-// Subscribe returns a subscription from sinceSeq on. It keeps the conversation in memory until Close.
-func (h *Hub) Subscribe(_ context.Context, p *Principal, q *parley.SubscribeParams) (*Subscription, error) {
-	p = p.In(q.ConversationID)
-	c, _, err := h.open(p, parley.MethodSubscribe, q.ConversationID, q.SinceSeq, 0)
-	if err != nil {
-		return nil, err
-	}
-	s, err := c.Subscribe(p, q.SinceSeq, q.Types)
-	if err != nil {
-		h.conv.Unpin(c)
-	}
-	return s, err
-}
-
-// Connect returns a connection of a caller outside of the hub's process. notify is called with the
-// notifications of its registration, in order; it must not block. replaced is called once when another
-// connection registers as the same executor; then this one should end. Both may be nil.
-func (h *Hub) Connect(notify func(parley.ExecutorNotification), replaced func()) *Connection {
-	return h.turns.NewConnection(false, notify, replaced)
-}
-
-// RegisterExecutor registers p's connection as an executor. It waits until the hub knows all claims.
-func (h *Hub) RegisterExecutor(
-	p *Principal, q *parley.RegisterExecutorParams, done func(parley.RegisterExecutorResult, error),
-) {
-	h.turns.RegisterExecutor(p, q, done)
-}
-
-// ClaimTurn claims a turn: an offered one by the id of the offer, or one of the caller by its number.
-func (h *Hub) ClaimTurn(p *Principal, q *parley.ClaimTurnParams, done func(parley.ClaimTurnResult, error)) {
-	h.turns.ClaimTurn(p, q, done)
-}
-
-// RenewClaim extends a claim.
-func (h *Hub) RenewClaim(p *Principal, q *parley.RenewClaimParams, done func(parley.RenewClaimResult, error)) {
-	h.turns.RenewClaim(p, q, done)
-}
-
-// ReleaseClaim releases a claim.
-func (h *Hub) ReleaseClaim(p *Principal, q *parley.ReleaseClaimParams, done func(parley.EmptyResult, error)) {
-	h.turns.ReleaseClaim(p, q, done)
-}
-
-// CancelTurn ends a turn without a final message.
-func (h *Hub) CancelTurn(p *Principal, q *parley.CancelTurnParams, done func(parley.SeqResult, error)) {
-	p = p.In(q.ConversationID)
-	c, err := h.auth.EnterOwn(p, parley.MethodCancelTurn, q.ConversationID)
-	if err != nil {
-		done(parley.SeqResult{}, err)
-		return
-	}
-	err = check.Reason(q.Reason)
-	if q.Turn < 1 {
-		err = parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("turn is %d", q.Turn), "1 or more")
-	}
-	h.run(c, p, err, fold.Command{Do: &fold.Cancel{Turn: q.Turn, Detail: q.Reason}}, nil, done)
 }
