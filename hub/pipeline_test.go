@@ -271,7 +271,7 @@ func TestOutcomeUnknown(t *testing.T) {
 				}
 				j.Release()
 				refused(t, (<-unknown).err, parley.ErrOutcomeUnknown)
-				refused(t, (<-next).err, parley.ErrUnavailable) // it was not decided
+				refused(t, (<-next).err, parley.ErrUnavailable)
 				refused(t, (<-resting).err, parley.ErrUnavailable)
 				refused(t, (<-early).err, parley.ErrUnavailable)
 				<-h.Failed()

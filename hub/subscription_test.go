@@ -302,7 +302,7 @@ func TestDeltas(t *testing.T) {
 		got = nil
 		j.Hold()
 		first := post(h, b, message(id, "pending", parley.FinalityNone, ""))
-		synctest.Wait() // until the journal has it: what comes then follows its commit
+		synctest.Wait() // until the journal takes it, so that the others join the next round
 		h.SendDelta(b, &parley.SendDeltaParams{ConversationID: id, Turn: 2, Index: 2, Text: "e"}, func(error) {})
 		last := post(h, b, message(id, "done", parley.FinalityTurn, ""))
 		look()
