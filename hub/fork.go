@@ -214,7 +214,7 @@ func (f *forking) readShared(into *fold.Fork) error {
 		for i := range records {
 			r := &records[i]
 			if bytes += len(r.Data); bytes > parley.MaxForkBytes {
-				return check.SharedBytes(int64(bytes))
+				return check.TooMuchShared("the events that the fork would begin with are too large")
 			}
 			shared := eventdata.Shared{Data: r.Data}
 			if err := shared.Event.UnmarshalJSON(r.Data); err != nil {

@@ -83,27 +83,20 @@ func (d *decision) addApproval(q *RequestApproval, hash [16]byte) {
 	d.closeAtLimit()
 }
 
-// meet decides an answer to an approval that is resolved, also after the close.
+// meet decides an answer to an approval that is resolved, also after the close. It returns the first result to a retry,
+// and refuses any other answer.
 func (q *ResolveApproval) meet(d *decision) bool {
-	if !d.s.Exists() {
-		return false
-	}
 	i := d.s.Approval(q.Seq)
 	if i < 0 || !d.s.Approvals[i].Status.Resolved() {
 		return false
 	}
-	d.meetAnswer(q, i)
-	return true
-}
-
-// meetAnswer returns the first result to a retry, and refuses any other answer.
-func (d *decision) meetAnswer(q *ResolveApproval, i int) {
 	a := &d.s.Approvals[i]
 	if a.Meets(d.c.Key, &q.ApprovalRecord) {
 		d.out.Seq, d.out.Turn, d.out.Duplicate = a.Seq, a.Turn, true
-		return
+	} else {
+		d.out.Err = a.Refuse()
 	}
-	d.out.Err = a.Refuse()
+	return true
 }
 
 // Meets reports whether an answer with a key, and with Status, By, Comment and Answer of r, is the
@@ -135,13 +128,11 @@ func (q *ResolveApproval) decide(d *decision) {
 	case len(q.Answer) > 0 && !d.s.Approvals[i].Schema:
 		d.refuse(parley.ErrValidationFailed, "answer: the approval takes none, because it has no answerSchema", "no answer")
 	default:
-		d.addResolved(q, i)
+		d.addResolved(q, d.s.Approvals[i])
 	}
 }
 
-// addResolved adds an answer.
-func (d *decision) addResolved(q *ResolveApproval, i int) {
-	a := d.s.Approvals[i]
+func (d *decision) addResolved(q *ResolveApproval, a Approval) {
 	if !d.addEnd(&a, parley.ApprovalRecord{Status: q.Status, By: q.By, Comment: q.Comment}, d.c.Key) {
 		return
 	}

@@ -63,11 +63,6 @@ func (d *decision) attached(offer *parley.System) bool {
 	return ok
 }
 
-func (a *AddAttachment) meet(d *decision) bool { return d.attached(a.Attachment) }
-func (a *OfferAttachment) meet(d *decision) bool {
-	return d.attached(a.Attachment)
-}
-
 func (a *OfferAttachment) decide(d *decision) { d.mayAttach(a.Attachment) }
 
 func (a *AddAttachment) decide(d *decision) {

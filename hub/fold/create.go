@@ -8,19 +8,20 @@ import (
 	"github.com/parleyhub/parley/hub/fold/idempotency"
 )
 
-// create begins a conversation, or meets the one that an earlier call of the same caller with the same key began.
+// decide begins a conversation, or answers a repeated call of the same caller.
 func (a *Create) decide(d *decision) {
 	q := a.Params
-	hash := ""
-	switch {
-	case a.Session != nil:
-		hash = a.Digest
-	case d.c.Key != "":
+	hash := a.Digest
+	if a.Session == nil && d.c.Key != "" {
 		hash = idempotency.DigestCreate(q)
 	}
 	switch {
 	case d.s.Exists():
-		d.meetCreated(a, hash)
+		same := d.c.Key != "" && d.s.ParamsHash == hash
+		for i := 0; same && a.Session == nil && i < len(q.Participants); i++ { // the seats of the first call
+			same = d.s.SeatPrivates[i] == idempotency.DigestPrivate(q.Participants[i].Private)
+		}
+		d.meetBegun(same, "another conversationId, or none")
 		return
 	case a.Session != nil && a.Payload == nil: // it was there when its caller looked, but its commit has failed
 		d.refuse(parley.ErrUnavailable, "the session has not begun", "")
@@ -54,24 +55,18 @@ func (a *Create) decide(d *decision) {
 	}
 }
 
-// meetCreated answers Create for an id that is taken.
-func (d *decision) meetCreated(a *Create, hash string) {
+// meetBegun answers Create or Fork for an id that is taken. same is true for the params of the first call.
+func (d *decision) meetBegun(same bool, expected string) {
 	switch {
 	case d.c.Key == "" || d.s.CreateKey != d.c.Key || d.s.CreatedBy != d.c.From:
-		d.refuse(parley.ErrAlreadyExists, "the conversation id is taken", "another conversationId, or none")
-	case d.s.ParamsHash != hash || a.Session == nil && !d.samePrivates(a.Params.Participants):
-		d.refuse(parley.ErrIdempotencyConflict, fmt.Sprintf("clientRequestId %q was used with other params", d.c.Key), "a new clientRequestId")
+		d.refuse(parley.ErrAlreadyExists, "the conversation id is taken", expected)
+	case !same:
+		d.refuse(parley.ErrIdempotencyConflict,
+			fmt.Sprintf("clientRequestId %q was used with other params", d.c.Key), "a new clientRequestId")
 	default:
 		d.out.Seq, d.out.Duplicate = 1, true
-	}
-}
-
-// samePrivates reports whether a retry brings the private texts of the first call.
-func (d *decision) samePrivates(seats []parley.Participant) bool {
-	for i, p := range seats { // DigestCreate found the same seats in the same order
-		if d.s.SeatPrivates[i] != idempotency.DigestPrivate(p.Private) {
-			return false
+		if d.s.Fork != nil {
+			d.out.Seq = d.s.Fork.Seq + 1
 		}
 	}
-	return true
 }

@@ -21,7 +21,7 @@ func Decide(s State, keys idempotency.Keys, c Command) Decision {
 func DecideInto(out *Decision, s *State, keys idempotency.Keys, c *Command) {
 	*out = Decision{State: *s, Events: out.Events[:0]}
 	out.run = decision{before: s, s: &out.State, c: c, out: out, keys: keys}
-	if !c.Do.meet(&out.run) {
+	if !out.run.meet() {
 		out.run.decide()
 	}
 	out.run = decision{}
@@ -51,36 +51,33 @@ func (d *decision) refuseTurn(sentinel error, message, expected string) {
 	d.out.Err = &parley.Error{Err: sentinel, Message: message, Expected: expected, Guidance: &g}
 }
 
-func (m *Message) meet(d *decision) bool {
-	entry, ok := d.find()
-	return ok && d.meetKey(&entry, m.draft(d))
+// A drafter is an action of one event with an optional key. draft returns the part of the event that its digest covers.
+type drafter interface {
+	draft(d *decision) parley.Event
 }
 
-func (t *Trace) meet(d *decision) bool {
-	entry, ok := d.find()
-	return ok && d.meetKey(&entry, t.draft(d))
-}
-
-func (n *Note) meet(d *decision) bool {
-	entry, ok := d.find()
-	return ok && d.meetKey(&entry, n.draft(d))
-}
-
-// find looks up the key of the command. The key of a creation is in the state instead.
-func (d *decision) find() (idempotency.KeyEntry, bool) {
-	if d.c.Key == "" {
-		return idempotency.KeyEntry{}, false
+// meet reports whether the log has the result of the action already. Then d.out has it too. The key of a creation is in
+// the state, so decide looks for that.
+func (d *decision) meet() bool {
+	switch a := d.c.Do.(type) {
+	case *AddAttachment:
+		return d.attached(a.Attachment)
+	case *OfferAttachment:
+		return d.attached(a.Attachment)
+	case *ResolveApproval:
+		return a.meet(d)
+	case drafter:
+		return d.c.Key != "" && d.meetKey(a)
 	}
+	return false
+}
+
+func (d *decision) meetKey(a drafter) bool {
 	entry, ok := d.keys.Find(idempotency.NewKeyID(d.c.From, d.c.Key, d.c.Named))
 	if !ok || d.c.Named == nil && entry.Turn > 0 && d.s.IsWithdrawn(entry.Seq) {
-		return entry, false
+		return false
 	}
-	return entry, true
-}
-
-// meetKey answers the draft of an event whose key is in the log.
-func (d *decision) meetKey(entry *idempotency.KeyEntry, e parley.Event) bool {
-	if idempotency.DigestOf(&e) != entry.Digest {
+	if e := a.draft(d); idempotency.DigestOf(&e) != entry.Digest {
 		d.refuse(parley.ErrIdempotencyConflict,
 			fmt.Sprintf("clientRequestId %q was used at seq %d with another payload", d.c.Key, entry.Seq), "a new clientRequestId")
 	}
@@ -158,10 +155,10 @@ func (n *Note) decide(d *decision) {
 }
 
 func (d *decision) refuseClosed() {
-	if d.c.Do.isByHub() {
+	if isByHub(d.c.Do) {
 		return // there is nothing left to do
 	}
-	if d.c.Do.meet(d) { // it was canceled with the close
+	if a, ok := d.c.Do.(*ResolveApproval); ok && a.meet(d) { // it was canceled with the close
 		return
 	}
 	reason := string(d.s.Outcome.Status)
@@ -212,14 +209,13 @@ func (d *decision) refuseFloor(f Floor) {
 	switch {
 	case !f.waits:
 		d.refuseTurn(parley.ErrNotYourTurn, fmt.Sprintf("%s has the floor", f.Speaker), "")
-	case f.Speaker == d.c.From && d.named() != nil:
+	case f.Speaker == d.c.From && d.named(d.s.CurrentTurn()) != nil:
 		d.refuseLost()
 	default:
 		d.refuseTurn(parley.ErrNotYourTurn, fmt.Sprintf("turn %d waits for an approval", d.s.CurrentTurn()), "another try when it is resolved")
 	}
 }
 
-// draft returns the event of the message, as far as its digest covers it.
 func (m *Message) draft(d *decision) parley.Event {
 	return parley.Event{
 		Turn: d.s.CurrentTurn(), Type: parley.TypeMessage, From: d.c.From, Finality: m.Finality,
@@ -387,8 +383,9 @@ func (a *AddParticipant) decide(d *decision) {
 }
 
 func (d *decision) sameSeat(seat int, p parley.Participant) bool {
-	there := d.s.Participants[seat]
-	return there.Kind == p.Kind && there.Role == p.Role && there.Agent == p.Agent && there.Executor == p.Executor && d.s.SeatPrivates[seat] == idempotency.DigestPrivate(p.Private)
+	private := p.Private
+	p.Private = ""
+	return d.s.Participants[seat] == p && d.s.SeatPrivates[seat] == idempotency.DigestPrivate(private)
 }
 
 func (d *decision) addPrivate(id, text string) {
@@ -409,26 +406,32 @@ func (d *decision) add(e parley.Event) bool {
 	e.Seq, e.At = d.s.Seq+1, d.now()
 	framed := append(make([]byte, 0, len(d.c.Before)+len(e.Payload)+eventRoom+len(d.c.After)), d.c.Before...)
 	framed = eventdata.AppendEvent(framed, &e)
-	end := len(framed)
-	framed = append(framed, d.c.After...)
-	data := framed[len(d.c.Before):end:end]
-	if len(data) > parley.MaxEventBytes {
-		d.refuse(parley.ErrTooLarge, fmt.Sprintf("the event has %d bytes", len(data)), fmt.Sprintf("at most %d", parley.MaxEventBytes))
+	if n := len(framed) - len(d.c.Before); n > parley.MaxEventBytes {
+		d.refuse(parley.ErrTooLarge, fmt.Sprintf("the event has %d bytes", n), fmt.Sprintf("at most %d", parley.MaxEventBytes))
 		return false
 	}
-	claim := d.s.Claim
-	if err := d.s.apply(&e, len(data)); err != nil {
+	framed = append(framed, d.c.After...)
+	if d.put(&e, framed) != nil {
 		d.refuse(parley.ErrInternal, "the hub would not take its own event", "")
 		d.undo()
 		return false
 	}
-	if len(d.out.Events) == 0 {
+	if len(d.out.Events) == 1 {
 		d.out.Seq, d.out.Turn = e.Seq, e.Turn
 	}
-	encoded := Encoded{Event: e, Data: data, Framed: framed}
+	return true
+}
+
+// put applies an encoded event to the state.
+func (d *decision) put(e *parley.Event, framed []byte) error {
+	end, claim := len(framed)-len(d.c.After), d.s.Claim
+	encoded := Encoded{Event: *e, Data: framed[len(d.c.Before):end:end], Framed: framed}
 	if claim != nil && claim.AgentID == e.From {
 		encoded.Claim = &claim.Hash
 	}
-	d.out.Events = append(d.out.Events, encoded)
-	return true
+	err := d.s.apply(e, len(encoded.Data))
+	if err == nil {
+		d.out.Events = append(d.out.Events, encoded)
+	}
+	return err
 }

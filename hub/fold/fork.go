@@ -11,7 +11,6 @@ import (
 
 // Fork is forkConversation: an action that begins a conversation with events of another one.
 type Fork struct {
-	byCaller
 	Record parley.ForkRecord
 	Title  string
 	// Shared are the events of the other up to Record.Seq. There are none where the fork was there when its caller looked.
@@ -20,11 +19,11 @@ type Fork struct {
 	Digest string
 }
 
-// fork begins a conversation with the events of another, or meets the one that an earlier call of the same caller with the same key began.
+// decide begins a conversation with events of another one, or answers a repeated call of the same caller.
 func (f *Fork) decide(d *decision) {
 	switch {
 	case d.s.Exists():
-		d.meetFork(f.Digest)
+		d.meetBegun(d.s.ParamsHash == f.Digest, "another forkId, or none")
 		return
 	case len(f.Shared) == 0: // it was there when its caller looked, but its commit has failed
 		d.refuse(parley.ErrUnavailable, "the fork has not begun", "")
@@ -51,40 +50,21 @@ func (f *Fork) decide(d *decision) {
 	}
 }
 
-// meetFork answers Fork for an id that is taken.
-func (d *decision) meetFork(digest string) {
-	switch {
-	case d.c.Key == "" || d.s.CreateKey != d.c.Key || d.s.CreatedBy != d.c.From:
-		d.refuse(parley.ErrAlreadyExists, "the conversation id is taken", "another forkId, or none")
-	case d.s.Fork == nil || d.s.ParamsHash != digest:
-		d.refuse(parley.ErrIdempotencyConflict, fmt.Sprintf("clientRequestId %q was used with other params", d.c.Key), "a new clientRequestId")
-	default:
-		seq := d.s.Fork.Seq + 1
-		d.out.Seq, d.out.Duplicate = seq, true
-	}
-}
-
-// share adds an event of the other as it is stored there, and moves the state on.
+// share adds an event of the other conversation as it is stored there.
 func (d *decision) share(e *eventdata.Shared) bool {
-	framed := slices.Concat(d.c.Before, e.Data, d.c.After)
-	end := len(d.c.Before) + len(e.Data)
-	claim := d.s.Claim
 	id := d.s.ID
-	if err := d.s.apply(&e.Event, len(e.Data)); err != nil {
-		d.refuse(parley.ErrInternal, "the hub would not take an event of the other conversation", "")
-		if eventdata.IsForkOf(&e.Event, id) {
+	if d.put(&e.Event, slices.Concat(d.c.Before, e.Data, d.c.After)) == nil {
+		return true
+	}
+	d.refuse(parley.ErrInternal, "the hub would not take an event of the other conversation", "")
+	if eventdata.Kind(&e.Event) == parley.KindConversationForked {
+		if sys, err := e.Event.System(); err == nil && sys.Fork != nil && sys.Fork.ConversationID == id {
 			d.refuse(parley.ErrValidationFailed,
 				fmt.Sprintf("forkId %q names the conversation of which the other is a fork", id), "another forkId")
 		}
-		d.undo()
-		return false
 	}
-	encoded := Encoded{Event: e.Event, Data: framed[len(d.c.Before):end:end], Framed: framed}
-	if claim != nil && claim.AgentID == e.Event.From {
-		encoded.Claim = &claim.Hash
-	}
-	d.out.Events = append(d.out.Events, encoded)
-	return true
+	d.undo()
+	return false
 }
 
 // applyForked begins a conversation of its own after the events that it shares with another. Its creator and its times are new, and what belongs to the other is let

@@ -16,8 +16,8 @@ func (d *decision) holds() bool {
 	return true
 }
 
-// renew is renewClaim. It is written only when less than half of the time is left, so it costs about one event in half a duration. The hub's own
-// renewal may make the time shorter.
+// decide adds an event only when less than half of the time is left, so a claim costs about one event in half a
+// duration. The renewal of the hub may make the time shorter.
 func (a *Renew) decide(d *decision) {
 	if d.c.From != parley.HubID && !d.holds() {
 		return
@@ -42,7 +42,6 @@ func (a *Renew) decide(d *decision) {
 	d.out.Claim = d.s.Claim
 }
 
-// release is releaseClaim.
 func (a *Release) decide(d *decision) {
 	if !d.holds() {
 		return
@@ -60,7 +59,7 @@ func (a *Release) decide(d *decision) {
 	d.exhausted(agent)
 }
 
-// endClaim is the hub's: nobody is told. The approvals for which the turn waits stay pending.
+// decide ends the claim. The approvals for which the turn waits stay pending.
 func (a *EndClaim) decide(d *decision) {
 	c := d.s.Claim
 	if c == nil || c.Hash != *d.c.Named || (a.RenewedSeq != 0 && a.RenewedSeq != c.RenewedSeq) {
@@ -115,7 +114,6 @@ func (d *decision) giveUp(agent, reason string) {
 	}
 }
 
-// timeout is the hub's: a turn was not taken in time.
 func (t *Timeout) decide(d *decision) {
 	for _, a := range d.s.Asks() {
 		if a.AgentID != t.AgentID || a.Since != t.Since || a.TimeoutMs == 0 {
@@ -133,7 +131,6 @@ func (t *Timeout) decide(d *decision) {
 	}
 }
 
-// cancel is cancelTurn.
 func (a *Cancel) decide(d *decision) {
 	current, f := d.s.CurrentTurn(), d.s.floor()
 	answered := d.s.LastSpeaker

@@ -1,8 +1,10 @@
 package fold
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold/eventdata"
@@ -139,15 +141,18 @@ func (s *State) applyBound(e *parley.Event, sys *parley.System) error {
 // applyCallback removes the sessions in a message of the hub from Callbacks. The participant that
 // started them has the floor.
 func (s *State) applyCallback(e *parley.Event) error {
-	told, err := eventdata.CallbackIDs(e)
-	if err != nil {
-		return fmt.Errorf("event %d: %w", e.Seq, err)
+	type id struct {
+		ID string `json:"child_session_id"`
 	}
-	by := ""
+	var m struct{ Data struct{ Callbacks []id } }
+	if err := json.Unmarshal(e.Payload, &m); err != nil {
+		return fmt.Errorf("event %d: callbacks of the hub: %w", e.Seq, err)
+	}
+	by, told := "", m.Data.Callbacks
 	var left []EndedChild
 	for _, c := range s.Callbacks {
 		switch {
-		case !slices.Contains(told, c.ID):
+		case !slices.Contains(told, id{c.ID}):
 			left = append(left, c)
 			continue
 		case by != "" && by != c.By:
@@ -160,6 +165,25 @@ func (s *State) applyCallback(e *parley.Event) error {
 	}
 	s.Callbacks, s.CallbackFor, s.CallbackHops, s.Passed = left, by, e.Hops, nil
 	return nil
+}
+
+// maxProgressBytes bounds the progress that is kept.
+const maxProgressBytes = 1 << 10
+
+// applyProgress keeps the last progress of a session.
+func (s *State) applyProgress(e *parley.Event) {
+	var t parley.Trace
+	if s.Session == nil || json.Unmarshal(e.Payload, &t) != nil || t.Kind != "progress" || t.Text == "" {
+		return
+	}
+	text := t.Text
+	if len(text) > maxProgressBytes { // the last words are the newest
+		text = text[len(text)-maxProgressBytes:]
+		for len(text) > 0 && !utf8.RuneStart(text[0]) {
+			text = text[1:]
+		}
+	}
+	s.Progress = &parley.SessionProgress{Seq: e.Seq, Text: text}
 }
 
 // decide adds that a session was started from this conversation. It does nothing if the log has that

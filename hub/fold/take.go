@@ -7,20 +7,17 @@ import (
 	"github.com/parleyhub/parley/hub/fold/eventdata"
 )
 
-// named is the claim of the current turn that the command names or its connection implies.
-func (d *decision) named() *eventdata.ClaimHash {
-	switch {
-	case d.c.Named != nil:
-		return d.c.Named
-	case d.c.Implied != nil && d.c.ImpliedTurn == d.s.CurrentTurn():
+// named returns the claim of a turn that the command names or its connection implies.
+func (d *decision) named(turn int64) *eventdata.ClaimHash {
+	if d.c.Named == nil && d.c.Implied != nil && d.c.ImpliedTurn == turn {
 		return d.c.Implied
 	}
-	return nil
+	return d.c.Named
 }
 
 // underClaim holds an append of who has the floor against the claim that stands: the fence.
 func (d *decision) underClaim() bool {
-	named, claim := d.named(), d.s.Claim
+	named, claim := d.named(d.s.CurrentTurn()), d.s.Claim
 	switch {
 	case named == nil && claim == nil && d.s.Session.OfRunner() && d.c.From == d.s.Session.AgentID:
 		d.refuseTurn(parley.ErrClaimRequired, "what an agent of a runner says is said under a claim", "claimId")
@@ -106,14 +103,13 @@ func (d *decision) runner() string {
 	return d.c.By
 }
 
-// take is claimTurn. From has a seat.
 func (a *Take) decide(d *decision) {
 	if !d.takesPart() {
 		return
 	}
 	current, f, seat := d.s.CurrentTurn(), d.s.floor(), d.s.Seat(d.c.From)
 	claim := d.s.Claim
-	switch named := d.takes(a.Turn); {
+	switch named := d.named(a.Turn); {
 	case claim != nil && named != nil && claim.Hash == *named && claim.AgentID == d.c.From && d.sameExecutor(claim):
 		d.out.Seq, d.out.Turn, d.out.Duplicate, d.out.Claim = claim.Seq, claim.Turn, true, claim
 	case !d.s.Participants[seat].Kind.Claims():
@@ -128,29 +124,10 @@ func (a *Take) decide(d *decision) {
 		d.refuseTurn(parley.ErrTurnConflict, fmt.Sprintf("turn %d is not reached", a.Turn), fmt.Sprintf("turn %d", current))
 	case claim != nil:
 		d.refuseTurn(parley.ErrClaimLost, "another executor has claimed the turn", "")
-	case d.c.Named != nil:
-		d.takeOffered(seat, &a.NewClaim)
-	case d.mayTake(seat, &a.NewClaim):
-		d.addClaim(&a.NewClaim)
-	}
-}
-
-// takes is the claim that claimTurn would meet: the one it names, or the one that its connection has on that turn.
-func (d *decision) takes(turn int64) *eventdata.ClaimHash {
-	if d.c.Named == nil && d.c.Implied != nil && d.c.ImpliedTurn == turn {
-		return d.c.Implied
-	}
-	return d.c.Named
-}
-
-// takeOffered takes a turn that was offered.
-func (d *decision) takeOffered(seat int, n *NewClaim) {
-	p := d.s.Participants[seat]
-	switch {
-	case !d.inPlace(p):
-	case d.s.try(p.ID).Attempts >= d.s.Limits.Attempts():
+	case d.c.Named != nil && !d.inPlace(d.s.Participants[seat]):
+	case d.c.Named != nil && d.s.try(d.c.From).Attempts >= d.s.Limits.Attempts():
 		d.refuseLost()
-	default:
-		d.addClaim(n)
+	case d.c.Named != nil || d.mayTake(seat, &a.NewClaim):
+		d.addClaim(&a.NewClaim)
 	}
 }

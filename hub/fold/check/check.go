@@ -133,13 +133,10 @@ func Participant(name string, p parley.Participant) error {
 }
 
 func checkPolicy(q *parley.CreateConversationParams) error {
-	var p parley.Policy
+	p, stopWhen := parley.Policy{Kind: parley.PolicyRoundRobin}, ""
 	if q.Policy != nil {
 		p = *q.Policy
-	} else {
-		p.Kind = parley.PolicyRoundRobin
 	}
-	stopWhen := ""
 	if q.Limits != nil {
 		stopWhen = q.Limits.StopWhen
 	}
@@ -419,7 +416,7 @@ func Fork(q *parley.ForkConversationParams) error {
 	case q.Seq < 1:
 		return invalid("1 or more", "seq is %d", q.Seq)
 	case q.Seq > parley.MaxForkEvents:
-		return tooMuchShared(fmt.Sprintf("the fork would begin with %d events", q.Seq))
+		return TooMuchShared(fmt.Sprintf("the fork would begin with %d events", q.Seq))
 	case q.ForkID != "" && !parley.ValidConversationID(q.ForkID):
 		return invalid("1 to 64 of A-Z a-z 0-9 _ -", "forkId %q is not acceptable", policy.Clip(q.ForkID))
 	}
@@ -429,15 +426,8 @@ func Fork(q *parley.ForkConversationParams) error {
 	return Key(q.ClientRequestID)
 }
 
-// SharedBytes returns ErrTooLarge for more bytes than a fork may share with its conversation.
-func SharedBytes(bytes int64) error {
-	if bytes > parley.MaxForkBytes {
-		return tooMuchShared("the events that the fork would begin with are too large")
-	}
-	return nil
-}
-
-func tooMuchShared(message string) error {
+// TooMuchShared returns ErrTooLarge for a fork of too many events or bytes.
+func TooMuchShared(message string) error {
 	return parley.Refuse(parley.ErrTooLarge, message,
 		fmt.Sprintf("at most %d events of %d bytes together", parley.MaxForkEvents, parley.MaxForkBytes))
 }

@@ -57,12 +57,6 @@ func (k *Keys) Find(id KeyID) (KeyEntry, bool) {
 	return k.settled.find(&id)
 }
 
-// Has reports whether a participant has used a clientRequestId under a claim.
-func (k *Keys) Has(from, clientRequestID string, claim *eventdata.ClaimHash) bool {
-	_, ok := k.Find(NewKeyID(from, clientRequestID, claim))
-	return ok
-}
-
 // Put sets the entry of a key whose event is in the log.
 func (k *Keys) Put(id KeyID, entry KeyEntry) {
 	k.Propose(id, entry)
@@ -97,7 +91,8 @@ func (k *Keys) Settle(seq int64) {
 	if len(ids) < enough {
 		return
 	}
-	k.settled = k.settled.merged(make([]byte, 0, k.room()), ids, k.recent)
+	room := len(k.settled) + settledKeyBytes*len(k.recent) // at most
+	k.settled = k.settled.merged(make([]byte, 0, room), ids, k.recent)
 	k.merges++
 	if len(ids) == len(k.recent) {
 		clear(k.recent)
@@ -107,9 +102,6 @@ func (k *Keys) Settle(seq int64) {
 		delete(k.recent, id)
 	}
 }
-
-// room returns the number of bytes that all keys need at most.
-func (k *Keys) room() int { return len(k.settled) + settledKeyBytes*len(k.recent) }
 
 // recentKeyBytes is an estimate of the memory of a key in a map.
 const recentKeyBytes = 64

@@ -148,7 +148,8 @@ func (c *Conversation) View(f func(durable, head *fold.State)) {
 func (c *Conversation) HasKey(agentID, key string, claim *eventdata.ClaimHash) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.keys.Has(agentID, key, claim)
+	_, ok := c.keys.Find(idempotency.NewKeyID(agentID, key, claim))
+	return ok
 }
 
 // Look returns the committed state and a channel that the next change closes. It fails if the
