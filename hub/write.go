@@ -75,7 +75,11 @@ func (h *Hub) appendSpeech(
 		if claimID != "" {
 			h.turns.ConfirmHolder(*named, claimID, p)
 		}
-		done(parley.SendResult{Seq: d.Seq, Turn: d.Turn, Duplicate: d.Duplicate, ClaimID: h.turns.ClaimIDOf(d, p)}, nil)
+		id := h.turns.ClaimIDOf(d, p)
+		if d.Claimed {
+			id = o.ClaimID // the claim may be over by now
+		}
+		done(parley.SendResult{Seq: d.Seq, Turn: d.Turn, Duplicate: d.Duplicate, ClaimID: id}, nil)
 	}
 	switch {
 	case o.Cmd.Verb == fold.Trace || !o.Cmd.Finality.Final():

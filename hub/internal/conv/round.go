@@ -28,7 +28,7 @@ type round struct {
 // Bounds of a round. Beyond them the next round begins. A batch of the journal has room for more.
 const (
 	maxRoundEvents = 1000
-	maxRoundBytes  = 4 << 20
+	maxRoundBytes  = 512 << 10
 )
 
 // rounds keeps the arrays of rounds for reuse.
@@ -41,6 +41,9 @@ func (o *round) isFull() bool {
 }
 
 func (o *round) release() {
+	if cap(o.frames) > 2*maxRoundEvents || cap(o.requests) > 2*maxRoundEvents {
+		return
+	}
 	*o = round{
 		requests: cleared(o.requests), frames: cleared(o.frames), events: cleared(o.events), keys: cleared(o.keys),
 	}
@@ -57,7 +60,7 @@ type keyChange struct {
 // decideLocked decides the requests in the queue, unless a round is in flight. It returns the requests
 // that can be answered now. If submits is true, the caller calls submit after it has unlocked c.mu.
 func (c *Conversation) decideLocked() (ready []*Request, submits bool) {
-	if c.flight != nil || len(c.queue) == 0 {
+	if c.flight != nil || len(c.queue) == 0 || c.open != nil && c.open.isFull() {
 		return nil, false
 	}
 	if c.open == nil && c.engine.Shared() {
@@ -131,6 +134,8 @@ func (c *Conversation) addLocked(o *round, r *Request) {
 		o.frames = append(o.frames, Frame{Seq: e.Event.Seq, Data: e.Data, Tail: e.Framed, Meta: fold.MetaOf(&e.Event)})
 		o.events = append(o.events, e.Data)
 		o.bytes += len(e.Data)
+		r.size += int64(len(e.Data))
+		c.engine.asked.Add(int64(len(e.Data)))
 		ids, entry := fold.KeysOf(&e.Event, e.Claim)
 		for _, id := range ids {
 			old, had := c.keys.Find(id)
@@ -186,18 +191,24 @@ func (c *Conversation) finish(head journal.Head, err error) {
 		c.engine.NoteFull()
 	}
 	if err != nil {
+		c.engine.Repin(c)                         // the requests that are refused end their pins
 		c.engine.wg.Go(func() { c.lose(o, err) }) // it reads the journal
 		return
 	}
 	c.mu.Lock()
 	if o.writes > 0 {
-		c.durable, c.hash = c.head, head.Hash
-		c.committedSeq.Store(c.durable.Seq)
-		c.keys.Settle(c.durable.Seq)
+		c.hash = head.Hash
+		c.committedSeq.Store(c.head.Seq)
+		c.keys.Settle(c.head.Seq)
 		for _, f := range o.frames {
 			c.frames.push(f)
 		}
-		c.notifyLocked(CommittedHere) // before the replies
+		for _, r := range o.requests { // an observer misses no claim that begins and ends in one round
+			if len(r.Decision.Events) > 0 {
+				c.durable = r.Decision.State
+				c.notifyLocked(CommittedHere) // before the replies
+			}
+		}
 	}
 	c.flight = nil
 	ready, submits := c.decideLocked()
@@ -226,6 +237,7 @@ func (c *Conversation) finish(head journal.Head, err error) {
 // again; else those that depend on the append are refused. The conversation is read again before the
 // next decision.
 func (c *Conversation) lose(o *round, err error) {
+	defer c.engine.Unpin(c)
 	again := c.undo(o, err)
 	unread := c.engine.Err()
 	c.mu.Lock()
