@@ -255,7 +255,7 @@ func TestAddedParticipantLost(t *testing.T) {
 // TestClaimOfOneRound checks that a claim that begins and ends in one append is reported to its holder
 // and then forgotten.
 func TestClaimOfOneRound(t *testing.T) {
-	pipelined(t, "", func(t *testing.T, h *hub.Hub, j *memory.Journal, a, _ *hub.Principal, _ string) {
+	pipelined(t, parley.PolicyOpen, func(t *testing.T, h *hub.Hub, j *memory.Journal, a, _ *hub.Principal, _ string) {
 		id := create(t, h, a, &parley.CreateConversationParams{Participants: seatsOf(parley.KindAgent, "a", "b")})
 		j.Hold()
 		note := &parley.SendNoteParams{ConversationID: id, Payload: parley.Note{Schema: "first.v1", Data: []byte(`{}`)}}
