@@ -252,6 +252,28 @@ func TestAddedParticipantLost(t *testing.T) {
 	})
 }
 
+// TestWriteBehindTwoWrites checks that a call sees the earlier calls of its caller, also if they wait
+// for an append in flight.
+func TestWriteBehindTwoWrites(t *testing.T) {
+	pipelined(t, parley.PolicyOpen, func(t *testing.T, h *hub.Hub, j *memory.Journal, a, _ *hub.Principal, id string) {
+		j.Hold()
+		first := post(h, a, message(id, "first", parley.FinalityTurn, ""))
+		synctest.Wait() // until the journal takes it
+		added := make(chan error, 1)
+		h.AddParticipant(a, &parley.AddParticipantParams{ConversationID: id, Participant: seats("c")[0]},
+			func(_ parley.SeqResult, err error) { added <- err })
+		second := post(h, h.LocalPrincipal("c"), message(id, "second", parley.FinalityTurn, ""))
+		unanswered(t, first, second)
+		j.Release()
+		if err := <-added; err != nil {
+			t.Fatal(err)
+		}
+		if r := <-second; r.err != nil || r.Seq != 4 {
+			t.Fatalf("the message of the new participant: %+v", r)
+		}
+	})
+}
+
 // TestClaimOfOneRound checks that a claim that begins and ends in one append is reported to its holder
 // and then forgotten.
 func TestClaimOfOneRound(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 
 // A round is the requests of a conversation whose events are one append. They are decided one after the
 // other on the head. It is open until the journal takes it. Then it is in flight, and the requests that
-// arrive form the next round.
+// arrive are the next open round, which is submitted once the journal has answered.
 type round struct {
 	requests []*Request // in the order of their decision; the last ones need not have events
 	writes   int        // the number of requests with events
@@ -57,13 +57,13 @@ type keyChange struct {
 	had   bool
 }
 
-// decideLocked decides the requests in the queue, unless a round is in flight. It returns the requests
-// that can be answered now. If submits is true, the caller calls submit after it has unlocked c.mu.
+// decideLocked decides the requests in the queue. It returns those that can be answered now. If submits
+// is true, the caller calls submit after it has unlocked c.mu.
 func (c *Conversation) decideLocked() (ready []*Request, submits bool) {
-	if c.flight != nil || len(c.queue) == 0 || c.open != nil && c.open.isFull() {
+	if c.reloading || len(c.queue) == 0 || c.open != nil && c.open.isFull() {
 		return nil, false
 	}
-	if c.open == nil && c.engine.Shared() {
+	if c.engine.Shared() {
 		c.freshenLocked() // so that fewer requests are decided twice
 	}
 	if c.broken {
@@ -78,14 +78,14 @@ func (c *Conversation) decideLocked() (ready []*Request, submits bool) {
 	for ; n < len(c.queue) && (c.open == nil || !c.open.isFull()); n++ {
 		r := c.queue[n]
 		c.decideOneLocked(r, now)
-		if c.open == nil && len(r.Decision.Events) == 0 && !c.needsCheckLocked(r) {
-			ready = append(ready, r) // it depends on durable events only
+		if c.open == nil && c.flight == nil && c.isDurable(r) {
+			ready = append(ready, r)
 			continue
 		}
 		if c.open == nil {
 			c.open = rounds.Get().(*round)
 			c.open.decided = now
-			submits = true
+			submits = c.flight == nil
 		}
 		c.addLocked(c.open, r)
 	}
@@ -95,6 +95,12 @@ func (c *Conversation) decideLocked() (ready []*Request, submits bool) {
 		c.queue = slices.Clone(c.queue[n:])
 	}
 	return ready, submits
+}
+
+// isDurable reports whether a request depends on nothing but its head, so that it can be answered once
+// that is durable.
+func (c *Conversation) isDurable(r *Request) bool {
+	return len(r.Decision.Events) == 0 && !(c.engine.Shared() && r.needsCheck())
 }
 
 // keepQueue is the longest queue whose array is used again.
@@ -178,8 +184,8 @@ func (c *Conversation) finish(head journal.Head, err error) {
 	o := c.flight
 	if o == nil {
 		o, c.open = c.open, nil
-		c.flight = o
 	}
+	c.reloading = err != nil
 	c.mu.Unlock()
 	switch {
 	case err == nil && o.writes > 0:
@@ -198,8 +204,8 @@ func (c *Conversation) finish(head journal.Head, err error) {
 	c.mu.Lock()
 	if o.writes > 0 {
 		c.hash = head.Hash
-		c.committedSeq.Store(c.head.Seq)
-		c.keys.Settle(c.head.Seq)
+		c.committedSeq.Store(head.Seq)
+		c.keys.Settle(head.Seq)
 		for _, f := range o.frames {
 			c.frames.push(f)
 		}
@@ -211,7 +217,10 @@ func (c *Conversation) finish(head journal.Head, err error) {
 		}
 	}
 	c.flight = nil
-	ready, submits := c.decideLocked()
+	ready := c.takeDurableLocked()
+	rests := c.open != nil
+	more, submits := c.decideLocked()
+	ready, submits = append(ready, more...), submits || rests
 	c.readers.wake()
 	c.mu.Unlock()
 	if submits {
@@ -233,6 +242,25 @@ func (c *Conversation) finish(head journal.Head, err error) {
 	o.release()
 }
 
+// takeDurableLocked takes the first requests of the open round that can be answered, because no round is
+// in flight any more.
+func (c *Conversation) takeDurableLocked() (ready []*Request) {
+	o := c.open
+	if o == nil {
+		return nil
+	}
+	n := 0
+	for n < len(o.requests) && c.isDurable(o.requests[n]) {
+		n++
+	}
+	ready = slices.Clone(o.requests[:n])
+	if o.requests = slices.Delete(o.requests, 0, n); len(o.requests) == 0 {
+		c.open = nil
+		o.release()
+	}
+	return ready
+}
+
 // lose handles a round whose append failed. If another hub has appended, all requests are decided
 // again; else those that depend on the append are refused. The conversation is read again before the
 // next decision.
@@ -245,7 +273,7 @@ func (c *Conversation) lose(o *round, err error) {
 		unread = c.catchUpLocked()
 	}
 	c.broken = unread != nil
-	c.queue, c.flight = append(again, c.queue...), nil
+	c.queue, c.reloading = append(again, c.queue...), false
 	ready, submits := c.decideLocked()
 	c.readers.wake()
 	if unread == nil {
@@ -261,23 +289,18 @@ func (c *Conversation) lose(o *round, err error) {
 	c.answer(ready)
 }
 
-// undo takes back what the decisions of a lost round changed. It refuses the requests that depend on
-// the append, and returns those that are decided again.
+// undo takes back what the decisions of a lost round changed, and those of the open round that follows
+// it. It refuses the requests that depend on the append, and returns those that are decided again.
 func (c *Conversation) undo(o *round, err error) (again []*Request) {
 	var refused []*Request
 	c.mu.Lock()
-	for _, k := range slices.Backward(o.keys) {
-		if k.had {
-			c.keys.Propose(k.id, k.entry)
-		} else {
-			c.keys.Delete(k.id)
-		}
+	next := c.open
+	if c.open, c.flight = nil, nil; next != nil {
+		c.restoreLocked(next)
 	}
+	c.restoreLocked(o)
 	c.head = c.durable
 	for _, r := range o.requests {
-		if r.Decision.Claimed {
-			r.Claims.Dropped(c.id, r) // before it is decided again, which may take the claim again
-		}
 		if hasMoved(err) || len(r.Decision.Events) == 0 && !c.engine.Shared() {
 			again = append(again, r)
 			continue
@@ -285,10 +308,30 @@ func (c *Conversation) undo(o *round, err error) (again []*Request) {
 		r.err = RefusalOf(err)
 		refused = append(refused, r)
 	}
+	if next != nil {
+		again = append(again, next.requests...)
+		next.release()
+	}
 	c.mu.Unlock()
 	c.answer(refused)
 	o.release()
 	return again
+}
+
+// restoreLocked takes back the keys and claims of a round.
+func (c *Conversation) restoreLocked(o *round) {
+	for _, k := range slices.Backward(o.keys) {
+		if k.had {
+			c.keys.Propose(k.id, k.entry)
+		} else {
+			c.keys.Delete(k.id)
+		}
+	}
+	for _, r := range o.requests {
+		if r.Decision.Claimed {
+			r.Claims.Dropped(c.id, r) // before it is decided again, which may take the claim again
+		}
+	}
 }
 
 // hasMoved reports whether an append failed because another hub has appended.
