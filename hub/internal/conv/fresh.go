@@ -90,6 +90,11 @@ func (c *Conversation) freshenLocked() {
 	c.readers.wake()
 }
 
+// needsAppend reports whether the journal must answer a request, with or without events.
+func (r *Request) needsAppend(shared bool) bool {
+	return len(r.Decision.Events) > 0 || shared && r.needsCheck()
+}
+
 // needsCheck reports whether a decision without events may be different on events of other hubs.
 func (r *Request) needsCheck() bool {
 	d := &r.Decision

@@ -50,6 +50,22 @@ func (o *round) release() {
 	rounds.Put(o)
 }
 
+// restore takes back the keys and claims of a round of a conversation.
+func (o *round) restore(conversation string, keys *fold.Keys) {
+	for _, k := range slices.Backward(o.keys) {
+		if k.had {
+			keys.Propose(k.id, k.entry)
+		} else {
+			keys.Delete(k.id)
+		}
+	}
+	for _, r := range o.requests {
+		if r.Decision.Claimed {
+			r.Claims.Dropped(conversation, r) // before it is decided again, which may take the claim again
+		}
+	}
+}
+
 // keyChange is a key that a request has set, and its entry before.
 type keyChange struct {
 	id    fold.KeyID
@@ -78,7 +94,7 @@ func (c *Conversation) decideLocked() (ready []*Request, submits bool) {
 	for ; n < len(c.queue) && (c.open == nil || !c.open.isFull()); n++ {
 		r := c.queue[n]
 		c.decideOneLocked(r, now)
-		if c.open == nil && c.flight == nil && c.isDurable(r) {
+		if c.open == nil && c.flight == nil && !r.needsAppend(c.engine.Shared()) {
 			ready = append(ready, r)
 			continue
 		}
@@ -95,12 +111,6 @@ func (c *Conversation) decideLocked() (ready []*Request, submits bool) {
 		c.queue = slices.Clone(c.queue[n:])
 	}
 	return ready, submits
-}
-
-// isDurable reports whether a request depends on nothing but its head, so that it can be answered once
-// that is durable.
-func (c *Conversation) isDurable(r *Request) bool {
-	return len(r.Decision.Events) == 0 && !(c.engine.Shared() && r.needsCheck())
 }
 
 // keepQueue is the longest queue whose array is used again.
@@ -250,7 +260,7 @@ func (c *Conversation) takeDurableLocked() (ready []*Request) {
 		return nil
 	}
 	n := 0
-	for n < len(o.requests) && c.isDurable(o.requests[n]) {
+	for n < len(o.requests) && !o.requests[n].needsAppend(c.engine.Shared()) {
 		n++
 	}
 	ready = slices.Clone(o.requests[:n])
@@ -296,9 +306,9 @@ func (c *Conversation) undo(o *round, err error) (again []*Request) {
 	c.mu.Lock()
 	next := c.open
 	if c.open, c.flight = nil, nil; next != nil {
-		c.restoreLocked(next)
+		next.restore(c.id, &c.keys)
 	}
-	c.restoreLocked(o)
+	o.restore(c.id, &c.keys)
 	c.head = c.durable
 	for _, r := range o.requests {
 		if hasMoved(err) || len(r.Decision.Events) == 0 && !c.engine.Shared() {
@@ -316,22 +326,6 @@ func (c *Conversation) undo(o *round, err error) (again []*Request) {
 	c.answer(refused)
 	o.release()
 	return again
-}
-
-// restoreLocked takes back the keys and claims of a round.
-func (c *Conversation) restoreLocked(o *round) {
-	for _, k := range slices.Backward(o.keys) {
-		if k.had {
-			c.keys.Propose(k.id, k.entry)
-		} else {
-			c.keys.Delete(k.id)
-		}
-	}
-	for _, r := range o.requests {
-		if r.Decision.Claimed {
-			r.Claims.Dropped(c.id, r) // before it is decided again, which may take the claim again
-		}
-	}
 }
 
 // hasMoved reports whether an append failed because another hub has appended.
