@@ -200,7 +200,7 @@ func newBrowser(t *testing.T) context.Context {
 	}
 	t.Cleanup(func() {
 		_, err := chromedp.CallBrowser(shared, target.DisposeBrowserContext,
-			target.DisposeBrowserContextParams{BrowserContextID: made.BrowserContextID})
+			target.DisposeBrowserContextParams(made))
 		if err != nil {
 			t.Error(err)
 		}

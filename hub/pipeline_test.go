@@ -253,6 +253,60 @@ func TestAddedParticipantLost(t *testing.T) {
 	})
 }
 
+// TestWriteBehindTwoWrites checks that a call sees the earlier calls of its caller, also if they wait
+// for an append in flight.
+func TestWriteBehindTwoWrites(t *testing.T) {
+	pipelined(t, parley.PolicyOpen, func(t *testing.T, h *hub.Hub, j *memory.Journal, a, _ *hub.Principal, id string) {
+		j.Hold()
+		first := post(h, a, message(id, "first", parley.FinalityTurn, ""))
+		synctest.Wait() // until the journal takes it
+		added := make(chan error, 1)
+		h.AddParticipant(a, &parley.AddParticipantParams{ConversationID: id, Participant: seats("c")[0]},
+			func(_ parley.SeqResult, err error) { added <- err })
+		second := post(h, h.LocalPrincipal("c"), message(id, "second", parley.FinalityTurn, ""))
+		unanswered(t, first, second)
+		j.Release()
+		if err := <-added; err != nil {
+			t.Fatal(err)
+		}
+		if r := <-second; r.err != nil || r.Seq != 4 {
+			t.Fatalf("the message of the new participant: %+v", r)
+		}
+	})
+}
+
+// TestClaimOfOneRound checks that a claim that begins and ends in one append is reported to its holder
+// and then forgotten.
+func TestClaimOfOneRound(t *testing.T) {
+	pipelined(t, parley.PolicyOpen, func(t *testing.T, h *hub.Hub, j *memory.Journal, a, _ *hub.Principal, _ string) {
+		id := create(t, h, a, &parley.CreateConversationParams{Participants: seatsOf(parley.KindAgent, "a", "b")})
+		j.Hold()
+		note := &parley.SendNoteParams{ConversationID: id, Payload: parley.Note{Schema: "first.v1", Data: []byte(`{}`)}}
+		first := make(chan error, 1)
+		h.SendNote(a, note, func(_ parley.SeqResult, err error) { first <- err })
+		synctest.Wait() // until the journal takes it, so that the others join the next round
+		trace := make(chan sent, 1)
+		h.SendTrace(a, &parley.SendTraceParams{ConversationID: id, Payload: []byte(`{"kind":"progress","text":"x"}`)},
+			func(r parley.SendResult, err error) { trace <- sent{r, err} })
+		closed := make(chan error, 1)
+		h.CloseConversation(a, &parley.CloseConversationParams{ConversationID: id},
+			func(_ parley.SeqResult, err error) { closed <- err })
+		j.Release()
+		if err := <-first; err != nil {
+			t.Fatal(err)
+		}
+		if r := <-trace; r.err != nil || r.ClaimID == "" {
+			t.Fatalf("the trace that takes the claim: %+v", r)
+		}
+		if err := <-closed; err != nil {
+			t.Fatal(err)
+		}
+		if n := h.Counted().Claims; n != 0 {
+			t.Errorf("%d claims are known after the close", n)
+		}
+	})
+}
+
 func TestOutcomeUnknown(t *testing.T) {
 	for _, written := range []bool{false, true} {
 		t.Run(fmt.Sprint(written), func(t *testing.T) {

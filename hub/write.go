@@ -78,7 +78,11 @@ func (h *Hub) appendSpeech(
 		if claimID != "" {
 			h.turns.ConfirmHolder(*named, claimID, p)
 		}
-		done(parley.SendResult{Seq: d.Seq, Turn: d.Turn, Duplicate: d.Duplicate, ClaimID: h.turns.ClaimIDOf(d, p)}, nil)
+		id := h.turns.ClaimIDOf(d, p)
+		if d.Claimed {
+			id = o.ClaimID // the claim may be over by now
+		}
+		done(parley.SendResult{Seq: d.Seq, Turn: d.Turn, Duplicate: d.Duplicate, ClaimID: id}, nil)
 	}
 	switch m, _ := o.Cmd.Do.(*fold.Message); {
 	case m == nil || !m.Finality.Final():

@@ -41,10 +41,11 @@ type Conversation struct {
 	durable fold.State
 	hash    journal.Hash
 
-	queue  []*Request // not decided, in the order of their arrival
-	open   *round     // the round that the journal has not taken; nil: none
-	flight *round     // the round whose append the journal has not answered; nil: none
-	broken bool       // a reload failed; the conversation is loaded again when no one uses it any more
+	queue     []*Request // not decided, because a round is full or reloading is set
+	open      *round     // the round that the journal has not taken; nil: none
+	flight    *round     // the round whose append the journal has not answered; nil: none
+	reloading bool       // an append failed, and the conversation is not read again yet
+	broken    bool       // a reload failed; the conversation is loaded again when no one uses it any more
 
 	frames  frameCache   // up to durable.Seq
 	shared  *sharedState // of durable, if a subscription has read it

@@ -16,19 +16,19 @@
 // # A write
 //
 //	Do -> Authorize, fold.DecideInto(head, keys, command) -> round -> journal: seal, commit -> finish
-//	             | no events, and no round is open                                            |
+//	             | no events, and no round before it                                          |
 //	             v                                                                            v
 //	           reply                                          observers, next round, readers, replies
 //
 // A request is decided on the head when it arrives, and joins the open round of its conversation. The
-// first request of a round submits it. When the journal takes the round, it is sealed: its events are
-// one append, and nothing is decided on the conversation until the journal has answered. What arrives
-// meanwhile waits in the queue and forms the next round. So there is at most one append in flight for
-// each conversation, and every answer depends on it or on durable events.
+// first request of a round submits it. When the journal takes the round, it is sealed and in flight:
+// its events are one append. What arrives meanwhile is decided on the head too, and is the next open
+// round, which is submitted when the journal has answered. So at most one append is in flight for each
+// conversation, and at most one round rests on it.
 //
 // If the append fails, there is one rule: the head is the durable state again, the requests with
-// events are refused, and the others are decided again. If another hub has appended, all requests of
-// the round are decided again, on what it wrote.
+// events are refused, and the others, with those of the open round, are decided again. If another hub
+// has appended, all of them are decided again, on what it wrote.
 //
 // A hub that shares its journal also submits a round without events if its refusals depend on the
 // head. The journal's answer says whether the head was the head.

@@ -211,7 +211,7 @@ func (e *Engine) makeRoom() {
 		e.mu.Unlock()
 		if thin {
 			c.mu.Lock()
-			if c.open == nil && c.flight == nil && len(c.readers.subscriptions) == 0 { // else it is used again
+			if c.isIdleLocked() && len(c.readers.subscriptions) == 0 { // else it is used again
 				c.frames = frameCache{}
 			}
 			c.mu.Unlock()

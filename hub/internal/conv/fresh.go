@@ -69,10 +69,13 @@ func (c *Conversation) Freshen() {
 	c.freshenLocked()
 }
 
+// isIdleLocked reports whether nothing is decided that is not durable.
+func (c *Conversation) isIdleLocked() bool { return c.open == nil && c.flight == nil && !c.reloading }
+
 // freshenLocked reads the events that other hubs appended. While a round is in flight, its outcome
 // reports such events.
 func (c *Conversation) freshenLocked() {
-	if c.open != nil || c.flight != nil || c.broken {
+	if !c.isIdleLocked() || c.broken {
 		return
 	}
 	if head, err := c.engine.journal.Head(c.id); err != nil || head.Seq <= c.head.Seq {
@@ -87,13 +90,16 @@ func (c *Conversation) freshenLocked() {
 	c.readers.wake()
 }
 
-// needsCheckLocked reports whether a decision without events may be different on events of other hubs.
-func (c *Conversation) needsCheckLocked(r *Request) bool {
+// needsAppend reports whether the journal must answer a request, with or without events.
+func (r *Request) needsAppend(shared bool) bool {
+	return len(r.Decision.Events) > 0 || shared && r.needsCheck()
+}
+
+// needsCheck reports whether a decision without events may be different on events of other hubs.
+func (r *Request) needsCheck() bool {
 	d := &r.Decision
 	switch {
-	case !c.engine.Shared():
-		return false
-	case c.head.Closed(): // a closed conversation stays closed
+	case d.State.Closed(): // a closed conversation stays closed
 		return false
 	case r.final:
 		return false

@@ -15,7 +15,7 @@ import (
 
 // A round is the requests of a conversation whose events are one append. They are decided one after the
 // other on the head. It is open until the journal takes it. Then it is in flight, and the requests that
-// arrive form the next round.
+// arrive are the next open round, which is submitted once the journal has answered.
 type round struct {
 	requests []*Request // in the order of their decision; the last ones need not have events
 	writes   int        // the number of requests with events
@@ -30,7 +30,7 @@ type round struct {
 // Bounds of a round. Beyond them the next round begins. A batch of the journal has room for more.
 const (
 	maxRoundEvents = 1000
-	maxRoundBytes  = 4 << 20
+	maxRoundBytes  = 512 << 10
 )
 
 // rounds keeps the arrays of rounds for reuse.
@@ -43,10 +43,29 @@ func (o *round) isFull() bool {
 }
 
 func (o *round) release() {
+	if cap(o.frames) > 2*maxRoundEvents || cap(o.requests) > 2*maxRoundEvents {
+		return
+	}
 	*o = round{
 		requests: cleared(o.requests), frames: cleared(o.frames), events: cleared(o.events), keys: cleared(o.keys),
 	}
 	rounds.Put(o)
+}
+
+// restore takes back the keys and claims of a round of a conversation.
+func (o *round) restore(conversation string, keys *idempotency.Keys) {
+	for _, k := range slices.Backward(o.keys) {
+		if k.had {
+			keys.Propose(k.id, k.entry)
+		} else {
+			keys.Delete(k.id)
+		}
+	}
+	for _, r := range o.requests {
+		if r.Decision.Claimed {
+			r.Claims.Dropped(conversation, r) // before it is decided again, which may take the claim again
+		}
+	}
 }
 
 // keyChange is a key that a request has set, and its entry before.
@@ -56,13 +75,13 @@ type keyChange struct {
 	had   bool
 }
 
-// decideLocked decides the requests in the queue, unless a round is in flight. It returns the requests
-// that can be answered now. If submits is true, the caller calls submit after it has unlocked c.mu.
+// decideLocked decides the requests in the queue. It returns those that can be answered now. If submits
+// is true, the caller calls submit after it has unlocked c.mu.
 func (c *Conversation) decideLocked() (ready []*Request, submits bool) {
-	if c.flight != nil || len(c.queue) == 0 {
+	if c.reloading || len(c.queue) == 0 || c.open != nil && c.open.isFull() {
 		return nil, false
 	}
-	if c.open == nil && c.engine.Shared() {
+	if c.engine.Shared() {
 		c.freshenLocked() // so that fewer requests are decided twice
 	}
 	if c.broken {
@@ -77,14 +96,14 @@ func (c *Conversation) decideLocked() (ready []*Request, submits bool) {
 	for ; n < len(c.queue) && (c.open == nil || !c.open.isFull()); n++ {
 		r := c.queue[n]
 		c.decideOneLocked(r, now)
-		if c.open == nil && len(r.Decision.Events) == 0 && !c.needsCheckLocked(r) {
-			ready = append(ready, r) // it depends on durable events only
+		if c.open == nil && c.flight == nil && !r.needsAppend(c.engine.Shared()) {
+			ready = append(ready, r)
 			continue
 		}
 		if c.open == nil {
 			c.open = rounds.Get().(*round)
 			c.open.decided = now
-			submits = true
+			submits = c.flight == nil
 		}
 		c.addLocked(c.open, r)
 	}
@@ -133,6 +152,8 @@ func (c *Conversation) addLocked(o *round, r *Request) {
 		o.frames = append(o.frames, Frame{Seq: e.Event.Seq, Data: e.Data, Tail: e.Framed, Meta: eventdata.MetaOf(&e.Event)})
 		o.events = append(o.events, e.Data)
 		o.bytes += len(e.Data)
+		r.size += int64(len(e.Data))
+		c.engine.asked.Add(int64(len(e.Data)))
 		ids, entry := idempotency.KeysOf(&e.Event, e.Claim)
 		for _, id := range ids {
 			old, had := c.keys.Find(id)
@@ -175,8 +196,8 @@ func (c *Conversation) finish(head journal.Head, err error) {
 	o := c.flight
 	if o == nil {
 		o, c.open = c.open, nil
-		c.flight = o
 	}
+	c.reloading = err != nil
 	c.mu.Unlock()
 	switch {
 	case err == nil && o.writes > 0:
@@ -188,21 +209,30 @@ func (c *Conversation) finish(head journal.Head, err error) {
 		c.engine.NoteFull()
 	}
 	if err != nil {
+		c.engine.Repin(c)                         // the requests that are refused end their pins
 		c.engine.wg.Go(func() { c.lose(o, err) }) // it reads the journal
 		return
 	}
 	c.mu.Lock()
 	if o.writes > 0 {
-		c.durable, c.hash = c.head, head.Hash
-		c.committedSeq.Store(c.durable.Seq)
-		c.keys.Settle(c.durable.Seq)
+		c.hash = head.Hash
+		c.committedSeq.Store(head.Seq)
+		c.keys.Settle(head.Seq)
 		for _, f := range o.frames {
 			c.frames.push(f)
 		}
-		c.notifyLocked(CommittedHere) // before the replies
+		for _, r := range o.requests { // an observer misses no claim that begins and ends in one round
+			if len(r.Decision.Events) > 0 {
+				c.durable = r.Decision.State
+				c.notifyLocked(CommittedHere) // before the replies
+			}
+		}
 	}
 	c.flight = nil
-	ready, submits := c.decideLocked()
+	ready := c.takeDurableLocked()
+	rests := c.open != nil
+	more, submits := c.decideLocked()
+	ready, submits = append(ready, more...), submits || rests
 	c.readers.wake()
 	c.mu.Unlock()
 	if submits {
@@ -224,10 +254,30 @@ func (c *Conversation) finish(head journal.Head, err error) {
 	o.release()
 }
 
+// takeDurableLocked takes the first requests of the open round that can be answered, because no round is
+// in flight any more.
+func (c *Conversation) takeDurableLocked() (ready []*Request) {
+	o := c.open
+	if o == nil {
+		return nil
+	}
+	n := 0
+	for n < len(o.requests) && !o.requests[n].needsAppend(c.engine.Shared()) {
+		n++
+	}
+	ready = slices.Clone(o.requests[:n])
+	if o.requests = slices.Delete(o.requests, 0, n); len(o.requests) == 0 {
+		c.open = nil
+		o.release()
+	}
+	return ready
+}
+
 // lose handles a round whose append failed. If another hub has appended, all requests are decided
 // again; else those that depend on the append are refused. The conversation is read again before the
 // next decision.
 func (c *Conversation) lose(o *round, err error) {
+	defer c.engine.Unpin(c)
 	again := c.undo(o, err)
 	unread := c.engine.Err()
 	c.mu.Lock()
@@ -235,7 +285,7 @@ func (c *Conversation) lose(o *round, err error) {
 		unread = c.catchUpLocked()
 	}
 	c.broken = unread != nil
-	c.queue, c.flight = append(again, c.queue...), nil
+	c.queue, c.reloading = append(again, c.queue...), false
 	ready, submits := c.decideLocked()
 	c.readers.wake()
 	if unread == nil {
@@ -251,29 +301,28 @@ func (c *Conversation) lose(o *round, err error) {
 	c.answer(ready)
 }
 
-// undo takes back what the decisions of a lost round changed. It refuses the requests that depend on
-// the append, and returns those that are decided again.
+// undo takes back what the decisions of a lost round changed, and those of the open round that follows
+// it. It refuses the requests that depend on the append, and returns those that are decided again.
 func (c *Conversation) undo(o *round, err error) (again []*Request) {
 	var refused []*Request
 	c.mu.Lock()
-	for _, k := range slices.Backward(o.keys) {
-		if k.had {
-			c.keys.Propose(k.id, k.entry)
-		} else {
-			c.keys.Delete(k.id)
-		}
+	next := c.open
+	if c.open, c.flight = nil, nil; next != nil {
+		next.restore(c.id, &c.keys)
 	}
+	o.restore(c.id, &c.keys)
 	c.head = c.durable
 	for _, r := range o.requests {
-		if r.Decision.Claimed {
-			r.Claims.Dropped(c.id, r) // before it is decided again, which may take the claim again
-		}
 		if hasMoved(err) || len(r.Decision.Events) == 0 && !c.engine.Shared() {
 			again = append(again, r)
 			continue
 		}
 		r.err = RefusalOf(err)
 		refused = append(refused, r)
+	}
+	if next != nil {
+		again = append(again, next.requests...)
+		next.release()
 	}
 	c.mu.Unlock()
 	c.answer(refused)

@@ -186,6 +186,51 @@ func TestRound_LostAppendLeavesNoTrace(t *testing.T) {
 	}
 }
 
+// TestRound_FollowsLostRound checks that requests which arrived while an append was in flight are
+// decided again if it is lost.
+func TestRound_FollowsLostRound(t *testing.T) {
+	e, c := newConversation(t)
+	j := hold(t, e)
+	lost := post(e, c, "a", "1")
+	j.take()
+	repeated, second := post(e, c, "a", "1"), post(e, c, "a", "2")
+	if s := c.Head(); s.Seq != 3 {
+		t.Errorf("the head is %d with two writes that are not durable, want 3", s.Seq)
+	}
+	j.fail(journal.ErrStorageFull)
+	if got := <-lost; !errors.Is(got.err, parley.ErrStorageFull) {
+		t.Errorf("the lost request: %+v", got)
+	}
+	if b := j.take(); len(b.Events) != 2 || b.After != 1 {
+		t.Errorf("%d events after %d", len(b.Events), b.After)
+	}
+	j.pass()
+	if a, b := <-repeated, <-second; a != (answer{seq: 2}) || b != (answer{seq: 3}) {
+		t.Errorf("the requests behind it: %+v, %+v", a, b)
+	}
+}
+
+// TestRound_AnswersWhatFollowsFlight checks that a request without events that arrived while an append
+// was in flight is answered after it, and not with the next append.
+func TestRound_AnswersWhatFollowsFlight(t *testing.T) {
+	e, c := newConversation(t)
+	j := hold(t, e)
+	first := post(e, c, "a", "1")
+	j.take()
+	repeated, second := post(e, c, "a", "1"), post(e, c, "a", "2")
+	unanswered(t, first, repeated, second)
+	j.pass()
+	if a, b := <-first, <-repeated; a != (answer{seq: 2}) || b != (answer{seq: 2, duplicate: true}) {
+		t.Errorf("the answers: %+v, %+v", a, b)
+	}
+	j.take()
+	unanswered(t, second)
+	j.pass()
+	if got := <-second; got != (answer{seq: 3}) {
+		t.Errorf("the next round: %+v", got)
+	}
+}
+
 // TestRound_Bounds checks that a round ends with its bound of events, and that the rest follows in
 // order.
 func TestRound_Bounds(t *testing.T) {

@@ -172,7 +172,7 @@ const (
 func (c *Conversation) save(stops bool) error {
 	c.mu.Lock()
 	events := c.durable.Seq - c.savedSeq
-	if c.loadErr != nil || c.broken || c.open != nil || c.flight != nil || events < minUnsaved {
+	if c.loadErr != nil || c.broken || !c.isIdleLocked() || events < minUnsaved {
 		c.mu.Unlock()
 		return nil
 	}

@@ -24,7 +24,8 @@ func (d *Dispatcher) ClaimTurn(
 		return
 	}
 	cmd.From = p.AgentID
-	r := &conv.Request{By: p, Cmd: cmd, Reply: func(result *fold.Decision, err error) {
+	r := &conv.Request{By: p, Cmd: cmd}
+	r.Reply = func(result *fold.Decision, err error) {
 		if err != nil {
 			done(parley.ClaimTurnResult{}, err)
 			return
@@ -32,8 +33,12 @@ func (d *Dispatcher) ClaimTurn(
 		if q.ClaimID != "" {
 			d.ConfirmHolder(*cmd.Named, q.ClaimID, p)
 		}
-		done(d.claimResult(result, p), nil)
-	}}
+		out := d.claimResult(result, p)
+		if result.Claimed {
+			out.ClaimID = r.ClaimID // the claim may be over by now
+		}
+		done(out, nil)
+	}
 	if q.ClaimID == "" {
 		d.MintClaim(c, r)
 	} else {

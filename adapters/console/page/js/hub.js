@@ -54,7 +54,7 @@ export class Hub {
   #listeners = new Set();
   /** @type {Map<string, Hub>} */
   #others = new Map();
-  #calls = new Calls({ open: () => this.#takesCalls(), send: (frame) => this.#socket?.send(frame) });
+  #calls = new Calls({ open: () => this.#takesCalls(), send: (frame) => this.#send(frame) });
   #subscriptions = new Subscriptions(this.#calls, () => this.#takesCalls());
   #offset = 0; // hub time less the time of this machine
   #failures = 0;
@@ -295,7 +295,15 @@ export class Hub {
   }
 
   #takesCalls() {
-    return this.state === 'open' && this.#socket !== null;
+    return this.state === 'open' && this.#socket?.readyState === WebSocket.OPEN;
+  }
+
+  /**
+   * Sends a frame. On a socket that is closing it does nothing: its calls end, or wait, when it is closed.
+   * @param {string} frame
+   */
+  #send(frame) {
+    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(frame);
   }
 
   /** @param {State} state */

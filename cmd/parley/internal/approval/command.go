@@ -158,7 +158,7 @@ func newShowCommand(a *cli.App) *cobra.Command {
 	})
 }
 
-// explainError says where approvals are listed, and who may answer them.
+// explainError adds to an error how to list approvals, or which callers may answer them.
 func explainError(err error) error {
 	switch {
 	case errors.Is(err, parley.ErrNotFound):

@@ -30,9 +30,9 @@ func TestAttemptKeepsItsKey(t *testing.T) {
 	}
 }
 
-// TestChatTakesTheTurnAnew: a person on the seat of an agent who does not finish in time loses only
+// TestChatTakesTheTurnAgain: a person on the seat of an agent who does not finish in time loses only
 // that message.
-func TestChatTakesTheTurnAnew(t *testing.T) {
+func TestChatTakesTheTurnAgain(t *testing.T) {
 	t.Parallel()
 	s := clitest.OpenHub(t)
 	bob := s.Client(s.LocalPrincipal("bob"))

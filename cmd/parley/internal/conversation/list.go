@@ -148,7 +148,8 @@ var stuckTexts = map[parley.StuckReason]string{
 	parley.StuckNoExecutor: "no executor", parley.StuckApproval: "approval", parley.StuckAttempts: "attempts used up",
 }
 
-// floorText says who has the floor, for how long and what keeps it: "clinic, 12s, no executor".
+// floorText returns the speaker, the time since the turn began, and what blocks the turn, such as
+// "clinic, 12s, no executor".
 func floorText(f *parley.Floor, now time.Time) string {
 	if f == nil {
 		return "-"

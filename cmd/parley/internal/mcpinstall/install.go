@@ -119,7 +119,7 @@ func install(a *cli.App, f *installFlags) error {
 	if was.backup != "" {
 		a.Err.Line("-- the file as it was is " + was.backup)
 	}
-	a.Err.Line(did + file + "; start " + f.client + " anew")
+	a.Err.Line(did + file + "; restart " + f.client)
 	return nil
 }
 
@@ -138,7 +138,7 @@ func printEntry(a *cli.App, host client, file, name string) error {
 	return nil
 }
 
-// findFile is the configuration file of who runs this.
+// findFile returns the configuration file of the current user.
 func (h *client) findFile() (string, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
