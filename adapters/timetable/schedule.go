@@ -21,10 +21,11 @@ var (
 // maxYears is how far ahead a due time may be.
 const maxYears = 8 // a leap day can be that far
 
-// schedule gives the times at which an entry is due.
+// schedule computes the times at which an entry is due. It is safe for concurrent use.
 type schedule struct {
+	// cron runs in UTC where it stands for a clock of the zone that has neither gaps nor repeated hours.
 	cron *cron.SpecSchedule
-	at   *time.Location
+	zone *time.Location
 }
 
 // newSchedule reads a line of cron, at the clock of a time zone.
@@ -44,8 +45,12 @@ func newSchedule(line, timezone string) (*schedule, error) {
 	if !ok {
 		return nil, errCron
 	}
-	spec.Location = at
-	return &schedule{spec, at}, nil
+	sched := &schedule{spec, at}
+	spec.Location = time.UTC
+	if sched.isHourly() {
+		spec.Location = at
+	}
+	return sched, nil
 }
 
 func zone(name string) (*time.Location, error) {
@@ -74,12 +79,17 @@ func CheckCron(line string) error {
 	return err
 }
 
-// next gives the first due time after t, in UTC; zero where there is none. Where clocks are put back, what is due at certain hours is due when the clock shows them
-// first, and what is due in every hour in both.
+// next returns the first due time after t, in UTC, or the zero time if there is none.
+//
+// An entry for certain hours is due once for each of its times. Where clocks are put back, it is due
+// when the clock first shows the time. A time inside a gap is due at the first moment after the gap.
+// An entry for every hour is due whenever the clock shows its time.
 func (s *schedule) next(t time.Time) time.Time {
-	due := s.cron.Next(t)
-	for !due.IsZero() && !s.hourly() && again(due.In(s.at)) {
-		due = s.cron.Next(due)
+	var due time.Time
+	if s.isHourly() {
+		due = s.cron.Next(t)
+	} else if wall := s.cron.Next(lastShown(t.In(s.zone))); !wall.IsZero() {
+		due = firstShown(wall, s.zone)
 	}
 	if due.IsZero() {
 		return due
@@ -87,24 +97,48 @@ func (s *schedule) next(t time.Time) time.Time {
 	return due.UTC()
 }
 
-// hourly tells whether it is due in every hour.
-func (s *schedule) hourly() bool {
+// isHourly reports whether the entry is due in every hour.
+func (s *schedule) isHourly() bool {
 	const hours = 1<<24 - 1
 	return s.cron.Hour&hours == hours
 }
 
-// again tells whether a clock that was put back has shown a time before.
-func again(t time.Time) bool {
-	began, _ := t.ZoneBounds()
-	if began.IsZero() {
-		return false
-	}
+// wallTime returns what the clock shows at t, as a time in UTC.
+func wallTime(t time.Time) time.Time {
 	_, offset := t.Zone()
-	_, before := began.Add(-time.Second).Zone()
-	return t.Add(time.Duration(offset-before)*time.Second).Before(began) && before > offset
+	return t.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// last gives the last due time after from that is not after now; zero where there is none.
+// lastShown returns the latest wall time that the clock has shown up to t, in steps of a second.
+func lastShown(t time.Time) time.Time {
+	wall := wallTime(t)
+	if start, _ := t.ZoneBounds(); !start.IsZero() {
+		if before := wallTime(start.Add(-time.Second)); before.After(wall) {
+			return before
+		}
+	}
+	return wall
+}
+
+// firstShown returns the first moment at which a clock of the zone shows wall or, inside a gap, a later time.
+func firstShown(wall time.Time, zone *time.Location) time.Time {
+	t := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, zone)
+	start, end := t.ZoneBounds()
+	switch shown := wallTime(t); {
+	case shown.Before(wall): // t is before the gap
+		return end
+	case shown.After(wall):
+		return start
+	case start.IsZero():
+		return t
+	}
+	if earlier := t.Add(wallTime(start).Sub(wallTime(start.Add(-time.Second))) - time.Second); earlier.Before(start) {
+		return earlier // the clock was put back at start
+	}
+	return t
+}
+
+// last returns the last due time after from that is not after now, or the zero time if there is none.
 func (s *schedule) last(from, now time.Time) (due time.Time) {
 	for t := s.next(from); !t.IsZero() && !t.After(now); t = s.next(t) {
 		due = t
