@@ -1,11 +1,14 @@
-// Package hooks takes webhooks: what others send over HTTP becomes notes of conversations.
+// Package hooks receives webhooks over HTTP and posts each delivery as a note of a conversation.
 //
-// A hook is a name, a conversation and the participant who posts there. Who sends signs each delivery as Standard Webhooks say (webhook-id, webhook-timestamp and
-// webhook-signature), with one of the hook's secrets. The body is the data of the note.
+// A [Hook] has a name, a conversation, and the participant that posts there. The sender signs each
+// delivery with one of the secrets of the hook, in the way of its [Scheme]. The body is the data of
+// the note.
 //
-//   - A delivery is posted once, however often it comes: its webhook-id is a part of the note's key. The same id with another body is refused.
-//   - A delivery is answered with 202 when its note is in the log, and not before. Everything else may be sent again.
-//   - Nothing is posted, and nothing is told, without a good signature that is not older than five minutes: a wrong one and a name that no hook has are answered alike.
-//   - Who has not signed keeps no connection open.
-//   - No secret stands in an answer, an error or the log.
+//   - A delivery is posted once, however often it is sent: its id is part of the key of the note.
+//   - The answer 202 means that the note is in the log. The sender may repeat every other delivery.
+//   - Without a valid signature nothing is posted and no detail is returned. A wrong signature and an
+//     unknown hook have the same answer.
+//   - A timestamp may be at most five minutes old, in every scheme that has one.
+//   - The connection of an unsigned request is closed after the answer.
+//   - Answers, errors and log lines never contain a secret.
 package hooks

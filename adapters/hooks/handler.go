@@ -12,45 +12,41 @@ import (
 	"log/slog"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
-
 	"github.com/parleyhub/parley"
 )
 
 const (
-	// Path is below which hooks are served: POST /hooks/NAME.
+	// Path is the prefix of the addresses of hooks: POST /hooks/NAME.
 	Path = "/hooks/"
 	// MaxBodyBytes bounds the body of a delivery. A larger one is refused with HTTP 413.
 	MaxBodyBytes = 256 << 10
-	// maxDepth bounds how deep a body may nest: less than a frame, since it lies in a note.
+	// maxDepth bounds the nesting of a body. It is less than that of a frame, which contains the note.
 	maxDepth = parley.MaxDepth - 8
-	// retryAfterMs is when a delivery may be tried again that a hook could not post.
+	// retryAfterMs is the Retry-After of a delivery that a hook cannot post at the moment.
 	retryAfterMs = 60_000
 )
 
-// Handler serves hooks.
+// Handler serves hooks. It is safe for concurrent use.
 type Handler struct {
-	hooks  map[string]*hook
-	nobody *hook
-	log    *slog.Logger
+	hooks   map[string]*hook
+	unknown *hook
+	log     *slog.Logger
 }
 
 var _ http.Handler = (*Handler)(nil)
 
-// New makes the handler of hooks. It fails for a hook without a name, a client or a good secret, and for two of one name.
+// New returns a handler for hooks. It returns an error for a hook without a name, a client or a valid
+// secret, and for two hooks with one name.
 func New(o *Options) (*Handler, error) {
-	h := &Handler{hooks: map[string]*hook{}, log: o.Logger}
+	h := &Handler{hooks: map[string]*hook{}, unknown: newUnknownHook(), log: o.Logger}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
-	}
-	var err error
-	if h.nobody, err = nobody(); err != nil {
-		return nil, err
 	}
 	for i := range o.Hooks {
 		one, err := newHook(&o.Hooks[i])
@@ -58,14 +54,14 @@ func New(o *Options) (*Handler, error) {
 			return nil, err
 		}
 		if h.hooks[one.Name] != nil {
-			return nil, fmt.Errorf("hook %s: another has the name (expected different names)", one.Name)
+			return nil, fmt.Errorf("two hooks have the name %s (expected different names)", one.Name)
 		}
 		h.hooks[one.Name] = one
 	}
 	return h, nil
 }
 
-// statusError is a refusal with a status of HTTP that the table of errors does not have for it.
+// statusError is a refusal with an HTTP status that differs from the one in the table of errors.
 type statusError struct {
 	status  int
 	refusal *parley.Error
@@ -78,57 +74,77 @@ func refuse(status int, sentinel error, message, expected string) error {
 	return &statusError{status, parley.Refuse(sentinel, message, expected)}
 }
 
-// errSignature is the one answer to everything that is not signed as it should be, and to names that no hook has.
-var errSignature = parley.Refuse(parley.ErrUnauthenticated, "the delivery is not signed for a hook that is here, or too long ago", "the headers of Standard Webhooks, signed with a secret of the hook")
+// errSignature is the only answer to deliveries without a valid signature and to unknown hooks.
+var errSignature = parley.Refuse(parley.ErrUnauthenticated, "the delivery has no valid and recent signature of a hook at this address",
+	"the signature headers of the hook's scheme, made with one of its secrets")
 
-// ServeHTTP takes one delivery.
+// ServeHTTP receives one delivery.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	posted, err := h.take(w, r)
+	status, answer, err := h.receive(w, r)
 	if err != nil {
-		refused(w, err)
+		writeProblem(w, err)
 		return
 	}
-	answer, _ := json.Marshal(posted) // numbers and booleans
+	text, _ := json.Marshal(answer) // numbers, booleans and strings
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusAccepted)
-	_, _ = w.Write(append(answer, '\n')) // a sender that is gone sends again
+	w.WriteHeader(status)
+	_, _ = w.Write(append(text, '\n')) // a sender that is gone delivers again
 }
 
-// take holds a delivery against all that can be told without the hub, and posts it.
-func (h *Handler) take(w http.ResponseWriter, r *http.Request) (*parley.SeqResult, error) {
-	w.Header().Set("Connection", "close") // nobody keeps a connection open who has not signed
+// receive checks a delivery and posts it. It returns the HTTP status and the body of the answer.
+func (h *Handler) receive(w http.ResponseWriter, r *http.Request) (status int, answer any, err error) {
+	w.Header().Set("Connection", "close") // an unsigned request does not keep its connection
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		return nil, refuse(http.StatusMethodNotAllowed, parley.ErrMethodNotFound, "a hook does not take "+r.Method, http.MethodPost)
+		return 0, nil, refuse(http.StatusMethodNotAllowed, parley.ErrMethodNotFound, "a hook does not accept "+r.Method, http.MethodPost)
 	}
-	if !isJSON(r.Header.Get("Content-Type")) {
-		return nil, refuse(http.StatusUnsupportedMediaType, parley.ErrInvalidRequest, "the body is no JSON", "Content-Type: application/json")
+	media, isJSON := mediaType(r.Header.Get("Content-Type"))
+	if !isJSON && media != mediaForm {
+		return 0, nil, errMedia
 	}
 	body, err := readBody(w, r)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	name := strings.TrimPrefix(r.URL.Path, Path)
 	one, known := h.hooks[name]
 	if !known {
-		one = h.nobody
+		one = h.unknown
 	}
-	if !one.signed(body, r.Header) || !known {
-		h.log.Debug("a delivery is not signed for a hook that is here", "hook", name)
-		return nil, errSignature
+	id, signed := one.verify(body, r.Header)
+	if !signed || !known {
+		h.log.Debug("refused a delivery without a valid signature", "hook", name)
+		return 0, nil, errSignature
 	}
 	w.Header().Del("Connection")
+	if !isJSON {
+		if body, isJSON = one.Scheme.formPayload(body); !isJSON {
+			return 0, nil, errMedia
+		}
+	}
 	if err := checkBody(body); err != nil {
-		return nil, err
+		return 0, nil, err
+	}
+	if challenge, ok := one.Scheme.challenge(body); ok {
+		return http.StatusOK, map[string]string{"challenge": challenge}, nil
+	}
+	if id == "" {
+		id = one.Scheme.bodyID(body)
 	}
 	ctx := parley.WithTraceparent(r.Context(), r.Header.Get("Traceparent")) // of the sender, who has signed
-	return h.post(ctx, one, r.Header.Get(webhooks.HeaderWebhookID), body)
+	answer, err = h.post(ctx, one, id, body, r.Header)
+	return http.StatusAccepted, answer, err
 }
 
-// isJSON tells whether a Content-Type is that of JSON, or of something that is written in it.
-func isJSON(header string) bool {
+const mediaForm = "application/x-www-form-urlencoded"
+
+var errMedia = refuse(http.StatusUnsupportedMediaType, parley.ErrInvalidRequest, "the body is not JSON", "Content-Type: application/json")
+
+// mediaType returns the media type of a Content-Type, and whether it is JSON or a format based on JSON.
+func mediaType(header string) (media string, isJSON bool) {
 	media, _, err := mime.ParseMediaType(header)
-	return err == nil && (media == "application/json" || strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json"))
+	isJSON = media == "application/json" || strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json")
+	return media, err == nil && isJSON
 }
 
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
@@ -141,21 +157,12 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	case errors.As(err, new(*http.MaxBytesError)):
 		return nil, tooLarge
 	case err != nil:
-		return nil, parley.Refuse(parley.ErrInvalidRequest, "the body did not come whole", "")
+		return nil, parley.Refuse(parley.ErrInvalidRequest, "the body is incomplete", "")
 	}
 	return body, nil
 }
 
-// signed tells whether a delivery is signed with a secret of the hook, not long ago. Every secret is tried, whichever is the one.
-func (o *hook) signed(body []byte, headers http.Header) bool {
-	good := false
-	for _, key := range o.keys {
-		good = key.Verify(body, headers) == nil || good
-	}
-	return good
-}
-
-// checkBody refuses what cannot be the data of a note.
+// checkBody returns an error for a body that cannot be the data of a note.
 func checkBody(body []byte) error {
 	switch {
 	case !utf8.Valid(body):
@@ -168,7 +175,7 @@ func checkBody(body []byte) error {
 	return nil
 }
 
-// deeper tells whether JSON nests deeper than so many levels.
+// deeper reports whether JSON nests deeper than most levels.
 func deeper(text []byte, most int) bool {
 	level, quoted := 0, false
 	for i := 0; i < len(text); i++ {
@@ -189,24 +196,42 @@ func deeper(text []byte, most int) bool {
 	return false
 }
 
-// post makes a note of a delivery.
-func (h *Handler) post(ctx context.Context, o *hook, id string, body []byte) (*parley.SeqResult, error) {
-	note := parley.Note{Schema: o.Schema, Tags: o.Tags, Data: bytes.TrimSpace(body)}
-	r, err := o.Client.SendNote(ctx, &parley.SendNoteParams{ConversationID: o.Conversation, Payload: note, ClientRequestID: key(o.Name, id)})
+// post posts the note of a delivery.
+func (h *Handler) post(ctx context.Context, o *hook, id string, body []byte, headers http.Header) (*parley.SeqResult, error) {
+	note := parley.Note{Schema: o.Schema, Tags: o.tags(headers), Data: bytes.TrimSpace(body)}
+	p := &parley.SendNoteParams{ConversationID: o.Conversation, Payload: note, ClientRequestID: noteKey(o.Name, id)}
+	r, err := o.Client.SendNote(ctx, p)
 	switch {
 	case err == nil:
-		h.log.Debug("a hook has posted", "hook", o.Name, "conversation", o.Conversation, "seq", r.Seq, "duplicate", r.Duplicate)
+		h.log.Debug("posted a delivery", "hook", o.Name, "conversation", o.Conversation, "seq", r.Seq, "duplicate", r.Duplicate)
 		return r, nil
+	case errors.Is(err, parley.ErrIdempotencyConflict) && o.Scheme != "" && o.Scheme != SchemeStandard:
+		return &parley.SeqResult{Duplicate: true}, nil // a repeated event of Stripe may differ, for example in pending_webhooks
 	case errors.Is(err, parley.ErrNotFound), errors.Is(err, parley.ErrForbidden), errors.Is(err, parley.ErrUnauthenticated):
-		h.log.Error("a hook cannot post: its conversation is not there, or its participant has no seat in it", "hook", o.Name,
+		h.log.Error("a hook cannot post: its conversation does not exist, or its participant has no seat in it", "hook", o.Name,
 			"conversation", o.Conversation, "agent", o.Client.AgentID(), "error", err)
-		return nil, &parley.Error{Err: parley.ErrUnavailable, Message: "the hook cannot post at the moment: who runs the hub can mend it", RetryAfterMs: retryAfterMs}
+		return nil, &parley.Error{Err: parley.ErrUnavailable, Message: "the hook cannot post at the moment; its operator has to repair it", RetryAfterMs: retryAfterMs}
 	}
 	return nil, err
 }
 
-// key is that of the note of a delivery. The hook's name is in it, so that senders who do not know of one another may choose the same ids.
-func key(name, id string) string {
+// tags returns the tags of a note: those of the hook and, for GitHub, the name of the event, which is not
+// in the body.
+func (o *hook) tags(headers http.Header) []string {
+	event := headers.Get("X-GitHub-Event")
+	if o.Scheme != SchemeGitHub || event == "" || len(event) > parley.MaxTagBytes || len(o.Tags) == parley.MaxTags ||
+		slices.Contains(o.Tags, event) || strings.ContainsFunc(event, isNotTag) {
+		return o.Tags
+	}
+	return append(slices.Clip(o.Tags), event)
+}
+
+// isNotTag reports whether a character does not occur in the name of an event, such as pull_request.
+func isNotTag(r rune) bool { return r != '_' && (r < 'a' || r > 'z') }
+
+// noteKey returns the key of the note of a delivery. It contains the name of the hook, so that the ids
+// of independent senders may be equal.
+func noteKey(name, id string) string {
 	whole := name + "/" + id
 	if len(whole) <= parley.MaxKeyBytes && utf8.ValidString(id) && !strings.ContainsFunc(id, unicode.IsControl) {
 		return whole
@@ -215,8 +240,8 @@ func key(name, id string) string {
 	return name + "//" + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// refused answers with a problem, by the table of errors.
-func refused(w http.ResponseWriter, err error) {
+// writeProblem answers with a problem (RFC 9457) whose status is in the table of errors.
+func writeProblem(w http.ResponseWriter, err error) {
 	status := parley.ErrorRowOf(err).HTTP
 	if at := (*statusError)(nil); errors.As(err, &at) {
 		status, err = at.status, at.refusal

@@ -2,97 +2,80 @@ package hooks
 
 import (
 	"crypto/rand"
-	"encoding/base64"
-	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
-
-	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"net/http"
 
 	"github.com/parleyhub/parley"
 )
 
-// Hook is a place to which others send.
+// Hook is one address to which a sender delivers.
 type Hook struct {
-	// Name is where it is: /hooks/NAME. It is an id like that of a participant.
+	// Name is the last part of the address /hooks/NAME. It has the form of a participant id.
 	Name string
-	// Conversation gets the notes.
+	// Conversation is the id of the conversation that receives the notes.
 	Conversation string
-	// Client posts them; it speaks as a participant of the conversation.
+	// Client posts the notes. It speaks as a participant of the conversation.
 	Client parley.Client
 	// Schema and Tags are those of the notes.
 	Schema string
 	Tags   []string
-	// Secrets are those that deliveries may be signed with: at least one, several while one gives way to another. See CheckSecret.
+	// Scheme is how deliveries are signed; empty means SchemeStandard.
+	Scheme Scheme
+	// Secrets are the secrets with which a delivery may be signed: at least one, and several during a
+	// rotation. [CheckSecret] states their form.
 	Secrets []string
 }
 
-// Options are for New. The zero value of each but Hooks is good.
+// Options configure New. The zero value of every field except Hooks is valid.
 type Options struct {
 	// Hooks have different names.
 	Hooks []Hook
-	// Logger hears what a hook cannot do; nil: nobody.
+	// Logger receives what a hook cannot do; nil discards it.
 	Logger *slog.Logger
-}
-
-// The bounds of a secret, in bytes, as Standard Webhooks say.
-const (
-	minSecretBytes = 24
-	maxSecretBytes = 64
-)
-
-const secretPrefix = "whsec_"
-
-// errSecret does not say what the secret was.
-var errSecret = fmt.Errorf("expected %s and %d to %d bytes in base64", secretPrefix, minSecretBytes, maxSecretBytes)
-
-// CheckSecret refuses what is no secret of Standard Webhooks: whsec_ and 24 to 64 bytes in base64. The error does not have it.
-func CheckSecret(secret string) error {
-	encoded, ok := strings.CutPrefix(secret, secretPrefix)
-	key, err := base64.StdEncoding.DecodeString(encoded)
-	if !ok || err != nil || len(key) < minSecretBytes || len(key) > maxSecretBytes {
-		return errSecret
-	}
-	return nil
 }
 
 // hook is a Hook that is served.
 type hook struct {
 	Hook
-	keys []*webhooks.Webhook
+	keys [][]byte
 }
 
 func newHook(h *Hook) (*hook, error) {
 	switch {
 	case !parley.ValidParticipantID(h.Name):
-		return nil, fmt.Errorf("hook %q: the name is none (expected 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit)", h.Name)
+		return nil, fmt.Errorf("invalid name %q of a hook (expected 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit)", h.Name)
 	case len(h.Secrets) == 0:
-		return nil, fmt.Errorf("hook %s: it has no secret (expected at least one)", h.Name)
+		return nil, fmt.Errorf("hook %s has no secret (expected at least one)", h.Name)
 	case h.Client == nil:
-		return nil, fmt.Errorf("hook %s: nobody posts for it (expected a client)", h.Name)
+		return nil, fmt.Errorf("hook %s has no client", h.Name)
 	}
 	one := &hook{Hook: *h}
 	for i, secret := range h.Secrets {
-		if err := CheckSecret(secret); err != nil {
-			return nil, fmt.Errorf("hook %s: secret %d: %w", h.Name, i+1, err)
-		}
-		key, err := webhooks.NewWebhook(secret)
+		key, err := keyOf(h.Scheme, secret)
 		if err != nil {
-			return nil, fmt.Errorf("hook %s: secret %d: %w", h.Name, i+1, errSecret)
+			return nil, fmt.Errorf("hook %s: secret %d: %w", h.Name, i+1, err)
 		}
 		one.keys = append(one.keys, key)
 	}
 	return one, nil
 }
 
-// nobody stands for a hook that there is not: nothing is signed with its secret, and it takes as long to find that out.
-func nobody() (*hook, error) {
+// newUnknownHook returns the hook that stands in for unknown names. No delivery is signed with its key,
+// and the check takes as long as that of a known hook.
+func newUnknownHook() *hook {
 	key := make([]byte, minSecretBytes)
 	_, _ = rand.Read(key) // which never fails
-	w, err := webhooks.NewWebhookRaw(key)
-	if err != nil {
-		return nil, errors.New("no secret can be made")
+	return &hook{keys: [][]byte{key}}
+}
+
+// verify reports whether a delivery is signed with a secret of the hook, and the id that its headers
+// have. It tries every secret, so that its duration does not depend on which one matches.
+func (o *hook) verify(body []byte, h http.Header) (id string, ok bool) {
+	for _, key := range o.keys {
+		if found, verified := o.Scheme.verify(key, body, h); verified {
+			id, ok = found, true
+		}
 	}
-	return &hook{keys: []*webhooks.Webhook{w}}, nil
+	return id, ok
 }

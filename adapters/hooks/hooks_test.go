@@ -321,15 +321,15 @@ func TestHooksThatAreNone(t *testing.T) {
 		hooks []hooks.Hook
 		want  string
 	}{
-		"no name":        {[]hooks.Hook{{Client: client, Secrets: good.Secrets}}, "the name is none"},
-		"no secret":      {[]hooks.Hook{{Name: "orders", Client: client}}, "it has no secret"},
-		"no client":      {[]hooks.Hook{{Name: "orders", Secrets: good.Secrets}}, "nobody posts"},
+		"no name":        {[]hooks.Hook{{Client: client, Secrets: good.Secrets}}, "invalid name"},
+		"no secret":      {[]hooks.Hook{{Name: "orders", Client: client}}, "has no secret"},
+		"no client":      {[]hooks.Hook{{Name: "orders", Secrets: good.Secrets}}, "has no client"},
 		"an empty key":   {[]hooks.Hook{{Name: "orders", Client: client, Secrets: []string{"whsec_"}}}, "24 to 64 bytes"},
 		"a short one":    {[]hooks.Hook{{Name: "orders", Client: client, Secrets: []string{secretOf("a"), short}}}, "secret 2: expected whsec_"},
 		"no prefix":      {[]hooks.Hook{{Name: "orders", Client: client, Secrets: []string{secretOf("a")[6:]}}}, "24 to 64 bytes"},
-		"two of a name":  {[]hooks.Hook{good, good}, "another has the name"},
+		"two of a name":  {[]hooks.Hook{good, good}, "two hooks have the name"},
 		"not in base64":  {[]hooks.Hook{{Name: "orders", Client: client, Secrets: []string{"whsec_canary-canary-canary-canary-canary!"}}}, "24 to 64 bytes"},
-		"a name of none": {[]hooks.Hook{{Name: "a/b", Client: client, Secrets: good.Secrets}}, "the name is none"},
+		"a name of none": {[]hooks.Hook{{Name: "a/b", Client: client, Secrets: good.Secrets}}, "invalid name"},
 	} {
 		_, err := hooks.New(&hooks.Options{Hooks: c.hooks})
 		if err == nil || !strings.Contains(err.Error(), c.want) {

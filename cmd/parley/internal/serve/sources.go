@@ -77,7 +77,7 @@ func openSources(h *hub.Hub, c *config.Loaded, gate *hookGate, log *slog.Logger)
 	for _, s := range f.Hooks {
 		all = append(all,
 			hooks.Hook{Name: s.Name, Conversation: s.Conversation, Client: as(s.AgentID), Schema: s.Schema, Tags: s.Tags,
-				Secrets: s.Secrets})
+				Scheme: s.Scheme, Secrets: s.Secrets})
 	}
 	var entries []timetable.Entry
 	for _, s := range f.Timetable {

@@ -38,8 +38,9 @@ type Note struct {
 // Hook is one place to which others send. Its secrets stand in variables of the environment, or in a file, whose path begins at the directory of the file of sources.
 type Hook struct {
 	Note
-	SecretsEnv  []string `json:"secrets_env"`
-	SecretsFile string   `json:"secrets_file"`
+	Scheme      hooks.Scheme `json:"scheme"`
+	SecretsEnv  []string     `json:"secrets_env"`
+	SecretsFile string       `json:"secrets_file"`
 	// Secrets are those that were found.
 	Secrets []string `json:"-"`
 }
@@ -64,7 +65,7 @@ const (
 )
 
 var root = &shape.Shape{Kind: shape.Object, Members: []shape.Member{
-	shape.May("hooks", shape.ListOf("places to which others send by POST /hooks/NAME, signed as Standard Webhooks say; the body is the data of a note", 1, maxSources, hook)),
+	shape.May("hooks", shape.ListOf("places to which others send by POST /hooks/NAME, signed in the way of its scheme; the body is the data of a note", 1, maxSources, hook)),
 	shape.May("timetable", shape.ListOf("times at which notes are posted", 1, maxSources, entry)),
 }}
 
@@ -83,7 +84,9 @@ var conversation = &shape.Shape{Kind: shape.Text, Doc: "the id of the conversati
 	Expected: "the id of a conversation: 1 to 64 of A-Z a-z 0-9 _ -"}
 
 var hook = &shape.Shape{Kind: shape.Object, Doc: "a place to which others send", Members: noteMembers("its place in URLs: /hooks/NAME",
-	shape.May("secrets_env", shape.ListOf("variables of the environment, each with a secret: whsec_ and 24 to 64 bytes in base64; several while one gives way to another", 1, maxSecrets, variable)),
+	shape.May("scheme", shape.Among("how deliveries are signed; absent, standard (Standard Webhooks and Svix)", hooks.Schemes...)),
+	shape.May("secrets_env", shape.ListOf("variables of the environment, each with a secret; several during a rotation. "+
+		"The scheme standard requires whsec_ and 24 to 64 bytes in base64", 1, maxSecrets, variable)),
 	shape.May("secrets_file", shape.Line("file with a secret on each line, from the directory of this file on; one of the two is needed", 4096)),
 )}
 
@@ -225,7 +228,7 @@ func (h *Hook) readSecrets(r *shape.Reader, path, dir string) {
 
 // take takes a secret, or tells where one is that is none.
 func (h *Hook) take(r *shape.Reader, path, where, secret string) {
-	if err := hooks.CheckSecret(strings.TrimSpace(secret)); err != nil {
+	if err := hooks.CheckSecret(h.Scheme, strings.TrimSpace(secret)); err != nil {
 		r.At(path, where+": "+err.Error())
 		return
 	}
