@@ -127,6 +127,12 @@ func TestAudit(t *testing.T) {
 		admin.must(parley.MethodRevokeToken, revokes(token))
 		expect("agent=admin event=token_revoked level=INFO method=revokeToken remote=127.0.0.1 " +
 			"revokedTokenId=t1 tokenId=root")
+		short := admin.token(`{"agentId":"alice","expiresInMs":60000}`)
+		audit.lines(t)
+		time.Sleep(time.Minute)
+		w.plain(bearer(short), "GET", "/conversations", "")
+		expect("cause=the token has expired event=login_refused level=WARN message=the token is not valid " +
+			"reason=unauthenticated remote=127.0.0.1")
 	})
 }
 

@@ -26,6 +26,32 @@ var algorithms = []jose.SignatureAlgorithm{
 var errRefused = parley.Refuse(parley.ErrUnauthenticated, "the token is not valid",
 	"a token of the issuer for this hub")
 
+// refusal is errRefused with a reason for the audit log, which the caller does not learn.
+type refusal string
+
+func (r refusal) Error() string       { return errRefused.Error() }
+func (r refusal) Unwrap() error       { return errRefused }
+func (r refusal) AuditReason() string { return string(r) }
+
+// The reasons of refusals. They contain nothing of the token.
+const (
+	errMalformed     refusal = "the token is not a signed JWT"
+	errAlgorithm     refusal = "the signature algorithm is not accepted"
+	errType          refusal = "the type of the token is not that of a credential"
+	errExpired       refusal = "the token has expired"
+	errExpiry        refusal = "the claim exp is missing or invalid"
+	errNotYet        refusal = "the token is not valid yet"
+	errIssuer        refusal = "the token is of another issuer"
+	errAudience      refusal = "the token is for another audience"
+	errSignature     refusal = "the signature does not match a key of the issuer"
+	errSubject       refusal = "the claim sub is missing or empty"
+	errParticipant   refusal = "the claim with the participant is missing or empty"
+	errEmail         refusal = "the email address is not verified"
+	errScopes        refusal = "the claim with the scopes is not a text or a list of texts"
+	errWorkspaces    refusal = "the claim with the workspaces is not a text or a list of texts"
+	errWorkspaceMany refusal = "the claim with the workspaces has too many of them"
+)
+
 // verifier verifies the tokens of one issuer.
 type verifier struct {
 	opts Options
@@ -47,11 +73,8 @@ func New(_ context.Context, o Options) (hub.Verifier, error) {
 // token, and parley.ErrUnavailable if the keys of the issuer are not known.
 func (v *verifier) Verify(ctx context.Context, token string) (hub.Identity, error) {
 	claims, err := v.verifyClaims(ctx, token)
-	if errors.Is(err, parley.ErrUnavailable) {
-		return hub.Identity{}, err
-	}
 	if err != nil {
-		return hub.Identity{}, errRefused
+		return hub.Identity{}, err
 	}
 	return v.identity(claims)
 }
@@ -66,13 +89,21 @@ type tokenClaims struct {
 // so the issuer is asked only for tokens that could be good.
 func (v *verifier) verifyClaims(ctx context.Context, token string) (*tokenClaims, error) {
 	signed, err := jose.ParseSignedCompact(token, algorithms)
-	if err != nil || len(signed.Signatures) != 1 || !isCredential(signed.Signatures[0].Header) {
-		return nil, errRefused
+	if err != nil || len(signed.Signatures) != 1 {
+		if errors.As(err, new(*jose.ErrUnexpectedSignatureAlgorithm)) {
+			return nil, errAlgorithm
+		}
+		return nil, errMalformed
+	}
+	if !isCredential(signed.Signatures[0].Header) {
+		return nil, errType
 	}
 	claims, err := v.parseClaims(signed.UnsafePayloadWithoutVerification())
-	if err != nil || !v.isCurrent(claims) || claims.text("iss") != v.opts.Issuer ||
-		!slices.Contains(claims.list("aud"), v.opts.Audience) {
-		return nil, errRefused
+	if err != nil {
+		return nil, err
+	}
+	if err := v.checkClaims(claims); err != nil {
+		return nil, err
 	}
 	found, err := v.keys.findKeys(ctx, signed.Signatures[0].Header)
 	if err != nil {
@@ -86,7 +117,7 @@ func (v *verifier) verifyClaims(ctx context.Context, token string) (*tokenClaims
 		ClientID: v.opts.Audience, SupportedSigningAlgs: algs, SkipExpiryCheck: true, // isCurrent checks it
 	}).Verify(ctx, token)
 	if err != nil {
-		return nil, errRefused
+		return nil, errSignature
 	}
 	return claims, nil
 }
@@ -110,40 +141,67 @@ func isCredential(header jose.Header) bool {
 func (v *verifier) parseClaims(payload []byte) (*tokenClaims, error) {
 	c := &tokenClaims{}
 	if err := json.Unmarshal(payload, &c.all); err != nil || c.all == nil {
-		return nil, errRefused
+		return nil, errMalformed
 	}
 	expiry, ok := c.time("exp")
 	if !ok {
-		return nil, errRefused
+		return nil, errExpiry
 	}
 	c.expiry = expiry.Add(v.opts.Leeway)
 	return c, nil
 }
 
-// isCurrent reports whether a token is valid now.
-func (v *verifier) isCurrent(c *tokenClaims) bool {
+// checkClaims checks the period, the issuer and the audience of a token.
+func (v *verifier) checkClaims(c *tokenClaims) error {
 	now := v.opts.Now()
 	if !now.Before(c.expiry) {
-		return false
+		return errExpired
 	}
-	if _, given := c.all["nbf"]; !given {
-		return true
+	if _, given := c.all["nbf"]; given {
+		if begins, ok := c.time("nbf"); !ok || now.Add(v.opts.Leeway).Before(begins) {
+			return errNotYet
+		}
 	}
-	begins, ok := c.time("nbf")
-	return ok && !now.Add(v.opts.Leeway).Before(begins)
+	switch {
+	case c.text("iss") != v.opts.Issuer:
+		return errIssuer
+	case !slices.Contains(c.list("aud"), v.opts.Audience):
+		return errAudience
+	}
+	return nil
 }
 
 // identity returns the identity that the claims describe.
 func (v *verifier) identity(c *tokenClaims) (hub.Identity, error) {
 	agent, subject := c.text(v.opts.AgentClaim), c.text("sub")
-	scopes, ok := v.scopes(c)
-	if subject == "" || !ok || !parley.ValidParticipantID(agent) {
-		return hub.Identity{}, errRefused
+	switch {
+	case subject == "":
+		return hub.Identity{}, errSubject
+	case agent == "":
+		return hub.Identity{}, errParticipant
+	case v.opts.AgentClaim == "email" && !c.isEmailVerified():
+		return hub.Identity{}, errEmail
+	}
+	scopes, err := v.scopes(c)
+	if err != nil {
+		return hub.Identity{}, err
+	}
+	workspaces, err := v.workspaces(c)
+	if err != nil {
+		return hub.Identity{}, err
 	}
 	return hub.Identity{
 		TokenID: tokenID(v.opts.Issuer, subject, c.text("jti")), Account: tokenID(v.opts.Issuer, subject),
-		Agents: []string{agent}, Scopes: scopes, ExpiresAt: c.expiry,
+		Agents: []string{participantID(c.all[v.opts.AgentClaim], agent)},
+		Scopes: scopes, Workspaces: workspaces, ExpiresAt: c.expiry,
 	}, nil
+}
+
+// isEmailVerified reports whether the issuer does not state that the address is unverified (OpenID
+// Connect Core 1.0, section 5.1). Some issuers write the claim as a text.
+func (c *tokenClaims) isEmailVerified() bool {
+	claim, given := c.all["email_verified"]
+	return !given || string(claim) == "true" || c.text("email_verified") == "true"
 }
 
 // tokenID returns an id for a token, or for all tokens of a subject, which does not reveal its claims.
@@ -153,21 +211,52 @@ func tokenID(parts ...string) string {
 }
 
 // scopes returns the words of the token claim that are scopes which the issuer may grant; nil for a
-// missing claim. It returns false for a claim that cannot be read, because it may narrow the rights.
-func (v *verifier) scopes(c *tokenClaims) (scopes []parley.Scope, ok bool) {
-	claim, given := c.all[v.opts.ScopeClaim]
-	entries := c.list(v.opts.ScopeClaim)
+// missing claim. It refuses a claim that cannot be read, because it may narrow the rights.
+func (v *verifier) scopes(c *tokenClaims) (scopes []parley.Scope, err error) {
+	words, ok := c.words(v.opts.ScopeClaim)
+	if !ok {
+		return nil, errScopes
+	}
+	for _, word := range words {
+		if s := parley.Scope(word); v.mayGrant(s) && !slices.Contains(scopes, s) {
+			scopes = append(scopes, s)
+		}
+	}
+	return scopes, nil
+}
+
+// workspaces returns the words of the token claim that are names of workspaces; nil without the option.
+func (v *verifier) workspaces(c *tokenClaims) (workspaces []string, err error) {
+	if v.opts.WorkspaceClaim == "" {
+		return nil, nil
+	}
+	words, ok := c.words(v.opts.WorkspaceClaim)
+	if !ok {
+		return nil, errWorkspaces
+	}
+	for _, word := range words {
+		if parley.ValidWorkspace(word) && !slices.Contains(workspaces, word) {
+			workspaces = append(workspaces, word)
+		}
+	}
+	if len(workspaces) > parley.MaxWorkspaces {
+		return nil, errWorkspaceMany
+	}
+	return workspaces, nil
+}
+
+// words returns the words of a claim that is missing, a text with spaces, or a list of such texts. It
+// returns false for any other claim.
+func (c *tokenClaims) words(name string) (words []string, ok bool) {
+	claim, given := c.all[name]
+	entries := c.list(name)
 	if given && entries == nil && string(claim) != "null" && string(claim) != `""` {
 		return nil, false
 	}
 	for _, entry := range entries {
-		for word := range strings.FieldsSeq(entry) {
-			if s := parley.Scope(word); v.mayGrant(s) && !slices.Contains(scopes, s) {
-				scopes = append(scopes, s)
-			}
-		}
+		words = append(words, strings.Fields(entry)...)
 	}
-	return scopes, true
+	return words, true
 }
 
 // mayGrant reports whether a word is a scope that the issuer may grant.

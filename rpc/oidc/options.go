@@ -18,10 +18,14 @@ type Options struct {
 	Issuer string
 	// Audience is the audience of the tokens for this hub.
 	Audience string
-	// AgentClaim is the token claim with the participant id; empty: sub.
+	// AgentClaim is the token claim that names the participant; empty: sub. A value that is not a
+	// participant id is mapped to one. With "email", a token with email_verified false is refused.
 	AgentClaim string
 	// ScopeClaim is the token claim with the scopes, a text with spaces or a list; empty: scope.
 	ScopeClaim string
+	// WorkspaceClaim is the token claim with the names of workspaces that the token may use, a text with
+	// spaces or a list; empty: none. Words that are not names of workspaces are ignored.
+	WorkspaceClaim string
 	// AllowAdmin accepts the scope admin in that token claim, which is ignored otherwise. Anyone who can
 	// write tokens of the issuer then has all rights in the hub.
 	AllowAdmin bool

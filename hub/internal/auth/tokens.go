@@ -258,9 +258,11 @@ func (t *tokens) Verify(_ context.Context, shown string) (Identity, error) {
 		}
 	}
 	sum := sha256.Sum256([]byte(shown))
-	if subtle.ConstantTimeCompare(sum[:], known.sum[:]) != 1 || len(known.Agents) == 0 ||
-		hasEnded(&known.TokenRecord, t.now()) {
+	if subtle.ConstantTimeCompare(sum[:], known.sum[:]) != 1 || len(known.Agents) == 0 {
 		return Identity{}, errBadToken
+	}
+	if hasEnded(&known.TokenRecord, t.now()) {
+		return Identity{}, refusedToken("the token has expired")
 	}
 	id := Identity{
 		TokenID: known.TokenID, Account: known.Account, Agents: known.Agents, Scopes: known.Scopes,

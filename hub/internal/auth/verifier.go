@@ -18,7 +18,8 @@ import (
 type Verifier interface {
 	// Verify returns the identity of a valid token. It fails with an error that is ErrUnauthenticated for
 	// an invalid one, and with ErrUnavailable if it cannot check the token now. It may block, no longer
-	// than ctx. Neither its errors nor its panics may contain the token.
+	// than ctx. Neither its errors nor its panics may contain the token. The caller does not learn the
+	// reason of ErrUnauthenticated. If the error has a method AuditReason() string, the audit log has it.
 	Verify(ctx context.Context, token string) (Identity, error)
 }
 
@@ -57,6 +58,13 @@ const (
 
 // isForeignTokenID reports whether an id is of a token that the hub did not create.
 func isForeignTokenID(id string) bool { return strings.Contains(id, ":") }
+
+// refusedToken is errBadToken with a reason for the audit log, which the caller does not learn.
+type refusedToken string
+
+func (r refusedToken) Error() string       { return errBadToken.Error() }
+func (r refusedToken) Unwrap() error       { return errBadToken }
+func (r refusedToken) AuditReason() string { return string(r) }
 
 // errCannotVerify means that the validity of a token is unknown at the moment.
 var errCannotVerify = &parley.Error{
@@ -111,6 +119,10 @@ func (s *Service) callVerifier(ctx context.Context, token string) (id Identity, 
 	case err == nil:
 		return id, s.checkIdentity(&id)
 	case errors.Is(err, parley.ErrUnauthenticated):
+		var refused interface{ AuditReason() string }
+		if errors.As(err, &refused) {
+			return Identity{}, refusedToken(refused.AuditReason())
+		}
 		return Identity{}, errBadToken
 	case !errors.Is(err, parley.ErrUnavailable) && ctx.Err() == nil:
 		s.engine.Log().Error("a verifier of tokens failed", "error", err)
@@ -140,8 +152,7 @@ func (s *Service) checkIdentity(id *Identity) error {
 		return nil
 	}
 	*id = Identity{}
-	s.engine.Log().Debug("a token of a verifier was refused", "because", wrong)
-	return errBadToken
+	return refusedToken("the verifier returned an invalid " + wrong)
 }
 
 func isNotParticipant(id string) bool { return !parley.ValidParticipantID(id) }

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/netip"
 	"strconv"
@@ -98,6 +99,9 @@ func (a *Audit) Refuse(event string, actor Actor, err error, input string) {
 	attrs := append(actor.attributes(),
 		slog.String("reason", parley.ErrorRowOf(err).Reason()),
 		slog.String("message", Untrusted(parley.ToWire(err).Message)))
+	if refused := (interface{ AuditReason() string })(nil); errors.As(err, &refused) {
+		attrs = append(attrs, slog.String("cause", Untrusted(refused.AuditReason())))
+	}
 	if input != "" {
 		attrs = append(attrs, slog.String("what", Untrusted(input)))
 	}

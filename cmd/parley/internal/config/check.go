@@ -113,7 +113,8 @@ func (c *check) metrics() {
 func (c *check) pairs() {
 	for _, p := range []struct{ name, needs string }{
 		{"tls.cert", "tls.key"}, {"tls.key", "tls.cert"}, {"tls.clientCA", "tls.cert"},
-		{"oidc.issuer", "oidc.audience"}, {"oidc.audience", "oidc.issuer"}, {"oidc.claim", "oidc.issuer"}, {"oidc.allowAdmin", "oidc.issuer"},
+		{"oidc.issuer", "oidc.audience"}, {"oidc.audience", "oidc.issuer"}, {"oidc.claim", "oidc.issuer"},
+		{"oidc.scopeClaim", "oidc.issuer"}, {"oidc.workspaceClaim", "oidc.issuer"}, {"oidc.allowAdmin", "oidc.issuer"},
 		{"mcpReadOnly", "mcp"}, {"mcpToolsets", "mcp"}, {"mcpMaxWait", "mcp"},
 		{"models", "blueprints"}, {"replay", "blueprints"}, {"replayMode", "replay"},
 		{"workspaces", "blueprints"}, {"embeddingsModel", "embeddings"},

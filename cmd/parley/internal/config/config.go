@@ -63,8 +63,9 @@ type TLS struct{ Cert, Key, ClientCA string }
 
 // OIDC is an issuer whose tokens are taken besides the hub's own. Without Issuer there is none.
 type OIDC struct {
-	Issuer, Audience, Claim string
-	AllowAdmin              bool
+	Issuer, Audience, Claim    string
+	ScopeClaim, WorkspaceClaim string
+	AllowAdmin                 bool
 }
 
 // Limits bound what one token may do.
@@ -92,7 +93,7 @@ var defaults = Config{
 	MCPMaxWait: "50s",
 	ReplayMode: "auto",
 	Embeddings: EmbeddingsLexical,
-	OIDC:       OIDC{Claim: "sub"},
+	OIDC:       OIDC{Claim: "sub", ScopeClaim: "scope"},
 	Limits: Limits{
 		WritesPerSecond: 100, WriteBurst: 500,
 		BytesPerSecond: 4 << 20, ByteBurst: 32 << 20,

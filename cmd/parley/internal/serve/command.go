@@ -143,7 +143,8 @@ func verifierOf(ctx context.Context, c *config.Loaded) (hub.Verifier, error) {
 	if c.OIDC.Issuer == "" {
 		return nil, nil
 	}
-	return oidc.New(ctx,
-		oidc.Options{Issuer: c.OIDC.Issuer, Audience: c.OIDC.Audience, AgentClaim: c.OIDC.Claim,
-			AllowAdmin: c.OIDC.AllowAdmin})
+	return oidc.New(ctx, oidc.Options{
+		Issuer: c.OIDC.Issuer, Audience: c.OIDC.Audience, AgentClaim: c.OIDC.Claim,
+		ScopeClaim: c.OIDC.ScopeClaim, WorkspaceClaim: c.OIDC.WorkspaceClaim, AllowAdmin: c.OIDC.AllowAdmin,
+	})
 }
