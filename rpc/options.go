@@ -79,8 +79,8 @@ type Options struct {
 	// Tracer gets a span for each call whose params have a traceparent, and the spans of protocols;
 	// nil: there are no spans.
 	Tracer parley.Tracer
-	// Audit gets a line for each grant, refusal and revocation, never with a secret; nil: Logger, at
-	// level debug.
+	// Audit gets a line for each grant, refusal and revocation, never with a secret; nil: Logger, with
+	// grants at level debug.
 	Audit *slog.Logger
 }
 

@@ -51,11 +51,11 @@ type sampler struct {
 	leftOut int64
 }
 
-// newAudit logs to out, or to log at level debug if out is nil.
+// newAudit logs to out. If out is nil, it logs to log, and grants at level debug.
 func newAudit(log, out *slog.Logger) *Audit {
 	a := &Audit{log: out, grants: slog.LevelInfo, refuses: slog.LevelWarn}
 	if a.log == nil {
-		a.log, a.grants, a.refuses = log, slog.LevelDebug, slog.LevelDebug
+		a.log, a.grants = log, slog.LevelDebug
 	}
 	a.logins = newLogins(maxLogins)
 	a.refusals = newTable[netip.Prefix](maxAddresses,

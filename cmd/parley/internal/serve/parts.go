@@ -58,7 +58,7 @@ func (p *parts) tlsConfig() *tls.Config {
 }
 
 // auditLogger writes to the file of the audit log or, without one, to the log at any level. It is
-// nil for a dev hub without such a file, whose log has logins at level debug.
+// nil for a dev hub without such a file, whose log has refusals, and logins at level debug.
 func (p *parts) auditLogger(dev bool) *slog.Logger {
 	switch {
 	case p.audit != nil:
