@@ -30,6 +30,9 @@ const (
 // cardMaxAge is how long, in seconds, a card may be kept without a look at its ETag.
 const cardMaxAge = 300
 
+// oldCardPath is the path of the card in A2A 0.2.
+const oldCardPath = "/.well-known/agent.json"
+
 // Cards are the public documents by their paths, which need no token: the card of each agent, and at the root that of the first.
 func (s *Server) Cards() map[string]http.Handler {
 	cards := map[string]http.Handler{}
@@ -38,10 +41,16 @@ func (s *Server) Cards() map[string]http.Handler {
 		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serveCard(agent, w, r) })
 		cards[basePath+agent.Name+cardPath] = h
 		if i == 0 {
-			cards[cardPath] = h
+			cards[cardPath], cards[oldCardPath] = h, http.HandlerFunc(redirectCard)
 		}
 	}
 	return cards
+}
+
+// redirectCard redirects to the card. The location is relative, for a proxy that serves the hub below a path.
+func redirectCard(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Location", "agent-card.json")
+	w.WriteHeader(http.StatusPermanentRedirect)
 }
 
 // serveCard gives the card of 1.0 to who says A2A-Version: 1.0, and to others one that clients of 0.3 can read as well.

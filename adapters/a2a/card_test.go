@@ -28,7 +28,12 @@ func TestCards(t *testing.T) {
 			t.Errorf("%s: HTTP %d %s", path, r.status, r.body)
 		}
 	}
-	if len(cards) != 3 {
+	rec := httptest.NewRecorder()
+	cards["/.well-known/agent.json"].ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "https://hub.example.com/.well-known/agent.json", nil))
+	if rec.Code != http.StatusPermanentRedirect || rec.Header().Get("Location") != "agent-card.json" {
+		t.Errorf("agent.json: HTTP %d to %q, expected a redirect to agent-card.json", rec.Code, rec.Header().Get("Location"))
+	}
+	if len(cards) != 4 {
 		t.Errorf("%d cards", len(cards))
 	}
 	modern, union := w.do("GET", w.url+cardPath, "", versionHeader, "1.0"), w.do("GET", w.url+cardPath, "")

@@ -104,6 +104,19 @@ func RequestContext(from *protocol.RequestExtra) context.Context {
 // ServeHTTP finds the era of a request. One without a version is of the earlier.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	session := r.Header.Get(sessionHeader)
+	if r.Method == http.MethodPost {
+		raw, ok := peekBody(w, r)
+		if !ok {
+			return
+		}
+		if refusal := RefuseID(raw); refusal != nil {
+			writeError(w, http.StatusBadRequest, refusal)
+			return
+		}
+		if r.Header.Get(versionHeader) < statelessSince {
+			w = answerUnknownMethods(w, raw)
+		}
+	}
 	switch {
 	case r.Header.Get(versionHeader) >= statelessSince:
 		if sameTask(w, r) {
@@ -258,10 +271,6 @@ func sameTask(w http.ResponseWriter, r *http.Request) bool {
 	if json.Unmarshal(raw, &body) != nil || r.Header.Get(nameHeader) == body.Params.TaskID {
 		return true // the library says what is wrong with one that is no request
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusBadRequest)
-	_, _ = io.WriteString(w, encoded(map[string]any{"jsonrpc": "2.0", "id": body.ID, "error": map[string]any{
-		"code": protocol.CodeHeaderMismatch, "message": "Mcp-Name is not the taskId of the body",
-	}})) // a peer that is gone needs no answer
+	writeError(w, http.StatusBadRequest, encodeError(body.ID, protocol.CodeHeaderMismatch, "Mcp-Name is not the taskId of the body"))
 	return false
 }

@@ -115,8 +115,8 @@ func (s *Server) guarded(ctx context.Context, method string, req protocol.Reques
 			r, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: parley.ErrInternal.Error()}
 		}
 	}()
-	if p, ok := req.GetParams().(*protocol.CallToolParamsRaw); ok && p != nil && string(p.Arguments) == "null" {
-		p.Arguments = nil // the library would panic
+	if p, ok := req.GetParams().(*protocol.CallToolParamsRaw); ok && p != nil {
+		p.Arguments = withoutNulls(p.Arguments, s.arguments[p.Name])
 	}
 	o := newOrigin(req)
 	ctx, end := o.bound(ctx, method)

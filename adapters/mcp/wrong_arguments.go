@@ -41,12 +41,16 @@ func wrongArguments(tool string, schema *jsonschema.Schema, found string) string
 		schema, at = below(root, path)
 		found = rest
 	}
+	found = strings.ReplaceAll(found, nullFound, "null is not accepted")
 	text := fmt.Sprintf("%v: %s: %s.", parley.ErrValidationFailed, cmp.Or(at, "arguments"), bothEnds(found, maxFoundChars))
 	if want := expected(schema); want != "" {
 		text += " Expected: " + want + "."
 	}
 	return text + fmt.Sprintf("\nNothing was done. Next: the same call of %s with arguments that match.", tool)
 }
+
+// nullFound is how the library describes a null that a schema refuses.
+const nullFound = `type: <invalid reflect.Value> has type "null"`
 
 // below gives the schema at a path below another, and the argument that it is of.
 func below(schema *jsonschema.Schema, path string) (_ *jsonschema.Schema, argument string) {

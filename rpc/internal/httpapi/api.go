@@ -158,12 +158,37 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a.grantOrigin(w.Header(), r)
+	r = a.trimSlash(r)
 	p := r.URL.EscapedPath()
 	if a.Pages[p] == nil && path.Clean(p) != p || p[0] != '/' { // the mux would redirect
 		a.serveUnknownPath(w, r)
 		return
 	}
 	a.mux.ServeHTTP(w, r)
+}
+
+// trimSlash returns the request without a slash at the end of its path, if the path is of another
+// protocol. Clients append a slash to the address of an endpoint.
+func (a *API) trimSlash(r *http.Request) *http.Request {
+	p := r.URL.EscapedPath()
+	trimmed := strings.TrimSuffix(p, "/")
+	if p == trimmed || !a.isOfProtocol(trimmed) {
+		return r
+	}
+	short, address := *r, *r.URL
+	address.Path, address.RawPath = strings.TrimSuffix(address.Path, "/"), strings.TrimSuffix(address.RawPath, "/")
+	short.URL = &address
+	return &short
+}
+
+// isOfProtocol reports whether a path is that of a protocol, or below it.
+func (a *API) isOfProtocol(p string) bool {
+	for served := range a.Protocols {
+		if p == served || strings.HasSuffix(served, "/") && strings.HasPrefix(p, served) {
+			return true
+		}
+	}
+	return false
 }
 
 // setDeadlines sets the deadlines of a short request. They also apply to a request that is refused,

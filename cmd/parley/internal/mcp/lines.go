@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/parleyhub/parley/adapters/mcp"
 )
 
 // maxLine bounds a message on stdin.
@@ -69,6 +71,10 @@ func (r *lineFilter) acceptLine(line []byte) error {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {
 		return nil
+	}
+	if refusal := mcp.RefuseID(line); refusal != nil {
+		_, err := r.answers.Write(append(refusal, '\n'))
+		return err
 	}
 	wrong := checkLine(line)
 	if wrong == nil {
