@@ -6,34 +6,39 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// Agent is one that is shown to the world: it has a card of its own, and a message to it begins a conversation.
+// Agent is an agent that the adapter publishes. It has a card, and a message to it begins a
+// conversation.
 type Agent struct {
-	// Name is its place in URLs: an id as those of participants.
+	// Name is its name in URLs: a valid participant id.
 	Name string
-	// Title is the name on the card; absent, Name.
+	// Title is the name on the card. The default is Name.
 	Title       string
 	Description string
-	// Version is that of the agent; absent, that of the program.
+	// Version is the version of the agent. The default is the version of the program.
 	Version string
-	// Skills are what the card says that it can do; absent, one made of Name and Description.
+	// Skills are the skills on the card. The default is one skill made of Name and Description.
 	Skills []a2a.AgentSkill
-	// InputModes and OutputModes are the media types on the card; absent, text/plain and application/json, and any file for input.
+	// InputModes and OutputModes are the media types on the card. The default is text/plain and
+	// application/json, and any file for input.
 	InputModes, OutputModes []string
-	// Room keeps tasks open: when the floor is back at the caller, its task needs input rather than being completed. It ends with the conversation.
+	// Room keeps tasks open: when the caller has the floor again, its task needs input instead of
+	// being completed. The task ends with the conversation.
 	Room bool
 
 	// Exactly one of the next two is set.
 
-	// Speaks is the name of an agent of the hub. One that is deterministic is started as a session for each task; any other sits with the caller in a conversation.
+	// Speaks is the name of an agent of the hub. A deterministic agent is started as a session for
+	// each task. Any other agent takes part in a conversation with the caller.
 	Speaks string
-	// Scenario is what each context begins with.
+	// Scenario is the conversation with which each context begins.
 	Scenario *Scenario
 }
 
-// Scenario is the conversation that a context begins with.
+// Scenario is the conversation with which a context begins.
 type Scenario struct {
-	// Params are without conversationId and clientRequestId.
+	// Params has neither conversationId nor clientRequestId.
 	Params parley.CreateConversationParams
-	// Seat is the id of the participant in Params whose place the caller takes, under the caller's own id: also in startsWith, in rules and as moderator.
+	// Seat is the id of the participant in Params that the caller replaces, with its own id. The
+	// replacement includes startsWith, rules and the moderator.
 	Seat string
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// refuse says what is wrong with a request, and what was expected.
-func refuse(what, expected string) error {
+// refusePart returns an error with the fault of a part and the expected value.
+func refusePart(what, expected string) error {
 	return fmt.Errorf("%w: %s; expected %s", a2a.ErrInvalidParams, what, expected)
 }
 
@@ -23,7 +23,7 @@ func overBound(what string, most int) error {
 	return parley.Refuse(parley.ErrTooLarge, what, fmt.Sprintf("at most %d", most))
 }
 
-// checkLabels holds what a part says of itself against the bounds.
+// checkLabels checks the filename, media type and metadata of a part.
 func checkLabels(name string, p *a2a.Part) error {
 	for _, x := range []struct {
 		name, value string
@@ -33,10 +33,10 @@ func checkLabels(name string, p *a2a.Part) error {
 		{".mediaType", p.MediaType, MaxPartTypeBytes},
 	} {
 		if len(x.value) > x.most {
-			return refuse(fmt.Sprintf("%s%s has %d bytes", name, x.name, len(x.value)), fmt.Sprintf("at most %d", x.most))
+			return refusePart(fmt.Sprintf("%s%s has %d bytes", name, x.name, len(x.value)), fmt.Sprintf("at most %d", x.most))
 		}
 		if !utf8.ValidString(x.value) {
-			return refuse(name+x.name+" is not UTF-8", "text")
+			return refusePart(name+x.name+" is not UTF-8", "text")
 		}
 	}
 	return checkMetadata(name+".metadata", p.Metadata)
@@ -48,18 +48,18 @@ func checkMetadata(name string, m map[string]any) error {
 	}
 	raw, err := encode(m)
 	if err != nil {
-		return refuse(name+" is no JSON", "an object")
+		return refusePart(name+" is not valid JSON", "an object")
 	}
 	if len(raw) > MaxMetadataBytes {
-		return refuse(fmt.Sprintf("%s has %d bytes", name, len(raw)), fmt.Sprintf("at most %d", MaxMetadataBytes))
+		return refusePart(fmt.Sprintf("%s has %d bytes", name, len(raw)), fmt.Sprintf("at most %d", MaxMetadataBytes))
 	}
 	if depth(raw) > maxValueDepth {
-		return refuse(name+" nests too deep", fmt.Sprintf("at most %d levels", maxValueDepth))
+		return refusePart(name+" is nested too deeply", fmt.Sprintf("at most %d levels", maxValueDepth))
 	}
 	return nil
 }
 
-// encode writes JSON as the hub keeps it: compact, and with <, > and & as they are.
+// encode returns v as the hub stores JSON: compact, and without HTML escapes.
 func encode(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -70,7 +70,7 @@ func encode(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
 }
 
-// depth is how deep JSON nests; of what is none it is some number.
+// depth returns the nesting depth of JSON. The result for other text is undefined.
 func depth(raw []byte) (most int) {
 	level, quoted := 0, false
 	for i := 0; i < len(raw); i++ {
@@ -90,23 +90,26 @@ func depth(raw []byte) (most int) {
 	return most
 }
 
-// plainName makes of a filename one that the hub takes: without path and control characters, at most as long as it may be; empty for none.
+// plainName returns a file name that the hub accepts: without path and control characters, and
+// within the limit. It may return "".
 func plainName(name string) string {
 	if i := strings.LastIndexAny(name, `/\`); i >= 0 {
 		name = name[i+1:]
 	}
-	name = clip(plain(name), parley.MaxNameBytes)
+	name = clip(removeControls(name), parley.MaxNameBytes)
 	if name == "." || name == ".." {
 		return ""
 	}
 	return name
 }
 
-// plainType makes of a media type one that the hub takes.
-func plainType(mediaType string) string { return clip(plain(mediaType), parley.MaxMediaTypeBytes) }
+// plainType returns a media type that the hub accepts.
+func plainType(mediaType string) string {
+	return clip(removeControls(mediaType), parley.MaxMediaTypeBytes)
+}
 
-// plain leaves out what the hub refuses in names.
-func plain(s string) string {
+// removeControls removes the characters that the hub refuses in names.
+func removeControls(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || unicode.IsControl(r) {
 			return -1
@@ -115,7 +118,7 @@ func plain(s string) string {
 	}, s)
 }
 
-// clip cuts text at a whole character.
+// clip cuts text at a character boundary.
 func clip(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -126,7 +129,7 @@ func clip(s string, most int) string {
 	return s[:most]
 }
 
-// bareType is a media type without its parameters, in lower case.
+// bareType returns a media type in lower case, without its parameters.
 func bareType(mediaType string) string {
 	if t, _, err := mime.ParseMediaType(mediaType); err == nil {
 		return t

@@ -19,21 +19,23 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// The extensions by which the extended card says more.
+// The extensions of the extended card.
 const (
-	// ParametersExtension has {"parameters_schema", "output_schema"}: what the data part of a first message must match, and what that of the artifact does.
+	// ParametersExtension has {"parameters_schema", "output_schema"}: the JSON Schemas of the data
+	// part of a first message, and of the data part of the artifact.
 	ParametersExtension = extensions + "parameters/v1"
-	// ParticipantsExtension has {"participants": [{"id", "kind", "role"}]}: who sits with the caller.
+	// ParticipantsExtension has {"participants": [{"id", "kind", "role"}]}: the other participants.
 	ParticipantsExtension = extensions + "participants/v1"
 )
 
-// cardMaxAge is how long, in seconds, a card may be kept without a look at its ETag.
+// cardMaxAge is the time, in seconds, for which a card may be cached without revalidation.
 const cardMaxAge = 300
 
 // oldCardPath is the path of the card in A2A 0.2.
 const oldCardPath = "/.well-known/agent.json"
 
-// Cards are the public documents by their paths, which need no token: the card of each agent, and at the root that of the first.
+// Cards returns the public documents by path, which need no token: the card of each agent, and the
+// card of the first agent at the root.
 func (s *Server) Cards() map[string]http.Handler {
 	cards := map[string]http.Handler{}
 	for i := range s.opts.Agents {
@@ -53,11 +55,12 @@ func redirectCard(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusPermanentRedirect)
 }
 
-// serveCard gives the card of 1.0 to who says A2A-Version: 1.0, and to others one that clients of 0.3 can read as well.
+// serveCard returns the card of version 1.0 to clients that send A2A-Version: 1.0. Other clients
+// receive one that clients of 0.3 can read, too.
 func (s *Server) serveCard(agent *Agent, w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "a card is read by GET", http.StatusMethodNotAllowed)
+		http.Error(w, "method not allowed (expected: GET)", http.StatusMethodNotAllowed)
 		return
 	}
 	render := unionCard
@@ -66,8 +69,8 @@ func (s *Server) serveCard(agent *Agent, w http.ResponseWriter, r *http.Request)
 	}
 	raw, err := render(s.card(agent, s.baseURL(r)))
 	if err != nil {
-		s.log.Error("a card cannot be encoded", "agent", agent.Name, "error", err)
-		http.Error(w, "the card cannot be given; the log says why", http.StatusInternalServerError)
+		s.log.Error("cannot encode a card", "agent", agent.Name, "error", err)
+		http.Error(w, "the card cannot be encoded; see the log of the hub", http.StatusInternalServerError)
 		return
 	}
 	sum := sha256.Sum256(raw)
@@ -77,7 +80,7 @@ func (s *Server) serveCard(agent *Agent, w http.ResponseWriter, r *http.Request)
 	h.Set("ETag", `"`+hex.EncodeToString(sum[:16])+`"`)
 	h.Set("Vary", a2a.SvcParamVersion)
 	h.Set("X-Content-Type-Options", "nosniff")
-	http.ServeContent(w, r, "", s.began, bytes.NewReader(raw)) // which looks at If-None-Match
+	http.ServeContent(w, r, "", s.created, bytes.NewReader(raw)) // handles If-None-Match
 }
 
 // The names of the security schemes.
@@ -86,7 +89,7 @@ const (
 	schemeOpenID a2a.SecuritySchemeName = "openIdConnect"
 )
 
-// card is the public card of an agent.
+// card returns the public card of an agent.
 func (s *Server) card(agent *Agent, base string) *a2a.AgentCard {
 	title := cmp.Or(agent.Title, agent.Name)
 	card := &a2a.AgentCard{
@@ -100,9 +103,11 @@ func (s *Server) card(agent *Agent, base string) *a2a.AgentCard {
 		Capabilities: a2a.AgentCapabilities{
 			Streaming: true, ExtendedAgentCard: true, PushNotifications: s.opts.Push != nil,
 			Extensions: []a2a.AgentExtension{
-				{URI: CursorExtension, Description: "Tasks and updates say in their metadata how far in the log they are; the ids of a stream's events are the same numbers, and Last-Event-ID goes on behind one."},
-				{URI: AuthorExtension, Description: "Messages say in their metadata who among the participants has said them."},
-				{URI: TraceExtension, Description: "Updates say in their metadata what the agent does meanwhile, to who asks for it and may see it."},
+				{URI: CursorExtension, Description: "The metadata of tasks and updates has their position in the log. The event " +
+					"ids of streams are the same numbers, and Last-Event-ID resumes a stream."},
+				{URI: AuthorExtension, Description: "The metadata of messages names the participant that posted them."},
+				{URI: TraceExtension, Description: "The metadata of updates has the work steps of the agent, for callers that " +
+					"activate this extension and may see them."},
 			},
 		},
 	}
@@ -113,17 +118,20 @@ func (s *Server) card(agent *Agent, base string) *a2a.AgentCard {
 		card.DefaultOutputModes = []string{"text/plain", mediaJSON}
 	}
 	if s.opts.Bearer {
-		card.SecuritySchemes = a2a.NamedSecuritySchemes{schemeBearer: a2a.HTTPAuthSecurityScheme{Scheme: "Bearer", Description: "A token of the hub."}}
+		card.SecuritySchemes = a2a.NamedSecuritySchemes{schemeBearer: a2a.HTTPAuthSecurityScheme{Scheme: "Bearer",
+			Description: "A token of the hub."}}
 		card.SecurityRequirements = a2a.SecurityRequirementsOptions{{schemeBearer: {}}}
 	}
 	if s.opts.Bearer && s.opts.Issuer != "" {
-		card.SecuritySchemes[schemeOpenID] = a2a.OpenIDConnectSecurityScheme{OpenIDConnectURL: strings.TrimSuffix(s.opts.Issuer, "/") + "/.well-known/openid-configuration"}
+		url := strings.TrimSuffix(s.opts.Issuer, "/") + "/.well-known/openid-configuration"
+		card.SecuritySchemes[schemeOpenID] = a2a.OpenIDConnectSecurityScheme{OpenIDConnectURL: url}
 		card.SecurityRequirements = append(card.SecurityRequirements, a2a.SecurityRequirements{schemeOpenID: {}})
 	}
 	return card
 }
 
-// interfaces are those of an agent, the best first. The address of HTTP+JSON is the same in both versions: clients of 0.3 add /v1 themselves.
+// interfaces returns the interfaces of an agent, best first. The address of HTTP+JSON is the same
+// for both versions, because clients of 0.3 add /v1.
 func interfaces(at string) []*a2a.AgentInterface {
 	var all []*a2a.AgentInterface
 	for _, v := range []version{version10, version03} {
@@ -134,7 +142,8 @@ func interfaces(at string) []*a2a.AgentInterface {
 	return all
 }
 
-// skills are those of an agent, or one that says what it is. Each has tags, which the protocol wants.
+// skills returns the skills of an agent, or one that describes it. Each has tags, because the
+// protocol requires them.
 func skills(agent *Agent) []a2a.AgentSkill {
 	title := cmp.Or(agent.Title, agent.Name)
 	all := slices.Clone(agent.Skills)
@@ -149,7 +158,8 @@ func skills(agent *Agent) []a2a.AgentSkill {
 	return all
 }
 
-// modernCard is a card as 1.0 says it. The library has the scopes of a requirement as a list; in the JSON of the Protocol Buffers they are an object with one.
+// modernCard returns a card of version 1.0. The library encodes the scopes of a requirement as a
+// list; in the JSON of the Protocol Buffers they are an object with a list.
 func modernCard(card *a2a.AgentCard) (json.RawMessage, error) {
 	raw, err := json.Marshal(card)
 	if err != nil || len(card.SecurityRequirements) == 0 {
@@ -172,14 +182,15 @@ func modernCard(card *a2a.AgentCard) (json.RawMessage, error) {
 	return withMember(raw, "securityRequirements", all)
 }
 
-// unionCard is a card that clients of 1.0 and of 0.3 can read. It says what is required in the words of 0.3 alone, since there are libraries for each of the two forms
-// that 1.0 is written in which cannot read the other.
+// unionCard returns a card that clients of 1.0 and 0.3 can read. It states the security
+// requirements in the form of 0.3 only: version 1.0 has two forms, and for each there are libraries
+// that cannot read the other.
 func unionCard(card *a2a.AgentCard) (json.RawMessage, error) {
 	producer, is := a2av0.NewStaticAgentCardProducer(card).(interface {
 		CardJSON(context.Context) ([]byte, error)
 	})
 	if !is {
-		return nil, errors.New("the library gives no JSON of a card")
+		return nil, errors.New("the library cannot encode a card")
 	}
 	raw, err := producer.CardJSON(context.Background())
 	if err != nil {
@@ -195,8 +206,10 @@ func unionCard(card *a2a.AgentCard) (json.RawMessage, error) {
 	return withMember(raw, "securitySchemes", schemes)
 }
 
-// unionSchemes are the schemes with the members of both versions. The library's own union has names that its parser of 1.0 does not know.
-func unionSchemes(union json.RawMessage, schemes a2a.NamedSecuritySchemes) (map[string]map[string]json.RawMessage, error) {
+// unionSchemes returns the security schemes with the members of both versions. The union of the
+// library has names that its parser of 1.0 does not know.
+func unionSchemes(union json.RawMessage, schemes a2a.NamedSecuritySchemes) (map[string]map[string]json.RawMessage,
+	error) {
 	var old struct {
 		SecuritySchemes map[string]map[string]json.RawMessage `json:"securitySchemes"`
 	}
@@ -215,7 +228,7 @@ func unionSchemes(union json.RawMessage, schemes a2a.NamedSecuritySchemes) (map[
 	return modern, err
 }
 
-// withMember sets a member of a JSON object; nil takes it out.
+// withMember sets a member of a JSON object. A nil value removes it.
 func withMember(object json.RawMessage, name string, value any) (json.RawMessage, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(object, &members); err != nil {
@@ -232,21 +245,23 @@ func withMember(object json.RawMessage, name string, value any) (json.RawMessage
 	return json.Marshal(members)
 }
 
-// maxSchemaInSkill bounds the schema that stands in the description of a skill; longer ones stand in the extension alone.
+// maxSchemaInSkill limits the schema in the description of a skill. Longer ones are only in the
+// extension.
 const maxSchemaInSkill = 4 << 10
 
-// extendedCard is the card for who is authenticated: the public one, and who takes part, or what parameters the agent takes. It says nothing of what is required to
-// call, which has been met.
+// extendedCard returns the card for authenticated callers: the public card with the participants or
+// the parameters of the agent. It has no security requirements, because the caller has met them.
 func (s *Server) extendedCard(ctx context.Context, c *caller, base string) (*a2a.AgentCard, error) {
 	card := s.card(c.agent, base)
 	card.SecurityRequirements = nil
 	if c.agent.Scenario != nil {
-		extend(card, ParticipantsExtension, "Who sits with the caller.", map[string]any{"participants": seats(c.agent.Scenario)})
+		extend(card, ParticipantsExtension, "The other participants of the conversation.",
+			map[string]any{"participants": seats(c.agent.Scenario)})
 		return card, nil
 	}
 	found, err := c.client.ListAgents(ctx, &parley.ListAgentsParams{})
 	if errors.Is(err, parley.ErrForbidden) {
-		return card, nil // the token may speak and not look around
+		return card, nil // the token may post but not list agents
 	}
 	if err != nil {
 		return nil, err
@@ -260,7 +275,8 @@ func (s *Server) extendedCard(ctx context.Context, c *caller, base string) (*a2a
 	if found.Agents[i].OutputSchema != nil {
 		params["output_schema"] = found.Agents[i].OutputSchema
 	}
-	extend(card, ParametersExtension, "What the data part of a first message must match, and what that of the artifact does.", params)
+	extend(card, ParametersExtension, "JSON Schemas of the data part of a first message, and of the data part of the "+
+		"artifact.", params)
 	if len(schema) <= maxSchemaInSkill {
 		card.Skills[0].Description += "\n\nSend one data part that matches this JSON Schema: " + string(schema)
 	}
@@ -268,10 +284,11 @@ func (s *Server) extendedCard(ctx context.Context, c *caller, base string) (*a2a
 }
 
 func extend(card *a2a.AgentCard, uri, description string, params map[string]any) {
-	card.Capabilities.Extensions = append(card.Capabilities.Extensions, a2a.AgentExtension{URI: uri, Description: description, Params: params})
+	card.Capabilities.Extensions = append(card.Capabilities.Extensions, a2a.AgentExtension{URI: uri,
+		Description: description, Params: params})
 }
 
-// seats are the participants of a scenario as others may know them.
+// seats returns the participants of a scenario except the seat of the caller.
 func seats(s *Scenario) []any {
 	var all []any
 	for _, p := range s.Params.Participants {

@@ -17,45 +17,46 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// place is what never changes of a conversation, or only grows.
-type place struct {
+// conversationInfo is the part of a conversation that never changes, or only grows.
+type conversationInfo struct {
 	conversation string
 	context      string // the contextId
 	agent        string // the name of its Agent
 	room         bool
 	session      bool
 	seats        []string
-	last         int64 // latestSeq when it was looked up
-	fresh        bool  // this call has made it, so that it is empty but for last events of the hub
+	last         int64 // latestSeq when it was read
+	created      bool  // this call created it, so that only the hub has written in it
 }
 
-// mark is metadata.a2a of a conversation that this package has made.
-type mark struct {
+// contextMark is metadata.a2a of a conversation that this package created.
+type contextMark struct {
 	Agent     string `json:"agent"`
 	ContextID string `json:"contextId,omitempty"`
-	// MessageID is that of the message that began a session.
+	// MessageID is the id of the message that began a session.
 	MessageID string `json:"messageId,omitempty"`
 }
 
-// errNoTask is the answer to whatever is not there, and whatever is not the caller's: nothing tells them apart.
+// errNoTask is the error for missing tasks and for tasks of other callers, in the same words.
 var errNoTask = fmt.Errorf("%w: there is no such task of yours at this agent", a2a.ErrTaskNotFound)
 
-var errNoContext = fmt.Errorf("%w: there is no such context of yours at this agent; leave contextId out to begin one", a2a.ErrTaskNotFound)
+var errNoContext = fmt.Errorf("%w: there is no such context of yours at this agent; leave contextId out to begin one",
+	a2a.ErrTaskNotFound)
 
-// hidden makes one error of all by which the hub says that a conversation is not there for the caller.
-func hidden(err error) error {
+// hideNotFound maps the errors for an invisible conversation to errNoTask.
+func hideNotFound(err error) error {
 	if errors.Is(err, parley.ErrNotFound) {
 		return errNoTask
 	}
 	return err
 }
 
-// taskID names the task that a message begins.
+// taskID returns the id of the task that a message begins.
 func taskID(conversation string, seq int64) a2a.TaskID {
 	return a2a.TaskID(conversation + "." + strconv.FormatInt(seq, 10))
 }
 
-// splitTask is the reverse of taskID. It takes no other spelling of the same.
+// splitTask is the reverse of taskID. It accepts only the canonical form.
 func splitTask(id a2a.TaskID) (conversation string, seq int64, ok bool) {
 	at := strings.LastIndexByte(string(id), '.')
 	if at < 0 {
@@ -63,20 +64,21 @@ func splitTask(id a2a.TaskID) (conversation string, seq int64, ok bool) {
 	}
 	conversation = string(id[:at])
 	seq, err := strconv.ParseInt(string(id[at+1:]), 10, 64)
-	return conversation, seq, err == nil && seq > 0 && parley.ValidConversationID(conversation) && taskID(conversation, seq) == id
+	return conversation, seq, err == nil && seq > 0 && parley.ValidConversationID(conversation) && taskID(conversation,
+		seq) == id
 }
 
-// digest stands for a text of any length in a key.
+// digest returns a short hash of a text, for keys.
 func digest(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:16])
 }
 
-// made reports whether an id has the form of those that the hub makes.
-func made(id string) bool { return strings.HasPrefix(id, "cnv_") || strings.HasPrefix(id, "ses_") }
+// isHubID reports whether an id has the form of ids that the hub generates.
+func isHubID(id string) bool { return strings.HasPrefix(id, "cnv_") || strings.HasPrefix(id, "ses_") }
 
-// find finds the task of a caller at its agent.
-func (s *Server) find(ctx context.Context, c *caller, id a2a.TaskID) (*place, error) {
+// find returns the conversation of a task of the caller at its agent.
+func (s *Server) find(ctx context.Context, c *caller, id a2a.TaskID) (*conversationInfo, error) {
 	conversation, _, ok := splitTask(id)
 	if !ok {
 		return nil, errNoTask
@@ -84,15 +86,16 @@ func (s *Server) find(ctx context.Context, c *caller, id a2a.TaskID) (*place, er
 	return s.locate(ctx, c, conversation)
 }
 
-// locate finds a conversation at the caller's agent. What was found once is believed: whoever reads in it asks the hub anew.
-func (s *Server) locate(ctx context.Context, c *caller, conversation string) (*place, error) {
+// locate returns a conversation at the agent of the caller. It uses cached data, because every
+// later read asks the hub again.
+func (s *Server) locate(ctx context.Context, c *caller, conversation string) (*conversationInfo, error) {
 	p := s.place(conversation)
 	if p == nil || !slices.Contains(p.seats, c.client.AgentID()) {
 		snapshot, err := c.client.GetConversation(ctx, &parley.GetConversationParams{ConversationID: conversation, Limit: 1})
 		if err != nil {
-			return nil, hidden(err)
+			return nil, hideNotFound(err)
 		}
-		p = s.keep(snapshot)
+		p = s.remember(snapshot)
 	}
 	if p.agent != c.agent.Name {
 		return nil, errNoTask
@@ -100,14 +103,15 @@ func (s *Server) locate(ctx context.Context, c *caller, conversation string) (*p
 	return p, nil
 }
 
-// keep remembers what a snapshot says of a place.
-func (s *Server) keep(snapshot *parley.Snapshot) *place {
-	p := &place{conversation: snapshot.ConversationID, context: snapshot.ConversationID, session: snapshot.Session != nil, last: snapshot.LatestSeq}
+// remember caches the data of a snapshot.
+func (s *Server) remember(snapshot *parley.Snapshot) *conversationInfo {
+	p := &conversationInfo{conversation: snapshot.ConversationID, context: snapshot.ConversationID,
+		session: snapshot.Session != nil, last: snapshot.LatestSeq}
 	for _, seat := range snapshot.Participants {
 		p.seats = append(p.seats, seat.ID)
 	}
 	var metadata struct {
-		A2A *mark `json:"a2a"`
+		A2A *contextMark `json:"a2a"`
 	}
 	if json.Unmarshal(snapshot.Metadata, &metadata) == nil && metadata.A2A != nil && s.agent(metadata.A2A.Agent) != nil {
 		p.agent = metadata.A2A.Agent
@@ -115,7 +119,7 @@ func (s *Server) keep(snapshot *parley.Snapshot) *place {
 			p.context = metadata.A2A.ContextID
 		}
 	} else if snapshot.Session != nil {
-		p.agent = s.agentOf(snapshot.Session.Agent)
+		p.agent = s.agentNameOf(snapshot.Session.Agent)
 	}
 	if a := s.agent(p.agent); a != nil {
 		p.room = a.Room
@@ -123,13 +127,13 @@ func (s *Server) keep(snapshot *parley.Snapshot) *place {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.places == nil || len(s.places) >= maxPlaces {
-		s.places = map[string]*place{}
+		s.places = map[string]*conversationInfo{}
 	}
 	s.places[p.conversation] = p
 	return p
 }
 
-func (s *Server) place(conversation string) *place {
+func (s *Server) place(conversation string) *conversationInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.places[conversation]
@@ -144,19 +148,20 @@ func (s *Server) agent(name string) *Agent {
 	return nil
 }
 
-// agentOf gives the name of the first that stands for an agent of the hub.
-func (s *Server) agentOf(speaks string) string {
+// agentNameOf returns the name of the first published agent for an agent of the hub.
+func (s *Server) agentNameOf(speaks string) string {
 	speaks, _, _ = strings.Cut(speaks, "@")
 	for i := range s.opts.Agents {
-		if a := &s.opts.Agents[i]; a.Speaks != "" && a.plain() == speaks {
+		if a := &s.opts.Agents[i]; a.Speaks != "" && a.agentName() == speaks {
 			return a.Name
 		}
 	}
 	return ""
 }
 
-// deterministic reports whether an agent is started as a session for each task. An agent that is not listed is as it was when it was.
-func (s *Server) deterministic(ctx context.Context, c *caller) (bool, error) {
+// isDeterministic reports whether an agent is started as a session for each task. For an agent that
+// is not listed any more, the last known type applies.
+func (s *Server) isDeterministic(ctx context.Context, c *caller) (bool, error) {
 	name := c.agent.Speaks
 	if name == "" {
 		return false, nil
@@ -173,7 +178,7 @@ func (s *Server) deterministic(ctx context.Context, c *caller) (bool, error) {
 	}
 	known.at = time.Now()
 	for _, a := range list.Agents {
-		if a.Name == name || a.Name == c.agent.plain() {
+		if a.Name == name || a.Name == c.agent.agentName() {
 			known.deterministic = a.Type == parley.AgentTypeDeterministic
 		}
 	}
@@ -186,7 +191,8 @@ func (s *Server) deterministic(ctx context.Context, c *caller) (bool, error) {
 	return known.deterministic, nil
 }
 
-// contextKey is the key under which a caller creates the conversation of a context that it has named, and messageKey that of one which begins with a message.
+// contextKey returns the idempotency key for the conversation of a context that the caller named.
+// messageKey is for a conversation that begins with a message.
 func contextKey(a *Agent, contextID string) string {
 	return "a2a-c:" + a.Name + ":" + digest(contextID)
 }
@@ -194,11 +200,11 @@ func messageKey(a *Agent, messageID string) string {
 	return "a2a-m:" + a.Name + ":" + digest(messageID)
 }
 
-// enter gives the conversation that a message without a taskId belongs to. It is created where it is not there yet, under the same id by whoever tries it
-// again after a crash.
-func (s *Server) enter(ctx context.Context, c *caller, m *a2a.Message) (*place, error) {
+// findOrCreateContext returns the conversation for a message without a taskId. It creates a missing
+// one under a derived id, so that a retry after a crash finds it.
+func (s *Server) findOrCreateContext(ctx context.Context, c *caller, m *a2a.Message) (*conversationInfo, error) {
 	id, key := m.ContextID, messageKey(c.agent, m.ID)
-	if id != "" && !made(id) {
+	if id != "" && !isHubID(id) {
 		key = contextKey(c.agent, id)
 		id = parley.DerivedConversationID(c.client.AgentID(), key)
 	}
@@ -210,20 +216,20 @@ func (s *Server) enter(ctx context.Context, c *caller, m *a2a.Message) (*place, 
 		if err != nil && !errors.Is(err, errNoTask) {
 			return nil, err
 		}
-		if made(m.ContextID) || err == nil {
+		if isHubID(m.ContextID) || err == nil {
 			return nil, errNoContext
 		}
 	}
 	p, err := s.create(ctx, c, m.ContextID, key)
-	if errors.Is(err, parley.ErrIdempotencyConflict) { // it was begun by an adapter with other options
+	if errors.Is(err, parley.ErrIdempotencyConflict) { // an adapter with other options created it
 		return s.locate(ctx, c, parley.DerivedConversationID(c.client.AgentID(), key))
 	}
 	return p, err
 }
 
-func (s *Server) create(ctx context.Context, c *caller, contextID, key string) (*place, error) {
-	params := c.agent.conversation(c.client.AgentID())
-	metadata, err := marked(params.Metadata, mark{Agent: c.agent.Name, ContextID: contextID})
+func (s *Server) create(ctx context.Context, c *caller, contextID, key string) (*conversationInfo, error) {
+	params := c.agent.newConversation(c.client.AgentID())
+	metadata, err := addMark(params.Metadata, contextMark{Agent: c.agent.Name, ContextID: contextID})
 	if err != nil {
 		return nil, err
 	}
@@ -232,13 +238,13 @@ func (s *Server) create(ctx context.Context, c *caller, contextID, key string) (
 	if err != nil {
 		return nil, err
 	}
-	p := *s.keep(snapshot)
-	p.fresh = !snapshot.Duplicate
+	p := *s.remember(snapshot)
+	p.created = !snapshot.Duplicate
 	return &p, nil
 }
 
-// marked adds a mark to metadata.
-func marked(metadata json.RawMessage, m mark) (json.RawMessage, error) {
+// addMark adds a mark to metadata.
+func addMark(metadata json.RawMessage, m contextMark) (json.RawMessage, error) {
 	members := map[string]any{}
 	if len(metadata) > 0 {
 		if err := json.Unmarshal(metadata, &members); err != nil {
@@ -249,18 +255,18 @@ func marked(metadata json.RawMessage, m mark) (json.RawMessage, error) {
 	return json.Marshal(members)
 }
 
-// plain is the name of what an agent speaks as without a runner.
-func (a *Agent) plain() string {
+// agentName returns the name of the agent without its runner.
+func (a *Agent) agentName() string {
 	name, _, _ := strings.Cut(a.Speaks, "@")
 	return name
 }
 
-// conversation is what a context with a caller begins with.
-func (a *Agent) conversation(caller string) *parley.CreateConversationParams {
+// newConversation returns the conversation with which a context of the caller begins.
+func (a *Agent) newConversation(caller string) *parley.CreateConversationParams {
 	if a.Scenario != nil {
-		return a.Scenario.with(caller)
+		return a.Scenario.forCaller(caller)
 	}
-	seat := parley.Participant{ID: a.plain(), Kind: parley.KindAgent, Agent: a.plain()}
+	seat := parley.Participant{ID: a.agentName(), Kind: parley.KindAgent, Agent: a.agentName()}
 	if seat.ID == caller {
 		seat.ID += ".agent"
 	}
@@ -270,8 +276,8 @@ func (a *Agent) conversation(caller string) *parley.CreateConversationParams {
 	}
 }
 
-// with gives the params with a caller in its seat.
-func (sc *Scenario) with(caller string) *parley.CreateConversationParams {
+// forCaller returns the params with the caller in its seat.
+func (sc *Scenario) forCaller(caller string) *parley.CreateConversationParams {
 	p := sc.Params
 	put := func(id *string) {
 		if *id == sc.Seat {
@@ -285,7 +291,7 @@ func (sc *Scenario) with(caller string) *parley.CreateConversationParams {
 	}
 	put(&p.StartsWith)
 	if p.Policy != nil && p.Policy.Kind == parley.PolicyOpen {
-		p.StartsWith = caller // nobody is before the caller
+		p.StartsWith = caller // the caller always has the first turn
 	}
 	if p.Policy != nil {
 		policy := *p.Policy
@@ -305,17 +311,17 @@ func (sc *Scenario) with(caller string) *parley.CreateConversationParams {
 	return &p
 }
 
-// check reports what makes a scenario useless here: the caller's message is what it begins with.
+// check returns an error if the scenario cannot begin with a message of its caller.
 func (sc *Scenario) check() error {
 	p := &sc.Params
 	at := slices.IndexFunc(p.Participants, func(seat parley.Participant) bool { return seat.ID == sc.Seat })
 	switch {
 	case p.ConversationID != "" || p.ClientRequestID != "":
-		return errors.New("conversationId and clientRequestId are made for each context")
+		return errors.New("conversationId and clientRequestId must be empty: the adapter sets them for each context")
 	case at < 0:
-		return fmt.Errorf("seat %q is no participant", sc.Seat)
+		return fmt.Errorf("seat %q is not a participant", sc.Seat)
 	case p.Participants[at].Kind.Claims():
-		return fmt.Errorf("seat %q is of kind %s: a caller is human or peer", sc.Seat, p.Participants[at].Kind)
+		return fmt.Errorf("seat %q has kind %s (expected: human or peer)", sc.Seat, p.Participants[at].Kind)
 	}
 	starts := p.StartsWith
 	switch {
@@ -328,8 +334,9 @@ func (sc *Scenario) check() error {
 		starts = p.Participants[0].ID
 	}
 	if starts != sc.Seat {
-		return fmt.Errorf("turn 1 is %s's: a context begins with a message of its caller, so it must be that of seat %s", starts, sc.Seat)
+		return fmt.Errorf("participant %s has turn 1 (expected: seat %s, because a context begins with a message of its "+
+			"caller)", starts, sc.Seat)
 	}
-	_, err := marked(p.Metadata, mark{})
+	_, err := addMark(p.Metadata, contextMark{})
 	return err
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// errorRow is a row of the table from errors of the protocol to what its bindings say (specification 1.0, section 5.4).
+// errorRow maps an error of the protocol to the values of its bindings (specification 1.0, section
+// 5.4).
 type errorRow struct {
 	err    error
 	code   int    // of JSON-RPC
@@ -44,11 +45,11 @@ var errorRows = []errorRow{
 	{a2a.ErrInternalError, -32603, http.StatusInternalServerError, "INTERNAL"},
 }
 
-// hubErrors says which error of the protocol one of the hub is.
+// hubErrors maps errors of the hub to errors of the protocol.
 var hubErrors = map[error]error{
 	parley.ErrParse:               a2a.ErrParseError,
 	parley.ErrInvalidRequest:      a2a.ErrInvalidRequest,
-	parley.ErrMethodNotFound:      a2a.ErrUnsupportedOperation, // of an older hub: the method of A2A is there
+	parley.ErrMethodNotFound:      a2a.ErrUnsupportedOperation, // an older hub lacks the method; the A2A method exists
 	parley.ErrInvalidParams:       a2a.ErrInvalidParams,
 	parley.ErrInternal:            a2a.ErrInternalError,
 	parley.ErrValidationFailed:    a2a.ErrInvalidParams,
@@ -73,60 +74,62 @@ var hubErrors = map[error]error{
 	parley.ErrStorageFull:         a2a.ErrServerError,
 }
 
-// fault is an error as it is told, free of bindings.
-type fault struct {
+// protocolError is an error in the form of the protocol, independent of bindings.
+type protocolError struct {
 	errorRow
 	reason  string
 	message string
 	info    map[string]string // metadata of the ErrorInfo
 	details []any             // besides the ErrorInfo
-	retry   time.Duration     // where waiting helps
+	retry   time.Duration     // if waiting helps
 }
 
-func (f *fault) Error() string { return f.message }
+func (f *protocolError) Error() string { return f.message }
 
-func (f *fault) Unwrap() error { return f.err }
+func (f *protocolError) Unwrap() error { return f.err }
 
-// newFault gives the row of an error of the protocol.
-func newFault(sentinel error, message string) *fault {
+// newProtocolError returns the error with the row of an error of the protocol.
+func newProtocolError(sentinel error, message string) *protocolError {
 	for _, row := range errorRows {
 		if errors.Is(sentinel, row.err) {
-			return &fault{errorRow: row, reason: a2a.ErrorReason(row.err), message: message}
+			return &protocolError{errorRow: row, reason: a2a.ErrorReason(row.err), message: message}
 		}
 	}
-	return newFault(a2a.ErrInternalError, message)
+	return newProtocolError(a2a.ErrInternalError, message)
 }
 
-// defaultRetry is what is told where the hub does not say how long to wait.
+// defaultRetry is the retry delay if the hub names none.
 const defaultRetry = time.Second
 
-// faultOf explains any error. What is neither of the protocol nor of the hub says nothing of its inside, and is logged.
-func (f *front) faultOf(err error) *fault {
-	var told *fault
+// toProtocolError converts any error. It logs errors that belong neither to the protocol nor to the
+// hub, and does not reveal their text.
+func (f *httpServer) toProtocolError(err error) *protocolError {
+	var told *protocolError
 	if errors.As(err, &told) {
 		return told
 	}
 	for _, row := range errorRows {
 		if errors.Is(err, row.err) {
-			return protocolFault(row, err)
+			return libraryError(row, err)
 		}
 	}
 	for _, row := range parley.Errors {
 		if errors.Is(err, row.Err) {
-			return f.hubFault(row, err)
+			return f.hubError(row, err)
 		}
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		out := newFault(a2a.ErrServerError, "the request ended before its answer; the task, if it has begun, goes on: send the same messageId again")
+		out := newProtocolError(a2a.ErrServerError, "the request ended before its response. A task that has begun "+
+			"continues; send the same messageId again")
 		out.retry = defaultRetry
 		return out
 	}
-	f.log.Error("a request met a fault of the adapter", "error", err)
-	return newFault(a2a.ErrInternalError, "the agent met a fault of its own; its log says more")
+	f.log.Error("request failed with an internal error", "error", err)
+	return newProtocolError(a2a.ErrInternalError, "internal error of the agent; see its log")
 }
 
-func protocolFault(row errorRow, err error) *fault {
-	out := newFault(row.err, err.Error())
+func libraryError(row errorRow, err error) *protocolError {
+	out := newProtocolError(row.err, err.Error())
 	var e *a2a.Error
 	if !errors.As(err, &e) {
 		return out
@@ -146,11 +149,11 @@ func protocolFault(row errorRow, err error) *fault {
 	return out
 }
 
-// noTask is told of what is absent and of what is another's, in the same words.
-const noTask = "there is no such task or context here"
+// noTaskMessage is the message for a missing task and for a task of another caller.
+const noTaskMessage = "no such task or context"
 
-func (f *front) hubFault(row parley.ErrorRow, err error) *fault {
-	out := newFault(hubErrors[row.Err], parley.ToWire(err).Message)
+func (f *httpServer) hubError(row parley.ErrorRow, err error) *protocolError {
+	out := newProtocolError(hubErrors[row.Err], parley.ToWire(err).Message)
 	out.info = map[string]string{"parley": row.Reason()}
 	var e *parley.Error
 	if errors.As(err, &e) && e.Expected != "" {
@@ -158,15 +161,16 @@ func (f *front) hubFault(row parley.ErrorRow, err error) *fault {
 	}
 	switch row.Err {
 	case parley.ErrNotFound:
-		out.message, out.info = noTask, nil
+		out.message, out.info = noTaskMessage, nil
 	case parley.ErrRateLimited:
 		out.http, out.status, out.reason = http.StatusTooManyRequests, "RESOURCE_EXHAUSTED", "RATE_LIMITED"
 	case parley.ErrUnavailable, parley.ErrStorageFull:
 		out.reason = "UNAVAILABLE"
 	case parley.ErrOutcomeUnknown:
-		out.reason, out.message = "OUTCOME_UNKNOWN", "it is not known whether the message was taken: send it again with the same messageId"
+		out.reason, out.message = "OUTCOME_UNKNOWN", "the outcome of the message is unknown: send it again with the same "+
+			"messageId"
 	case parley.ErrInternal:
-		f.log.Error("the hub met a fault", "error", err)
+		f.log.Error("the hub returned an internal error", "error", err)
 	}
 	if row.Retryable && row.Err != parley.ErrInternal {
 		out.retry = defaultRetry
@@ -183,7 +187,8 @@ func (f *front) hubFault(row parley.ErrorRow, err error) *fault {
 	return out
 }
 
-// validationDetails tell what is wrong with the parameters of an agent, in the words of google.rpc and in those of the hub.
+// validationDetails returns the validation errors of parameters, in the form of google.rpc and in
+// that of the hub.
 func validationDetails(v *parley.ValidationFailure) []any {
 	violations := make([]any, 0, len(v.ValidationErrors))
 	for _, e := range v.ValidationErrors {
@@ -191,47 +196,52 @@ func validationDetails(v *parley.ValidationFailure) []any {
 	}
 	return []any{
 		map[string]any{"@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": violations},
-		map[string]any{"@type": errordetails.StructType, "agent_name": v.AgentName, "validation_errors": v.ValidationErrors, "parameters_schema": v.ParametersSchema},
+		map[string]any{"@type": errordetails.StructType, "agent_name": v.AgentName, "validation_errors": v.ValidationErrors,
+			"parameters_schema": v.ParametersSchema},
 	}
 }
 
-// all are the details as they stand in an answer of 1.0.
-func (f *fault) all() []any {
+// allDetails returns the details of an error of 1.0.
+func (f *protocolError) allDetails() []any {
 	all := []any{errordetails.NewErrorInfo(f.reason, a2a.ProtocolDomain, f.info)}
 	if f.retry > 0 {
-		all = append(all, map[string]any{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": strconv.FormatFloat(f.retry.Seconds(), 'f', -1, 64) + "s"})
+		all = append(all, map[string]any{"@type": "type.googleapis.com/google.rpc.RetryInfo",
+			"retryDelay": strconv.FormatFloat(f.retry.Seconds(), 'f', -1, 64) + "s"})
 	}
 	return append(all, f.details...)
 }
 
-// rpcError is the error of an answer of JSON-RPC.
+// rpcError is the error member of a JSON-RPC response.
 type rpcError struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 	Data    any    `json:"data,omitempty"`
 }
 
-func (f *fault) rpcError(v version) *rpcError {
+func (f *protocolError) rpcError(v version) *rpcError {
 	e := &rpcError{Code: f.code, Message: f.message}
 	switch {
 	case v != version03:
-		e.Data = f.all()
+		e.Data = f.allDetails()
 	case len(f.details) > 0:
-		e.Data = map[string]any{"details": f.details} // 0.3 leaves its form open
+		e.Data = map[string]any{"details": f.details} // 0.3 does not define a form
 	}
 	return e
 }
 
-// rpcStatus is the HTTP status of an answer of JSON-RPC: 200 but for what a client, or what lies between, handles without looking into it.
-func (f *fault) rpcStatus() int {
+// rpcStatus returns the HTTP status of a JSON-RPC response: 200, except for statuses that clients
+// and proxies handle without reading the body.
+func (f *protocolError) rpcStatus() int {
 	switch f.http {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests, http.StatusServiceUnavailable:
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests,
+		http.StatusServiceUnavailable:
 		return f.http
 	}
 	return http.StatusOK
 }
 
-// restError is the body of an error of HTTP+JSON: google.rpc.Status as AIP-193 says. Clients of 0.3 look for code and message at the top as well.
+// restError is the body of an error of HTTP+JSON: google.rpc.Status according to AIP-193. Clients
+// of 0.3 read code and message at the top level.
 type restError struct {
 	Code    int    `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`
@@ -243,17 +253,17 @@ type restError struct {
 	} `json:"error"`
 }
 
-func (f *fault) restError(v version) *restError {
+func (f *protocolError) restError(v version) *restError {
 	e := &restError{}
-	e.Error.Code, e.Error.Status, e.Error.Message, e.Error.Details = f.http, f.status, f.message, f.all()
+	e.Error.Code, e.Error.Status, e.Error.Message, e.Error.Details = f.http, f.status, f.message, f.allDetails()
 	if v == version03 {
 		e.Code, e.Message = f.code, f.message
 	}
 	return e
 }
 
-// headers are those that go with an error.
-func (f *fault) headers(h http.Header) {
+// setHeaders sets the headers of an error.
+func (f *protocolError) setHeaders(h http.Header) {
 	if f.retry > 0 {
 		h.Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(f.retry.Seconds())))))
 	}
@@ -262,16 +272,17 @@ func (f *fault) headers(h http.Header) {
 	}
 }
 
-// bodyTooLarge is told of a body over [MaxBodyBytes].
+// bodyTooLarge returns the error for a body over [MaxBodyBytes].
 func bodyTooLarge() error {
-	f := newFault(a2a.ErrInvalidParams, fmt.Sprintf("the body is larger than %d bytes", MaxBodyBytes))
+	f := newProtocolError(a2a.ErrInvalidParams, fmt.Sprintf("the body has more than %d bytes", MaxBodyBytes))
 	f.http, f.status, f.reason = http.StatusRequestEntityTooLarge, "RESOURCE_EXHAUSTED", "REQUEST_TOO_LARGE"
 	return f
 }
 
-// notJSON is told of a body whose Content-Type is not JSON.
+// notJSON returns the error for a body whose Content-Type is not JSON.
 func notJSON(contentType string) error {
-	f := newFault(a2a.ErrUnsupportedContentType, fmt.Sprintf("Content-Type %.100q is not taken: send application/json or application/a2a+json", contentType))
+	f := newProtocolError(a2a.ErrUnsupportedContentType,
+		fmt.Sprintf("unsupported Content-Type %.100q (expected: application/json or application/a2a+json)", contentType))
 	f.http = http.StatusUnsupportedMediaType
 	return f
 }

@@ -11,48 +11,49 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// exchange is a task as the ledger keeps it.
-type exchange struct {
+// taskRecord is a task of the fold.
+type taskRecord struct {
 	id        a2a.TaskID
 	contextID string
-	modes     []string // acceptedOutputModes of who spoke to it last
-	words     []*words // all that was said, in order; status.Message is one of them
+	modes     []string       // acceptedOutputModes of the last message of the caller
+	messages  []*taskMessage // all messages in order; status.Message is one of them
 	status    a2a.TaskStatus
 	artifacts []*a2a.Artifact
-	ended     int64 // the seq of the event that ended it; 0 while it lives
+	ended     int64 // seq of the event that ended it; 0 if it has not ended
 }
 
-// words are what was said in one event.
-type words struct {
+// taskMessage is one message of a task.
+type taskMessage struct {
 	seq, turn int64
-	own       bool // by the caller
+	byCaller  bool // by the caller
 	message   *a2a.Message
-	// For those of others: the state that they name, whether they want to be a message and no task, and the parts of an artifact where these are not those of message.
-	state a2a.TaskState
-	bare  bool
-	parts a2a.ContentParts
+	// For messages of others: the state that they name, whether they ask to be a message without a
+	// task, and the parts of an artifact if they differ from those of message.
+	state     a2a.TaskState
+	asMessage bool
+	parts     a2a.ContentParts
 }
 
-// artifactID is where the words stand as an artifact.
-func (w *words) artifactID() a2a.ArtifactID {
+// artifactID returns the id of the artifact of a message.
+func (w *taskMessage) artifactID() a2a.ArtifactID {
 	return a2a.ArtifactID("artifact-" + strconv.FormatInt(w.seq, 10))
 }
 
-// waits reports whether the caller is to speak.
-func (x *exchange) waits() bool {
+// waits reports whether the task waits for the caller.
+func (x *taskRecord) waits() bool {
 	return x.status.State == a2a.TaskStateInputRequired || x.status.State == a2a.TaskStateAuthRequired
 }
 
-// answer is what others have said last since the caller spoke; nil for nothing.
-func (x *exchange) answer() *words {
-	if n := len(x.words); n > 0 && !x.words[n-1].own {
-		return x.words[n-1]
+// answer returns the last message of others after that of the caller, or nil.
+func (x *taskRecord) answer() *taskMessage {
+	if n := len(x.messages); n > 0 && !x.messages[n-1].byCaller {
+		return x.messages[n-1]
 	}
 	return nil
 }
 
-// set gives the task its next status.
-func (x *exchange) set(e *parley.Event, state a2a.TaskState, m *a2a.Message) {
+// setStatus sets the next status of the task.
+func (x *taskRecord) setStatus(e *parley.Event, state a2a.TaskState, m *a2a.Message) {
 	at := e.At.Time()
 	x.status = a2a.TaskStatus{State: state, Message: m, Timestamp: &at}
 	if state.Terminal() {
@@ -60,19 +61,21 @@ func (x *exchange) set(e *parley.Event, state a2a.TaskState, m *a2a.Message) {
 	}
 }
 
-// move is set that gives the update.
-func (x *exchange) move(e *parley.Event, state a2a.TaskState, m *a2a.Message) *a2a.TaskStatusUpdateEvent {
-	x.set(e, state, m)
-	return x.update(e.Seq)
+// updateStatus sets the status and returns the update.
+func (x *taskRecord) updateStatus(e *parley.Event, state a2a.TaskState, m *a2a.Message) *a2a.TaskStatusUpdateEvent {
+	x.setStatus(e, state, m)
+	return x.statusUpdate(e.Seq)
 }
 
-// update tells the status as it stands.
-func (x *exchange) update(seq int64) *a2a.TaskStatusUpdateEvent {
-	return &a2a.TaskStatusUpdateEvent{TaskID: x.id, ContextID: x.contextID, Status: copyStatus(x.status), Metadata: cursorAt(seq)}
+// statusUpdate returns an update with the current status.
+func (x *taskRecord) statusUpdate(seq int64) *a2a.TaskStatusUpdateEvent {
+	return &a2a.TaskStatusUpdateEvent{TaskID: x.id, ContextID: x.contextID, Status: copyStatus(x.status),
+		Metadata: cursorAt(seq)}
 }
 
-// give makes an artifact of an answer, and its update; nil where it is one already.
-func (x *exchange) give(e *parley.Event, w *words) []a2a.Event {
+// addArtifact turns an answer into an artifact and returns its update. It returns nil if the
+// artifact exists.
+func (x *taskRecord) addArtifact(e *parley.Event, w *taskMessage) []a2a.Event {
 	id := w.artifactID()
 	if slices.ContainsFunc(x.artifacts, func(a *a2a.Artifact) bool { return a.ID == id }) {
 		return nil
@@ -81,24 +84,25 @@ func (x *exchange) give(e *parley.Event, w *words) []a2a.Event {
 	if parts == nil {
 		parts = w.message.Parts
 	}
-	a := &a2a.Artifact{ID: id, Parts: parts, Metadata: map[string]any{AuthorExtension: w.message.Metadata[AuthorExtension]}}
+	a := &a2a.Artifact{ID: id, Parts: parts,
+		Metadata: map[string]any{AuthorExtension: w.message.Metadata[AuthorExtension]}}
 	x.artifacts = append(x.artifacts, a)
 	return []a2a.Event{&a2a.TaskArtifactUpdateEvent{
 		TaskID: x.id, ContextID: x.contextID, Artifact: copyArtifact(a), LastChunk: true, Metadata: cursorAt(e.Seq),
 	}}
 }
 
-// withdraw forgets the words of a turn from a seq on, and reports whether there were any.
-func (x *exchange) withdraw(turn, from int64) bool {
-	n := len(x.words)
-	x.words = slices.DeleteFunc(x.words, func(w *words) bool { return w.turn == turn && w.seq >= from })
-	return len(x.words) < n
+// withdraw removes the messages of a turn from a seq on, and reports whether there were any.
+func (x *taskRecord) withdraw(turn, from int64) bool {
+	n := len(x.messages)
+	x.messages = slices.DeleteFunc(x.messages, func(w *taskMessage) bool { return w.turn == turn && w.seq >= from })
+	return len(x.messages) < n
 }
 
-// task gives a copy.
-func (x *exchange) task(seq int64) *a2a.Task {
+// task returns a copy.
+func (x *taskRecord) task(seq int64) *a2a.Task {
 	t := &a2a.Task{ID: x.id, ContextID: x.contextID, Status: copyStatus(x.status), Metadata: cursorAt(seq)}
-	for _, w := range x.words {
+	for _, w := range x.messages {
 		if w.message != x.status.Message {
 			t.History = append(t.History, copyMessage(w.message))
 		}
@@ -122,7 +126,8 @@ func copyStatus(s a2a.TaskStatus) a2a.TaskStatus {
 	return s
 }
 
-// copyMessage copies all but what the parts and the values of the metadata point to, which nobody changes.
+// copyMessage copies a message, except the targets of the parts and the metadata values, which no
+// one modifies.
 func copyMessage(m *a2a.Message) *a2a.Message {
 	if m == nil {
 		return nil

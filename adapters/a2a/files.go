@@ -12,17 +12,20 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// filePlaceholder and the SHA-256 of a file of the conversation stand where the ledger mentions it, until resolve fills it in.
+// filePlaceholder is the prefix of a URL with the SHA-256 of a file of the conversation. The fold
+// uses it until resolve inserts the file.
 const filePlaceholder = "parley-attachment:"
 
-// What is sent inline of files, in bytes: of all those of one message or artifact, and of one answer. What is more is an address.
+// Limits of inline files in bytes: for the files of one message or artifact, and for one response.
+// Larger files become URLs.
 const (
 	MaxInlineBytes       = 5 << 20
 	maxInlineAnswerBytes = 16 << 20
 )
 
-// resolve fills the files in that an event mentions, as its caller may read them and takes them.
-func (s *Server) resolve(ctx context.Context, c *caller, conversationID string, accepted []string, e a2a.Event) (a2a.Event, error) {
+// resolve inserts the files of an event that its caller may read and accepts.
+func (s *Server) resolve(ctx context.Context, c *caller, conversationID string, accepted []string,
+	e a2a.Event) (a2a.Event, error) {
 	r := &resolver{
 		ctx: ctx, client: c.client, conversationID: conversationID, url: s.opts.URL, modes: modesOf(accepted),
 		read: make(map[string][]byte), room: maxInlineAnswerBytes,
@@ -46,15 +49,15 @@ func (s *Server) resolve(ctx context.Context, c *caller, conversationID string, 
 	return e, nil
 }
 
-// resolver fills in the files of one answer.
+// resolver inserts the files of one response.
 type resolver struct {
-	ctx            context.Context // of the answer
+	ctx            context.Context // of the response
 	client         parley.Client
 	conversationID string
 	url            string
 	modes          modes
-	read           map[string][]byte // the files that are here; nil for one that is sent as an address
-	room           int               // what may still be sent inline
+	read           map[string][]byte // files that were read; nil for a file that becomes a URL
+	room           int               // remaining bytes for inline files
 }
 
 func (r *resolver) task(t *a2a.Task) (*a2a.Task, error) {
@@ -81,7 +84,7 @@ func (r *resolver) task(t *a2a.Task) (*a2a.Task, error) {
 	return &c, nil
 }
 
-// message fills in the files of a message. What the caller has said itself it gets whole.
+// message inserts the files of a message. A message of the caller is not filtered by media type.
 func (r *resolver) message(m *a2a.Message) (*a2a.Message, error) {
 	if m == nil {
 		return nil, nil
@@ -138,7 +141,8 @@ func (r *resolver) parts(parts a2a.ContentParts) (a2a.ContentParts, error) {
 	return all, nil
 }
 
-// file reads a file that has at most room bytes; nil for one that has more, or that the hub does not have as it was.
+// file reads a file of at most room bytes. It returns nil for a larger file, and for one that the
+// hub cannot return unchanged.
 func (r *resolver) file(sha string, room int) ([]byte, error) {
 	if data, ok := r.read[sha]; ok {
 		if len(data) > room {
@@ -148,10 +152,12 @@ func (r *resolver) file(sha string, room int) ([]byte, error) {
 	}
 	var data []byte
 	for {
-		part, err := r.client.GetAttachment(r.ctx, &parley.GetAttachmentParams{ConversationID: r.conversationID, SHA256: sha, Offset: int64(len(data))})
+		part, err := r.client.GetAttachment(r.ctx, &parley.GetAttachmentParams{ConversationID: r.conversationID, SHA256: sha,
+			Offset: int64(len(data))})
 		switch {
-		case errors.Is(err, parley.ErrNotFound), errors.Is(err, parley.ErrInternal), errors.Is(err, parley.ErrValidationFailed):
-			r.read[sha] = nil // its address will say so
+		case errors.Is(err, parley.ErrNotFound), errors.Is(err, parley.ErrInternal),
+			errors.Is(err, parley.ErrValidationFailed):
+			r.read[sha] = nil // its URL returns the error
 			return nil, nil
 		case err != nil:
 			return nil, fmt.Errorf("read a file of the conversation: %w", err)
@@ -170,7 +176,7 @@ func (r *resolver) file(sha string, room int) ([]byte, error) {
 	return data, nil
 }
 
-// address is where the hub gives a file to who may read the conversation.
+// address returns the URL at which the hub serves a file to readers of the conversation.
 func (r *resolver) address(sha string) string {
 	return strings.TrimSuffix(r.url, "/") + "/attachments/" + sha + "?conversationId=" + url.QueryEscape(r.conversationID)
 }

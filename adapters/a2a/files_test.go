@@ -14,8 +14,8 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// shelf is a conversation of alice and bob with files.
-type shelf struct {
+// fileWorld is a conversation of alice and bob with files.
+type fileWorld struct {
 	t      *testing.T
 	id     string
 	server *Server
@@ -23,7 +23,7 @@ type shelf struct {
 	bob    parley.Client
 }
 
-func newShelf(t *testing.T) *shelf {
+func newShelf(t *testing.T) *fileWorld {
 	h := sdktest.NewHub(t)
 	snap, err := h.Admin(t).CreateConversation(t.Context(), &parley.CreateConversationParams{
 		Participants: []parley.Participant{{ID: "alice", Kind: parley.KindPeer}, {ID: "bob", Kind: parley.KindPeer}},
@@ -31,11 +31,13 @@ func newShelf(t *testing.T) *shelf {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &shelf{t, snap.ConversationID, &Server{opts: Options{URL: "https://hub.example.com/"}}, h.InProcess(t, "alice"), h.InProcess(t, "bob")}
+	return &fileWorld{t, snap.ConversationID, &Server{opts: Options{URL: "https://hub.example.com/"}},
+		h.InProcess(t, "alice"),
+		h.InProcess(t, "bob")}
 }
 
-// ask says something as alice, in parts.
-func (s *shelf) ask(parts ...*a2a.Part) {
+// ask posts parts as alice.
+func (s *fileWorld) ask(parts ...*a2a.Part) {
 	s.t.Helper()
 	m := &a2a.Message{ID: "m1", Parts: parts}
 	raw, err := s.server.putParts(s.t.Context(), s.alice, s.id, m, &payload{MessageID: m.ID})
@@ -45,23 +47,26 @@ func (s *shelf) ask(parts ...*a2a.Part) {
 	s.post(s.alice, raw)
 }
 
-func (s *shelf) post(c parley.Client, raw json.RawMessage) {
+func (s *fileWorld) post(c parley.Client, raw json.RawMessage) {
 	s.t.Helper()
-	if _, err := c.SendMessage(s.t.Context(), &parley.SendMessageParams{ConversationID: s.id, Payload: raw, Finality: parley.FinalityTurn}); err != nil {
+	if _, err := c.SendMessage(s.t.Context(), &parley.SendMessageParams{ConversationID: s.id, Payload: raw,
+		Finality: parley.FinalityTurn}); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-// answer says something as bob, with files.
-func (s *shelf) answer(text string, files ...[]byte) {
+// answer posts a text with files as bob.
+func (s *fileWorld) answer(text string, files ...[]byte) {
 	s.t.Helper()
 	m := parley.Message{Text: text}
 	for _, data := range files {
-		r, err := s.bob.PutAttachment(s.t.Context(), &parley.PutAttachmentParams{ConversationID: s.id, Data: data, Name: "out.bin", MediaType: "application/x-out"})
+		r, err := s.bob.PutAttachment(s.t.Context(), &parley.PutAttachmentParams{ConversationID: s.id, Data: data,
+			Name: "out.bin", MediaType: "application/x-out"})
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		m.Attachments = append(m.Attachments, parley.Attachment{SHA256: r.SHA256, Name: "out.bin", MediaType: "application/x-out"})
+		m.Attachments = append(m.Attachments, parley.Attachment{SHA256: r.SHA256, Name: "out.bin",
+			MediaType: "application/x-out"})
 	}
 	raw, err := json.Marshal(m)
 	if err != nil {
@@ -70,16 +75,16 @@ func (s *shelf) answer(text string, files ...[]byte) {
 	s.post(s.bob, raw)
 }
 
-// task is the only one, with its files.
-func (s *shelf) task(accepted ...string) *a2a.Task {
+// task returns the only task, with its files.
+func (s *fileWorld) task(accepted ...string) *a2a.Task {
 	s.t.Helper()
 	page, err := s.alice.Tail(s.t.Context(), &parley.TailParams{ConversationID: s.id})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	l := newLedger("alice", false, s.id, s.id)
+	l := newTaskFold("alice", false, s.id, s.id)
 	for i := range page.Events {
-		l.take(&page.Events[i], page.Events[i].From == "bob")
+		l.fold(&page.Events[i], page.Events[i].From == "bob")
 	}
 	before := asJSON(l.task(l.tasks()[0]))
 	e, err := s.server.resolve(s.t.Context(), &caller{client: s.alice}, s.id, accepted, l.task(l.tasks()[0]))
@@ -98,13 +103,15 @@ func noise(seed byte, n int) []byte {
 	return data
 }
 
-// TestFilesComeBack: raw parts are the same bytes when they come back, also beyond one part of getAttachment, under their names.
-func TestFilesComeBack(t *testing.T) {
+// Raw parts come back unchanged under their names, also if they need several calls of
+// getAttachment.
+func TestFilesRoundTrip(t *testing.T) {
 	s := newShelf(t)
 	large := a2a.NewRawPart(noise(1, 2<<20))
 	large.Filename, large.MediaType = "dir/large.bin", "application/x-large"
 	small := a2a.NewRawPart([]byte{0})
-	parts := []*a2a.Part{a2a.NewTextPart("look"), large, small, a2a.NewRawPart([]byte{0}), a2a.NewDataPart(map[string]any{"n": 1.0})}
+	parts := []*a2a.Part{a2a.NewTextPart("look"), large, small, a2a.NewRawPart([]byte{0}),
+		a2a.NewDataPart(map[string]any{"n": 1.0})}
 	s.ask(parts...)
 	s.answer("seen", noise(2, 1<<20))
 	task := s.task()
@@ -112,21 +119,23 @@ func TestFilesComeBack(t *testing.T) {
 		t.Error("the message is not as it came")
 	}
 	for _, parts := range []a2a.ContentParts{task.Status.Message.Parts, task.Artifacts[0].Parts} {
-		if len(parts) != 2 || !bytes.Equal(parts[1].Raw(), noise(2, 1<<20)) || parts[1].Filename != "out.bin" || parts[1].MediaType != "application/x-out" {
+		if len(parts) != 2 || !bytes.Equal(parts[1].Raw(), noise(2, 1<<20)) || parts[1].Filename != "out.bin" ||
+			parts[1].MediaType != "application/x-out" {
 			t.Errorf("the answer's file is not as it was")
 		}
 	}
 }
 
-// TestFilesThatAreLarge are given as addresses below the hub's.
-func TestFilesThatAreLarge(t *testing.T) {
+// Large files are returned as URLs below that of the hub.
+func TestLargeFilesBecomeURLs(t *testing.T) {
 	s := newShelf(t)
 	s.ask(a2a.NewTextPart("go"))
 	s.answer("", noise(1, 3<<20), noise(2, MaxInlineBytes+1), noise(3, 2<<20), noise(4, 1))
 	var kinds []string
 	for _, p := range s.task().Status.Message.Parts {
 		kind := "raw"
-		if strings.HasPrefix(string(p.URL()), "https://hub.example.com/attachments/") && strings.HasSuffix(string(p.URL()), "?conversationId="+s.id) {
+		if strings.HasPrefix(string(p.URL()), "https://hub.example.com/attachments/") && strings.HasSuffix(string(p.URL()),
+			"?conversationId="+s.id) {
 			kind = "url"
 		}
 		kinds = append(kinds, kind)
@@ -139,13 +148,14 @@ func TestFilesThatAreLarge(t *testing.T) {
 	}
 }
 
-// TestFilesAsTaken: what is not taken is not read; what the caller has said itself it gets.
-func TestFilesAsTaken(t *testing.T) {
+// Files that are not accepted are not read. A caller receives all files of its own messages.
+func TestFilesAreFilteredByMode(t *testing.T) {
 	s := newShelf(t)
 	s.ask(a2a.NewRawPart([]byte("mine")))
 	s.answer("", noise(1, 10))
 	task := s.task("text/plain")
-	if got := wordsOf(task.Artifacts[0].Parts); got != "[Left out, since acceptedOutputModes do not have it: application/x-out.]" {
+	if got := wordsOf(task.Artifacts[0].Parts); got != "[Left out, because acceptedOutputModes does not include: "+
+		"application/x-out.]" {
 		t.Errorf("the artifact is %s", got)
 	}
 	if got := string(task.History[0].Parts[0].Raw()); got != "mine" {
@@ -153,7 +163,7 @@ func TestFilesAsTaken(t *testing.T) {
 	}
 }
 
-// missing is a client whose hub does not have a file any more, or fails.
+// missing is a client whose hub has lost a file, or fails.
 type missing struct {
 	parley.Client
 	err error
@@ -163,8 +173,8 @@ func (m missing) GetAttachment(context.Context, *parley.GetAttachmentParams) (*p
 	return nil, m.err
 }
 
-// TestFilesThatAreGone are given as addresses; a hub that cannot answer now is an error.
-func TestFilesThatAreGone(t *testing.T) {
+// Missing files become URLs, and a hub that cannot answer causes an error.
+func TestMissingFilesBecomeURLs(t *testing.T) {
 	s := &Server{}
 	m := &a2a.Message{Role: a2a.MessageRoleAgent, Parts: a2a.ContentParts{{Content: a2a.URL(filePlaceholder + "aa")}}}
 	for _, err := range []error{parley.ErrNotFound, parley.ErrInternal} {
@@ -173,7 +183,8 @@ func TestFilesThatAreGone(t *testing.T) {
 			t.Errorf("%v, %v", e, err)
 		}
 	}
-	if _, err := s.resolve(t.Context(), &caller{client: missing{err: parley.ErrUnavailable}}, "cnv_1", nil, m); err == nil {
+	if _, err := s.resolve(t.Context(), &caller{client: missing{err: parley.ErrUnavailable}}, "cnv_1", nil,
+		m); err == nil {
 		t.Error("a hub that is not there is no error")
 	}
 	if m.Parts[0].URL() != filePlaceholder+"aa" {
@@ -181,8 +192,8 @@ func TestFilesThatAreGone(t *testing.T) {
 	}
 }
 
-// TestNothingIsKeptOfWhatIsRefused: a message that is refused leaves no file behind.
-func TestNothingIsKeptOfWhatIsRefused(t *testing.T) {
+// A refused message leaves no file behind.
+func TestRefusedMessageStoresNoFile(t *testing.T) {
 	s := newShelf(t)
 	m := &a2a.Message{Parts: a2a.ContentParts{a2a.NewRawPart([]byte("x")), a2a.NewTextPart("")}}
 	if _, err := s.server.putParts(t.Context(), s.alice, s.id, m, &payload{}); err == nil {

@@ -18,7 +18,8 @@ import (
 
 var foldSeed = flag.Uint64("fold.seed", 0, "plays this one log in TestFoldOfRealLogs")
 
-// TestFoldOfRealLogs draws what a caller and others do in a real hub, and holds the fold of what that wrote against what must be true of any.
+// Random actions of a caller and others in a real hub produce a log, whose fold must have the
+// properties of every fold.
 func TestFoldOfRealLogs(t *testing.T) {
 	h := sdktest.NewHub(t)
 	seen := map[a2a.TaskState]int{}
@@ -31,7 +32,7 @@ func TestFoldOfRealLogs(t *testing.T) {
 		if *foldSeed != 0 && seed != *foldSeed {
 			continue
 		}
-		r := drawReal(t, h, seed)
+		r := recordRandomLog(t, h, seed)
 		checkFold(t, r)
 		for _, e := range r.events {
 			if s, err := e.System(); err == nil && s.ResetFrom > 0 {
@@ -51,7 +52,8 @@ func TestFoldOfRealLogs(t *testing.T) {
 		}
 	}
 	for _, state := range []a2a.TaskState{
-		a2a.TaskStateCompleted, a2a.TaskStateCanceled, a2a.TaskStateFailed, a2a.TaskStateRejected, a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired,
+		a2a.TaskStateCompleted, a2a.TaskStateCanceled, a2a.TaskStateFailed, a2a.TaskStateRejected, a2a.TaskStateInputRequired,
+		a2a.TaskStateAuthRequired,
 	} {
 		if *foldSeed == 0 && seen[state] == 0 {
 			t.Errorf("no task has become %s: the draw proves nothing of it (%v)", state, seen)
@@ -63,8 +65,8 @@ func TestFoldOfRealLogs(t *testing.T) {
 	t.Logf("states %v, %d times withdrawn", seen, withdrawn)
 }
 
-// real is a log that a hub has written, with the floor of alice after each event.
-type real struct {
+// hubLog is a log of a hub with the floor of alice after each event.
+type hubLog struct {
 	id     string
 	room   bool
 	policy parley.PolicyKind
@@ -73,35 +75,40 @@ type real struct {
 	closed bool
 }
 
-// fold takes the first n events. What is told of the floor where it was not asked for is the opposite, with lie.
-func (r *real) fold(n int, lie bool) *ledger {
-	l := newLedger("alice", r.room, r.id, "ctx")
+// fold folds the first n events. With lie, it passes the opposite floor where the fold does not
+// need it.
+func (r *hubLog) fold(n int, lie bool) *taskFold {
+	l := newTaskFold("alice", r.room, r.id, "ctx")
 	for i := range n {
 		r.take(l, i, lie)
 	}
 	return l
 }
 
-func (r *real) take(l *ledger, i int, lie bool) []update {
+func (r *hubLog) take(l *taskFold, i int, lie bool) []update {
 	floor := r.floor[i]
-	if lie && !l.asks(&r.events[i]) {
+	if lie && !l.needsFloor(&r.events[i]) {
 		floor = !floor
 	}
-	return l.take(&r.events[i], floor)
+	return l.fold(&r.events[i], floor)
 }
 
-// drawReal makes a conversation under a policy that the seed draws, and has everybody do things in it, most of which the hub may refuse.
-func drawReal(t *testing.T, h *sdktest.Hub, seed uint64) *real {
+// recordRandomLog creates a conversation with a policy chosen by the seed, and lets everyone act in
+// it. The hub may refuse most actions.
+func recordRandomLog(t *testing.T, h *sdktest.Hub, seed uint64) *hubLog {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 7))
 	policies := []parley.Policy{
-		{Kind: parley.PolicyRoundRobin}, {Kind: parley.PolicyOpen}, {Kind: parley.PolicyAddressed}, {Kind: parley.PolicyModerator, Moderator: "bob"},
-		{Kind: parley.PolicyRules, Rules: []parley.Rule{{When: `last.text.contains("@alice")`, Next: "alice"}, {When: `last.from == "bob"`, Next: "alice"}, {When: `last.text.contains("x")`, Next: "carol"}}},
+		{Kind: parley.PolicyRoundRobin}, {Kind: parley.PolicyOpen}, {Kind: parley.PolicyAddressed},
+		{Kind: parley.PolicyModerator, Moderator: "bob"},
+		{Kind: parley.PolicyRules, Rules: []parley.Rule{{When: `last.text.contains("@alice")`, Next: "alice"},
+			{When: `last.from == "bob"`, Next: "alice"}, {When: `last.text.contains("x")`, Next: "carol"}}},
 	}
 	policy := policies[seed%uint64(len(policies))]
 	p := &parley.CreateConversationParams{
-		Participants: []parley.Participant{{ID: "alice", Kind: parley.KindPeer}, {ID: "bob", Kind: parley.KindAgent}, {ID: "carol", Kind: parley.KindAgent}},
-		Policy:       &policy, StartsWith: "alice",
+		Participants: []parley.Participant{{ID: "alice", Kind: parley.KindPeer}, {ID: "bob", Kind: parley.KindAgent},
+			{ID: "carol", Kind: parley.KindAgent}},
+		Policy: &policy, StartsWith: "alice",
 	}
 	if policy.Kind == parley.PolicyModerator {
 		p.StartsWith = ""
@@ -117,7 +124,8 @@ func drawReal(t *testing.T, h *sdktest.Hub, seed uint64) *real {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &drawing{t: t, rng: rng, admin: admin, id: snap.ConversationID, room: rng.IntN(2) == 0, clients: map[string]parley.Client{}}
+	d := &drawing{t: t, rng: rng, admin: admin, id: snap.ConversationID, room: rng.IntN(2) == 0,
+		clients: map[string]parley.Client{}}
 	for _, one := range p.Participants {
 		d.clients[one.ID] = h.InProcess(t, one.ID)
 		d.ids = append(d.ids, one.ID)
@@ -137,13 +145,13 @@ type drawing struct {
 	clients map[string]parley.Client
 	ids     []string
 	n       int
-	claim   string // the last that was taken
+	claim   string // the last claim
 	holder  string
 }
 
 func pick[T any](rng *rand.Rand, all ...T) T { return all[rng.IntN(len(all))] }
 
-// act does one thing.
+// act performs one action.
 func (d *drawing) act() {
 	ctx := d.t.Context()
 	d.n++
@@ -160,25 +168,30 @@ func (d *drawing) act() {
 	case k < 11 || who == "alice" && k < 16:
 		d.say(who)
 	case k == 11:
-		_, err = c.SendTrace(ctx, &parley.SendTraceParams{ConversationID: d.id, Payload: json.RawMessage(`{"kind":"progress","text":"on it"}`), ClaimID: d.claimOf(who)})
+		_, err = c.SendTrace(ctx, &parley.SendTraceParams{ConversationID: d.id,
+			Payload: json.RawMessage(`{"kind":"progress","text":"on it"}`), ClaimID: d.claimOf(who)})
 	case k == 12:
 		var r *parley.ClaimTurnResult
 		if r, err = c.ClaimTurn(ctx, &parley.ClaimTurnParams{ConversationID: d.id, Turn: g.Guidance.Turn}); err == nil {
 			d.claim, d.holder = r.ClaimID, who
 		}
 	case k <= 15 && d.claim != "":
-		err = d.clients[d.holder].ReleaseClaim(ctx, &parley.ReleaseClaimParams{ConversationID: d.id, ClaimID: d.claim, Outcome: pick(d.rng, parley.ReleaseFailed, parley.ReleaseDecline, parley.ReleaseYield)})
+		err = d.clients[d.holder].ReleaseClaim(ctx, &parley.ReleaseClaimParams{ConversationID: d.id, ClaimID: d.claim,
+			Outcome: pick(d.rng, parley.ReleaseFailed, parley.ReleaseDecline, parley.ReleaseYield)})
 		d.claim = ""
 	case k == 16:
 		_, err = d.admin.CancelTurn(ctx, &parley.CancelTurnParams{ConversationID: d.id, Turn: g.Guidance.Turn})
 	case k == 17:
-		note := parley.Note{Schema: noteCanceled, Data: json.RawMessage(fmt.Sprintf(`{"taskId":"%s.%d"}`, d.id, 1+d.rng.IntN(d.n+2)))}
+		note := parley.Note{Schema: noteCanceled, Data: json.RawMessage(fmt.Sprintf(`{"taskId":"%s.%d"}`, d.id,
+			1+d.rng.IntN(d.n+2)))}
 		if live, _ := d.live(); live != "" && d.rng.IntN(2) == 0 {
 			note.Data = json.RawMessage(fmt.Sprintf(`{"taskId":%q}`, live))
 		}
 		_, err = d.clients[pick(d.rng, d.ids...)].SendNote(ctx, &parley.SendNoteParams{ConversationID: d.id, Payload: note})
 	case k == 18 && d.rng.IntN(8) == 0:
-		_, err = d.admin.CloseConversation(ctx, &parley.CloseConversationParams{ConversationID: d.id, Outcome: &parley.Outcome{Status: pick(d.rng, parley.OutcomeCompleted, parley.OutcomeFailed, parley.OutcomeCanceled)}})
+		_, err = d.admin.CloseConversation(ctx, &parley.CloseConversationParams{ConversationID: d.id,
+			Outcome: &parley.Outcome{Status: pick(d.rng, parley.OutcomeCompleted, parley.OutcomeFailed,
+				parley.OutcomeCanceled)}})
 	}
 	d.refused(err)
 }
@@ -190,7 +203,7 @@ func (d *drawing) claimOf(who string) string {
 	return ""
 }
 
-// refused lets pass what a hub may refuse.
+// refused accepts the refusals that the hub may return.
 func (d *drawing) refused(err error) {
 	var refusal *parley.Error
 	if err != nil && !errors.As(err, &refusal) {
@@ -244,27 +257,27 @@ func (d *drawing) say(who string) {
 	}
 }
 
-// live is the task that lives now.
+// live returns the live task.
 func (d *drawing) live() (a2a.TaskID, bool) {
 	r := d.read("")
-	return r.fold(len(r.events), false).live()
+	return r.fold(len(r.events), false).liveTask()
 }
 
-// read reads the log as the fold gets it.
-func (d *drawing) read(policy parley.PolicyKind) *real {
+// read reads the log as the fold receives it.
+func (d *drawing) read(policy parley.PolicyKind) *hubLog {
 	d.t.Helper()
-	r := &real{id: d.id, room: d.room, policy: policy}
+	r := &hubLog{id: d.id, room: d.room, policy: policy}
 	page, err := d.admin.Tail(d.t.Context(), &parley.TailParams{ConversationID: d.id, Limit: parley.MaxPage})
 	if err != nil || page.NextSeq != page.LatestSeq {
 		d.t.Fatalf("tail: %v", err)
 	}
 	r.events = page.Events
-	probe := newLedger("alice", d.room, d.id, "ctx")
+	probe := newTaskFold("alice", d.room, d.id, "ctx")
 	for i := range r.events {
 		e := &r.events[i]
 		r.closed = e.Closes()
 		floor := false
-		if policy != "" || probe.asks(e) {
+		if policy != "" || probe.needsFloor(e) {
 			x, err := d.admin.Explain(d.t.Context(), &parley.ExplainParams{ConversationID: d.id, Seq: e.Seq})
 			if err != nil {
 				d.t.Fatal(err)
@@ -274,15 +287,15 @@ func (d *drawing) read(policy parley.PolicyKind) *real {
 			})
 		}
 		r.floor = append(r.floor, floor)
-		probe.take(e, floor)
+		probe.fold(e, floor)
 	}
 	return r
 }
 
-// checkFold holds the fold of a log against what must be true of any.
-func checkFold(t *testing.T, r *real) {
+// checkFold checks the properties of every fold.
+func checkFold(t *testing.T, r *hubLog) {
 	t.Helper()
-	all := newLedger("alice", r.room, r.id, "ctx")
+	all := newTaskFold("alice", r.room, r.id, "ctx")
 	var streams [][]update               // by event
 	var snaps []map[a2a.TaskID]*a2a.Task // after each event
 	for i := range r.events {
@@ -310,7 +323,7 @@ func checkFold(t *testing.T, r *real) {
 	}
 }
 
-func tasksOf(l *ledger) map[a2a.TaskID]*a2a.Task {
+func tasksOf(l *taskFold) map[a2a.TaskID]*a2a.Task {
 	all := map[a2a.TaskID]*a2a.Task{}
 	for _, id := range l.tasks() {
 		all[id] = l.task(id)
@@ -318,8 +331,8 @@ func tasksOf(l *ledger) map[a2a.TaskID]*a2a.Task {
 	return all
 }
 
-// checkEnded: what has ended stays.
-func checkEnded(t *testing.T, r *real, snaps []map[a2a.TaskID]*a2a.Task) {
+// checkEnded checks that an ended task does not change.
+func checkEnded(t *testing.T, r *hubLog, snaps []map[a2a.TaskID]*a2a.Task) {
 	t.Helper()
 	n := len(snaps)
 	if n < 2 {
@@ -332,10 +345,11 @@ func checkEnded(t *testing.T, r *real, snaps []map[a2a.TaskID]*a2a.Task) {
 	}
 }
 
-// checkFloor: no task works on where the caller alone may speak, nor when the conversation is closed.
-func checkFloor(t *testing.T, r *real, l *ledger, i int) {
+// checkFloor checks that no task is working when only the caller may speak, or the conversation is
+// closed.
+func checkFloor(t *testing.T, r *hubLog, l *taskFold, i int) {
 	t.Helper()
-	id, waits := l.live()
+	id, waits := l.liveTask()
 	if id == "" {
 		return
 	}
@@ -347,7 +361,7 @@ func checkFloor(t *testing.T, r *real, l *ledger, i int) {
 	}
 }
 
-// checkIDs: the ids of a record are its seq, and before the last one numbers.
+// checkIDs checks that the ids of an event are its seq, and numbers before the last one.
 func checkIDs(t *testing.T, streams [][]update) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -366,10 +380,10 @@ func checkIDs(t *testing.T, streams [][]update) {
 	}
 }
 
-// checkWithoutTraces: who sees no traces has the same tasks.
-func checkWithoutTraces(t *testing.T, r *real, all *ledger) {
+// checkWithoutTraces checks that the tasks are the same without traces.
+func checkWithoutTraces(t *testing.T, r *hubLog, all *taskFold) {
 	t.Helper()
-	l := newLedger("alice", r.room, r.id, "ctx")
+	l := newTaskFold("alice", r.room, r.id, "ctx")
 	for i := range r.events {
 		if r.events[i].Type != parley.TypeTrace {
 			r.take(l, i, false)
@@ -381,8 +395,9 @@ func checkWithoutTraces(t *testing.T, r *real, all *ledger) {
 	}
 }
 
-// checkStream: the task after event c, and what a stream brings after it, give the task at the end.
-func checkStream(t *testing.T, r *real, id a2a.TaskID, c int, snaps []map[a2a.TaskID]*a2a.Task, streams [][]update) {
+// checkStream checks that the task after event c, plus the later updates of a stream, equals the
+// last task.
+func checkStream(t *testing.T, r *hubLog, id a2a.TaskID, c int, snaps []map[a2a.TaskID]*a2a.Task, streams [][]update) {
 	t.Helper()
 	m := &mirror{}
 	if task := snaps[c][id]; task != nil {
@@ -402,7 +417,7 @@ func checkStream(t *testing.T, r *real, id a2a.TaskID, c int, snaps []map[a2a.Ta
 	}
 }
 
-// mirror is what a client knows of a task, by a snapshot, a stream, and what it says itself.
+// mirror is the knowledge of a client about a task: a snapshot, a stream and its own messages.
 type mirror struct {
 	begun    bool
 	status   a2a.TaskStatus
@@ -449,7 +464,7 @@ func (m *mirror) take(u update) {
 	}
 }
 
-// hear adds what the client says itself.
+// hear adds a message of the client.
 func (m *mirror) hear(e *parley.Event, t *a2a.Task) {
 	if !m.begun || e.From != "alice" || e.Type != parley.TypeMessage || t == nil {
 		return
@@ -461,7 +476,7 @@ func (m *mirror) hear(e *parley.Event, t *a2a.Task) {
 	}
 }
 
-// told is all of it, in an order that is always the same.
+// told returns everything in a stable order.
 func (m *mirror) told() string {
 	var seqs []int64
 	for seq := range m.messages {

@@ -12,7 +12,7 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// cursor is the id of an update. n is 0 for the last of its record, else its number.
+// cursor is the id of an update. n is 0 for the last update of an event, otherwise its number.
 type cursor struct {
 	seq int64
 	n   int
@@ -25,7 +25,7 @@ func (k cursor) String() string {
 	return strconv.FormatInt(k.seq, 10) + "." + strconv.Itoa(k.n)
 }
 
-// parseCursor reads the id of an update; nil for none.
+// parseCursor parses the id of an update. It returns nil for an empty id.
 func parseCursor(id string) (*cursor, error) {
 	if id == "" {
 		return nil, nil
@@ -38,12 +38,13 @@ func parseCursor(id string) (*cursor, error) {
 		k.n, err2 = strconv.Atoi(n)
 	}
 	if err1 != nil || err2 != nil || k.seq < 0 || k.n < 0 || k.String() != id {
-		return nil, wrong("%.40q is no cursor: give the id of the last event that came", id)
+		return nil, invalidArgument("invalid cursor %.40q (expected: the id of the last received event)", id)
 	}
 	return &k, nil
 }
 
-func (s *Server) subscribe(ctx context.Context, c *caller, req *a2a.SubscribeToTaskRequest, id string) iter.Seq2[update, error] {
+func (s *Server) subscribe(ctx context.Context, c *caller, req *a2a.SubscribeToTaskRequest, id string) iter.Seq2[update,
+	error] {
 	return func(yield func(update, error) bool) {
 		p, err := s.find(ctx, c, req.ID)
 		if err != nil {
@@ -51,7 +52,7 @@ func (s *Server) subscribe(ctx context.Context, c *caller, req *a2a.SubscribeToT
 			return
 		}
 		found := false
-		if err := s.read(ctx, c, p, func(t *tape) { found = t.ledger.task(req.ID) != nil }); err != nil {
+		if err := s.read(ctx, c, p, func(t *foldState) { found = t.tasks.task(req.ID) != nil }); err != nil {
 			yield(update{}, err)
 			return
 		}
@@ -64,89 +65,91 @@ func (s *Server) subscribe(ctx context.Context, c *caller, req *a2a.SubscribeToT
 			yield(update{}, err)
 			return
 		}
-		f := &follow{server: s, caller: c, place: p, task: req.ID, from: from, yield: yield}
+		f := &taskStream{server: s, caller: c, place: p, task: req.ID, from: from, yield: yield}
 		f.run(ctx)
 	}
 }
 
-// follow is one stream of a task. It folds the log from its beginning: up to the cursor, where the task is taken as it was; then up to the head, holding back
-// what that brings until it is clear that there is a stream; then what comes.
+// taskStream is one stream of a task. It folds the log from its beginning. Up to the cursor, it
+// only computes the task. Up to the head, it holds back the updates until it is clear that the
+// stream is valid. After that, it sends the updates as they come.
 //
-// It ends when its task has ended or asks for input. A task that waits for its caller to be authorized may go on without a word of it.
-type follow struct {
-	server  *Server
-	caller  *caller
-	place   *place
-	task    a2a.TaskID
-	from    *cursor // nil: the head
-	said    bool    // it is the answer to a message, which is at from
-	history *int
-	yield   func(update, error) bool
+// It ends when the task has ended or needs input. A task in AUTH_REQUIRED may continue without a
+// message, so it does not end the stream.
+type taskStream struct {
+	server   *Server
+	caller   *caller
+	place    *conversationInfo
+	task     a2a.TaskID
+	from     *cursor // nil: the head
+	response bool    // it is the response to the message at from
+	history  *int
+	yield    func(update, error) bool
 
-	tape  *tape
-	facts *facts
-	past  bool      // the cursor was passed
-	first *a2a.Task // the task at the cursor; nil if it begins behind it
-	held  []update  // behind the cursor, before the head was reached
-	last  update    // the last that is not a trace
-	live  bool      // the head was reached
+	state      *foldState
+	floorFacts *floorFacts
+	past       bool      // the fold is past the cursor
+	first      *a2a.Task // the task at the cursor; nil if it begins after it
+	held       []update  // updates after the cursor, until the head is reached
+	last       update    // the last update that is not a trace
+	live       bool      // the head was reached
 }
 
-func (f *follow) run(ctx context.Context) {
-	b := f.server.lend(bookKey{f.place.conversation, f.caller.client.AgentID()})
-	defer f.server.giveBack(b, -1)
-	f.tape, f.facts = newTape(b.key.caller, f.place), &b.facts
+func (f *taskStream) run(ctx context.Context) {
+	b := f.server.acquire(foldKey{f.place.conversation, f.caller.client.AgentID()})
+	defer f.server.release(b, -1)
+	f.state, f.floorFacts = newFoldState(b.key.caller, f.place), &b.floorFacts
 	for n, err := range f.server.listen(ctx, f.caller.client, f.place.conversation) {
 		if err != nil {
-			f.yield(update{}, hidden(err))
+			f.yield(update{}, hideNotFound(err))
 			return
 		}
-		if !f.hear(ctx, n) {
+		if !f.handle(ctx, n) {
 			return
 		}
 	}
 }
 
-// hear takes what the subscription tells and reports whether the stream goes on.
-func (f *follow) hear(ctx context.Context, n parley.Notification) bool {
+// handle handles a notification of the subscription, and reports whether the stream continues.
+func (f *taskStream) handle(ctx context.Context, n parley.Notification) bool {
 	switch {
 	case n.Event != nil:
-		updates, err := f.take(ctx, n.Event)
+		updates, err := f.fold(ctx, n.Event)
 		if err != nil {
 			f.yield(update{}, err)
 			return false
 		}
 		if f.live {
-			return f.send(ctx, updates) && !slices.ContainsFunc(updates, stops)
+			return f.send(ctx, updates) && !slices.ContainsFunc(updates, endsStream)
 		}
 		f.held = append(f.held, updates...)
 	case n.CaughtUp != nil && !f.live:
 		f.live = true
-		return f.begin(ctx, n.CaughtUp.Seq)
+		return f.sendHeld(ctx, n.CaughtUp.Seq)
 	}
 	return true
 }
 
-// take folds the next event and gives those of its updates that belong into the stream.
-func (f *follow) take(ctx context.Context, e *parley.Event) ([]update, error) {
+// fold folds the next event and returns its updates that belong to the stream.
+func (f *taskStream) fold(ctx context.Context, e *parley.Event) ([]update, error) {
 	if k := f.from; k != nil && !f.past && (e.Seq > k.seq || e.Seq == k.seq && k.n > 0) {
-		f.mark()
+		f.recordStart()
 	}
 	floor := false
-	if f.tape.ledger.asks(e) {
+	if f.state.tasks.needsFloor(e) {
 		var err error
-		key := bookKey{f.place.conversation, f.tape.owner}
-		if floor, err = f.facts.ask(ctx, f.caller.client, key, e, f.tape.ledger.anyone, nil); err != nil {
-			return nil, hidden(err)
+		key := foldKey{f.place.conversation, f.state.owner}
+		if floor, err = f.floorFacts.callerHasFloor(ctx, f.caller.client, key, e, f.state.tasks.anyone, nil); err != nil {
+			return nil, hideNotFound(err)
 		}
 	}
-	all := f.tape.take(e, floor)
+	all := f.state.fold(e, floor)
 	if f.past && f.from != nil && f.from.n > 0 && f.from.seq == e.Seq {
 		if f.from.n >= len(all) {
-			return nil, wrong("%s is no cursor: give the id of the last event that came", f.from)
+			return nil, invalidArgument("invalid cursor %s (expected: the id of the last received event)", f.from)
 		}
 		for _, u := range all[:f.from.n] {
-			f.first = advance(f.first, f.task, u.event)
+			f.first = applyUpdate(f.first, f.task, u.event)
 		}
 		all = all[f.from.n:]
 	}
@@ -168,59 +171,60 @@ func (f *follow) take(ctx context.Context, e *parley.Event) ([]update, error) {
 	return mine, nil
 }
 
-// mark takes the task as it is at the cursor.
-func (f *follow) mark() {
+// recordStart records the task at the cursor.
+func (f *taskStream) recordStart() {
 	f.past = true
-	f.first = f.tape.ledger.task(f.task)
+	f.first = f.state.tasks.task(f.task)
 }
 
-// begin yields what was held back, once the head is reached.
-func (f *follow) begin(ctx context.Context, head int64) bool {
+// sendHeld sends the updates that were held back, when the head is reached.
+func (f *taskStream) sendHeld(ctx context.Context, head int64) bool {
 	if f.from == nil {
 		f.from = &cursor{seq: head}
 	}
-	now := f.tape.ledger.task(f.task)
+	now := f.state.tasks.task(f.task)
 	switch {
 	case f.from.seq > head, f.from.n > 0 && !f.past:
-		f.yield(update{}, wrong("%s is no cursor: the log ends at %d", f.from, head))
+		f.yield(update{}, invalidArgument("invalid cursor %s (expected: at most %d, the end of the log)", f.from, head))
 		return false
 	case now == nil:
 		f.yield(update{}, errNoTask)
 		return false
 	}
 	if !f.past {
-		f.mark()
+		f.recordStart()
 	}
 	ended := now.Status.State.Terminal()
-	if answer := f.tape.ledger.bare(f.task); answer != nil && f.said {
+	if answer := f.state.tasks.messageAnswer(f.task); answer != nil && f.response {
 		answer.ContextID = f.place.context
 		f.send(ctx, []update{{f.last.id, answer}})
 		return false
 	}
-	if ended && len(f.held) == 0 && !f.said {
+	if ended && len(f.held) == 0 && !f.response {
 		if f.caller.legacy {
 			f.send(ctx, []update{f.last})
 		} else {
-			f.yield(update{}, unsupported("task %s has ended (%s): nothing more comes; GetTask tells all of it", f.task, now.Status.State))
+			f.yield(update{}, unsupported("task %s has ended (%s), so no updates follow; call GetTask to read it", f.task,
+				now.Status.State))
 		}
 		return false
 	}
 	if f.first != nil {
 		f.held = slices.Insert(f.held, 0, update{f.from.String(), f.first})
 	}
-	went := len(f.held) > 1 || f.said
+	went := len(f.held) > 1 || f.response
 	held := f.held
 	f.held, f.first = nil, nil
 	return f.send(ctx, held) && !ended && !(went && now.Status.State == a2a.TaskStateInputRequired)
 }
 
-// send yields updates as the caller takes them.
-func (f *follow) send(ctx context.Context, updates []update) bool {
+// send sends updates in the form for the caller.
+func (f *taskStream) send(ctx context.Context, updates []update) bool {
 	for _, u := range updates {
 		if t, ok := u.event.(*a2a.Task); ok {
-			trim(t, f.history, maxHistory)
+			trimHistory(t, f.history, maxHistory)
 		}
-		e, err := f.server.resolve(ctx, f.caller, f.place.conversation, f.tape.ledger.modes(f.task), u.event)
+		e, err := f.server.resolve(ctx, f.caller, f.place.conversation, f.state.tasks.modes(f.task), u.event)
 		if err != nil {
 			f.yield(update{}, err)
 			return false
@@ -234,14 +238,14 @@ func (f *follow) send(ctx context.Context, updates []update) bool {
 
 func isTrace(u update) bool { return u.event.Meta()[TraceExtension] != nil }
 
-// stops reports whether a stream ends with an update.
-func stops(u update) bool {
+// endsStream reports whether a stream ends with an update.
+func endsStream(u update) bool {
 	e, ok := u.event.(*a2a.TaskStatusUpdateEvent)
 	return ok && !isTrace(u) && (e.Status.State.Terminal() || e.Status.State == a2a.TaskStateInputRequired)
 }
 
-// advance gives a task as it is after one of its updates.
-func advance(t *a2a.Task, id a2a.TaskID, e a2a.Event) *a2a.Task {
+// applyUpdate returns a task after one of its updates.
+func applyUpdate(t *a2a.Task, id a2a.TaskID, e a2a.Event) *a2a.Task {
 	if e.TaskInfo().TaskID != id {
 		return t
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2acompat/a2av0"
 )
 
-// libraryClients are the library's own, one for each version and binding.
+// libraryClients returns the clients of the library, one for each version and binding.
 func libraryClients(t *testing.T, url string) map[string]*a2aclient.Client {
 	t.Helper()
 	clients := map[string]*a2aclient.Client{}
@@ -40,7 +40,7 @@ func libraryClients(t *testing.T, url string) map[string]*a2aclient.Client {
 	return clients
 }
 
-// TestLibraryClients: the library's own clients understand each operation of each version and binding.
+// The clients of the library can use each operation of each version and binding.
 func TestLibraryClients(t *testing.T) {
 	w := newFrontWorld(t, nil)
 	for name, client := range libraryClients(t, w.url) {
@@ -49,13 +49,16 @@ func TestLibraryClients(t *testing.T) {
 			five := 5
 			send := &a2a.SendMessageRequest{Message: plainMessage()}
 			got, err := client.SendMessage(ctx, send)
-			if task, is := got.(*a2a.Task); !is || task.Status.State != a2a.TaskStateCompleted || task.ContextID != "cnv_1" || task.History[0].Parts[0].Text() != "hello" {
+			if task, is := got.(*a2a.Task); !is || task.Status.State != a2a.TaskStateCompleted || task.ContextID != "cnv_1" ||
+				task.History[0].Parts[0].Text() != "hello" {
 				t.Errorf("SendMessage: %+v, %v", got, err)
 			}
-			if task, err := client.GetTask(ctx, &a2a.GetTaskRequest{ID: "cnv_1.7", HistoryLength: &five}); err != nil || task.ID != "cnv_1.7" {
+			if task, err := client.GetTask(ctx, &a2a.GetTaskRequest{ID: "cnv_1.7", HistoryLength: &five}); err != nil ||
+				task.ID != "cnv_1.7" {
 				t.Errorf("GetTask: %+v, %v", task, err)
 			}
-			if task, err := client.CancelTask(ctx, &a2a.CancelTaskRequest{ID: "cnv_1.7"}); err != nil || task.Status.State != a2a.TaskStateCanceled {
+			if task, err := client.CancelTask(ctx, &a2a.CancelTaskRequest{ID: "cnv_1.7"}); err != nil ||
+				task.Status.State != a2a.TaskStateCanceled {
 				t.Errorf("CancelTask: %+v, %v", task, err)
 			}
 			streams(t, "SendStreamingMessage", client.SendStreamingMessage(ctx, send))
@@ -74,12 +77,13 @@ func TestLibraryClients(t *testing.T) {
 	}
 }
 
-// TestLibraryClientsPush: the calls of push notifications.
+// The same for the operations of push notifications.
 func TestLibraryClientsPush(t *testing.T) {
 	w := newFrontWorld(t, nil)
 	for name, client := range libraryClients(t, w.url) {
 		ctx := t.Context()
-		made, err := client.CreateTaskPushConfig(ctx, &a2a.PushConfig{TaskID: "cnv_1.7", ID: "c", URL: "https://example.com/hook", Auth: &a2a.PushAuthInfo{Scheme: "Bearer"}})
+		made, err := client.CreateTaskPushConfig(ctx, &a2a.PushConfig{TaskID: "cnv_1.7", ID: "c",
+			URL: "https://example.com/hook", Auth: &a2a.PushAuthInfo{Scheme: "Bearer"}})
 		if err != nil || made.ID != "c" || made.URL != "https://example.com/hook" {
 			t.Errorf("%s: create: %+v, %v", name, made, err)
 		}
@@ -114,7 +118,7 @@ func streams(t *testing.T, what string, events func(func(a2a.Event, error) bool)
 	}
 }
 
-// TestLibraryReadsCards: the parsers of both versions understand the card that everybody gets, and a client made of it calls.
+// The parsers of both versions read the public card, and a client created from it works.
 func TestLibraryReadsCards(t *testing.T) {
 	w := newFrontWorld(t, func(o *Options) { o.Bearer, o.Issuer = true, "https://issuer.example.com" })
 	for name, parser := range map[string]agentcard.Parser{"1.0": nil, "0.3": a2av0.NewAgentCardParser()} {

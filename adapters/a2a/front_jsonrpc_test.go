@@ -35,10 +35,13 @@ func TestRPCMethods(t *testing.T) {
 		{"0.3", "tasks/get", `{"id":"t"}`, &a2a.GetTaskRequest{}},
 		{"0.3", "tasks/cancel", `{"id":"t"}`, &a2a.CancelTaskRequest{}},
 		{"0.3", "tasks/resubscribe", `{"id":"t"}`, &a2a.SubscribeToTaskRequest{}},
-		{"0.3", "tasks/pushNotificationConfig/set", `{"taskId":"t","pushNotificationConfig":{` + hook + `}}`, &a2a.PushConfig{}},
-		{"0.3", "tasks/pushNotificationConfig/get", `{"id":"t","pushNotificationConfigId":"c"}`, &a2a.GetTaskPushConfigRequest{}},
+		{"0.3", "tasks/pushNotificationConfig/set", `{"taskId":"t","pushNotificationConfig":{` + hook + `}}`,
+			&a2a.PushConfig{}},
+		{"0.3", "tasks/pushNotificationConfig/get", `{"id":"t","pushNotificationConfigId":"c"}`,
+			&a2a.GetTaskPushConfigRequest{}},
 		{"0.3", "tasks/pushNotificationConfig/list", `{"id":"t"}`, &a2a.ListTaskPushConfigRequest{}},
-		{"0.3", "tasks/pushNotificationConfig/delete", `{"id":"t","pushNotificationConfigId":"c"}`, &a2a.DeleteTaskPushConfigRequest{}},
+		{"0.3", "tasks/pushNotificationConfig/delete", `{"id":"t","pushNotificationConfigId":"c"}`,
+			&a2a.DeleteTaskPushConfigRequest{}},
 	} {
 		for _, headers := range [][]string{{versionHeader, c.version}, nil} {
 			r := w.rpc(c.method, c.params, headers...)
@@ -51,14 +54,15 @@ func TestRPCMethods(t *testing.T) {
 			}
 		}
 	}
-	for method, other := range map[string]string{"SendMessage": "0.3", "message/send": "1.0", "ListTasks": "0.3", "tasks/list": "0.3", "nonsense": "1.0", "tasks/list/": ""} {
+	for method, other := range map[string]string{"SendMessage": "0.3", "message/send": "1.0", "ListTasks": "0.3",
+		"tasks/list": "0.3", "nonsense": "1.0", "tasks/list/": ""} {
 		if r := w.rpc(method, `{}`, versionHeader, other); r.code(t) != -32601 || r.status != http.StatusOK {
 			t.Errorf("%s in %s: %s", method, other, r.body)
 		}
 	}
 }
 
-// TestRPCShapes: what comes back is of the version that was asked in.
+// A response has the version of its request.
 func TestRPCShapes(t *testing.T) {
 	w := newFrontWorld(t, nil)
 	for _, c := range []struct {
@@ -75,7 +79,8 @@ func TestRPCShapes(t *testing.T) {
 		{"message/send", `{"message":` + message03 + `}`, "result.status.state", "completed"},
 		{"tasks/get", `{"id":"t"}`, "result.history.0.role", "user"},
 		{"tasks/get", `{"id":"t"}`, "result.history.0.parts.0.kind", "text"},
-		{"tasks/pushNotificationConfig/get", `{"id":"t","pushNotificationConfigId":"c"}`, "result.pushNotificationConfig.id", "c"},
+		{"tasks/pushNotificationConfig/get", `{"id":"t","pushNotificationConfigId":"c"}`, "result.pushNotificationConfig.id",
+			"c"},
 	} {
 		if got := w.rpc(c.method, c.params).json(t, c.path); got != c.want {
 			t.Errorf("%s: %s is %v and not %v", c.method, c.path, got, c.want)
@@ -144,7 +149,8 @@ func TestRPCEnvelope(t *testing.T) {
 			t.Errorf("%s: HTTP %d, Allow %q", method, r.status, r.header.Get("Allow"))
 		}
 	}
-	if r := w.do(http.MethodPost, w.base+"/a2a/nobody", `{"jsonrpc":"2.0","id":1,"method":"ListTasks"}`); r.status != http.StatusNotFound {
+	if r := w.do(http.MethodPost, w.base+"/a2a/nobody",
+		`{"jsonrpc":"2.0","id":1,"method":"ListTasks"}`); r.status != http.StatusNotFound {
 		t.Errorf("an agent that is not there: HTTP %d", r.status)
 	}
 }
@@ -152,37 +158,61 @@ func TestRPCEnvelope(t *testing.T) {
 func TestParams(t *testing.T) {
 	w := newFrontWorld(t, nil)
 	five, none := 5, 0
-	message := &a2a.Message{ID: "m1", ContextID: "x", TaskID: "t", Role: a2a.MessageRoleUser, ReferenceTasks: []a2a.TaskID{"a.1"},
-		Metadata: map[string]any{"task_id": "as it is", "taskId": "too"},
+	message := &a2a.Message{ID: "m1", ContextID: "x", TaskID: "t", Role: a2a.MessageRoleUser,
+		ReferenceTasks: []a2a.TaskID{"a.1"},
+		Metadata:       map[string]any{"task_id": "as it is", "taskId": "too"},
 		Parts: a2a.ContentParts{
-			{Content: a2a.Text("hello"), MediaType: "text/plain"}, {Content: a2a.Data{Value: map[string]any{"media_type": "as it is", "mediaType": "too"}}},
+			{Content: a2a.Text("hello"), MediaType: "text/plain"},
+			{Content: a2a.Data{Value: map[string]any{"media_type": "as it is", "mediaType": "too"}}},
 			{Content: a2a.Raw("hello"), Filename: "a_b"},
 		}}
 	for _, c := range []struct {
 		name, method, params string
 		want                 any
 	}{
-		{"camelCase", "SendMessage", `{"message":{"messageId":"m1","contextId":"x","taskId":"t","role":"ROLE_USER","referenceTaskIds":["a.1"],"metadata":{"task_id":"as it is","taskId":"too"},
-			"parts":[{"text":"hello","mediaType":"text/plain"},{"data":{"media_type":"as it is","mediaType":"too"}},{"raw":"aGVsbG8=","filename":"a_b"}]},
+		{"camelCase", "SendMessage", `{"message":{"messageId":"m1","contextId":"x","taskId":"t",
+			"role":"ROLE_USER","referenceTaskIds":["a.1"],
+			"metadata":{"task_id":"as it is","taskId":"too"},
+			"parts":[{"text":"hello","mediaType":"text/plain"},
+			{"data":{"media_type":"as it is","mediaType":"too"}},{"raw":"aGVsbG8=","filename":"a_b"}]},
 			"configuration":{"historyLength":0,"returnImmediately":true,"acceptedOutputModes":["a"]}}`,
-			&a2a.SendMessageRequest{Message: message, Config: &a2a.SendMessageConfig{HistoryLength: &none, ReturnImmediately: true, AcceptedOutputModes: []string{"a"}}}},
-		{"snake_case", "SendMessage", `{"message":{"message_id":"m1","context_id":"x","task_id":"t","role":"ROLE_USER","reference_task_ids":["a.1"],"metadata":{"task_id":"as it is","taskId":"too"},
-			"parts":[{"text":"hello","media_type":"text/plain"},{"data":{"media_type":"as it is","mediaType":"too"}},{"raw":"aGVsbG8=","filename":"a_b"}]},
+			&a2a.SendMessageRequest{Message: message, Config: &a2a.SendMessageConfig{HistoryLength: &none,
+				ReturnImmediately: true, AcceptedOutputModes: []string{"a"}}}},
+		{"snake_case", "SendMessage", `{"message":{"message_id":"m1","context_id":"x","task_id":"t",
+			"role":"ROLE_USER","reference_task_ids":["a.1"],
+			"metadata":{"task_id":"as it is","taskId":"too"},
+			"parts":[{"text":"hello","media_type":"text/plain"},
+			{"data":{"media_type":"as it is","mediaType":"too"}},{"raw":"aGVsbG8=","filename":"a_b"}]},
 			"configuration":{"history_length":0,"return_immediately":true,"accepted_output_modes":["a"]}}`,
-			&a2a.SendMessageRequest{Message: message, Config: &a2a.SendMessageConfig{HistoryLength: &none, ReturnImmediately: true, AcceptedOutputModes: []string{"a"}}}},
-		{"snake_case, a push configuration inside", "SendMessage", `{"message":` + message10 + `,"configuration":{"task_push_notification_config":{"task_id":"t","url":"u","authentication":{"scheme":"s"}}}}`,
-			&a2a.SendMessageRequest{Message: plainMessage(), Config: &a2a.SendMessageConfig{PushConfig: &a2a.PushConfig{TaskID: "t", URL: "u", Auth: &a2a.PushAuthInfo{Scheme: "s"}}}}},
-		{"snake_case of GetTask", "GetTask", `{"id":"t","history_length":5}`, &a2a.GetTaskRequest{ID: "t", HistoryLength: &five}},
-		{"snake_case of ListTasks", "ListTasks", `{"context_id":"x","page_size":5,"page_token":"p","include_artifacts":true}`, &a2a.ListTasksRequest{ContextID: "x", PageSize: 5, PageToken: "p", IncludeArtifacts: true}},
-		{"unknown and null members", "GetTask", `{"id":"t","ID":"u","Id":{},"historyLength":null,"history_Length":-1,"extra":{"id":"v"}}`, &a2a.GetTaskRequest{ID: "t"}},
-		{"0.3", "message/send", `{"message":` + message03 + `,"configuration":{"blocking":false,"pushNotificationConfig":{"id":"c","url":"u","authentication":{"schemes":["Bearer"],"credentials":"k"}}}}`,
+			&a2a.SendMessageRequest{Message: message, Config: &a2a.SendMessageConfig{HistoryLength: &none,
+				ReturnImmediately: true, AcceptedOutputModes: []string{"a"}}}},
+		{"snake_case, a push configuration inside", "SendMessage", `{"message":` + message10 +
+			`,"configuration":{"task_push_notification_config":{"task_id":"t","url":"u","authentication":{"scheme":"s"}}}}`,
+			&a2a.SendMessageRequest{Message: plainMessage(),
+				Config: &a2a.SendMessageConfig{PushConfig: &a2a.PushConfig{TaskID: "t", URL: "u",
+					Auth: &a2a.PushAuthInfo{Scheme: "s"}}}}},
+		{"snake_case of GetTask", "GetTask", `{"id":"t","history_length":5}`, &a2a.GetTaskRequest{ID: "t",
+			HistoryLength: &five}},
+		{"snake_case of ListTasks", "ListTasks", `{"context_id":"x","page_size":5,"page_token":"p","include_artifacts":true}`,
+			&a2a.ListTasksRequest{ContextID: "x", PageSize: 5, PageToken: "p", IncludeArtifacts: true}},
+		{"unknown and null members", "GetTask", `{"id":"t","ID":"u","Id":{},"historyLength":null,"history_Length":-1,` +
+			`"extra":{"id":"v"}}`, &a2a.GetTaskRequest{ID: "t"}},
+		{"0.3", "message/send", `{"message":` + message03 +
+			`,"configuration":{"blocking":false,"pushNotificationConfig":{"id":"c","url":"u",` +
+			`"authentication":{"schemes":["Bearer"],"credentials":"k"}}}}`,
 			&a2a.SendMessageRequest{Message: plainMessage(), Config: &a2a.SendMessageConfig{ReturnImmediately: true,
 				PushConfig: &a2a.PushConfig{ID: "c", URL: "u", Auth: &a2a.PushAuthInfo{Scheme: "Bearer", Credentials: "k"}}}}},
-		{"0.3 that blocks", "message/send", `{"message":` + message03 + `,"configuration":{"blocking":true}}`, &a2a.SendMessageRequest{Message: plainMessage(), Config: &a2a.SendMessageConfig{}}},
-		{"0.3 says nothing of blocking", "message/send", `{"message":` + message03 + `,"configuration":{}}`, &a2a.SendMessageRequest{Message: plainMessage(), Config: &a2a.SendMessageConfig{}}},
-		{"0.3, snake_case", "message/send", `{"message":{"message_id":"m1","role":"user","parts":[{"kind":"text","text":"hello"}]}}`, &a2a.SendMessageRequest{Message: plainMessage()}},
-		{"0.3, files", "message/send", `{"message":{"messageId":"m1","role":"user","parts":[{"kind":"file","file":{"bytes":"aGVsbG8=","mimeType":"a/b","name":"n"}},{"kind":"file","file":{"fileWithUri":"http://u"}}]}}`,
-			&a2a.SendMessageRequest{Message: &a2a.Message{ID: "m1", Role: a2a.MessageRoleUser, Parts: a2a.ContentParts{{Content: a2a.Raw("hello"), MediaType: "a/b", Filename: "n"}, {Content: a2a.URL("http://u")}}}}},
+		{"0.3 that blocks", "message/send", `{"message":` + message03 + `,"configuration":{"blocking":true}}`,
+			&a2a.SendMessageRequest{Message: plainMessage(), Config: &a2a.SendMessageConfig{}}},
+		{"0.3 says nothing of blocking", "message/send", `{"message":` + message03 + `,"configuration":{}}`,
+			&a2a.SendMessageRequest{Message: plainMessage(), Config: &a2a.SendMessageConfig{}}},
+		{"0.3, snake_case", "message/send", `{"message":{"message_id":"m1","role":"user","parts":[{"kind":"text",` +
+			`"text":"hello"}]}}`, &a2a.SendMessageRequest{Message: plainMessage()}},
+		{"0.3, files", "message/send", `{"message":{"messageId":"m1","role":"user","parts":[{"kind":"file",` +
+			`"file":{"bytes":"aGVsbG8=","mimeType":"a/b","name":"n"}},{"kind":"file","file":{"fileWithUri":"http://u"}}]}}`,
+			&a2a.SendMessageRequest{Message: &a2a.Message{ID: "m1", Role: a2a.MessageRoleUser,
+				Parts: a2a.ContentParts{{Content: a2a.Raw("hello"), MediaType: "a/b", Filename: "n"},
+					{Content: a2a.URL("http://u")}}}}},
 	} {
 		r := w.rpc(c.method, c.params)
 		if got, _, _ := w.methods.take(); !reflect.DeepEqual(got, c.want) {
@@ -190,10 +220,13 @@ func TestParams(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ name, method, params, words string }{
-		{"both spellings", "GetTask", `{"id":"t","historyLength":1,"history_length":1}`, "historyLength is there twice"},
-		{"twice", "GetTask", `{"id":"t","id":"t"}`, "id is there twice"},
-		{"both spellings, inside", "SendMessage", `{"message":{"messageId":"m","message_id":"m"}}`, "message.messageId is there twice"},
-		{"both spellings, in a list", "SendMessage", `{"message":{"parts":[{"text":"a"},{"mediaType":"a/b","media_type":"a/b"}]}}`, "message.parts[1].mediaType is there twice"},
+		{"both spellings", "GetTask", `{"id":"t","historyLength":1,"history_length":1}`, "duplicate member historyLength"},
+		{"twice", "GetTask", `{"id":"t","id":"t"}`, "duplicate member id"},
+		{"both spellings, inside", "SendMessage", `{"message":{"messageId":"m","message_id":"m"}}`,
+			"duplicate member message.messageId"},
+		{"both spellings, in a list", "SendMessage",
+			`{"message":{"parts":[{"text":"a"},{"mediaType":"a/b","media_type":"a/b"}]}}`,
+			"duplicate member message.parts[1].mediaType"},
 		{"no message", "SendMessage", `{}`, "message is missing"},
 		{"a message that is a text", "SendMessage", `{"message":"x"}`, "message"},
 		{"a part that is null", "SendMessage", `{"message":{"parts":[null]}}`, "parts[0]"},
@@ -201,12 +234,13 @@ func TestParams(t *testing.T) {
 		{"a part with two", "SendMessage", `{"message":{"parts":[{"text":"x","url":"y"}]}}`, "exactly one"},
 		{"raw that is no base64", "SendMessage", `{"message":{"parts":[{"raw":"!"}]}}`, ""},
 		{"no id", "GetTask", `{}`, "id is missing"},
-		{"an id that is a number", "GetTask", `{"id":5}`, "id may not be a number"},
+		{"an id that is a number", "GetTask", `{"id":5}`, "invalid type of id: number"},
 		{"a negative history", "GetTask", `{"id":"t","historyLength":-1}`, "historyLength"},
 		{"a time that is none", "ListTasks", `{"statusTimestampAfter":"yesterday"}`, ""},
 		{"no url", "CreateTaskPushNotificationConfig", `{"taskId":"t"}`, "url is missing"},
 		{"0.3, no message", "message/send", `{"configuration":{"pushNotificationConfig":{"url":"u"}}}`, "message is missing"},
-		{"0.3, no base64", "message/send", `{"message":{"messageId":"m","role":"user","parts":[{"kind":"file","file":{"bytes":"!"}}]}}`, "not base64"},
+		{"0.3, no base64", "message/send", `{"message":{"messageId":"m","role":"user","parts":[{"kind":"file",` +
+			`"file":{"bytes":"!"}}]}}`, "not base64"},
 		{"0.3, a part of no kind", "message/send", `{"message":{"messageId":"m","role":"user","parts":[{"text":"x"}]}}`, ""},
 	} {
 		r := w.rpc(c.method, c.params)
@@ -220,8 +254,8 @@ func plainMessage() *a2a.Message {
 	return &a2a.Message{ID: "m1", Role: a2a.MessageRoleUser, Parts: a2a.ContentParts{a2a.NewTextPart("hello")}}
 }
 
-// TestBlockingIsOf03: in a request of 1.0 it has no effect, and the log says so.
-func TestBlockingIsOf03(t *testing.T) {
+// blocking has no effect in a request of 1.0, and the log says so.
+func TestBlockingIsIgnored(t *testing.T) {
 	w := newFrontWorld(t, nil)
 	w.rpc("SendMessage", `{"message":`+message10+`,"configuration":{"blocking":false}}`)
 	got, _, _ := w.methods.take()
@@ -233,12 +267,13 @@ func TestBlockingIsOf03(t *testing.T) {
 	}
 }
 
-// FuzzParams: whatever parameters there are, the same ones come out of what was made canonical, and nothing panics.
+// FuzzParams checks that canonical parameters are stable, and that no input panics.
 func FuzzParams(f *testing.F) {
-	for _, s := range []string{`{"message":` + message10 + `}`, `{"message":{"parts":[{"text":null},[],{}]},"message":{}}`, `{"configuration":{"task_push_notification_config":[{"task_id":1}]}}`, `[]`, `null`} {
+	for _, s := range []string{`{"message":` + message10 + `}`, `{"message":{"parts":[{"text":null},[],{}]},"message":{}}`,
+		`{"configuration":{"task_push_notification_config":[{"task_id":1}]}}`, `[]`, `null`} {
 		f.Add([]byte(s))
 	}
-	w := &front{log: newTestLog()}
+	w := &httpServer{log: newTestLog()}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if checkJSON(raw) != nil {
 			t.Skip("no JSON")
@@ -253,17 +288,17 @@ func FuzzParams(f *testing.F) {
 				t.Errorf("%s is %s, and that is %s, %v", raw, once, twice, err)
 			}
 			if req, err := w.decode(o, raw); err == nil {
-				_ = check(req)
+				_ = checkRequired(req)
 			}
 		}
 		for o := range legacyShapes {
 			if req, err := decodeLegacy(o, raw); err == nil {
-				_ = check(req)
+				_ = checkRequired(req)
 			}
 		}
 		for _, o := range []operation{opSend, opPushCreate} {
 			if req, err := decodeLegacyREST(o, raw, "t"); err == nil {
-				_ = check(req)
+				_ = checkRequired(req)
 			}
 		}
 	})

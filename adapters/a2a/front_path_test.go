@@ -15,7 +15,8 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// TestPath goes the whole way in each version and binding: the library's client, HTTP, the methods, a hub, and an agent that answers.
+// Each version and binding works end to end: the client of the library, HTTP, the methods, a hub,
+// and an agent that answers.
 func TestPath(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -25,7 +26,8 @@ func TestPath(t *testing.T) {
 	ended := make(chan error, 1)
 	bot := hub.Client(t, "bot")
 	go func() {
-		ended <- executors.Run(ctx, bot, parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
+		ended <- executors.Run(ctx, bot, parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome,
+			error) {
 			_, err := turn.Post(ctx, parley.Message{Text: "heard"}, parley.FinalityTurn)
 			return "", err
 		}), nil)
@@ -50,11 +52,13 @@ func TestPath(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			id := strings.ReplaceAll(strings.ReplaceAll(name, " ", "-"), "+", "")
 			say := func(n string) *a2a.SendMessageRequest {
-				return &a2a.SendMessageRequest{Message: &a2a.Message{ID: id + n, Role: a2a.MessageRoleUser, Parts: a2a.ContentParts{a2a.NewTextPart("hello")}}}
+				return &a2a.SendMessageRequest{Message: &a2a.Message{ID: id + n, Role: a2a.MessageRoleUser,
+					Parts: a2a.ContentParts{a2a.NewTextPart("hello")}}}
 			}
 			got, err := client.SendMessage(t.Context(), say("-1"))
 			task, is := got.(*a2a.Task)
-			if !is || task.Status.State != a2a.TaskStateCompleted || len(task.Artifacts) != 1 || task.Artifacts[0].Parts[0].Text() != "heard" {
+			if !is || task.Status.State != a2a.TaskStateCompleted || len(task.Artifacts) != 1 ||
+				task.Artifacts[0].Parts[0].Text() != "heard" {
 				t.Fatalf("SendMessage: %+v, %v", got, err)
 			}
 			again, err := client.GetTask(t.Context(), &a2a.GetTaskRequest{ID: task.ID})
@@ -62,7 +66,8 @@ func TestPath(t *testing.T) {
 				t.Errorf("GetTask: %+v, %v", again, err)
 			}
 			streams(t, "SendStreamingMessage", client.SendStreamingMessage(t.Context(), say("-2")))
-			if _, err := client.GetTask(t.Context(), &a2a.GetTaskRequest{ID: "cnv_none.1"}); !errors.Is(err, a2a.ErrTaskNotFound) {
+			if _, err := client.GetTask(t.Context(), &a2a.GetTaskRequest{ID: "cnv_none.1"}); !errors.Is(err,
+				a2a.ErrTaskNotFound) {
 				t.Errorf("GetTask of none: %v", err)
 			}
 		})

@@ -11,7 +11,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// The message of 0.3 over HTTP+JSON, whose JSON is that of Protocol Buffers.
+// The message of 0.3 over HTTP+JSON in the JSON of its Protocol Buffers.
 const messageProto = `{"messageId":"m1","role":"ROLE_USER","content":[{"text":"hello"}]}`
 
 func TestRESTRoutes(t *testing.T) {
@@ -30,30 +30,38 @@ func TestRESTRoutes(t *testing.T) {
 		{"GET", "/tasks/t.1?historyLength=0", "", &a2a.GetTaskRequest{ID: "t.1", HistoryLength: &none}},
 		{"GET", "/tasks/t.1?history_length=5&extra=1&id=other", "", &a2a.GetTaskRequest{ID: "t.1", HistoryLength: &five}},
 		{"GET", "/tasks", "", &a2a.ListTasksRequest{}},
-		{"GET", "/tasks?contextId=x&status=TASK_STATE_WORKING&pageSize=5&pageToken=p&historyLength=0&statusTimestampAfter=2026-11-20T01:02:03Z&includeArtifacts=true", "",
-			&a2a.ListTasksRequest{ContextID: "x", Status: a2a.TaskStateWorking, PageSize: 5, PageToken: "p", HistoryLength: &none, StatusTimestampAfter: &at, IncludeArtifacts: true}},
-		{"GET", "/tasks?context_id=x&page_size=5&page_token=p&include_artifacts=true", "", &a2a.ListTasksRequest{ContextID: "x", PageSize: 5, PageToken: "p", IncludeArtifacts: true}},
+		{"GET", "/tasks?contextId=x&status=TASK_STATE_WORKING&pageSize=5&pageToken=p&historyLength=0" +
+			"&statusTimestampAfter=2026-11-20T01:02:03Z&includeArtifacts=true", "",
+			&a2a.ListTasksRequest{ContextID: "x", Status: a2a.TaskStateWorking, PageSize: 5, PageToken: "p",
+				HistoryLength: &none, StatusTimestampAfter: &at, IncludeArtifacts: true}},
+		{"GET", "/tasks?context_id=x&page_size=5&page_token=p&include_artifacts=true", "",
+			&a2a.ListTasksRequest{ContextID: "x", PageSize: 5, PageToken: "p", IncludeArtifacts: true}},
 		{"POST", "/tasks/t.1:cancel", "", &a2a.CancelTaskRequest{ID: "t.1"}},
 		{"POST", "/tasks/t.1:cancel", "null", &a2a.CancelTaskRequest{ID: "t.1"}},
-		{"POST", "/tasks/t.1%3Acancel", `{"metadata":{"a":"b"}}`, &a2a.CancelTaskRequest{ID: "t.1", Metadata: map[string]any{"a": "b"}}},
+		{"POST", "/tasks/t.1%3Acancel", `{"metadata":{"a":"b"}}`, &a2a.CancelTaskRequest{ID: "t.1",
+			Metadata: map[string]any{"a": "b"}}},
 		{"POST", "/tasks/t.1:subscribe", "", &a2a.SubscribeToTaskRequest{ID: "t.1"}},
 		{"GET", "/tasks/t.1:subscribe", "", &a2a.SubscribeToTaskRequest{ID: "t.1"}},
 		{"POST", "/tasks/t.1/pushNotificationConfigs", `{"id":"c","url":"u"}`, hook},
 		{"POST", "/tasks/t.1/pushNotificationConfigs", `{"id":"c","url":"u","task_id":"t.1"}`, hook},
 		{"GET", "/tasks/t.1/pushNotificationConfigs", "", &a2a.ListTaskPushConfigRequest{TaskID: "t.1"}},
-		{"GET", "/tasks/t.1/pushNotificationConfigs?page_size=5", "", &a2a.ListTaskPushConfigRequest{TaskID: "t.1", PageSize: 5}},
+		{"GET", "/tasks/t.1/pushNotificationConfigs?page_size=5", "", &a2a.ListTaskPushConfigRequest{TaskID: "t.1",
+			PageSize: 5}},
 		{"GET", "/tasks/t.1/pushNotificationConfigs/c%2Fd", "", &a2a.GetTaskPushConfigRequest{TaskID: "t.1", ID: "c/d"}},
 		{"DELETE", "/tasks/t.1/pushNotificationConfigs/c", "", &a2a.DeleteTaskPushConfigRequest{TaskID: "t.1", ID: "c"}},
 		{"POST", "/v1/message:send", `{"message":` + messageProto + `}`, send},
 		{"POST", "/v1/message:send", `{"request":{"message_id":"m1","role":"ROLE_USER","content":[{"text":"hello"}]}}`, send},
 		{"POST", "/v1/message:stream", `{"message":` + messageProto + `}`, send},
 		{"GET", "/v1/tasks/t.1?history_length=5", "", &a2a.GetTaskRequest{ID: "t.1", HistoryLength: &five}},
-		{"GET", "/v1/tasks?status=TASK_STATE_CANCELLED&lastUpdatedAfter=2026-11-20T01:02:03Z", "", &a2a.ListTasksRequest{Status: a2a.TaskStateCanceled, StatusTimestampAfter: &at}},
+		{"GET", "/v1/tasks?status=TASK_STATE_CANCELLED&lastUpdatedAfter=2026-11-20T01:02:03Z", "",
+			&a2a.ListTasksRequest{Status: a2a.TaskStateCanceled, StatusTimestampAfter: &at}},
 		{"POST", "/v1/tasks/t.1:cancel", "", &a2a.CancelTaskRequest{ID: "t.1"}},
 		{"GET", "/v1/tasks/t.1:subscribe", "", &a2a.SubscribeToTaskRequest{ID: "t.1"}},
 		{"POST", "/v1/tasks/t.1:subscribe", "", &a2a.SubscribeToTaskRequest{ID: "t.1"}},
-		{"POST", "/v1/tasks/t.1/pushNotificationConfigs", `{"config":{"name":"n","pushNotificationConfig":{"id":"c","url":"u"}}}`, hook},
-		{"POST", "/v1/tasks/t.1/pushNotificationConfigs", `{"name":"n","push_notification_config":{"id":"c","url":"u"}}`, hook},
+		{"POST", "/v1/tasks/t.1/pushNotificationConfigs",
+			`{"config":{"name":"n","pushNotificationConfig":{"id":"c","url":"u"}}}`, hook},
+		{"POST", "/v1/tasks/t.1/pushNotificationConfigs", `{"name":"n","push_notification_config":{"id":"c","url":"u"}}`,
+			hook},
 		{"GET", "/v1/tasks/t.1/pushNotificationConfigs", "", &a2a.ListTaskPushConfigRequest{TaskID: "t.1"}},
 		{"GET", "/v1/tasks/t.1/pushNotificationConfigs/c", "", &a2a.GetTaskPushConfigRequest{TaskID: "t.1", ID: "c"}},
 		{"DELETE", "/v1/tasks/t.1/pushNotificationConfigs/c", "", &a2a.DeleteTaskPushConfigRequest{TaskID: "t.1", ID: "c"}},
@@ -76,18 +84,28 @@ func TestRESTRefused(t *testing.T) {
 		status           int
 		allow            string
 	}{
-		{"GET", "/nonsense", "", 404, ""}, {"GET", "/message:sent", "", 404, ""}, {"GET", "/tasks/", "", 404, ""}, {"GET", "/tasks/t/x", "", 404, ""},
-		{"GET", "/tasks//pushNotificationConfigs", "", 404, ""}, {"POST", "/tasks/t:stop", "", 404, ""}, {"POST", "/tasks/:cancel", "", 404, ""},
-		{"GET", "/tasks/t/pushNotificationConfigs/c/d", "", 404, ""}, {"GET", "/v2/tasks", "", 404, ""}, {"GET", "/v1/extendedAgentCard", "", 404, ""},
-		{"GET", "/card", "", 404, ""}, {"GET", "/v1/v1/tasks", "", 404, ""}, {"GET", "/v1", "", 404, ""}, {"GET", "/tenant/tasks", "", 404, ""},
-		{"GET", "/message:send", "", 405, "POST"}, {"DELETE", "/tasks/t", "", 405, "GET"}, {"GET", "/tasks/t:cancel", "", 405, "POST"},
-		{"PUT", "/tasks/t:subscribe", "", 405, "GET, POST"}, {"POST", "/tasks", `{}`, 405, "GET"}, {"POST", "/v1/tasks/t/pushNotificationConfigs/c", `{}`, 405, "DELETE, GET"},
-		{"POST", "/message:send", "", 400, ""}, {"POST", "/message:send", `{`, 400, ""}, {"POST", "/message:send", `[]`, 400, ""}, {"POST", "/message:send", `{}`, 400, ""},
+		{"GET", "/nonsense", "", 404, ""}, {"GET", "/message:sent", "", 404, ""}, {"GET", "/tasks/", "", 404, ""},
+		{"GET", "/tasks/t/x", "", 404, ""},
+		{"GET", "/tasks//pushNotificationConfigs", "", 404, ""}, {"POST", "/tasks/t:stop", "", 404, ""},
+		{"POST", "/tasks/:cancel", "", 404, ""},
+		{"GET", "/tasks/t/pushNotificationConfigs/c/d", "", 404, ""}, {"GET", "/v2/tasks", "", 404, ""},
+		{"GET", "/v1/extendedAgentCard", "", 404, ""},
+		{"GET", "/card", "", 404, ""}, {"GET", "/v1/v1/tasks", "", 404, ""}, {"GET", "/v1", "", 404, ""},
+		{"GET", "/tenant/tasks", "", 404, ""},
+		{"GET", "/message:send", "", 405, "POST"}, {"DELETE", "/tasks/t", "", 405, "GET"}, {"GET", "/tasks/t:cancel", "", 405,
+			"POST"},
+		{"PUT", "/tasks/t:subscribe", "", 405, "GET, POST"}, {"POST", "/tasks", `{}`, 405, "GET"},
+		{"POST", "/v1/tasks/t/pushNotificationConfigs/c", `{}`, 405, "DELETE, GET"},
+		{"POST", "/message:send", "", 400, ""}, {"POST", "/message:send", `{`, 400, ""}, {"POST", "/message:send", `[]`, 400,
+			""}, {"POST", "/message:send", `{}`, 400, ""},
 		{"POST", "/v1/message:send", `{"message":{"messageId":"m","content":[{"file":{"fileWithBytes":"!"}}]}}`, 400, ""},
-		{"POST", "/v1/message:send", `{"message":{"messageId":"m","content":[{}]}}`, 400, ""}, {"POST", "/v1/message:send", `{"message":{"messageId":"m","content":[null]}}`, 400, ""},
-		{"GET", "/tasks?pageSize=x", "", 400, ""}, {"GET", "/tasks?includeArtifacts=perhaps", "", 400, ""}, {"GET", "/tasks?pageSize=1&page_size=1", "", 400, ""},
+		{"POST", "/v1/message:send", `{"message":{"messageId":"m","content":[{}]}}`, 400, ""}, {"POST", "/v1/message:send",
+			`{"message":{"messageId":"m","content":[null]}}`, 400, ""},
+		{"GET", "/tasks?pageSize=x", "", 400, ""}, {"GET", "/tasks?includeArtifacts=perhaps", "", 400, ""},
+		{"GET", "/tasks?pageSize=1&page_size=1", "", 400, ""},
 		{"GET", "/tasks/t?historyLength=-1", "", 400, ""}, {"GET", "/tasks?statusTimestampAfter=yesterday", "", 400, ""},
-		{"POST", "/tasks/t/pushNotificationConfigs", `{"url":"u","taskId":"another"}`, 400, ""}, {"POST", "/tasks/t:cancel", `{"id":"another"}`, 400, ""},
+		{"POST", "/tasks/t/pushNotificationConfigs", `{"url":"u","taskId":"another"}`, 400, ""}, {"POST", "/tasks/t:cancel",
+			`{"id":"another"}`, 400, ""},
 	} {
 		r := w.do(c.verb, w.url+c.path, c.body)
 		if r.status != c.status || r.header.Get("Allow") != c.allow {
@@ -102,7 +120,7 @@ func TestRESTRefused(t *testing.T) {
 	}
 }
 
-// TestRESTMedia: an answer has the media type that the client speaks.
+// A response has the media type of the client.
 func TestRESTMedia(t *testing.T) {
 	w := newFrontWorld(t, nil)
 	send := `{"message":` + message10 + `}`
@@ -112,7 +130,8 @@ func TestRESTMedia(t *testing.T) {
 		want             string
 	}{
 		{"POST", "/message:send", send, nil, "application/json"},
-		{"POST", "/message:send", send, []string{"Content-Type", "application/a2a+json; charset=utf-8"}, "application/a2a+json"},
+		{"POST", "/message:send", send, []string{"Content-Type", "application/a2a+json; charset=utf-8"},
+			"application/a2a+json"},
 		{"POST", "/message:send", `{}`, []string{"Content-Type", "application/a2a+json"}, "application/a2a+json"},
 		{"GET", "/tasks/t", "", []string{"Accept", "application/a2a+json, application/json"}, "application/a2a+json"},
 		{"GET", "/tasks/t", "", nil, "application/json"},
@@ -121,30 +140,36 @@ func TestRESTMedia(t *testing.T) {
 			t.Errorf("%s %s %v: %q", c.verb, c.path, c.headers, r.header.Get("Content-Type"))
 		}
 	}
-	for _, media := range []string{"text/plain", "application/x-www-form-urlencoded", "", "nonsense/;", "application/xml"} {
+	for _, media := range []string{"text/plain", "application/x-www-form-urlencoded", "", "nonsense/;",
+		"application/xml"} {
 		r := w.do("POST", w.url+"/message:send", send, "Content-Type", media)
 		if r.status != http.StatusUnsupportedMediaType || !strings.Contains(r.body, "CONTENT_TYPE_NOT_SUPPORTED") {
 			t.Errorf("%q: HTTP %d %s", media, r.status, r.body)
 		}
-		if r := w.do("POST", w.url, `{"jsonrpc":"2.0","id":1,"method":"ListTasks"}`, "Content-Type", media); r.code(t) != -32005 || r.status != http.StatusOK {
+		if r := w.do("POST", w.url, `{"jsonrpc":"2.0","id":1,"method":"ListTasks"}`, "Content-Type",
+			media); r.code(t) != -32005 || r.status != http.StatusOK {
 			t.Errorf("JSON-RPC, %q: HTTP %d %s", media, r.status, r.body)
 		}
 	}
-	if r := w.do("POST", w.url, `{"jsonrpc":"2.0","id":1,"method":"ListTasks"}`, "Content-Type", `Application/JSON; charset="utf-8"`); r.code(t) != 0 {
+	if r := w.do("POST", w.url, `{"jsonrpc":"2.0","id":1,"method":"ListTasks"}`, "Content-Type",
+		`Application/JSON; charset="utf-8"`); r.code(t) != 0 {
 		t.Errorf("JSON with a parameter: %s", r.body)
 	}
 }
 
-// TestRESTFilesOf03: the bytes of a file come as base64 of base64, or as base64; the same are told.
+// The bytes of a file arrive as base64 of base64, or as base64, with the same result.
 func TestRESTFilesOf03(t *testing.T) {
 	w := newFrontWorld(t, nil)
 	raw := []byte{0, 255, 7, '\n'}
 	once := base64.StdEncoding.EncodeToString(raw)
 	for _, sent := range []string{once, base64.StdEncoding.EncodeToString([]byte(once))} {
-		w.do("POST", w.url+"/v1/message:send", `{"message":{"messageId":"m","role":"ROLE_USER","content":[{"file":{"fileWithBytes":"`+sent+`","mimeType":"a/b","name":"n"}}]}}`)
+		w.do("POST", w.url+"/v1/message:send",
+			`{"message":{"messageId":"m","role":"ROLE_USER","content":[{"file":{"fileWithBytes":"`+sent+`","mimeType":"a/b",`+
+				`"name":"n"}}]}}`)
 		got, _, _ := w.methods.take()
 		q, is := got.(*a2a.SendMessageRequest)
-		if !is || len(q.Message.Parts) != 1 || string(q.Message.Parts[0].Raw()) != string(raw) || q.Message.Parts[0].Filename != "n" {
+		if !is || len(q.Message.Parts) != 1 || string(q.Message.Parts[0].Raw()) != string(raw) ||
+			q.Message.Parts[0].Filename != "n" {
 			t.Errorf("%s: asked %+v", sent, got)
 		}
 	}

@@ -25,11 +25,15 @@ func TestStreamShapes(t *testing.T) {
 		want string
 	}{
 		{"1.0", w.rpc("SendStreamingMessage", `{"message":`+message10+`}`),
-			`id: 7|data: {"jsonrpc":"2.0","id":1,"result":{"task":{"id":"cnv_1.7",` + `…` + `"state":"TASK_STATE_WORKING"` + `…` + `id: 8|data: {"jsonrpc":"2.0","id":1,"result":{"statusUpdate":{`},
+			`id: 7|data: {"jsonrpc":"2.0","id":1,"result":{"task":{"id":"cnv_1.7",` + `…` + `"state":"TASK_STATE_WORKING"` +
+				`…` + `id: 8|data: {"jsonrpc":"2.0","id":1,"result":{"statusUpdate":{`},
 		{"0.3", w.rpc("message/stream", `{"message":`+message03+`}`),
-			`id: 7|data: {"jsonrpc":"2.0","id":1,"result":{` + `…` + `"kind":"task"` + `…` + `id: 8|data: {"jsonrpc":"2.0","id":1,"result":{` + `…` + `"final":true`},
-		{"1.0, HTTP+JSON", w.do("POST", w.url+"/message:stream", `{"message":`+message10+`}`), `id: 7|data: {"task":{` + `…` + `id: 8|data: {"statusUpdate":{`},
-		{"0.3, HTTP+JSON", w.do("POST", w.url+"/v1/message:stream", `{"message":`+messageProto+`}`), `id: 7|data: {"task":{` + `…` + `id: 8|data: {"statusUpdate":{` + `…` + `"final":true`},
+			`id: 7|data: {"jsonrpc":"2.0","id":1,"result":{` + `…` + `"kind":"task"` + `…` +
+				`id: 8|data: {"jsonrpc":"2.0","id":1,"result":{` + `…` + `"final":true`},
+		{"1.0, HTTP+JSON", w.do("POST", w.url+"/message:stream", `{"message":`+message10+`}`), `id: 7|data: {"task":{` + `…` +
+			`id: 8|data: {"statusUpdate":{`},
+		{"0.3, HTTP+JSON", w.do("POST", w.url+"/v1/message:stream", `{"message":`+messageProto+`}`), `id: 7|data: {"task":{` +
+			`…` + `id: 8|data: {"statusUpdate":{` + `…` + `"final":true`},
 	} {
 		if c.r.header.Get("Content-Type") != "text/event-stream" || c.r.status != http.StatusOK {
 			t.Errorf("%s: HTTP %d %s: %s", c.name, c.r.status, c.r.header.Get("Content-Type"), c.r.body)
@@ -45,10 +49,11 @@ func TestStreamShapes(t *testing.T) {
 	}
 }
 
-// TestFinal: in 0.3 an update is final where the stream ends with it.
+// In 0.3, an update is final if the stream ends with it.
 func TestFinal(t *testing.T) {
 	w := newFrontWorld(t, nil)
-	for state, final := range map[a2a.TaskState]string{a2a.TaskStateWorking: "false", a2a.TaskStateInputRequired: "true", a2a.TaskStateAuthRequired: "true", a2a.TaskStateFailed: "true"} {
+	for state, final := range map[a2a.TaskState]string{a2a.TaskStateWorking: "false", a2a.TaskStateInputRequired: "true",
+		a2a.TaskStateAuthRequired: "true", a2a.TaskStateFailed: "true"} {
 		w.methods.updates = func(_ context.Context, yield func(update, error) bool) {
 			yield(update{"7", scriptedStatus(state)}, nil)
 		}
@@ -58,7 +63,7 @@ func TestFinal(t *testing.T) {
 	}
 }
 
-// TestStreamCursor: Last-Event-ID goes to subscribe, and to nothing else.
+// Last-Event-ID reaches subscribe only.
 func TestStreamCursor(t *testing.T) {
 	w := newFrontWorld(t, nil)
 	for _, c := range []struct {
@@ -81,18 +86,21 @@ func TestStreamCursor(t *testing.T) {
 	}
 }
 
-// TestStreamRefused: an error before the first update is an answer in JSON, one behind it an event that ends the stream.
+// An error before the first update is a JSON response. A later one is an event that ends the
+// stream.
 func TestStreamRefused(t *testing.T) {
 	w := newFrontWorld(t, nil)
 	w.methods.updates = func(_ context.Context, yield func(update, error) bool) {
 		yield(update{}, a2a.NewError(a2a.ErrUnsupportedOperation, "the task has ended"))
 	}
 	for method, v := range map[string]string{"SubscribeToTask": "1.0", "tasks/resubscribe": "0.3"} {
-		if r := w.rpc(method, `{"id":"t"}`, versionHeader, v); r.header.Get("Content-Type") != "application/json" || r.code(t) != -32004 {
+		if r := w.rpc(method, `{"id":"t"}`, versionHeader, v); r.header.Get("Content-Type") != "application/json" ||
+			r.code(t) != -32004 {
 			t.Errorf("%s: %s %s", method, r.header.Get("Content-Type"), r.body)
 		}
 	}
-	if r := w.do("GET", w.url+"/tasks/t:subscribe", ""); r.header.Get("Content-Type") != "application/json" || r.status != 400 {
+	if r := w.do("GET", w.url+"/tasks/t:subscribe", ""); r.header.Get("Content-Type") != "application/json" ||
+		r.status != 400 {
 		t.Errorf("HTTP+JSON: HTTP %d %s %s", r.status, r.header.Get("Content-Type"), r.body)
 	}
 	w.methods.updates = func(_ context.Context, yield func(update, error) bool) {
@@ -101,8 +109,10 @@ func TestStreamRefused(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct{ body, has string }{
-		"1.0":            {w.rpc("SubscribeToTask", `{"id":"t"}`).body, `data: {"jsonrpc":"2.0","id":1,"error":{"code":-32000,`},
-		"0.3":            {w.rpc("tasks/resubscribe", `{"id":"t"}`).body, `data: {"jsonrpc":"2.0","id":1,"error":{"code":-32000,`},
+		"1.0": {w.rpc("SubscribeToTask", `{"id":"t"}`).body,
+			`data: {"jsonrpc":"2.0","id":1,"error":{"code":-32000,`},
+		"0.3": {w.rpc("tasks/resubscribe", `{"id":"t"}`).body,
+			`data: {"jsonrpc":"2.0","id":1,"error":{"code":-32000,`},
 		"1.0, HTTP+JSON": {w.do("GET", w.url+"/tasks/t:subscribe", "").body, `data: {"error":{"code":503,`},
 	} {
 		events := strings.Split(strings.TrimSpace(c.body), "\n\n")
@@ -116,7 +126,7 @@ func TestStreamRefused(t *testing.T) {
 	}
 }
 
-// TestStreamFlushes: an update is there before the next one is.
+// Each update is flushed before the next one.
 func TestStreamFlushes(t *testing.T) {
 	w := newFrontWorld(t, nil)
 	next := make(chan bool)
@@ -144,8 +154,8 @@ func TestStreamFlushes(t *testing.T) {
 	}
 }
 
-// TestStreamerGoes: a client that goes ends what its stream runs.
-func TestStreamerGoes(t *testing.T) {
+// A disconnect of the client ends the stream.
+func TestDisconnectEndsStream(t *testing.T) {
 	w := newFrontWorld(t, nil)
 	ended := make(chan bool)
 	w.methods.updates = func(ctx context.Context, yield func(update, error) bool) {
@@ -164,7 +174,7 @@ func TestStreamerGoes(t *testing.T) {
 	<-ended
 }
 
-// slowWriter is a peer in memory; it fails when it is told to.
+// slowWriter is a client in memory that fails on demand.
 type slowWriter struct {
 	header http.Header
 	mu     sync.Mutex // guards the fields below
@@ -191,7 +201,7 @@ func (w *slowWriter) String() string {
 	return w.all.String()
 }
 
-// TestKeepAlive: a stream in which nothing happens shows every 15 s that it lives, and ends when that cannot be written.
+// An idle stream sends a comment every 15 s, and ends when the write fails.
 func TestKeepAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := New(frontOptions(&Options{}))
@@ -221,7 +231,8 @@ func TestKeepAlive(t *testing.T) {
 			wait time.Duration
 			tell bool
 			want int
-		}{{14 * time.Second, false, 0}, {2 * time.Second, false, 1}, {30 * time.Second, false, 3}, {0, true, 3}, {14 * time.Second, false, 3}, {2 * time.Second, false, 4}} {
+		}{{14 * time.Second, false, 0}, {2 * time.Second, false, 1}, {30 * time.Second, false, 3}, {0, true,
+			3}, {14 * time.Second, false, 3}, {2 * time.Second, false, 4}} {
 			time.Sleep(c.wait)
 			if c.tell {
 				next <- true
@@ -244,7 +255,7 @@ func TestKeepAlive(t *testing.T) {
 	})
 }
 
-// TestStreamPanics: a fault of the methods ends the request as it would anywhere, and not the program.
+// A panic in the methods ends the request, not the program.
 func TestStreamPanics(t *testing.T) {
 	w := newFrontWorld(t, nil)
 	w.methods.updates = func(context.Context, func(update, error) bool) { panic("planted") }

@@ -38,7 +38,8 @@ func TestVersions(t *testing.T) {
 			if name == "strict" {
 				want = c.strict
 			}
-			r := w.do(http.MethodPost, w.url+"?A2A-Version="+c.query, `{"jsonrpc":"2.0","id":1,"method":"`+c.method+`","params":{"id":"t"}}`, versionHeader, c.header)
+			r := w.do(http.MethodPost, w.url+"?A2A-Version="+c.query,
+				`{"jsonrpc":"2.0","id":1,"method":"`+c.method+`","params":{"id":"t"}}`, versionHeader, c.header)
 			if r.code(t) != want || r.status != http.StatusOK {
 				t.Errorf("%s, %s, header %q, query %q: %s", name, c.method, c.header, c.query, r.body)
 			}
@@ -51,8 +52,10 @@ func TestVersions(t *testing.T) {
 		path, header   string
 		status, strict int
 	}{
-		{"/tasks/t", "1.0", 200, 200}, {"/tasks/t", "1.0.9", 200, 200}, {"/tasks/t", "", 200, 400}, {"/tasks/t", "0.3", 400, 400}, {"/tasks/t", "99.0", 400, 400},
-		{"/v1/tasks/t", "0.3", 200, 200}, {"/v1/tasks/t", "", 200, 200}, {"/v1/tasks/t", "1.0", 400, 400}, {"/v1/tasks/t", "99.0", 400, 400},
+		{"/tasks/t", "1.0", 200, 200}, {"/tasks/t", "1.0.9", 200, 200}, {"/tasks/t", "", 200, 400}, {"/tasks/t", "0.3", 400,
+			400}, {"/tasks/t", "99.0", 400, 400},
+		{"/v1/tasks/t", "0.3", 200, 200}, {"/v1/tasks/t", "", 200, 200}, {"/v1/tasks/t", "1.0", 400, 400},
+		{"/v1/tasks/t", "99.0", 400, 400},
 	} {
 		for name, w := range map[string]*frontWorld{"lenient": lenient, "strict": strict} {
 			want := c.status
@@ -67,7 +70,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestExtensions: those that are known and asked for are activated, and told; traces come to who asks for them.
+// Supported extensions that a request names are activated and returned. Only callers that ask for
+// traces receive them.
 func TestExtensions(t *testing.T) {
 	w := newFrontWorld(t, nil)
 	for _, c := range []struct {
@@ -75,7 +79,8 @@ func TestExtensions(t *testing.T) {
 		traces                            bool
 	}{
 		{"GetTask", "A2A-Extensions", TraceExtension, "A2A-Extensions", TraceExtension, true},
-		{"GetTask", "A2A-Extensions", "https://example.com/x, " + TraceExtension + "," + CursorExtension, "A2A-Extensions", TraceExtension + ", " + CursorExtension, true},
+		{"GetTask", "A2A-Extensions", "https://example.com/x, " + TraceExtension + "," + CursorExtension, "A2A-Extensions",
+			TraceExtension + ", " + CursorExtension, true},
 		{"GetTask", "A2A-Extensions", CursorExtension, "A2A-Extensions", CursorExtension, false},
 		{"GetTask", "A2A-Extensions", "https://example.com/x", "A2A-Extensions", "", false},
 		{"GetTask", "X-A2A-Extensions", TraceExtension, "A2A-Extensions", TraceExtension, true},

@@ -19,11 +19,12 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// scripted are methods that keep what they were asked and answer as a test says; by default with something that fits.
+// scripted are methods that record requests and answer as a test says. The default answers are
+// valid.
 type scripted struct {
-	// answer, if it is set, gives what the methods with one answer give.
+	// answer, if set, returns the results of methods with one response.
 	answer func(ctx context.Context, req any) (any, error)
-	// updates, if it is set, is what streams yield.
+	// updates, if set, yields the events of streams.
 	updates func(ctx context.Context, yield func(update, error) bool)
 
 	mu     sync.Mutex // guards the fields below
@@ -32,7 +33,7 @@ type scripted struct {
 	caller caller
 }
 
-// scriptedTask is what the methods answer with.
+// scriptedTask returns the default task of the methods.
 func scriptedTask() *a2a.Task {
 	return &a2a.Task{ID: "cnv_1.7", ContextID: "cnv_1", Status: a2a.TaskStatus{State: a2a.TaskStateCompleted},
 		History: []*a2a.Message{{ID: "m1", Role: a2a.MessageRoleUser, Parts: a2a.ContentParts{a2a.NewTextPart("hello")}}}}
@@ -48,7 +49,7 @@ func (m *scripted) note(c *caller, req any, cursor string) {
 	m.asked, m.caller, m.cursor = req, *c, cursor
 }
 
-// take gives what was asked last, and forgets it.
+// take returns and clears the last request.
 func (m *scripted) take() (req any, c caller, cursor string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -91,7 +92,8 @@ func (m *scripted) stream(ctx context.Context, c *caller, req *a2a.SendMessageRe
 	return m.run(ctx, c, req, "")
 }
 
-func (m *scripted) subscribe(ctx context.Context, c *caller, req *a2a.SubscribeToTaskRequest, cursor string) iter.Seq2[update, error] {
+func (m *scripted) subscribe(ctx context.Context, c *caller, req *a2a.SubscribeToTaskRequest,
+	cursor string) iter.Seq2[update, error] {
 	return m.run(ctx, c, req, cursor)
 }
 
@@ -117,7 +119,8 @@ func (m *scripted) getPush(ctx context.Context, c *caller, req *a2a.GetTaskPushC
 	return scriptedAnswer(ctx, m, c, req, &a2a.PushConfig{TaskID: req.TaskID, ID: req.ID, URL: "https://example.com/hook"})
 }
 
-func (m *scripted) listPush(ctx context.Context, c *caller, req *a2a.ListTaskPushConfigRequest) (*a2a.ListTaskPushConfigResponse, error) {
+func (m *scripted) listPush(ctx context.Context, c *caller,
+	req *a2a.ListTaskPushConfigRequest) (*a2a.ListTaskPushConfigResponse, error) {
 	return scriptedAnswer(ctx, m, c, req, &a2a.ListTaskPushConfigResponse{})
 }
 
@@ -126,18 +129,18 @@ func (m *scripted) deletePush(ctx context.Context, c *caller, req *a2a.DeleteTas
 	return err
 }
 
-// frontWorld is a front on a socket, before methods that are scripted.
+// frontWorld is an httpServer on a socket with scripted methods.
 type frontWorld struct {
 	t       *testing.T
 	server  *Server
 	methods *scripted
-	front   *front
+	front   *httpServer
 	url     string // of the agent echo
 	base    string
 	log     *lockedBuffer
 }
 
-// lockedBuffer is what was logged.
+// lockedBuffer collects the log.
 type lockedBuffer struct {
 	mu sync.Mutex // guards the field below
 	b  bytes.Buffer
@@ -155,12 +158,13 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// noClient is a client that nobody calls.
+// noClient is a client without methods.
 type noClient struct{ parley.Client }
 
 func frontOptions(o *Options) *Options {
 	o.Connect = func(*http.Request) (parley.Client, func(), error) { return noClient{}, nil, nil }
-	o.Agents = []Agent{{Name: "echo", Description: "It says what it hears.", Speaks: "echo"}, {Name: "other", Speaks: "other"}}
+	o.Agents = []Agent{{Name: "echo", Description: "It says what it hears.", Speaks: "echo"},
+		{Name: "other", Speaks: "other"}}
 	o.Version = "test"
 	return o
 }
@@ -184,14 +188,14 @@ func newFrontWorld(t *testing.T, change func(*Options)) *frontWorld {
 	return &frontWorld{t: t, server: s, methods: m, front: f, url: h.URL + "/a2a/echo", base: h.URL, log: log}
 }
 
-// reply is an answer that has been read.
+// reply is a response that was read.
 type reply struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// json gives the value at a path of names with dots between, numbers for places in lists; nil if there is none.
+// json returns the value at a path of names and list indexes with dots between, or nil.
 func (r *reply) json(t *testing.T, path string) any {
 	t.Helper()
 	var v any
@@ -215,14 +219,14 @@ func (r *reply) json(t *testing.T, path string) any {
 	return v
 }
 
-// code is that of the error of JSON-RPC; 0 if there is none.
+// code returns the JSON-RPC error code, or 0.
 func (r *reply) code(t *testing.T) int {
 	t.Helper()
 	n, _ := r.json(t, "error.code").(float64)
 	return int(n)
 }
 
-// do makes a request; headers are pairs.
+// do makes a request. headers are pairs.
 func (w *frontWorld) do(method, url, body string, headers ...string) *reply {
 	w.t.Helper()
 	req, err := http.NewRequestWithContext(w.t.Context(), method, url, strings.NewReader(body))
@@ -250,13 +254,14 @@ func (w *frontWorld) do(method, url, body string, headers ...string) *reply {
 	return &reply{res.StatusCode, res.Header, string(raw)}
 }
 
-// rpc makes a call of JSON-RPC.
+// rpc makes a JSON-RPC call.
 func (w *frontWorld) rpc(method, params string, headers ...string) *reply {
 	w.t.Helper()
-	return w.do(http.MethodPost, w.url, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params), headers...)
+	return w.do(http.MethodPost, w.url, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params),
+		headers...)
 }
 
-// In the header of a request.
+// The header with the version.
 const versionHeader = a2a.SvcParamVersion
 
 // A message of each version.

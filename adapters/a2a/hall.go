@@ -10,56 +10,63 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// What a hall keeps of the last events, for streams that are a little behind.
+// Limits of the last events that a sharedSubscription keeps for streams that are slightly behind.
 const (
-	maxHallEvents = 512
-	maxHallBytes  = 512 << 10
+	maxSharedEvents = 512
+	maxSharedBytes  = 512 << 10
 )
 
-// hallKey is a conversation as a client sees it. Who shares a client shows the same token.
-type hallKey struct {
+// sharedKey is a conversation as one client sees it. Callers with the same client have the same
+// token.
+type sharedKey struct {
 	client       parley.Client
 	conversation string
 }
 
-// hall is the subscription that all streams of a client to one conversation share: however many they are, the hub sends each event once. It keeps the last events, and
-// each stream takes from there what is behind its own cursor, as fast as its own reader does. It waits for none of them.
-type hall struct {
-	key  hallKey
-	in   int // streams: guarded by the service
-	stop context.CancelFunc
-	gone chan struct{} // closed when the subscription has ended
+// sharedSubscription is the subscription that all streams of a client to one conversation share, so
+// that the hub sends each event once. It keeps the last events. Each stream reads those after its
+// own cursor at the speed of its reader, and the subscription waits for none of them.
+type sharedSubscription struct {
+	key     sharedKey
+	streams int // number of streams, guarded by the service
+	stop    context.CancelFunc
+	done    chan struct{} // closed when the subscription has ended
 
-	mu     sync.Mutex      // guards the fields below
-	since  int64           // all that is behind it has been kept
-	events []*parley.Event // in order
-	bytes  int             // of all of them
-	err    error           // why nothing more comes
-	news   chan struct{}   // closed, and another made, when there is more
+	mu      sync.Mutex      // guards the fields below
+	since   int64           // all events after this seq are kept
+	events  []*parley.Event // in order
+	bytes   int             // total size of the events
+	err     error           // why the subscription ended
+	changed chan struct{}   // closed and replaced when there are more events
 }
 
-// errHallEnded is a subscription that has ended without an error.
-var errHallEnded = parley.Refuse(parley.ErrUnavailable, "the log is followed no longer", "")
+// errSubscriptionEnded is the error of a subscription that ended without an error.
+var errSubscriptionEnded = parley.Refuse(parley.ErrUnavailable, "the subscription to the log has ended", "")
 
-// listen tells of a conversation what a subscription does: what is in its log, how far that is, and each event that comes. A stream reads what it has not seen by a
-// subscription of its own, and then goes on in the hall. One that is so far behind that the hall has dropped what comes next reads by its own again.
-func (s *service) listen(ctx context.Context, client parley.Client, conversation string) iter.Seq2[parley.Notification, error] {
+// listen yields what a subscription yields: the events in the log, the head, and each new event. A
+// stream reads older events with a separate subscription, and then continues with the shared one.
+// If the shared subscription has dropped its next event, the stream uses a separate one again.
+func (s *service) listen(ctx context.Context, client parley.Client, conversation string) iter.Seq2[parley.Notification,
+	error] {
 	return func(yield func(parley.Notification, error) bool) {
-		key := hallKey{client, conversation}
+		key := sharedKey{client, conversation}
 		at, told := int64(0), false
 		for goes := true; goes; {
 			if at, goes = catchUp(ctx, key, at, told, yield); !goes {
 				return
 			}
 			told = true
-			at, goes = s.attend(ctx, key, at, yield)
+			at, goes = s.followShared(ctx, key, at, yield)
 		}
 	}
 }
 
-// catchUp yields what is behind a cursor up to the head, and reports how far that is, and whether the stream goes on. That it has caught up is told once.
-func catchUp(ctx context.Context, key hallKey, at int64, told bool, yield func(parley.Notification, error) bool) (int64, bool) {
-	for n, err := range key.client.Subscribe(ctx, &parley.SubscribeParams{ConversationID: key.conversation, SinceSeq: at}) {
+// catchUp yields the events after a cursor up to the head. It returns the new cursor, and whether
+// the stream continues. It yields CaughtUp once.
+func catchUp(ctx context.Context, key sharedKey, at int64, told bool, yield func(parley.Notification,
+	error) bool) (int64, bool) {
+	for n, err := range key.client.Subscribe(ctx, &parley.SubscribeParams{ConversationID: key.conversation,
+		SinceSeq: at}) {
 		switch {
 		case err != nil:
 			yield(parley.Notification{}, err)
@@ -77,12 +84,14 @@ func catchUp(ctx context.Context, key hallKey, at int64, told bool, yield func(p
 	return at, false
 }
 
-// attend yields what comes behind a cursor, and reports how far it has come. The stream goes on by its own where it is too far behind.
-func (s *service) attend(ctx context.Context, key hallKey, at int64, yield func(parley.Notification, error) bool) (int64, bool) {
-	h := s.hall(key, at)
-	defer s.leave(h)
+// followShared yields the events after a cursor from the shared subscription. It returns true if
+// the stream is too far behind and must catch up.
+func (s *service) followShared(ctx context.Context, key sharedKey, at int64, yield func(parley.Notification,
+	error) bool) (int64, bool) {
+	h := s.joinShared(key, at)
+	defer s.leaveShared(h)
 	for {
-		events, more, err := h.after(at)
+		events, more, err := h.eventsAfter(at)
 		switch {
 		case errors.Is(err, errBehind):
 			return at, true
@@ -107,92 +116,94 @@ func (s *service) attend(ctx context.Context, key hallKey, at int64, yield func(
 	}
 }
 
-// hall gives the hall of a conversation, which leave takes back. Where there is none, one is opened whose events begin behind a cursor.
-func (s *service) hall(key hallKey, since int64) *hall {
+// joinShared returns the shared subscription of a conversation, for leaveShared to release. It
+// opens a missing one, whose events begin after seq since.
+func (s *service) joinShared(key sharedKey, since int64) *sharedSubscription {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := s.halls[key]
-	if h == nil || h.over() {
-		ctx, stop := context.WithCancel(context.Background()) // of no stream: each of them may go
-		h = &hall{key: key, stop: stop, gone: make(chan struct{}), since: since, news: make(chan struct{})}
-		if s.halls == nil {
-			s.halls = map[hallKey]*hall{}
+	h := s.shared[key]
+	if h == nil || h.hasEnded() {
+		ctx, stop := context.WithCancel(context.Background()) // independent of any single stream
+		h = &sharedSubscription{key: key, stop: stop, done: make(chan struct{}), since: since, changed: make(chan struct{})}
+		if s.shared == nil {
+			s.shared = map[sharedKey]*sharedSubscription{}
 		}
-		s.halls[key] = h
+		s.shared[key] = h
 		go h.run(ctx, since)
 	}
-	h.in++
+	h.streams++
 	return h
 }
 
-// leave ends the subscription with its last stream, and waits until it has ended.
-func (s *service) leave(h *hall) {
+// leaveShared ends the subscription with its last stream, and waits for its end.
+func (s *service) leaveShared(h *sharedSubscription) {
 	s.mu.Lock()
-	h.in--
-	last := h.in == 0
-	if last && s.halls[h.key] == h {
-		delete(s.halls, h.key)
+	h.streams--
+	last := h.streams == 0
+	if last && s.shared[h.key] == h {
+		delete(s.shared, h.key)
 	}
 	s.mu.Unlock()
 	if last {
 		h.stop()
-		<-h.gone
+		<-h.done
 	}
 }
 
-// run keeps what comes until ctx ends, or the subscription does.
-func (h *hall) run(ctx context.Context, since int64) {
-	defer close(h.gone)
-	for n, err := range h.key.client.Subscribe(ctx, &parley.SubscribeParams{ConversationID: h.key.conversation, SinceSeq: since}) {
+// run keeps events until ctx or the subscription ends.
+func (h *sharedSubscription) run(ctx context.Context, since int64) {
+	defer close(h.done)
+	for n, err := range h.key.client.Subscribe(ctx, &parley.SubscribeParams{ConversationID: h.key.conversation,
+		SinceSeq: since}) {
 		if err != nil {
 			h.end(err)
 			return
 		}
 		if n.Event != nil {
-			h.keep(n.Event)
+			h.addEvent(n.Event)
 		}
 	}
-	h.end(errHallEnded)
+	h.end(errSubscriptionEnded)
 }
 
-// keep takes the next event, and drops the oldest where there are too many.
-func (h *hall) keep(e *parley.Event) {
+// addEvent adds the next event, and drops the oldest ones over the limits.
+func (h *sharedSubscription) addEvent(e *parley.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.events = append(h.events, e)
 	h.bytes += len(e.Raw())
-	for len(h.events) > maxHallEvents || len(h.events) > 1 && h.bytes > maxHallBytes {
+	for len(h.events) > maxSharedEvents || len(h.events) > 1 && h.bytes > maxSharedBytes {
 		h.since = h.events[0].Seq
 		h.bytes -= len(h.events[0].Raw())
 		h.events[0] = nil
 		h.events = h.events[1:]
 	}
-	h.tellLocked()
+	h.wakeLocked()
 }
 
-func (h *hall) end(err error) {
+func (h *sharedSubscription) end(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.err = err
-	h.tellLocked()
+	h.wakeLocked()
 }
 
-func (h *hall) tellLocked() {
-	close(h.news)
-	h.news = make(chan struct{})
+func (h *sharedSubscription) wakeLocked() {
+	close(h.changed)
+	h.changed = make(chan struct{})
 }
 
-func (h *hall) over() bool {
+func (h *sharedSubscription) hasEnded() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.err != nil
 }
 
-// errBehind is a cursor behind which something was dropped.
-var errBehind = errors.New("a2a: the hall has dropped what comes next")
+// errBehind means that events after the cursor were dropped.
+var errBehind = errors.New("a2a: the shared subscription has dropped the next event")
 
-// after gives the events behind a cursor. Where there are none, more is closed when there are.
-func (h *hall) after(at int64) (events []*parley.Event, more <-chan struct{}, err error) {
+// eventsAfter returns the events after a cursor. If there are none, more is closed when there are.
+func (h *sharedSubscription) eventsAfter(at int64) (events []*parley.Event, more <-chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if at < h.since {
@@ -202,5 +213,5 @@ func (h *hall) after(at int64) (events []*parley.Event, more <-chan struct{}, er
 	if i < len(h.events) {
 		return slices.Clone(h.events[i:]), nil, nil
 	}
-	return nil, h.news, h.err
+	return nil, h.changed, h.err
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// counted is a client that counts what its subscriptions bring.
+// counted is a client that counts the events of its subscriptions.
 type counted struct {
 	parley.Client
 	begun, events atomic.Int64
-	ended         chan struct{} // told of each that has ended
+	ended         chan struct{} // receives a value for each ended subscription
 }
 
 func (c *counted) Subscribe(ctx context.Context, p *parley.SubscribeParams) iter.Seq2[parley.Notification, error] {
@@ -36,7 +36,7 @@ func (c *counted) Subscribe(ctx context.Context, p *parley.SubscribeParams) iter
 	}
 }
 
-// newCounted makes one for a caller.
+// newCounted returns a counted client for a caller.
 func newCounted(w *opsWorld, id string) (*counted, *caller) {
 	c := w.caller(id)
 	n := &counted{Client: c.client, ended: make(chan struct{}, 1000)}
@@ -44,7 +44,8 @@ func newCounted(w *opsWorld, id string) (*counted, *caller) {
 	return n, c
 }
 
-// TestStreamsShareASubscription has many streams of one client hear a task: what happens comes from the hub once, and all of them are told all of it.
+// Many streams of one client read a task: the hub sends each event once, and each stream receives
+// all of them.
 func TestStreamsShareASubscription(t *testing.T) {
 	const many = 8
 	w := newOpsWorld(t)
@@ -54,7 +55,7 @@ func TestStreamsShareASubscription(t *testing.T) {
 	client, alice := newCounted(w, "alice")
 	conversation, _, _ := splitTask(task.ID)
 	head := w.head(task.ID)
-	h := w.s.hall(hallKey{client, conversation}, head) // it stays open for those that come late
+	h := w.s.joinShared(sharedKey{client, conversation}, head) // stays open for late streams
 	told := make(chan []update, many)
 	for range many {
 		go func() {
@@ -69,7 +70,7 @@ func TestStreamsShareASubscription(t *testing.T) {
 		}()
 	}
 	late := time.After(patience)
-	for n := range many { // each has read what there was by its own
+	for n := range many { // each has read the old events separately
 		select {
 		case <-client.ended:
 		case <-late:
@@ -89,7 +90,7 @@ func TestStreamsShareASubscription(t *testing.T) {
 	if states := opsStates(first); states[len(states)-1] != a2a.TaskStateCompleted {
 		t.Errorf("states: %v", states)
 	}
-	w.s.leave(h)
+	w.s.leaveShared(h)
 	sent.stop()
 	page, err := alice.client.Tail(t.Context(), &parley.TailParams{ConversationID: conversation, SinceSeq: head})
 	if err != nil {
@@ -100,13 +101,14 @@ func TestStreamsShareASubscription(t *testing.T) {
 	}
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
-	if len(w.s.halls) != 0 {
-		t.Errorf("%d halls are open, without a stream", len(w.s.halls))
+	if len(w.s.shared) != 0 {
+		t.Errorf("%d halls are open, without a stream", len(w.s.shared))
 	}
 }
 
-// TestStreamThatIsBehind has one stream stop while more happens than is kept for it: it holds up nobody, and then is told all of it.
-func TestStreamThatIsBehind(t *testing.T) {
+// A stream that stops reading delays no other stream, and receives all events later, although too
+// many events to keep happen meanwhile.
+func TestSlowStreamDelaysNoOther(t *testing.T) {
 	w := newOpsWorld(t, Agent{Name: "teller", Speaks: "teller"})
 	words := make(chan string)
 	w.run("teller", parley.AgentFunc(func(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
@@ -124,11 +126,11 @@ func TestStreamThatIsBehind(t *testing.T) {
 	words <- "first"
 	slow.until("first")
 	fast.until("first")
-	words <- "second" // which comes to both in the hall
+	words <- "second" // reaches both over the shared subscription
 	slow.until("second")
 	fast.until("second")
 	begun := client.begun.Load()
-	for n := range 2 * maxHallBytes / (60 << 10) {
+	for n := range 2 * maxSharedBytes / (60 << 10) {
 		text := fmt.Sprint("word ", n, " ", strings.Repeat("x", 60<<10))
 		words <- text
 		fast.until(text)

@@ -9,15 +9,15 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// authorOf is the value of AuthorExtension.
+// authorOf returns the value of AuthorExtension.
 func authorOf(e *parley.Event) map[string]any {
 	return map[string]any{"participant": e.From, "seq": e.Seq}
 }
 
-// newMessage makes the message of an event without its parts.
-func (l *ledger) newMessage(e *parley.Event, role a2a.MessageRole, p *payload) *a2a.Message {
+// newMessage returns the message of an event without its parts.
+func (l *taskFold) newMessage(e *parley.Event, role a2a.MessageRole, p *payload) *a2a.Message {
 	m := &a2a.Message{
-		ID: l.conversationID + "-" + strconv.FormatInt(e.Seq, 10), ContextID: l.contextID, TaskID: l.now.id, Role: role,
+		ID: l.conversationID + "-" + strconv.FormatInt(e.Seq, 10), ContextID: l.contextID, TaskID: l.current.id, Role: role,
 		Extensions: p.Extensions, Metadata: map[string]any{},
 	}
 	for k, v := range p.Metadata {
@@ -27,39 +27,40 @@ func (l *ledger) newMessage(e *parley.Event, role a2a.MessageRole, p *payload) *
 	return m
 }
 
-// ownWords makes history of a message of the caller.
-func (l *ledger) ownWords(e *parley.Event, p *payload) *words {
+// ownMessage returns the message of the caller for the history.
+func (l *taskFold) ownMessage(e *parley.Event, p *payload) *taskMessage {
 	m := l.newMessage(e, a2a.MessageRoleUser, p)
 	switch {
 	case p.MessageID != "":
 		m.ID = p.MessageID
-	case l.first != "":
-		m.ID, l.first = l.first, ""
+	case l.firstID != "":
+		m.ID, l.firstID = l.firstID, ""
 	}
 	for _, id := range p.ReferenceTasks {
 		m.ReferenceTasks = append(m.ReferenceTasks, a2a.TaskID(id))
 	}
 	content := contentOf(e)
 	m.Parts = partsOf(&content, p.Parts)
-	return &words{seq: e.Seq, turn: e.Turn, own: true, message: m}
+	return &taskMessage{seq: e.Seq, turn: e.Turn, byCaller: true, message: m}
 }
 
-// otherWords makes history of a message of somebody else.
-func (l *ledger) otherWords(e *parley.Event, x *exchange) *words {
+// otherMessage returns a message of another participant for the history.
+func (l *taskFold) otherMessage(e *parley.Event, x *taskRecord) *taskMessage {
 	p := payloadOf(e)
 	content := contentOf(e)
 	m := l.newMessage(e, a2a.MessageRoleAgent, &p)
-	w := &words{seq: e.Seq, turn: e.Turn, message: m, state: stateOf(&p, &content), bare: p.Message}
+	w := &taskMessage{seq: e.Seq, turn: e.Turn, message: m, state: stateOf(&p, &content), asMessage: p.Message}
 	if content.Result == nil {
 		m.Parts = partsOf(&content, p.Parts)
 		return w
 	}
 	w.parts = resultParts(content.Result)
-	m.Parts = resultWords(&content, e)
+	m.Parts = resultMessage(&content, e)
 	return w
 }
 
-// contentOf reads the payload of a message, which the hub has checked: of what it cannot be, nothing is shown.
+// contentOf parses the payload of a message. The hub has checked it; an invalid one becomes an
+// empty message.
 func contentOf(e *parley.Event) parley.Message {
 	m, err := e.Message()
 	if err != nil {
@@ -68,8 +69,8 @@ func contentOf(e *parley.Event) parley.Message {
 	return m
 }
 
-// hubSays makes a message of what no message of the log says.
-func (l *ledger) hubSays(e *parley.Event, text string) *a2a.Message {
+// hubMessage returns a message of the hub for the history, for events without a message.
+func (l *taskFold) hubMessage(e *parley.Event, text string) *a2a.Message {
 	by := *e
 	by.From = parley.HubID
 	m := l.newMessage(&by, a2a.MessageRoleAgent, &payload{})
@@ -77,7 +78,7 @@ func (l *ledger) hubSays(e *parley.Event, text string) *a2a.Message {
 	return m
 }
 
-// states are what a participant may call the state of a task.
+// states are the task states that a participant may name.
 var states = map[string]a2a.TaskState{
 	"input-required": a2a.TaskStateInputRequired,
 	"auth-required":  a2a.TaskStateAuthRequired,
@@ -86,7 +87,7 @@ var states = map[string]a2a.TaskState{
 	"completed":      a2a.TaskStateCompleted,
 }
 
-// stateOf is what a message says that the task is now; empty where it says nothing of it.
+// stateOf returns the task state that a message names, or "".
 func stateOf(p *payload, m *parley.Message) a2a.TaskState {
 	if s, ok := states[p.State]; ok {
 		return s
@@ -99,7 +100,8 @@ func stateOf(p *payload, m *parley.Message) a2a.TaskState {
 	return ""
 }
 
-// payloadOf reads payload.a2a of a message. Anybody may write there: what is not as it should be is left out, member by member.
+// payloadOf parses payload.a2a of a message. Any participant may write there, so invalid members
+// are ignored.
 func payloadOf(e *parley.Event) (p payload) {
 	var outer, members map[string]json.RawMessage
 	if json.Unmarshal(e.Payload, &outer) != nil || json.Unmarshal(outer[payloadKey], &members) != nil {

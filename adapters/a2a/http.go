@@ -17,68 +17,71 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// MaxBodyBytes bounds the body of a request: as much as a file of 5 MiB takes in base64, and more. A larger one is refused with HTTP 413.
+// MaxBodyBytes limits the body of a request. A file of 5 MiB in base64 fits. A larger body is
+// refused with HTTP 413.
 const MaxBodyBytes = 8 << 20
 
-// Verbs are the methods of HTTP that the handler takes.
+// Verbs are the HTTP methods of the handler.
 var Verbs = []string{http.MethodGet, http.MethodPost, http.MethodDelete}
 
-// AllowHeaders are the headers of requests that pages of other origins may send, and ExposeHeaders those of answers that they may read.
+// AllowHeaders are the request headers that pages of other origins may send. ExposeHeaders are the
+// response headers that they may read.
 var (
 	AllowHeaders  = []string{"A2A-Version", "A2A-Extensions", "X-A2A-Extensions", "Last-Event-ID", "Parley-Agent"}
 	ExposeHeaders = []string{"A2A-Extensions", "X-A2A-Extensions", "ETag", "Retry-After"}
 )
 
-// Streams reports by its head whether a request is for a stream that stays open.
+// Streams reports by the head of a request whether it opens a stream.
 func Streams(r *http.Request) bool {
-	return strings.Contains(r.Header.Get("Accept"), "text/event-stream") || strings.HasSuffix(r.URL.Path, ":stream") || strings.HasSuffix(r.URL.Path, ":subscribe")
+	return strings.Contains(r.Header.Get("Accept"), "text/event-stream") || strings.HasSuffix(r.URL.Path, ":stream") ||
+		strings.HasSuffix(r.URL.Path, ":subscribe")
 }
 
-// Where an agent is: its JSON-RPC, and below it HTTP+JSON and its card.
+// The paths of an agent: JSON-RPC, and below it HTTP+JSON and its card.
 const (
 	basePath = "/a2a/"
 	cardPath = "/.well-known/agent-card.json"
 )
 
-// The media types of answers.
+// The media types of responses.
 const (
 	mediaJSON = "application/json"
 	mediaA2A  = "application/a2a+json"
 )
 
-// front is HTTP before the methods: bindings, versions and errors.
-type front struct {
+// httpServer is the HTTP part of the server: bindings, versions and errors.
+type httpServer struct {
 	server  *Server
 	methods methods
 	strict  bool
 	log     *slog.Logger
 }
 
-// Handler serves all agents: JSON-RPC at /a2a/{name}, HTTP+JSON below it, and their cards.
+// Handler serves all agents: JSON-RPC at /a2a/{name}, and below it HTTP+JSON and the card.
 func (s *Server) Handler() http.Handler { return s.front(s) }
 
-func (s *Server) front(m methods) *front {
-	return &front{server: s, methods: m, strict: s.opts.Strict, log: s.log}
+func (s *Server) front(m methods) *httpServer {
+	return &httpServer{server: s, methods: m, strict: s.opts.Strict, log: s.log}
 }
 
-// visit is one request and its answer.
-type visit struct {
-	*front
+// httpCall is one request and its response.
+type httpCall struct {
+	*httpServer
 	w      http.ResponseWriter
 	r      *http.Request
 	caller *caller
 	dialect
 	version version
-	media   string // of the answer
-	// id is that of a request of JSON-RPC, as it came; nil in HTTP+JSON.
+	media   string // of the response
+	// id is the encoded id of a JSON-RPC request; nil for HTTP+JSON.
 	id json.RawMessage
-	// span is that of the operation; nil where it has none.
+	// span is the span of the operation; nil if it has none.
 	span parley.Span
 }
 
-// ServeHTTP finds the agent and the binding.
-func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &visit{front: f, w: w, r: r, media: mediaJSON, version: version10}
+// ServeHTTP selects the agent and the binding.
+func (f *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := &httpCall{httpServer: f, w: w, r: r, media: mediaJSON, version: version10}
 	path, is := strings.CutPrefix(r.URL.EscapedPath(), basePath)
 	name, rest, _ := strings.Cut(path, "/")
 	agent := f.server.agent(name)
@@ -97,8 +100,8 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// connect makes the caller who has made the request. It answers when it cannot.
-func (x *visit) connect() (release func(), ok bool) {
+// connect sets the client of the caller. It answers the request if it returns false.
+func (x *httpCall) connect() (release func(), ok bool) {
 	client, release, err := x.server.opts.Connect(x.r)
 	if err != nil {
 		x.refuse(err)
@@ -111,11 +114,11 @@ func (x *visit) connect() (release func(), ok bool) {
 	return release, true
 }
 
-// speak settles the version of a request, once it is known.
-func (x *visit) speak(v version, d dialect) {
+// setVersion sets the version of the request and activates extensions.
+func (x *httpCall) setVersion(v version, d dialect) {
 	x.version, x.dialect = v, d
 	x.caller.legacy = v == version03
-	on := activated(x.r)
+	on := activatedExtensions(x.r)
 	for _, uri := range on {
 		x.caller.traces = x.caller.traces || uri == TraceExtension
 	}
@@ -124,13 +127,13 @@ func (x *visit) speak(v version, d dialect) {
 	}
 }
 
-// serve does an operation and answers.
-func (x *visit) serve(o operation, req any, err error) {
+// serve runs an operation and answers the request.
+func (x *httpCall) serve(o operation, req any, err error) {
 	if err == nil {
-		err = check(req)
+		err = checkRequired(req)
 	}
 	if err == nil {
-		defer x.traced(o, req)()
+		defer x.startSpan(o, req)()
 	}
 	switch {
 	case err != nil:
@@ -142,9 +145,9 @@ func (x *visit) serve(o operation, req any, err error) {
 	}
 }
 
-func (x *visit) serveOne(o operation, req any) {
+func (x *httpCall) serveOne(o operation, req any) {
 	var result json.RawMessage
-	v, err := x.unary(x.r.Context(), x.caller, req)
+	v, err := x.call(x.r.Context(), x.caller, req)
 	if err == nil {
 		result, err = x.result(o, v)
 	}
@@ -152,54 +155,54 @@ func (x *visit) serveOne(o operation, req any) {
 		x.refuse(err)
 		return
 	}
-	x.write(http.StatusOK, x.wrapped(result))
+	x.write(http.StatusOK, x.wrapResult(result))
 }
 
 // refuse answers with an error.
-func (x *visit) refuse(err error) {
-	f := x.faultOf(err)
-	x.failed(f)
-	f.headers(x.w.Header())
+func (x *httpCall) refuse(err error) {
+	f := x.toProtocolError(err)
+	x.failSpan(f)
+	f.setHeaders(x.w.Header())
 	status := f.http
 	if x.isRPC() {
 		status = f.rpcStatus()
 	}
-	x.write(status, x.wrappedFault(f))
+	x.write(status, x.wrapError(f))
 }
 
-func (x *visit) isRPC() bool { return x.id != nil }
+func (x *httpCall) isRPC() bool { return x.id != nil }
 
-// rpcAnswer is an answer of JSON-RPC; one of Result and Error is there.
-type rpcAnswer struct {
+// rpcResponse is a JSON-RPC response with either Result or Error.
+type rpcResponse struct {
 	JSONRPC string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
 	Result  json.RawMessage `json:"result,omitempty"`
 	Error   *rpcError       `json:"error,omitempty"`
 }
 
-// wrapped is what is sent of a result.
-func (x *visit) wrapped(result json.RawMessage) any {
+// wrapResult returns the response for a result.
+func (x *httpCall) wrapResult(result json.RawMessage) any {
 	if !x.isRPC() {
 		return result
 	}
-	return &rpcAnswer{JSONRPC: "2.0", ID: x.id, Result: result}
+	return &rpcResponse{JSONRPC: "2.0", ID: x.id, Result: result}
 }
 
-// wrappedFault is what is sent of an error, as an answer or in a stream.
-func (x *visit) wrappedFault(f *fault) any {
+// wrapError returns the response for an error, also within a stream.
+func (x *httpCall) wrapError(f *protocolError) any {
 	if !x.isRPC() {
 		return f.restError(x.version)
 	}
-	return &rpcAnswer{JSONRPC: "2.0", ID: x.id, Error: f.rpcError(x.version)}
+	return &rpcResponse{JSONRPC: "2.0", ID: x.id, Error: f.rpcError(x.version)}
 }
 
-// writeTimeout is how long a peer may take to read what is written at once.
+// writeTimeout limits the time for the client to read one write.
 const writeTimeout = 30 * time.Second
 
-func (x *visit) write(status int, v any) {
+func (x *httpCall) write(status int, v any) {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		x.log.Error("an answer cannot be encoded", "error", err)
+		x.log.Error("cannot encode a response", "error", err)
 		status, raw = http.StatusInternalServerError, []byte("{}")
 	}
 	h := x.w.Header()
@@ -207,18 +210,18 @@ func (x *visit) write(status int, v any) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	x.w.WriteHeader(status)
-	_, _ = x.w.Write(raw) // a peer that is gone needs no answer
+	_, _ = x.w.Write(raw) // the client may be gone
 }
 
-// body reads the body of a request. One that is empty needs no Content-Type.
-func (x *visit) body() ([]byte, error) {
+// body reads the body of a request. An empty body needs no Content-Type.
+func (x *httpCall) body() ([]byte, error) {
 	raw, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, MaxBodyBytes))
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
 		return nil, bodyTooLarge()
 	case err != nil:
-		return nil, newFault(a2a.ErrInvalidRequest, "the body did not come")
+		return nil, newProtocolError(a2a.ErrInvalidRequest, "the body is incomplete")
 	case len(raw) == 0:
 		return nil, nil
 	}
@@ -230,8 +233,9 @@ func (x *visit) body() ([]byte, error) {
 	return raw, checkJSON(raw)
 }
 
-// mirror gives answers of HTTP+JSON the media type that the client sends or, where it sends nothing, asks for.
-func (x *visit) mirror() {
+// chooseMediaType sets the media type of HTTP+JSON responses to that of the request body, or,
+// without a body, of the Accept header.
+func (x *httpCall) chooseMediaType() {
 	said := cmp.Or(x.r.Header.Get("Content-Type"), x.r.Header.Get("Accept"))
 	for part := range strings.SplitSeq(said, ",") {
 		if media, _, err := mime.ParseMediaType(part); err == nil && media == mediaA2A {
@@ -240,23 +244,23 @@ func (x *visit) mirror() {
 	}
 }
 
-// noRoute answers that nothing is at this address.
-func (x *visit) noRoute() {
-	f := newFault(a2a.ErrMethodNotFound, "nothing is at this address")
+// noRoute answers that the address does not exist.
+func (x *httpCall) noRoute() {
+	f := newProtocolError(a2a.ErrMethodNotFound, "no such address")
 	f.http, f.status = http.StatusNotFound, "NOT_FOUND"
 	x.write(f.http, f.restError(x.version))
 }
 
-// notAllowed answers that an address takes other methods of HTTP.
-func (x *visit) notAllowed(methods ...string) {
+// notAllowed answers that the address has other HTTP methods.
+func (x *httpCall) notAllowed(methods ...string) {
 	allowed := strings.Join(methods, ", ")
 	x.w.Header().Set("Allow", allowed)
-	f := newFault(a2a.ErrMethodNotFound, "this address takes "+allowed)
+	f := newProtocolError(a2a.ErrMethodNotFound, "method not allowed (expected: "+allowed+")")
 	f.http = http.StatusMethodNotAllowed
 	x.write(f.http, f.restError(x.version))
 }
 
-// baseURL is where the world finds the hub.
+// baseURL returns the public URL of the hub.
 func (s *Server) baseURL(r *http.Request) string {
 	if s.opts.URL != "" {
 		return s.opts.URL

@@ -41,7 +41,7 @@ var (
 	}
 )
 
-// noID is the id of an answer to what has none.
+// noID is the id of a response to a request without a valid id.
 var noID = json.RawMessage("null")
 
 // rpcRequest is the envelope of a request.
@@ -51,8 +51,8 @@ type rpcRequest struct {
 	params json.RawMessage
 }
 
-// serveRPC answers a request of JSON-RPC, of both versions.
-func (x *visit) serveRPC() {
+// serveRPC answers a JSON-RPC request of both versions.
+func (x *httpCall) serveRPC() {
 	x.id = noID
 	if x.r.Method != http.MethodPost {
 		x.id = nil
@@ -85,8 +85,8 @@ func (x *visit) serveRPC() {
 	x.serve(o, req, err)
 }
 
-// envelope reads a request. Where its id is known, it is given also with an error.
-func (x *visit) envelope() (*rpcRequest, error) {
+// envelope reads a request. It returns the request also with an error, if its id is valid.
+func (x *httpCall) envelope() (*rpcRequest, error) {
 	raw, err := x.body()
 	if err != nil {
 		return nil, err
@@ -96,9 +96,9 @@ func (x *visit) envelope() (*rpcRequest, error) {
 	case len(raw) == 0:
 		return nil, a2a.NewError(a2a.ErrParseError, "the body is empty")
 	case raw[0] == '[':
-		return nil, badRequest("batches are not taken: one request in a body")
+		return nil, badRequest("batches are not supported (expected: one request in the body)")
 	case raw[0] != '{':
-		return nil, badRequest("a request is an object")
+		return nil, badRequest("invalid request (expected: an object)")
 	}
 	return readEnvelope(raw)
 }
@@ -120,20 +120,21 @@ func readEnvelope(raw []byte) (*rpcRequest, error) {
 	var jsonrpc string
 	switch {
 	case q.id == nil:
-		return nil, badRequest("a request without an id is a notification, which is not taken")
+		return nil, badRequest("missing id: notifications are not supported")
 	case !goodID(q.id):
-		return nil, badRequest(fmt.Sprintf("id is a string or a number, of at most %d bytes", parley.MaxIDBytes))
+		return nil, badRequest(fmt.Sprintf("invalid id (expected: a string or number of at most %d bytes)",
+			parley.MaxIDBytes))
 	case twice != "":
-		return q, badRequest(fmt.Sprintf("%.50q is there twice", twice))
+		return q, badRequest(fmt.Sprintf("duplicate member %.50q", twice))
 	case json.Unmarshal(members["jsonrpc"], &jsonrpc) != nil || jsonrpc != "2.0":
-		return q, badRequest(`jsonrpc is "2.0"`)
+		return q, badRequest(`invalid jsonrpc (expected: "2.0")`)
 	case json.Unmarshal(members["method"], &q.method) != nil || q.method == "":
-		return q, badRequest("method is the name of one")
+		return q, badRequest("invalid method (expected: the name of a method)")
 	}
 	return q, nil
 }
 
-// goodID reports whether an id is one of JSON-RPC, and short: it stands in every event of a stream.
+// goodID reports whether an id is valid and short, because every event of a stream repeats it.
 func goodID(id json.RawMessage) bool {
 	if len(id) > parley.MaxIDBytes {
 		return false
@@ -147,30 +148,31 @@ func goodID(id json.RawMessage) bool {
 
 func badRequest(message string) error { return a2a.NewError(a2a.ErrInvalidRequest, message) }
 
-// dispatch finds the version and the operation. Without A2A-Version the form of the method's name says which version it is.
-func (x *visit) dispatch(method string) (operation, error) {
+// dispatch determines the version and the operation. Without A2A-Version, the form of the method
+// name determines the version.
+func (x *httpCall) dispatch(method string) (operation, error) {
 	v, err := requestedVersion(x.r)
 	if err == nil && v == "" {
 		clearly := version10
 		if strings.Contains(method, "/") {
 			clearly = version03
 		}
-		v, err = x.unsaid(clearly)
+		v, err = x.defaultVersion(clearly)
 	}
 	if err != nil {
 		return 0, err
 	}
-	methods, others, d := rpcMethods10, rpcMethods03, x.modern()
+	methods, others, d := rpcMethods10, rpcMethods03, x.dialect10()
 	if v == version03 {
 		methods, others, d = rpcMethods03, rpcMethods10, x.legacyRPC()
 	}
-	x.speak(v, d)
+	x.setVersion(v, d)
 	if o, is := methods[method]; is {
 		return o, nil
 	}
-	message := fmt.Sprintf("there is no method %.100q in A2A %s", method, v)
+	message := fmt.Sprintf("no method %.100q in A2A %s", method, v)
 	if _, is := others[method]; is {
-		message += ", only in the other version: A2A-Version says which one is spoken"
+		message += "; the other version has it, so check the header A2A-Version"
 	}
 	return 0, a2a.NewError(a2a.ErrMethodNotFound, message)
 }

@@ -11,15 +11,18 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2apb/v0/pbjson"
 )
 
-// dialect is how a version says results and events.
+// dialect encodes results and events in the form of a version.
 type dialect struct {
 	result func(o operation, v any) (json.RawMessage, error)
 	event  func(a2a.Event) (json.RawMessage, error)
 }
 
-// modern is that of 1.0, in both bindings.
-func (x *visit) modern() dialect {
-	return dialect{result: modernResult, event: func(e a2a.Event) (json.RawMessage, error) { return json.Marshal(a2a.StreamResponse{Event: e}) }}
+// dialect10 is the dialect of 1.0, for both bindings.
+func (x *httpCall) dialect10() dialect {
+	return dialect{result: modernResult, event: func(e a2a.Event) (json.RawMessage,
+		error) {
+		return json.Marshal(a2a.StreamResponse{Event: e})
+	}}
 }
 
 func modernResult(o operation, v any) (json.RawMessage, error) {
@@ -42,31 +45,34 @@ func modernResult(o operation, v any) (json.RawMessage, error) {
 	return json.Marshal(v)
 }
 
-// The parameters of 0.3 over JSON-RPC. Some servers and clients say fileWithBytes and fileWithUri.
+// The parameters of 0.3 over JSON-RPC. Some servers and clients use fileWithBytes and fileWithUri.
 var (
-	legacyPushShape    = shaped("id url token", map[string]*paramShape{"authentication": shaped("schemes credentials", nil)})
-	legacyFileShape    = shaped("name mimeType bytes uri fileWithBytes=bytes fileWithUri=uri", nil)
-	legacyPartShape    = shaped("kind text data metadata", map[string]*paramShape{"file": legacyFileShape})
-	legacyMessageShape = shaped("kind messageId contextId taskId role metadata extensions referenceTaskIds", map[string]*paramShape{"parts": legacyPartShape})
-	legacySendShape    = shaped("metadata", map[string]*paramShape{
-		"message":       legacyMessageShape,
-		"configuration": shaped("acceptedOutputModes blocking historyLength", map[string]*paramShape{"pushNotificationConfig": legacyPushShape}),
+	legacyPushShape = newShape("id url token", map[string]*paramShape{"authentication": newShape("schemes credentials",
+		nil)})
+	legacyFileShape    = newShape("name mimeType bytes uri fileWithBytes=bytes fileWithUri=uri", nil)
+	legacyPartShape    = newShape("kind text data metadata", map[string]*paramShape{"file": legacyFileShape})
+	legacyMessageShape = newShape("kind messageId contextId taskId role metadata extensions referenceTaskIds",
+		map[string]*paramShape{"parts": legacyPartShape})
+	legacySendShape = newShape("metadata", map[string]*paramShape{
+		"message": legacyMessageShape,
+		"configuration": newShape("acceptedOutputModes blocking historyLength",
+			map[string]*paramShape{"pushNotificationConfig": legacyPushShape}),
 	})
 
 	legacyShapes = map[operation]*paramShape{
 		opSend: legacySendShape, opStream: legacySendShape,
-		opGet:        shaped("id historyLength metadata", nil),
-		opCancel:     shaped("id metadata", nil),
-		opSubscribe:  shaped("id metadata", nil),
-		opPushCreate: shaped("taskId metadata", map[string]*paramShape{"pushNotificationConfig": legacyPushShape}),
-		opPushGet:    shaped("id pushNotificationConfigId metadata", nil),
-		opPushList:   shaped("id metadata", nil),
-		opPushDelete: shaped("id pushNotificationConfigId metadata", nil),
-		opCard:       shaped("", nil),
+		opGet:        newShape("id historyLength metadata", nil),
+		opCancel:     newShape("id metadata", nil),
+		opSubscribe:  newShape("id metadata", nil),
+		opPushCreate: newShape("taskId metadata", map[string]*paramShape{"pushNotificationConfig": legacyPushShape}),
+		opPushGet:    newShape("id pushNotificationConfigId metadata", nil),
+		opPushList:   newShape("id metadata", nil),
+		opPushDelete: newShape("id pushNotificationConfigId metadata", nil),
+		opCard:       newShape("", nil),
 	}
 )
 
-// decodeLegacy reads parameters of 0.3, JSON that is valid, as a request of 1.0.
+// decodeLegacy converts valid JSON parameters of 0.3 to a request of 1.0.
 func decodeLegacy(o operation, raw json.RawMessage) (any, error) {
 	raw, err := objectOf(raw)
 	if err == nil {
@@ -96,7 +102,7 @@ func decodeLegacy(o operation, raw json.RawMessage) (any, error) {
 	return new(a2a.GetExtendedAgentCardRequest), nil
 }
 
-// legacyTo reads parameters and converts them.
+// legacyTo parses and converts parameters.
 func legacyTo[Old, New any](raw json.RawMessage, convert func(*Old) *New) (any, error) {
 	old := new(Old)
 	if err := readInto(raw, old); err != nil {
@@ -134,8 +140,8 @@ func isBase64(s string) bool {
 	return err == nil
 }
 
-// legacyRPC says results of JSON-RPC as 0.3 does.
-func (x *visit) legacyRPC() dialect {
+// legacyRPC encodes JSON-RPC results of 0.3.
+func (x *httpCall) legacyRPC() dialect {
 	return dialect{
 		event: func(e a2a.Event) (json.RawMessage, error) {
 			old, err := legacyEvent(e)
@@ -154,7 +160,7 @@ func (x *visit) legacyRPC() dialect {
 	}
 }
 
-// legacyEvent converts an event. An update is final when no stream goes on behind it.
+// legacyEvent converts an event. An update is final if the stream ends with it.
 func legacyEvent(e a2a.Event) (legacy.Event, error) {
 	old, err := a2av0.FromV1Event(e)
 	if u, is := old.(*legacy.TaskStatusUpdateEvent); is && u.Status.State == legacy.TaskStateAuthRequired {
@@ -163,7 +169,7 @@ func legacyEvent(e a2a.Event) (legacy.Event, error) {
 	return old, err
 }
 
-func (x *visit) legacyResult(v any) (any, error) {
+func (x *httpCall) legacyResult(v any) (any, error) {
 	switch r := v.(type) {
 	case a2a.Event:
 		return legacyEvent(r)
@@ -179,8 +185,8 @@ func (x *visit) legacyResult(v any) (any, error) {
 	return nil, fmt.Errorf("0.3 has no %T", v)
 }
 
-// legacyREST says results of HTTP+JSON as 0.3 does: as the JSON of its Protocol Buffers.
-func (x *visit) legacyREST() dialect {
+// legacyREST encodes HTTP+JSON results of 0.3 as the JSON of its Protocol Buffers.
+func (x *httpCall) legacyREST() dialect {
 	return dialect{
 		event:  func(e a2a.Event) (json.RawMessage, error) { return pbjson.ToProtoStreamEvent(e) },
 		result: legacyRESTResult,
@@ -208,26 +214,31 @@ func legacyRESTResult(o operation, v any) (json.RawMessage, error) {
 	return nil, fmt.Errorf("0.3 has no %T", v)
 }
 
-// legacyState reads the name that 0.3 has for a state.
+// legacyState converts the name of a state in 0.3.
 func legacyState(s string) a2a.TaskState { return pbjson.DecodeTaskState(pbjson.TaskState(s)) }
 
-// The bodies of 0.3 over HTTP+JSON, which are JSON of its Protocol Buffers. A message is called request there, and has that other name in JSON.
+// The bodies of 0.3 over HTTP+JSON are the JSON of its Protocol Buffers. The field of the message
+// is called request, and its JSON name is message.
 var (
-	protoPushShape = shaped("id url token", map[string]*paramShape{"authentication": shaped("schemes credentials", nil)})
-	protoPartShape = shaped("text metadata", map[string]*paramShape{
-		"file": shaped("fileWithUri fileWithBytes mimeType name", nil),
-		"data": shaped("data", nil),
+	protoPushShape = newShape("id url token", map[string]*paramShape{"authentication": newShape("schemes credentials",
+		nil)})
+	protoPartShape = newShape("text metadata", map[string]*paramShape{
+		"file": newShape("fileWithUri fileWithBytes mimeType name", nil),
+		"data": newShape("data", nil),
 	})
-	protoMessageShape = shaped("messageId contextId taskId role metadata extensions referenceTaskIds parts=content", map[string]*paramShape{"content": protoPartShape})
-	protoSendShape    = shaped("metadata request=message", map[string]*paramShape{
-		"message":       protoMessageShape,
-		"configuration": shaped("acceptedOutputModes blocking historyLength", map[string]*paramShape{"pushNotification": protoPushShape}),
+	protoMessageShape = newShape("messageId contextId taskId role metadata extensions referenceTaskIds parts=content",
+		map[string]*paramShape{"content": protoPartShape})
+	protoSendShape = newShape("metadata request=message", map[string]*paramShape{
+		"message": protoMessageShape,
+		"configuration": newShape("acceptedOutputModes blocking historyLength",
+			map[string]*paramShape{"pushNotification": protoPushShape}),
 	})
-	protoConfigShape = shaped("name", map[string]*paramShape{"pushNotificationConfig": protoPushShape})
-	protoCreateShape = shaped("parent configId name", map[string]*paramShape{"config": protoConfigShape, "pushNotificationConfig": protoPushShape})
+	protoConfigShape = newShape("name", map[string]*paramShape{"pushNotificationConfig": protoPushShape})
+	protoCreateShape = newShape("parent configId name", map[string]*paramShape{"config": protoConfigShape,
+		"pushNotificationConfig": protoPushShape})
 )
 
-// decodeLegacyREST reads a body of 0.3 over HTTP+JSON.
+// decodeLegacyREST parses a body of 0.3 over HTTP+JSON.
 func decodeLegacyREST(o operation, raw json.RawMessage, task string) (any, error) {
 	raw, err := objectOf(raw)
 	if err != nil {
@@ -249,7 +260,8 @@ func decodeLegacyREST(o operation, raw json.RawMessage, task string) (any, error
 	return req, nil
 }
 
-// legacyRESTPush reads a configuration: as the request of the Protocol Buffers, or, as some clients send it, alone.
+// legacyRESTPush parses a push configuration: the request of the Protocol Buffers, or, as some
+// clients send it, only the configuration.
 func legacyRESTPush(raw json.RawMessage, task string) (any, error) {
 	raw, err := protoCreateShape.canonical("", raw)
 	if err != nil {
@@ -271,8 +283,9 @@ func legacyRESTPush(raw json.RawMessage, task string) (any, error) {
 	return req, nil
 }
 
-// checkProtoParts makes files such that the library, which would drop what it cannot read, can: it takes them as base64 of base64, as the servers of 0.3 in other
-// languages have them, and some clients send them as base64.
+// checkProtoParts converts files to the form that the library reads, because it drops others
+// without an error. The library expects base64 of base64, like servers of 0.3 in other languages;
+// some clients send base64.
 func checkProtoParts(raw json.RawMessage) (json.RawMessage, error) {
 	var q map[string]json.RawMessage
 	if err := readInto(raw, &q); err != nil || q["message"] == nil {
@@ -288,7 +301,7 @@ func checkProtoParts(raw json.RawMessage) (json.RawMessage, error) {
 	}
 	for i, p := range parts {
 		if p == nil || p.Text == nil && p.File == nil && p.Data == nil {
-			return nil, invalid("message.content[%d] has neither text, file nor data", i)
+			return nil, invalid("message.content[%d] has no text, file or data", i)
 		}
 		if p.File == nil || p.File.FileWithBytes == "" {
 			continue

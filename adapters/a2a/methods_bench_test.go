@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkSend is a blocking SendMessage, from a caller inside the hub to an agent that answers over a socket: one context each, or all in one.
+// BenchmarkSend is a blocking SendMessage from a caller inside the hub to an agent that answers
+// over a socket, with one context each or one for all.
 func BenchmarkSend(b *testing.B) {
 	for _, c := range []struct{ name, context string }{{"new context", ""}, {"one context", "mine"}} {
 		b.Run(c.name, func(b *testing.B) {
@@ -31,7 +32,7 @@ func BenchmarkSend(b *testing.B) {
 	})
 }
 
-// BenchmarkFirstEvent is how long a stream takes to its first event.
+// BenchmarkFirstEvent measures the time to the first event of a stream.
 func BenchmarkFirstEvent(b *testing.B) {
 	w := newOpsWorld(b)
 	alice := &caller{client: w.h.InProcess(b, "alice"), agent: w.s.agent("bot")}

@@ -36,7 +36,7 @@ func TestCancel(t *testing.T) {
 	opsState(t, w.get(alice, task.ID), a2a.TaskStateCanceled)
 	_, err = w.s.send(t.Context(), alice, opsAt("m2", "x", "", task.ID))
 	opsRefused(t, "a message to it", err, a2a.ErrUnsupportedOperation)
-	// The turn of the agent was ended, so that the context goes on.
+	// The turn of the agent was ended, so that the context continues.
 	opsState(t, w.send(alice, opsAt("m3", "hello", task.ContextID, "")), a2a.TaskStateCompleted)
 
 	done := w.send(alice, opsRequest("m4", "hello"))
@@ -52,8 +52,8 @@ func TestCancel(t *testing.T) {
 	opsState(t, w.send(alice, opsAt("m6", "hello", asks.ContextID, "")), a2a.TaskStateCompleted)
 }
 
-// TestCancelUntaken cancels what no executor has taken yet.
-func TestCancelUntaken(t *testing.T) {
+// A task that no executor has claimed yet can be canceled.
+func TestCancelUnclaimed(t *testing.T) {
 	w := newOpsWorld(t, Agent{Name: "nobody", Speaks: "nobody"})
 	alice := w.caller("alice")
 	task := w.send(alice, opsAtOnce(opsRequest("m1", "hello")))
@@ -68,7 +68,8 @@ func TestCancelUntaken(t *testing.T) {
 	}
 }
 
-// runTool serves a deterministic agent, tool, that answers what it got, or waits where it is told {"hold": true}.
+// runTool runs the deterministic agent tool. It returns its parameters, or waits for {"hold":
+// true}.
 func (w *opsWorld) runTool() {
 	w.t.Helper()
 	ready := make(chan struct{}, 1)
@@ -90,14 +91,17 @@ func (w *opsWorld) runTool() {
 			return "", ctx.Err()
 		}
 		text := string(first.Parameters)
-		_, err = turn.Complete(ctx, parley.Message{Result: &parley.SessionResult{ResultType: parley.AgentTypeDeterministic, ResultText: &text, ResultData: first.Parameters}}, parley.Outcome{Status: parley.OutcomeCompleted})
+		_, err = turn.Complete(ctx, parley.Message{Result: &parley.SessionResult{ResultType: parley.AgentTypeDeterministic,
+			ResultText: &text, ResultData: first.Parameters}}, parley.Outcome{Status: parley.OutcomeCompleted})
 		return parley.TurnComplete, err
 	})
 	client := w.h.Client(w.t, "tools")
 	go func() {
 		ended <- executors.Run(ctx, client, agent, &executors.Options{
-			Blueprints: []parley.Blueprint{{Name: "tool", Description: "gives back what it gets", ParametersSchema: json.RawMessage(
-				`{"type":"object","properties":{"n":{"type":"integer"},"hold":{"type":"boolean"},"prompt":{"type":"string"}},"additionalProperties":false}`)}},
+			Blueprints: []parley.Blueprint{{Name: "tool", Description: "gives back what it gets",
+				ParametersSchema: json.RawMessage(
+					`{"type":"object","properties":{"n":{"type":"integer"},"hold":{"type":"boolean"},"prompt":{"type":"string"}},` +
+						`"additionalProperties":false}`)}},
 			Registered: func(*parley.RegisterBlueprintsResult) {
 				select {
 				case ready <- struct{}{}:

@@ -26,10 +26,13 @@ func TestList(t *testing.T) {
 	for i := range 7 {
 		made = append(made, w.send(alice, opsRequest(fmt.Sprint("m", i), "hello")).ID)
 	}
-	made = append(made, w.send(alice, opsAt("mine1", "hello", "mine", "")).ID, w.send(alice, opsAt("mine2", "ask", "mine", "")).ID)
+	made = append(made, w.send(alice, opsAt("mine1", "hello", "mine", "")).ID,
+		w.send(alice, opsAt("mine2", "ask", "mine", "")).ID)
 	w.send(w.callerOf("alice", "room"), opsRequest("elsewhere", "hello"))
 	w.send(w.caller("bob"), opsRequest("bob's", "hello"))
-	if _, err := w.h.Admin(t).CreateConversation(t.Context(), &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "alice", Kind: parley.KindPeer}}}); err != nil {
+	if _, err := w.h.Admin(t).CreateConversation(t.Context(),
+		&parley.CreateConversationParams{Participants: []parley.Participant{{ID: "alice",
+			Kind: parley.KindPeer}}}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -69,7 +72,7 @@ func TestList(t *testing.T) {
 	}
 	mine := w.list(alice, &a2a.ListTasksRequest{ContextID: "mine", IncludeArtifacts: true})
 	artifacts := 0
-	for _, task := range mine.Tasks { // those of one millisecond stand in any order
+	for _, task := range mine.Tasks { // tasks of the same millisecond have no order
 		artifacts += len(task.Artifacts)
 	}
 	if mine.TotalSize != 2 || artifacts != 1 {
@@ -80,7 +83,8 @@ func TestList(t *testing.T) {
 		t.Errorf("those that ask: %v", opsIDs(asks.Tasks))
 	}
 	newest := *all.Tasks[0].Status.Timestamp
-	if got := w.list(alice, &a2a.ListTasksRequest{StatusTimestampAfter: &newest}); got.TotalSize < 1 || got.Tasks[0].ID != all.Tasks[0].ID {
+	if got := w.list(alice, &a2a.ListTasksRequest{StatusTimestampAfter: &newest}); got.TotalSize < 1 ||
+		got.Tasks[0].ID != all.Tasks[0].ID {
 		t.Errorf("since the newest: %v", opsIDs(got.Tasks))
 	}
 	later := newest.Add(time.Hour)
@@ -95,8 +99,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestListMakesNothing asks for contexts that are not there.
-func TestListMakesNothing(t *testing.T) {
+// A list request for missing contexts creates nothing.
+func TestListCreatesNothing(t *testing.T) {
 	w := newOpsWorld(t)
 	alice, bob := w.caller("alice"), w.caller("bob")
 	theirs := w.send(bob, opsAt("m1", "hello", "bob's", ""))
@@ -110,20 +114,22 @@ func TestListMakesNothing(t *testing.T) {
 	if err != nil || len(got.Conversations) != 0 {
 		t.Errorf("there are %v, %v", got, err)
 	}
-	for _, req := range []*a2a.ListTasksRequest{{PageSize: 101}, {PageSize: -1}, {PageToken: "x"}, {PageToken: "e30"}, {HistoryLength: func() *int { n := -1; return &n }()}} {
+	for _, req := range []*a2a.ListTasksRequest{{PageSize: 101}, {PageSize: -1}, {PageToken: "x"}, {PageToken: "e30"},
+		{HistoryLength: func() *int { n := -1; return &n }()}} {
 		_, err := w.s.list(t.Context(), alice, req)
 		opsRefused(t, fmt.Sprint(*req), err, a2a.ErrInvalidParams)
 	}
 }
 
-// TestOwners has two callers sit in one conversation: neither sees, cancels, hears or lists what is the other's.
-func TestOwners(t *testing.T) {
+// Two callers in one conversation cannot see, cancel, stream or list the tasks of each other.
+func TestCallersAreIsolated(t *testing.T) {
 	w := newOpsWorld(t)
 	alice, bob := w.caller("alice"), w.caller("bob")
 	conversation, err := w.h.Admin(t).CreateConversation(t.Context(), &parley.CreateConversationParams{
-		Participants: []parley.Participant{{ID: "alice", Kind: parley.KindPeer}, {ID: "bob", Kind: parley.KindPeer}, {ID: "bot", Kind: parley.KindAgent}},
-		Policy:       &parley.Policy{Kind: parley.PolicyModerator, Moderator: "bot"},
-		StartsWith:   "alice", Metadata: []byte(`{"a2a":{"agent":"bot","contextId":"ours"}}`),
+		Participants: []parley.Participant{{ID: "alice", Kind: parley.KindPeer}, {ID: "bob", Kind: parley.KindPeer},
+			{ID: "bot", Kind: parley.KindAgent}},
+		Policy:     &parley.Policy{Kind: parley.PolicyModerator, Moderator: "bot"},
+		StartsWith: "alice", Metadata: []byte(`{"a2a":{"agent":"bot","contextId":"ours"}}`),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +138,7 @@ func TestOwners(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	say := func(c *caller, id string) *sent {
+	say := func(c *caller, id string) *sentMessage {
 		at, err := w.s.append(t.Context(), c, opsAt(id, "hold owners", p.conversation, ""))
 		if err != nil {
 			t.Fatal(err)
@@ -165,33 +171,34 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// TestCacheIsBounded asks for more conversations than are kept, and gets the same.
+// More conversations than the cache keeps return the same tasks.
 func TestCacheIsBounded(t *testing.T) {
 	var s service
-	for i := range 3 * maxBooks {
-		b := s.lend(bookKey{fmt.Sprint(i), "alice"})
-		s.giveBack(b, 100<<10)
+	for i := range 3 * maxFolds {
+		b := s.acquire(foldKey{fmt.Sprint(i), "alice"})
+		s.release(b, 100<<10)
 	}
-	if s.recent.Len() > maxBooks || s.bytes > maxBookBytes || len(s.books) != s.recent.Len() {
-		t.Errorf("%d books, %d bytes, %d keys", s.recent.Len(), s.bytes, len(s.books))
+	if s.recent.Len() > maxFolds || s.bytes > maxFoldBytes || len(s.folds) != s.recent.Len() {
+		t.Errorf("%d books, %d bytes, %d keys", s.recent.Len(), s.bytes, len(s.folds))
 	}
-	held := s.lend(bookKey{"held", "alice"})
-	for i := range 2 * maxBooks {
-		s.giveBack(s.lend(bookKey{fmt.Sprint("more", i), "alice"}), 1)
+	held := s.acquire(foldKey{"held", "alice"})
+	for i := range 2 * maxFolds {
+		s.release(s.acquire(foldKey{fmt.Sprint("more", i), "alice"}), 1)
 	}
-	if s.books[held.key] == nil {
+	if s.folds[held.key] == nil {
 		t.Error("a book that is lent was dropped")
 	}
-	s.giveBack(held, 2*maxBookBytes)
-	if s.bytes > maxBookBytes {
+	s.release(held, 2*maxFoldBytes)
+	if s.bytes > maxFoldBytes {
 		t.Errorf("%d bytes", s.bytes)
 	}
 }
 
-// TestCacheKnowsNobody ends what a caller may do: what was read for it before is not told any more.
-func TestCacheKnowsNobody(t *testing.T) {
+// Data that was cached for a caller is not returned after its access has ended.
+func TestCacheKeepsNoAccess(t *testing.T) {
 	w := newOpsWorld(t)
-	token, err := w.h.Admin(t).CreateToken(t.Context(), &parley.CreateTokenParams{AgentID: "alice", Scopes: parley.DefaultScopes})
+	token, err := w.h.Admin(t).CreateToken(t.Context(), &parley.CreateTokenParams{AgentID: "alice",
+		Scopes: parley.DefaultScopes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +210,8 @@ func TestCacheKnowsNobody(t *testing.T) {
 	}
 	_, err = w.s.get(t.Context(), alice, &a2a.GetTaskRequest{ID: task.ID})
 	opsRefused(t, "get", err, parley.ErrUnauthenticated)
-	narrow, err := w.h.Admin(t).CreateToken(t.Context(), &parley.CreateTokenParams{AgentID: "alice", Scopes: parley.DefaultScopes, Conversations: []string{"other"}})
+	narrow, err := w.h.Admin(t).CreateToken(t.Context(), &parley.CreateTokenParams{AgentID: "alice",
+		Scopes: parley.DefaultScopes, Conversations: []string{"other"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,13 +220,14 @@ func TestCacheKnowsNobody(t *testing.T) {
 	opsRefused(t, "get", err, a2a.ErrTaskNotFound)
 }
 
-// TestFloorOfThePast holds what is concluded from a log about who had the floor against what the hub says of it.
-func TestFloorOfThePast(t *testing.T) {
+// The floor that is derived from a log equals that of the hub.
+func TestPastFloorMatchesHub(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
 	}
 	open := &Scenario{Seat: "user", Params: parley.CreateConversationParams{
-		Participants: []parley.Participant{{ID: "user", Kind: parley.KindPeer}, {ID: "bot", Kind: parley.KindAgent}}, Policy: &parley.Policy{Kind: parley.PolicyOpen},
+		Participants: []parley.Participant{{ID: "user", Kind: parley.KindPeer}, {ID: "bot", Kind: parley.KindAgent}},
+		Policy:       &parley.Policy{Kind: parley.PolicyOpen},
 	}}
 	w := newOpsWorld(t, Agent{Name: "bot", Speaks: "bot"}, Agent{Name: "open", Scenario: open})
 	for _, agent := range []string{"bot", "open"} {
@@ -238,8 +247,9 @@ func TestFloorOfThePast(t *testing.T) {
 			if e.Type != parley.TypeMessage && e.Type != parley.TypeSystem {
 				continue
 			}
-			var f facts
-			got, err := f.ask(t.Context(), alice.client, bookKey{conversation, "alice"}, e, agent == "open", log.Events[i+1:])
+			var f floorFacts
+			got, err := f.callerHasFloor(t.Context(), alice.client, foldKey{conversation, "alice"}, e, agent == "open",
+				log.Events[i+1:])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -262,11 +272,12 @@ func TestFloorOfThePast(t *testing.T) {
 	}
 }
 
-// TestListStatus: a status that no task can have is refused, rather than found nowhere.
+// A status that no task can have is refused.
 func TestListStatus(t *testing.T) {
 	w := newOpsWorld(t)
 	for _, status := range []a2a.TaskState{"nonsense", "completed"} {
-		if _, err := w.s.list(t.Context(), w.caller("alice"), &a2a.ListTasksRequest{Status: status}); !errors.Is(err, a2a.ErrInvalidParams) {
+		if _, err := w.s.list(t.Context(), w.caller("alice"), &a2a.ListTasksRequest{Status: status}); !errors.Is(err,
+			a2a.ErrInvalidParams) {
 			t.Errorf("%s: %v", status, err)
 		}
 	}

@@ -40,8 +40,8 @@ func TestSendAndGet(t *testing.T) {
 	}
 }
 
-// TestSendAgain says the same twice: with one messageId it is one message, wherever it has begun something.
-func TestSendAgain(t *testing.T) {
+// A repeated messageId is one message, whatever the first one began.
+func TestSendTwicePostsOnce(t *testing.T) {
 	w := newOpsWorld(t)
 	alice := w.caller("alice")
 	for _, c := range []struct{ name, context string }{{"no context", ""}, {"own context", "my own: context"}} {
@@ -75,11 +75,11 @@ func TestSendAgain(t *testing.T) {
 	})
 }
 
-// TestSendFinishes has the adapter end between the conversation and the message that it was made for.
-func TestSendFinishes(t *testing.T) {
+// The adapter ends after it created a conversation, and before it posted the message for it.
+func TestSendResumesAfterCrash(t *testing.T) {
 	w := newOpsWorld(t)
 	alice := w.caller("alice")
-	p, err := w.s.enter(t.Context(), alice, opsRequest("m1", "hello").Message)
+	p, err := w.s.findOrCreateContext(t.Context(), alice, opsRequest("m1", "hello").Message)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,8 @@ func TestSendRefusals(t *testing.T) {
 		{"no messageId", alice, opsRequest("", "x"), a2a.ErrInvalidParams},
 		{"a long messageId", alice, opsRequest(strings.Repeat("x", maxID+1), "x"), a2a.ErrInvalidParams},
 		{"a long contextId", alice, opsAt("m", "x", strings.Repeat("x", maxID+1), ""), a2a.ErrInvalidParams},
-		{"no parts", alice, &a2a.SendMessageRequest{Message: &a2a.Message{ID: "m", Role: a2a.MessageRoleUser}}, a2a.ErrInvalidParams},
+		{"no parts", alice, &a2a.SendMessageRequest{Message: &a2a.Message{ID: "m", Role: a2a.MessageRoleUser}},
+			a2a.ErrInvalidParams},
 		{"role agent", alice, role, a2a.ErrInvalidParams},
 		{"negative historyLength", alice, negative, a2a.ErrInvalidParams},
 		{"push that is not offered", alice, pushed, a2a.ErrPushNotificationNotSupported},
@@ -153,8 +154,8 @@ func TestSendRefusals(t *testing.T) {
 	}
 }
 
-// TestUnfoundAlike holds the words of all that is not there against each other.
-func TestUnfoundAlike(t *testing.T) {
+// All errors for missing items have the same words.
+func TestNotFoundErrorsAreEqual(t *testing.T) {
 	w := newOpsWorld(t)
 	alice, bob := w.caller("alice"), w.caller("bob")
 	task := w.send(alice, opsRequest("m1", "hello"))
@@ -163,8 +164,10 @@ func TestUnfoundAlike(t *testing.T) {
 		as *caller
 		id a2a.TaskID
 	}{
-		{bob, task.ID}, {w.callerOf("alice", "room"), task.ID}, {alice, "x"}, {alice, ""}, {alice, "cnv_aaaaaaaaaaaaaaaaaaaaaaaa.2"},
-		{alice, a2a.TaskID(task.ContextID + ".999")}, {alice, task.ID + ".1"}, {alice, a2a.TaskID(task.ContextID + ".0" + strings.TrimPrefix(string(task.ID), task.ContextID+"."))},
+		{bob, task.ID}, {w.callerOf("alice", "room"), task.ID}, {alice, "x"}, {alice, ""},
+		{alice, "cnv_aaaaaaaaaaaaaaaaaaaaaaaa.2"},
+		{alice, a2a.TaskID(task.ContextID + ".999")}, {alice, task.ID + ".1"},
+		{alice, a2a.TaskID(task.ContextID + ".0" + strings.TrimPrefix(string(task.ID), task.ContextID+"."))},
 		{alice, "~runners.1"}, {alice, "../x.1"},
 	} {
 		_, err1 := w.s.get(t.Context(), c.as, &a2a.GetTaskRequest{ID: c.id})
@@ -269,11 +272,13 @@ func TestSendHistory(t *testing.T) {
 	}
 }
 
-// TestSendRace has callers send into one context at once: one begins a task, all others are told.
+// Of several simultaneous messages in one context, one begins a task and the others are refused.
 func TestSendRace(t *testing.T) {
-	w := newOpsWorld(t, Agent{Name: "bot", Speaks: "bot"}, Agent{Name: "open", Scenario: &Scenario{Seat: "user", Params: parley.CreateConversationParams{
-		Participants: []parley.Participant{{ID: "user", Kind: parley.KindPeer}, {ID: "bot", Kind: parley.KindAgent}}, Policy: &parley.Policy{Kind: parley.PolicyOpen},
-	}}})
+	w := newOpsWorld(t, Agent{Name: "bot", Speaks: "bot"}, Agent{Name: "open", Scenario: &Scenario{Seat: "user",
+		Params: parley.CreateConversationParams{
+			Participants: []parley.Participant{{ID: "user", Kind: parley.KindPeer}, {ID: "bot", Kind: parley.KindAgent}},
+			Policy:       &parley.Policy{Kind: parley.PolicyOpen},
+		}}})
 	for _, agent := range []string{"bot", "open"} {
 		t.Run(agent, func(t *testing.T) {
 			alice := w.callerOf("alice", agent)
@@ -312,9 +317,10 @@ func TestScenario(t *testing.T) {
 		Params: parley.CreateConversationParams{
 			Title:        "desk",
 			Participants: []parley.Participant{{ID: "user", Kind: parley.KindHuman}, {ID: "bot", Kind: parley.KindAgent}},
-			Policy:       &parley.Policy{Kind: parley.PolicyRules, Rules: []parley.Rule{{When: `last.from == "user"`, Next: "bot"}, {When: `true`, Next: "user"}}},
-			StartsWith:   "user",
-			Limits:       &parley.Limits{StopWhen: `last.from == 'user' && last.text == "enough"`},
+			Policy: &parley.Policy{Kind: parley.PolicyRules, Rules: []parley.Rule{{When: `last.from == "user"`,
+				Next: "bot"}, {When: `true`, Next: "user"}}},
+			StartsWith: "user",
+			Limits:     &parley.Limits{StopWhen: `last.from == 'user' && last.text == "enough"`},
 		},
 	}})
 	alice := w.caller("alice")
@@ -341,13 +347,20 @@ func TestScenarioCheck(t *testing.T) {
 		ok   bool
 	}{
 		{"the first speaks", Scenario{Seat: "user", Params: parley.CreateConversationParams{Participants: seats}}, true},
-		{"an open one", Scenario{Seat: "user", Params: parley.CreateConversationParams{Participants: []parley.Participant{seats[1], seats[0]}, Policy: &parley.Policy{Kind: parley.PolicyOpen}}}, true},
-		{"another speaks first", Scenario{Seat: "user", Params: parley.CreateConversationParams{Participants: seats, StartsWith: "bot"}}, false},
-		{"another is the first", Scenario{Seat: "user", Params: parley.CreateConversationParams{Participants: []parley.Participant{seats[1], seats[0]}}}, false},
-		{"another moderates", Scenario{Seat: "user", Params: parley.CreateConversationParams{Participants: seats, Policy: &parley.Policy{Kind: parley.PolicyModerator, Moderator: "bot"}}}, false},
+		{"an open one", Scenario{Seat: "user",
+			Params: parley.CreateConversationParams{Participants: []parley.Participant{seats[1], seats[0]},
+				Policy: &parley.Policy{Kind: parley.PolicyOpen}}}, true},
+		{"another speaks first", Scenario{Seat: "user", Params: parley.CreateConversationParams{Participants: seats,
+			StartsWith: "bot"}}, false},
+		{"another is the first", Scenario{Seat: "user",
+			Params: parley.CreateConversationParams{Participants: []parley.Participant{seats[1], seats[0]}}}, false},
+		{"another moderates", Scenario{Seat: "user", Params: parley.CreateConversationParams{Participants: seats,
+			Policy: &parley.Policy{Kind: parley.PolicyModerator, Moderator: "bot"}}}, false},
 		{"no seat", Scenario{Seat: "nobody", Params: parley.CreateConversationParams{Participants: seats}}, false},
-		{"an agent's seat", Scenario{Seat: "bot", Params: parley.CreateConversationParams{Participants: seats, StartsWith: "bot"}}, false},
-		{"a key", Scenario{Seat: "user", Params: parley.CreateConversationParams{Participants: seats, ClientRequestID: "x"}}, false},
+		{"an agent's seat", Scenario{Seat: "bot", Params: parley.CreateConversationParams{Participants: seats,
+			StartsWith: "bot"}}, false},
+		{"a key", Scenario{Seat: "user", Params: parley.CreateConversationParams{Participants: seats, ClientRequestID: "x"}},
+			false},
 	} {
 		if err := c.sc.check(); (err == nil) != c.ok {
 			t.Errorf("%s: %v", c.name, err)
@@ -355,18 +368,19 @@ func TestScenarioCheck(t *testing.T) {
 	}
 }
 
-// TestSendFromOneStanding has two messages be said by a caller that has looked before either.
-func TestSendFromOneStanding(t *testing.T) {
+// Two messages are based on the same state of the log.
+func TestSendAtSamePosition(t *testing.T) {
 	w := newOpsWorld(t, Agent{Name: "nobody", Scenario: &Scenario{Seat: "user", Params: parley.CreateConversationParams{
-		Participants: []parley.Participant{{ID: "user", Kind: parley.KindPeer}, {ID: "nobody", Kind: parley.KindAgent}}, Policy: &parley.Policy{Kind: parley.PolicyOpen},
+		Participants: []parley.Participant{{ID: "user", Kind: parley.KindPeer}, {ID: "nobody", Kind: parley.KindAgent}},
+		Policy:       &parley.Policy{Kind: parley.PolicyOpen},
 	}}})
 	alice := w.caller("alice")
 	one, two := opsAt("m1", "one", "ours", ""), opsAt("m2", "two", "ours", "")
-	p, err := w.s.enter(t.Context(), alice, one.Message)
+	p, err := w.s.findOrCreateContext(t.Context(), alice, one.Message)
 	if err != nil {
 		t.Fatal(err)
 	}
-	at, err := w.s.stand(t.Context(), alice, p, one.Message)
+	at, err := w.s.positionOf(t.Context(), alice, p, one.Message)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -374,5 +388,5 @@ func TestSendFromOneStanding(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = w.s.post(t.Context(), alice, p, at, two)
-	opsRefused(t, "the second", refused(err), a2a.ErrUnsupportedOperation)
+	opsRefused(t, "the second", explainRefusal(err), a2a.ErrUnsupportedOperation)
 }

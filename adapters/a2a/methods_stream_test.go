@@ -12,12 +12,12 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// subscribe hears a task from a cursor on.
+// subscribe streams a task from a cursor.
 func (w *opsWorld) subscribe(c *caller, id a2a.TaskID, from string) *opsStream {
 	return w.hear(w.s.subscribe(w.t.Context(), c, &a2a.SubscribeToTaskRequest{ID: id}, from))
 }
 
-// opsStates are the states of a stream: of its task, and of each status.
+// opsStates returns the states of a stream: of its task, and of each status.
 func opsStates(all []update) (out []a2a.TaskState) {
 	for _, u := range all {
 		switch e := u.event.(type) {
@@ -55,7 +55,7 @@ func TestStreamOfOne(t *testing.T) {
 	opsSame(t, "from its first update on", w.subscribe(alice, first.ID, all[0].id).rest(), all)
 }
 
-// TestStreamTraces has one caller ask for traces, which only who may see them gets.
+// Only a caller that asks for traces and may see them receives them.
 func TestStreamTraces(t *testing.T) {
 	w := newOpsWorld(t)
 	task := w.send(w.caller("alice"), opsAtOnce(opsRequest("m1", "hold tr")))
@@ -77,8 +77,8 @@ func TestStreamTraces(t *testing.T) {
 	opsSame(t, "the others", slices.DeleteFunc(with, isTrace), without)
 }
 
-// TestSubscribeEverywhere goes on behind each update of a task that has been through much, and gets just what is behind it.
-func TestSubscribeEverywhere(t *testing.T) {
+// A subscription after each update of a long task receives exactly the later updates.
+func TestSubscribeAtEachCursor(t *testing.T) {
 	w := newOpsWorld(t)
 	alice := w.caller("alice")
 	task := w.send(alice, opsRequest("m1", "ask"))
@@ -100,7 +100,7 @@ func TestSubscribeEverywhere(t *testing.T) {
 		opsSame(t, "behind "+u.id, got[1:], whole[i+1:])
 		at := got[0].event.(*a2a.Task)
 		for _, u := range got[1:] {
-			at = advance(at, task.ID, u.event)
+			at = applyUpdate(at, task.ID, u.event)
 		}
 		if at.Status.State != end.Status.State || len(at.Artifacts) != len(end.Artifacts) {
 			t.Errorf("the task at %s and what follows it come to %s with %d artifacts", u.id, at.Status.State, len(at.Artifacts))
@@ -112,7 +112,8 @@ func TestSubscribeEverywhere(t *testing.T) {
 	old := w.caller("alice")
 	old.legacy = true
 	opsSame(t, "in 0.3", w.subscribe(old, task.ID, "").rest(), whole[len(whole)-1:])
-	for _, bad := range []string{"x", "-1", "1.", ".1", "01", "1.0", "1.2.3", "9999", "9999.1", last + ".99", "9223372036854775808", " 3"} {
+	for _, bad := range []string{"x", "-1", "1.", ".1", "01", "1.0", "1.2.3", "9999", "9999.1", last + ".99",
+		"9223372036854775808", " 3"} {
 		opsRefused(t, bad, w.subscribe(alice, task.ID, bad).err(), a2a.ErrInvalidParams)
 	}
 	if got := w.subscribe(alice, task.ID, "0").rest(); len(got) != len(whole) {
@@ -120,7 +121,7 @@ func TestSubscribeEverywhere(t *testing.T) {
 	}
 }
 
-func TestSubscribeToWhatWaits(t *testing.T) {
+func TestSubscribeToWaitingTask(t *testing.T) {
 	w := newOpsWorld(t)
 	alice := w.caller("alice")
 	task := w.send(alice, opsRequest("m1", "ask"))
@@ -135,7 +136,7 @@ func TestSubscribeToWhatWaits(t *testing.T) {
 	}
 }
 
-// TestStreamsAreEqual hears one task by many at once, one of whom goes.
+// Many streams of one task are equal, although one of them disconnects.
 func TestStreamsAreEqual(t *testing.T) {
 	w := newOpsWorld(t)
 	alice := w.caller("alice")
@@ -157,8 +158,8 @@ func TestStreamsAreEqual(t *testing.T) {
 	}
 }
 
-// TestCallerGoes has a caller end its request: the task goes on.
-func TestCallerGoes(t *testing.T) {
+// A disconnect of the caller does not end the task.
+func TestTaskOutlivesCaller(t *testing.T) {
 	w := newOpsWorld(t)
 	alice := w.caller("alice")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -181,7 +182,8 @@ func TestCallerGoes(t *testing.T) {
 	opsState(t, w.get(alice, task.ID), a2a.TaskStateCompleted)
 }
 
-// TestStreamOverRestarts kills the hub in the middle of streams: a client over a socket loses and repeats nothing, and one that was inside goes on from its last update.
+// The hub is killed during streams. A client over a socket loses and repeats nothing, and a client
+// inside the hub resumes after its last update.
 func TestStreamOverRestarts(t *testing.T) {
 	w := newOpsWorld(t)
 	alice := w.caller("alice")
@@ -195,7 +197,7 @@ func TestStreamOverRestarts(t *testing.T) {
 	}
 	for cut.one(); !settled(opsStates(cut.all)[len(opsStates(cut.all))-1]); cut.one() {
 	}
-	// a stream that was replayed up to a question has ended with it: go on from there
+	// a stream that was replayed up to a question ended with it: continue from there
 	watch = w.subscribe(alice, task.ID, watch.all[len(watch.all)-1].id)
 	watch.one()
 	cut = w.subscribe(inside, task.ID, cut.all[len(cut.all)-1].id)
@@ -211,7 +213,7 @@ func TestStreamOverRestarts(t *testing.T) {
 	all := watch.rest()
 	inside.client = w.h.InProcess(t, "alice")
 	opsSame(t, "the one that was cut, from its last", w.subscribe(inside, task.ID, from.id).rest()[1:], all[1:])
-	// Another adapter, which has nothing but the log, tells the same.
+	// Another adapter returns the same from the log alone.
 	fresh, err := New(&Options{Agents: w.s.opts.Agents, Connect: w.s.opts.Connect})
 	if err != nil {
 		t.Fatal(err)

@@ -18,15 +18,15 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// opsWorld is a hub, an adapter and an agent, bot, that does what it is told:
+// opsWorld is a hub, an adapter and the agent bot, which acts on the text of a message:
 //
-//	ask       asks back
-//	bare      answers with what is to be a message and no task
-//	fail, reject, auth   says that the task is now so
-//	hold      says "working", and answers when the test opens its gate
-//	close     closes the conversation
-//	pass      ends its turn without a word
-//	...       answers "bot: ..."
+//	ask                  asks a question
+//	bare                 answers with a message instead of a task
+//	fail, reject, auth   sets the state of the task
+//	hold                 posts "working", and answers when the test opens its gate
+//	close                closes the conversation
+//	pass                 yields its turn
+//	...                  answers "bot: ..."
 type opsWorld struct {
 	t testing.TB
 	h *sdktest.Hub
@@ -54,7 +54,7 @@ func newOpsWorld(t testing.TB, agents ...Agent) *opsWorld {
 	return w
 }
 
-// run has an executor serve an agent until the test ends.
+// run serves an agent with an executor until the test ends.
 func (w *opsWorld) run(name string, agent parley.Agent) {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -68,14 +68,14 @@ func (w *opsWorld) run(name string, agent parley.Agent) {
 	})
 }
 
-// caller is a caller of the first agent, over a socket of its own.
+// caller returns a caller of the first agent over a separate socket.
 func (w *opsWorld) caller(id string) *caller { return w.callerOf(id, w.s.opts.Agents[0].Name) }
 
 func (w *opsWorld) callerOf(id, agent string) *caller {
 	return &caller{client: w.h.Client(w.t, id), agent: w.s.agent(agent)}
 }
 
-// gate is what a turn that holds waits for; the test closes it.
+// gate returns the channel for which a held turn waits. The test closes it.
 func (w *opsWorld) gate(name string) chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,7 +118,7 @@ func (w *opsWorld) turn(ctx context.Context, turn *parley.Turn) (parley.TurnOutc
 	return parley.TurnPosted, err
 }
 
-// opsHold says that it works and waits.
+// opsHold posts "working" and waits.
 func opsHold(ctx context.Context, turn *parley.Turn, gate <-chan struct{}) error {
 	if _, err := turn.Trace(ctx, parley.Trace{Kind: "progress", Text: "half"}); err != nil {
 		return err
@@ -140,17 +140,19 @@ func opsPost(ctx context.Context, turn *parley.Turn, text string, said map[strin
 		return err
 	}
 	_, err = turn.Client.SendMessage(ctx, &parley.SendMessageParams{
-		ConversationID: turn.ConversationID, Payload: body, Finality: parley.FinalityTurn, Turn: turn.Number, ClaimID: turn.ClaimID, ClientRequestID: turn.Key + ".own",
+		ConversationID: turn.ConversationID, Payload: body, Finality: parley.FinalityTurn, Turn: turn.Number,
+		ClaimID: turn.ClaimID, ClientRequestID: turn.Key + ".own",
 	})
 	return err
 }
 
-// opsRequest asks with a text.
+// opsRequest returns a request with a text.
 func opsRequest(id, text string) *a2a.SendMessageRequest {
-	return &a2a.SendMessageRequest{Message: &a2a.Message{ID: id, Role: a2a.MessageRoleUser, Parts: a2a.ContentParts{a2a.NewTextPart(text)}}}
+	return &a2a.SendMessageRequest{Message: &a2a.Message{ID: id, Role: a2a.MessageRoleUser,
+		Parts: a2a.ContentParts{a2a.NewTextPart(text)}}}
 }
 
-// opsAt is opsRequest for a task or a context that is there.
+// opsAt is opsRequest for an existing task or context.
 func opsAt(id, text, contextID string, task a2a.TaskID) *a2a.SendMessageRequest {
 	req := opsRequest(id, text)
 	req.Message.ContextID, req.Message.TaskID = contextID, task
@@ -162,7 +164,7 @@ func opsAtOnce(req *a2a.SendMessageRequest) *a2a.SendMessageRequest {
 	return req
 }
 
-// send sends, and gives the task.
+// send sends a request and returns the task.
 func (w *opsWorld) send(c *caller, req *a2a.SendMessageRequest) *a2a.Task {
 	w.t.Helper()
 	r, err := w.s.send(w.t.Context(), c, req)
@@ -194,7 +196,7 @@ func (w *opsWorld) list(c *caller, req *a2a.ListTasksRequest) *a2a.ListTasksResp
 	return r
 }
 
-// head is the end of the log of a task's conversation.
+// head returns the last seq of the conversation of a task.
 func (w *opsWorld) head(id a2a.TaskID) int64 {
 	w.t.Helper()
 	conversation, _, _ := splitTask(id)
@@ -205,7 +207,7 @@ func (w *opsWorld) head(id a2a.TaskID) int64 {
 	return r.LatestSeq
 }
 
-// opsRefused fails the test unless an error is the one that is expected.
+// opsRefused checks for an expected error.
 func opsRefused(t testing.TB, what string, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
@@ -231,7 +233,7 @@ func opsText(m *a2a.Message) string {
 	return strings.Join(all, "|")
 }
 
-// opsStream hears a stream one update at a time.
+// opsStream reads a stream one update at a time.
 type opsStream struct {
 	t    testing.TB
 	next func() (update, error, bool)
@@ -245,7 +247,7 @@ func (w *opsWorld) hear(seq iter.Seq2[update, error]) *opsStream {
 	return &opsStream{t: w.t, next: next, stop: stop}
 }
 
-// one gives the next update.
+// one returns the next update.
 func (s *opsStream) one() update {
 	s.t.Helper()
 	u, err, ok := s.next()
@@ -256,7 +258,7 @@ func (s *opsStream) one() update {
 	return u
 }
 
-// rest hears to the end.
+// rest reads to the end.
 func (s *opsStream) rest() []update {
 	s.t.Helper()
 	for {
@@ -271,7 +273,7 @@ func (s *opsStream) rest() []update {
 	}
 }
 
-// until hears up to a status with this text.
+// until reads up to a status with this text.
 func (s *opsStream) until(text string) update {
 	s.t.Helper()
 	for {
@@ -282,7 +284,7 @@ func (s *opsStream) until(text string) update {
 	}
 }
 
-// err gives the error with which a stream begins.
+// err returns the error with which a stream begins.
 func (s *opsStream) err() error {
 	s.t.Helper()
 	u, err, ok := s.next()
@@ -292,7 +294,7 @@ func (s *opsStream) err() error {
 	return err
 }
 
-// opsWords writes updates, one a line.
+// opsWords formats updates, one per line.
 func opsWords(all []update) string {
 	var b strings.Builder
 	for _, u := range all {
@@ -302,7 +304,7 @@ func opsWords(all []update) string {
 	return b.String()
 }
 
-// opsSame fails the test unless two streams have brought the same.
+// opsSame checks that two streams are equal.
 func opsSame(t testing.TB, what string, got, want []update) {
 	t.Helper()
 	if g, w := opsWords(got), opsWords(want); g != w {

@@ -8,10 +8,11 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// modes are the media types that a caller takes; none: all.
+// modes are the media types that a caller accepts; empty means all.
 type modes []string
 
-// modesOf reads acceptedOutputModes. Some clients say text, data and file, the kinds of parts of 0.3.
+// modesOf parses acceptedOutputModes. Some clients send text, data and file, the kinds of parts of
+// 0.3.
 func modesOf(accepted []string) modes {
 	var all modes
 	for _, m := range accepted {
@@ -36,15 +37,16 @@ const (
 	fileType = "application/octet-stream"
 )
 
-// take reports whether parts of a type are taken.
-func (ms modes) take(mediaType string) bool {
+// accepts reports whether a media type is accepted.
+func (ms modes) accepts(mediaType string) bool {
 	kind, _, _ := strings.Cut(mediaType, "/")
 	return len(ms) == 0 || slices.ContainsFunc(ms, func(m string) bool {
 		return m == mediaType || m == "*/*" || m == kind+"/*"
 	})
 }
 
-// filter leaves out the parts that are not taken. Data is given as text to who takes text only, and where nothing is left a text says what was left out.
+// filter removes the parts that are not accepted. It converts data to text for callers that accept
+// text only. If no part remains, a text names the removed media types.
 func (ms modes) filter(parts a2a.ContentParts) a2a.ContentParts {
 	if len(ms) == 0 {
 		return parts
@@ -55,9 +57,9 @@ func (ms modes) filter(parts a2a.ContentParts) a2a.ContentParts {
 		mediaType := typeOf(p)
 		data, isData := p.Content.(a2a.Data)
 		switch {
-		case ms.take(mediaType):
+		case ms.accepts(mediaType):
 			left = append(left, p)
-		case isData && ms.take(textType):
+		case isData && ms.accepts(textType):
 			raw, err := encode(data.Value)
 			if err != nil {
 				continue
@@ -69,12 +71,13 @@ func (ms modes) filter(parts a2a.ContentParts) a2a.ContentParts {
 	}
 	if len(left) == 0 {
 		slices.Sort(out)
-		left = append(left, a2a.NewTextPart(fmt.Sprintf("Left out, since acceptedOutputModes do not have it: %s.", strings.Join(slices.Compact(out), ", "))))
+		left = append(left, a2a.NewTextPart(fmt.Sprintf("Left out, because acceptedOutputModes does not include: %s.",
+			strings.Join(slices.Compact(out), ", "))))
 	}
 	return left
 }
 
-// typeOf is the media type of a part.
+// typeOf returns the media type of a part.
 func typeOf(p *a2a.Part) string {
 	if t := bareType(p.MediaType); t != "" {
 		return t

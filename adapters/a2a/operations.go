@@ -8,7 +8,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// operation is one of the protocol, whatever a binding or a version calls it.
+// operation is an operation of the protocol, independent of bindings and versions.
 type operation int
 
 const (
@@ -25,11 +25,11 @@ const (
 	opCard
 )
 
-// streams reports whether the answer is a stream.
+// streams reports whether the response is a stream.
 func (o operation) streams() bool { return o == opStream || o == opSubscribe }
 
-// unary does what has one answer. The type of req says what: see newRequest.
-func (x *visit) unary(ctx context.Context, c *caller, req any) (any, error) {
+// call runs an operation with one response. The type of req selects it: see newRequest.
+func (x *httpCall) call(ctx context.Context, c *caller, req any) (any, error) {
 	switch q := req.(type) {
 	case *a2a.SendMessageRequest:
 		return x.methods.send(ctx, c, q)
@@ -50,21 +50,21 @@ func (x *visit) unary(ctx context.Context, c *caller, req any) (any, error) {
 	case *a2a.GetExtendedAgentCardRequest:
 		return x.server.extendedCard(ctx, c, x.server.baseURL(x.r))
 	}
-	return nil, fmt.Errorf("no operation takes a %T", req)
+	return nil, fmt.Errorf("no operation has a %T", req)
 }
 
-// stream does what has many.
-func (f *front) stream(ctx context.Context, c *caller, req any, cursor string) iter.Seq2[update, error] {
+// stream runs an operation with a stream of responses.
+func (f *httpServer) stream(ctx context.Context, c *caller, req any, cursor string) iter.Seq2[update, error] {
 	switch q := req.(type) {
 	case *a2a.SendMessageRequest:
 		return f.methods.stream(ctx, c, q)
 	case *a2a.SubscribeToTaskRequest:
 		return f.methods.subscribe(ctx, c, q, cursor)
 	}
-	return func(yield func(update, error) bool) { yield(update{}, fmt.Errorf("no stream takes a %T", req)) }
+	return func(yield func(update, error) bool) { yield(update{}, fmt.Errorf("no stream has a %T", req)) }
 }
 
-// newRequest makes the request of an operation, of version 1.0.
+// newRequest returns an empty request of an operation, of version 1.0.
 func newRequest(o operation) any {
 	switch o {
 	case opSend, opStream:
@@ -89,8 +89,8 @@ func newRequest(o operation) any {
 	return new(a2a.GetExtendedAgentCardRequest)
 }
 
-// check refuses requests that lack what they cannot do without, so that no method meets a nil.
-func check(req any) error {
+// checkRequired refuses requests without required members, so that methods never see a nil.
+func checkRequired(req any) error {
 	switch q := req.(type) {
 	case *a2a.SendMessageRequest:
 		return checkMessage(q)
@@ -120,7 +120,7 @@ func checkMessage(q *a2a.SendMessageRequest) error {
 	}
 	for i, p := range q.Message.Parts {
 		if p == nil || p.Content == nil {
-			return invalid("message.parts[%d] has neither text, raw, url nor data", i)
+			return invalid("message.parts[%d] has no text, raw, url or data", i)
 		}
 	}
 	if q.Config == nil {
@@ -129,7 +129,7 @@ func checkMessage(q *a2a.SendMessageRequest) error {
 	return notNegative("configuration.historyLength", q.Config.HistoryLength)
 }
 
-// invalid is an error of the parameters of a request.
+// invalid returns an error of the parameters of a request.
 func invalid(format string, args ...any) error {
 	return a2a.NewError(a2a.ErrInvalidParams, fmt.Sprintf(format, args...))
 }
@@ -143,12 +143,12 @@ func required(name, value string) error {
 
 func notNegative(name string, n *int) error {
 	if n != nil && *n < 0 {
-		return invalid("%s is %d, and may not be negative", name, *n)
+		return invalid("invalid %s %d (expected: at least 0)", name, *n)
 	}
 	return nil
 }
 
-// first gives the first error that there is.
+// first returns the first error that is not nil.
 func first(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

@@ -13,31 +13,33 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// paramShape says which members an object of the protocol has. Their names are taken in camelCase and, as parsers of Protocol Buffers do, in snake_case. What else is
-// there is dropped. Values without a shape are of the caller, such as metadata and data, or have no members: they are taken as they are.
+// paramShape lists the members of an object of the protocol. Names are accepted in camelCase and,
+// as in parsers of Protocol Buffers, in snake_case. Other members are dropped. Values without a
+// shape belong to the caller, such as metadata and data, or have no members: they are not changed.
 type paramShape struct {
-	names  map[string]string // each spelling to the name
+	names  map[string]string // from each spelling to the name
 	inside map[string]*paramShape
 }
 
-// shaped makes a shape of names, with spaces between; old=name is another spelling of name.
-func shaped(names string, inside map[string]*paramShape) *paramShape {
+// newShape returns a shape from names with spaces between them. old=name is another spelling of
+// name.
+func newShape(names string, inside map[string]*paramShape) *paramShape {
 	s := &paramShape{names: map[string]string{}, inside: inside}
 	for spelling := range strings.FieldsSeq(names) {
 		other, name, is := strings.Cut(spelling, "=")
 		if !is {
 			name = other
 		}
-		s.names[other], s.names[snake(other)], s.names[name], s.names[snake(name)] = name, name, name, name
+		s.names[other], s.names[snakeCase(other)], s.names[name], s.names[snakeCase(name)] = name, name, name, name
 	}
 	for name := range inside {
-		s.names[name], s.names[snake(name)] = name, name
+		s.names[name], s.names[snakeCase(name)] = name, name
 	}
 	return s
 }
 
-// snake is a name of camelCase in snake_case.
-func snake(name string) string {
+// snakeCase converts a name from camelCase to snake_case.
+func snakeCase(name string) string {
 	var b strings.Builder
 	for _, c := range name {
 		if c >= 'A' && c <= 'Z' {
@@ -51,41 +53,46 @@ func snake(name string) string {
 
 // The parameters of version 1.0.
 var (
-	authenticationShape = shaped("scheme credentials", nil)
-	pushShape           = shaped("tenant id taskId url token", map[string]*paramShape{"authentication": authenticationShape})
-	partShape           = shaped("text raw url data filename mediaType metadata", nil)
-	messageShape        = shaped("messageId contextId taskId role metadata extensions referenceTaskIds", map[string]*paramShape{"parts": partShape})
-	configurationShape  = shaped("acceptedOutputModes historyLength returnImmediately blocking", map[string]*paramShape{"taskPushNotificationConfig": pushShape})
-	sendShape           = shaped("tenant metadata", map[string]*paramShape{"message": messageShape, "configuration": configurationShape})
+	authenticationShape = newShape("scheme credentials", nil)
+	pushShape           = newShape("tenant id taskId url token",
+		map[string]*paramShape{"authentication": authenticationShape})
+	partShape    = newShape("text raw url data filename mediaType metadata", nil)
+	messageShape = newShape("messageId contextId taskId role metadata extensions referenceTaskIds",
+		map[string]*paramShape{"parts": partShape})
+	configurationShape = newShape("acceptedOutputModes historyLength returnImmediately blocking",
+		map[string]*paramShape{"taskPushNotificationConfig": pushShape})
+	sendShape = newShape("tenant metadata", map[string]*paramShape{"message": messageShape,
+		"configuration": configurationShape})
 
 	shapes = map[operation]*paramShape{
 		opSend: sendShape, opStream: sendShape,
-		opGet:        shaped("tenant id historyLength", nil),
-		opList:       shaped("tenant contextId status pageSize pageToken historyLength statusTimestampAfter includeArtifacts", nil),
-		opCancel:     shaped("tenant id metadata", nil),
-		opSubscribe:  shaped("tenant id", nil),
+		opGet: newShape("tenant id historyLength", nil),
+		opList: newShape("tenant contextId status pageSize pageToken historyLength statusTimestampAfter "+
+			"includeArtifacts", nil),
+		opCancel:     newShape("tenant id metadata", nil),
+		opSubscribe:  newShape("tenant id", nil),
 		opPushCreate: pushShape,
-		opPushGet:    shaped("tenant taskId id", nil),
-		opPushList:   shaped("tenant taskId pageSize pageToken", nil),
-		opPushDelete: shaped("tenant taskId id", nil),
-		opCard:       shaped("tenant", nil),
+		opPushGet:    newShape("tenant taskId id", nil),
+		opPushList:   newShape("tenant taskId pageSize pageToken", nil),
+		opPushDelete: newShape("tenant taskId id", nil),
+		opCard:       newShape("tenant", nil),
 	}
 )
 
-// checkJSON refuses what is no JSON, no UTF-8, or nested deeper than the hub takes it.
+// checkJSON refuses text that is not JSON, not UTF-8, or nested more deeply than the hub allows.
 func checkJSON(raw []byte) error {
 	switch {
 	case !utf8.Valid(raw):
 		return a2a.NewError(a2a.ErrParseError, "the body is not UTF-8")
 	case depth(raw) > parley.MaxDepth:
-		return a2a.NewError(a2a.ErrParseError, fmt.Sprintf("the body is nested deeper than %d", parley.MaxDepth))
+		return a2a.NewError(a2a.ErrParseError, fmt.Sprintf("the body is nested more deeply than %d levels", parley.MaxDepth))
 	case !json.Valid(raw):
 		return a2a.NewError(a2a.ErrParseError, "the body is not JSON")
 	}
 	return nil
 }
 
-// eachMember goes through the members of a JSON object that is valid.
+// eachMember calls visit for each member of a valid JSON object.
 func eachMember(object []byte, visit func(name string, value json.RawMessage) error) error {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if _, err := d.Token(); err != nil {
@@ -108,7 +115,8 @@ func eachMember(object []byte, visit func(name string, value json.RawMessage) er
 	return nil
 }
 
-// canonical gives a value with its members under their names in camelCase, those that are null or unknown left out. One that is there twice is refused.
+// canonical returns a value with its members under their camelCase names. It drops null and unknown
+// members, and refuses duplicates.
 func (s *paramShape) canonical(at string, value json.RawMessage) (json.RawMessage, error) {
 	value = bytes.TrimSpace(value)
 	switch {
@@ -127,9 +135,9 @@ func (s *paramShape) canonical(at string, value json.RawMessage) (json.RawMessag
 			return nil
 		}
 		if seen[name] {
-			return invalid("%s is there twice", below(at, name))
+			return invalid("duplicate member %s", joinPath(at, name))
 		}
-		v, err := s.inside[name].canonical(below(at, name), v)
+		v, err := s.inside[name].canonical(joinPath(at, name), v)
 		if err != nil {
 			return err
 		}
@@ -159,14 +167,14 @@ func (s *paramShape) canonicalList(at string, value json.RawMessage) (json.RawMe
 	return json.Marshal(items)
 }
 
-func below(at, name string) string {
+func joinPath(at, name string) string {
 	if at == "" {
 		return name
 	}
 	return at + "." + name
 }
 
-// objectOf refuses parameters that are no object; none are an empty one.
+// objectOf refuses parameters that are not an object. Missing parameters become an empty object.
 func objectOf(raw json.RawMessage) (json.RawMessage, error) {
 	raw = bytes.TrimSpace(raw)
 	switch {
@@ -178,8 +186,8 @@ func objectOf(raw json.RawMessage) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// decode reads parameters of version 1.0, JSON that is valid.
-func (f *front) decode(o operation, raw json.RawMessage) (any, error) {
+// decode parses valid JSON parameters of version 1.0.
+func (f *httpServer) decode(o operation, raw json.RawMessage) (any, error) {
 	raw, err := objectOf(raw)
 	if err == nil {
 		raw, err = shapes[o].canonical("", raw)
@@ -197,19 +205,20 @@ func (f *front) decode(o operation, raw json.RawMessage) (any, error) {
 	return req, nil
 }
 
-// hintBlocking says why a member of 0.3 in a request of 1.0 has no effect: to log it is all that the specification leaves.
-func (f *front) hintBlocking(raw json.RawMessage) {
+// hintBlocking logs that a member of 0.3 in a request of 1.0 has no effect. The specification
+// allows nothing else.
+func (f *httpServer) hintBlocking(raw json.RawMessage) {
 	var q struct {
 		Configuration struct {
 			Blocking json.RawMessage `json:"blocking"`
 		} `json:"configuration"`
 	}
 	if json.Unmarshal(raw, &q) == nil && q.Configuration.Blocking != nil {
-		f.log.Debug("a request of A2A 1.0 has configuration.blocking, which is of 0.3 and is ignored: 1.0 has returnImmediately")
+		f.log.Debug("ignored configuration.blocking in a request of A2A 1.0, which has returnImmediately instead")
 	}
 }
 
-// readInto unmarshals, and says in words of the protocol what does not fit.
+// readInto unmarshals raw, and converts errors to errors of the protocol.
 func readInto(raw json.RawMessage, into any) error {
 	err := json.Unmarshal(raw, into)
 	var kind *json.UnmarshalTypeError
@@ -217,9 +226,9 @@ func readInto(raw json.RawMessage, into any) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &kind) && kind.Field != "":
-		return invalid("%s may not be a %s", kind.Field, kind.Value)
+		return invalid("invalid type of %s: %s", kind.Field, kind.Value)
 	case errors.As(err, &kind):
-		return invalid("a %s stands where something else is wanted", kind.Value)
+		return invalid("invalid type: %s", kind.Value)
 	}
 	return invalid("%s", strings.TrimPrefix(err.Error(), "json: "))
 }

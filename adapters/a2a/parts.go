@@ -17,31 +17,35 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// Bounds of the parts of a message. What is over them is refused by name, before anything is written.
+// Limits of the parts of a message. Violations are refused by name before anything is written.
 const (
-	// MaxParts bounds the parts of one message; parley.MaxMessageAttachments those of them that are files, and parley.MaxAttachmentBytes each file.
+	// MaxParts limits the parts of one message. parley.MaxMessageAttachments limits the files among
+	// them, and parley.MaxAttachmentBytes each file.
 	MaxParts = 64
-	// MaxMetadataBytes bounds the metadata of a message, and of each part.
+	// MaxMetadataBytes limits the metadata of a message, and of each part.
 	MaxMetadataBytes = 16 << 10
-	// MaxFilenameBytes, MaxPartTypeBytes and MaxPartURLBytes bound what a part says of itself.
+	// MaxFilenameBytes, MaxPartTypeBytes and MaxPartURLBytes limit the attributes of a part.
 	MaxFilenameBytes = 1 << 10
 	MaxPartTypeBytes = 255
 	MaxPartURLBytes  = 8 << 10
-	// maxValueDepth bounds how deep data and metadata nest, so that they fit below the levels that stand around them in the log and on the wire.
+	// maxValueDepth limits the nesting of data and metadata, so that they fit into the nesting limits
+	// of the log and the wire.
 	maxValueDepth = 48
-	// maxPayloadBytes leaves room in an event for all that is not its payload.
+	// maxPayloadBytes leaves room in an event for the other members.
 	maxPayloadBytes = parley.MaxEventBytes - 8<<10
 )
 
-// whole is the item of a data part that is all of payload.data.
-const whole = -1
+// wholeData is the Item of a data part that is all of payload.data.
+const wholeData = -1
 
-// part is one part of a message in payload.a2a.parts. What it holds is in one of the first seven members: a piece of payload.text, payload.data or one of its elements, a file of
-// payload.attachments, an address, or, as participants may write it, text or data of its own.
+// part is one part of a message in payload.a2a.parts. Its content is in one of the first six
+// members: a range of payload.text, payload.data or one of its elements, a file of
+// payload.attachments, a URL, or, in messages of participants, separate text or data.
 type part struct {
-	Cut       *[2]int         `json:"cut,omitempty"`  // from and to in payload.text, in bytes before its end: what is put before it moves nothing
-	Item      *int            `json:"item,omitempty"` // of the array payload.data; whole: all of it
-	File      *int            `json:"file,omitempty"` // of payload.attachments
+	// start and end in payload.text, in bytes before its end, so that a prefix changes nothing
+	Cut       *[2]int         `json:"cut,omitempty"`
+	Item      *int            `json:"item,omitempty"` // index in the array payload.data, or wholeData
+	File      *int            `json:"file,omitempty"` // index in payload.attachments
 	URL       string          `json:"url,omitempty"`
 	Text      string          `json:"text,omitempty"`
 	Data      json.RawMessage `json:"data,omitempty"`
@@ -50,12 +54,15 @@ type part struct {
 	Metadata  map[string]any  `json:"metadata,omitempty"`
 }
 
-// putParts makes the payload of a message of its parts and of more, whose Parts it sets. Raw parts are added to the conversation as attachments first, when all that can be refused
-// here has been. The same message again gives the same payload.
+// putParts returns the payload of a message with its parts and the members of more. It first adds
+// raw parts to the conversation as attachments, after all checks of this package have passed. The
+// same message returns the same payload.
 //
-// Agents that know nothing of A2A see all of it: the texts with an empty line between them, each address in a line "name: URL" among them, the data (an array, where there are
-// several), and the files. Addresses are never fetched.
-func (s *Server) putParts(ctx context.Context, client parley.Client, conversationID string, m *a2a.Message, more *payload) (json.RawMessage, error) {
+// Agents that do not know A2A see everything. The text has the text parts with an empty line
+// between them, and each URL in a line "name: URL". The data is an array if there are several data
+// parts. The files are attachments. The adapter never fetches URLs.
+func (s *Server) putParts(ctx context.Context, client parley.Client, conversationID string, m *a2a.Message,
+	more *payload) (json.RawMessage, error) {
 	d, err := draftOf(m, more)
 	if err != nil {
 		return nil, err
@@ -63,13 +70,13 @@ func (s *Server) putParts(ctx context.Context, client parley.Client, conversatio
 	for _, f := range d.files {
 		p := &parley.PutAttachmentParams{ConversationID: conversationID, Data: f.data, Name: f.name, MediaType: f.mediaType}
 		if _, err := client.PutAttachment(ctx, p); err != nil {
-			return nil, fmt.Errorf("keep a file of the message: %w", err)
+			return nil, fmt.Errorf("store a file of the message: %w", err)
 		}
 	}
 	return d.payload, nil
 }
 
-// draft is a message that is ready to be written, and the files that must be there before.
+// draft is a message that is ready to be posted, and the files that must be stored first.
 type draft struct {
 	payload json.RawMessage
 	files   []file
@@ -80,8 +87,8 @@ type file struct {
 	name, mediaType string
 }
 
-// sheet gathers the parts of a message.
-type sheet struct {
+// payloadBuilder collects the parts of a message.
+type payloadBuilder struct {
 	text  strings.Builder
 	data  []json.RawMessage
 	files []file
@@ -89,30 +96,30 @@ type sheet struct {
 	parts []part
 }
 
-// draftOf makes the payload, and refuses what cannot be kept.
+// draftOf returns the payload, and refuses parts that cannot be stored.
 func draftOf(m *a2a.Message, more *payload) (*draft, error) {
 	if len(m.Parts) == 0 {
-		return nil, refuse("message.parts is empty", "at least one part")
+		return nil, refusePart("message.parts is empty", "at least one part")
 	}
 	if len(m.Parts) > MaxParts {
-		return nil, refuse(fmt.Sprintf("message.parts has %d parts", len(m.Parts)), fmt.Sprintf("at most %d", MaxParts))
+		return nil, refusePart(fmt.Sprintf("message.parts has %d parts", len(m.Parts)), fmt.Sprintf("at most %d", MaxParts))
 	}
 	if err := checkMetadata("message.metadata", more.Metadata); err != nil {
 		return nil, err
 	}
-	var sh sheet
+	var sh payloadBuilder
 	for i, p := range m.Parts {
-		if err := sh.add(fmt.Sprintf("message.parts[%d]", i), p); err != nil {
+		if err := sh.addPart(fmt.Sprintf("message.parts[%d]", i), p); err != nil {
 			return nil, err
 		}
 	}
 	return sh.finish(more)
 }
 
-// add takes the next part; name is what its sender calls it.
-func (sh *sheet) add(name string, p *a2a.Part) error {
+// addPart adds the next part. name is its path in the request, for errors.
+func (sh *payloadBuilder) addPart(name string, p *a2a.Part) error {
 	if p == nil || p.Content == nil {
-		return refuse(name+" is empty", "one of text, raw, url and data")
+		return refusePart(name+" is empty", "one of text, raw, url and data")
 	}
 	if err := checkLabels(name, p); err != nil {
 		return err
@@ -129,24 +136,24 @@ func (sh *sheet) add(name string, p *a2a.Part) error {
 	case a2a.URL:
 		q.URL, err = string(v), sh.addURL(name+".url", string(v), p)
 	default:
-		err = refuse(name+" is of a kind that is not known", "one of text, raw, url and data")
+		err = refusePart(name+" has an unknown kind", "one of text, raw, url and data")
 	}
 	sh.parts = append(sh.parts, q)
 	return err
 }
 
-func (sh *sheet) addText(name, text string) (*[2]int, error) {
+func (sh *payloadBuilder) addText(name, text string) (*[2]int, error) {
 	if text == "" {
-		return nil, refuse(name+" is empty", "text")
+		return nil, refusePart(name+" is empty", "text")
 	}
 	if !utf8.ValidString(text) {
-		return nil, refuse(name+" is not UTF-8", "text")
+		return nil, refusePart(name+" is not UTF-8", "text")
 	}
-	return sh.write(text), nil
+	return sh.addParagraph(text), nil
 }
 
-// write adds a paragraph to the text, and gives where it is.
-func (sh *sheet) write(text string) *[2]int {
+// addParagraph appends a paragraph to the text and returns its range.
+func (sh *payloadBuilder) addParagraph(text string) *[2]int {
 	if sh.text.Len() > 0 {
 		sh.text.WriteString("\n\n")
 	}
@@ -156,27 +163,28 @@ func (sh *sheet) write(text string) *[2]int {
 	return at
 }
 
-func (sh *sheet) addData(name string, v any) (*int, error) {
+func (sh *payloadBuilder) addData(name string, v any) (*int, error) {
 	raw, err := encode(v)
 	if err != nil || string(raw) == "null" {
-		return nil, refuse(name+" is null, or no JSON", "any JSON but null")
+		return nil, refusePart(name+" is null, or not valid JSON", "a JSON value other than null")
 	}
 	if depth(raw) > maxValueDepth {
-		return nil, refuse(name+" nests too deep", fmt.Sprintf("at most %d levels", maxValueDepth))
+		return nil, refusePart(name+" is nested too deeply", fmt.Sprintf("at most %d levels", maxValueDepth))
 	}
 	item := len(sh.data)
 	sh.data = append(sh.data, raw)
 	return &item, nil
 }
 
-func (sh *sheet) addFile(name string, raw []byte, p *a2a.Part) (*int, error) {
+func (sh *payloadBuilder) addFile(name string, raw []byte, p *a2a.Part) (*int, error) {
 	switch {
 	case len(raw) == 0:
-		return nil, refuse(name+".raw is empty", "a file of at least 1 byte")
+		return nil, refusePart(name+".raw is empty", "a file of at least 1 byte")
 	case len(raw) > parley.MaxAttachmentBytes:
 		return nil, overBound(fmt.Sprintf("%s.raw has %d bytes", name, len(raw)), parley.MaxAttachmentBytes)
 	case len(sh.files) == parley.MaxMessageAttachments:
-		return nil, refuse(name+".raw is one file too many", fmt.Sprintf("at most %d files in a message", parley.MaxMessageAttachments))
+		return nil, refusePart(name+".raw exceeds the number of files", fmt.Sprintf("at most %d files in a message",
+			parley.MaxMessageAttachments))
 	}
 	f := file{data: raw, name: plainName(p.Filename), mediaType: plainType(p.MediaType)}
 	sum := sha256.Sum256(raw)
@@ -186,42 +194,42 @@ func (sh *sheet) addFile(name string, raw []byte, p *a2a.Part) (*int, error) {
 	return &i, nil
 }
 
-func (sh *sheet) addURL(name, url string, p *a2a.Part) error {
+func (sh *payloadBuilder) addURL(name, url string, p *a2a.Part) error {
 	switch {
 	case url == "":
-		return refuse(name+" is empty", "an address")
+		return refusePart(name+" is empty", "a URL")
 	case len(url) > MaxPartURLBytes:
-		return refuse(fmt.Sprintf("%s has %d bytes", name, len(url)), fmt.Sprintf("at most %d", MaxPartURLBytes))
+		return refusePart(fmt.Sprintf("%s has %d bytes", name, len(url)), fmt.Sprintf("at most %d", MaxPartURLBytes))
 	case !utf8.ValidString(url) || strings.ContainsFunc(url, unicode.IsControl):
-		return refuse(name+" has a control character, or is not UTF-8", "an address")
+		return refusePart(name+" has a control character, or is not UTF-8", "a URL")
 	case strings.HasPrefix(url, filePlaceholder):
-		return refuse(name+" has a scheme that nobody may use", "an address")
+		return refusePart(name+" has a reserved scheme", "a URL")
 	}
-	sh.write(cmp.Or(plainName(p.Filename), plainType(p.MediaType), "file") + ": " + url)
+	sh.addParagraph(cmp.Or(plainName(p.Filename), plainType(p.MediaType), "file") + ": " + url)
 	return nil
 }
 
-// settle makes the places of the parts, which were counted as they came, what part says that they are.
-func (sh *sheet) settle() {
+// finishRanges converts the ranges from offsets to distances from the end of the text.
+func (sh *payloadBuilder) finishRanges() {
 	for i := range sh.parts {
 		if at := sh.parts[i].Cut; at != nil {
 			at[0], at[1] = sh.text.Len()-at[0], sh.text.Len()-at[1]
 		}
 		if item := sh.parts[i].Item; item != nil && len(sh.data) == 1 {
-			*item = whole
+			*item = wholeData
 		}
 	}
 }
 
-// finish puts the payload together.
-func (sh *sheet) finish(more *payload) (*draft, error) {
+// finish returns the payload.
+func (sh *payloadBuilder) finish(more *payload) (*draft, error) {
 	content := struct {
 		Text        string              `json:"text,omitempty"`
 		Data        json.RawMessage     `json:"data,omitempty"`
 		Attachments []parley.Attachment `json:"attachments,omitempty"`
 		A2A         payload             `json:"a2a"`
 	}{Text: sh.text.String(), Attachments: sh.refs, A2A: *more}
-	sh.settle()
+	sh.finishRanges()
 	switch len(sh.data) {
 	case 0:
 	case 1:
@@ -230,12 +238,13 @@ func (sh *sheet) finish(more *payload) (*draft, error) {
 		content.Data, _ = encode(sh.data)
 	}
 	content.A2A.Parts = nil
-	if !slices.EqualFunc(sh.parts, plainParts(&parley.Message{Text: content.Text, Data: content.Data, Attachments: sh.refs}), samePart) {
+	if !slices.EqualFunc(sh.parts, plainParts(&parley.Message{Text: content.Text, Data: content.Data,
+		Attachments: sh.refs}), samePart) {
 		content.A2A.Parts = sh.parts
 	}
 	raw, err := encode(content)
 	if err != nil {
-		return nil, refuse("the message cannot be kept as JSON: "+err.Error(), "JSON")
+		return nil, refusePart("the message cannot be stored as JSON: "+err.Error(), "JSON")
 	}
 	if len(raw) > maxPayloadBytes {
 		return nil, overBound(fmt.Sprintf("the message without its files has %d bytes", len(raw)), maxPayloadBytes)
@@ -243,13 +252,13 @@ func (sh *sheet) finish(more *payload) (*draft, error) {
 	return &draft{raw, sh.files}, nil
 }
 
-// plainParts are the parts of a message that says nothing of them: text, data, files.
+// plainParts returns the parts of a message without payload.a2a.parts: text, data and files.
 func plainParts(m *parley.Message) (all []part) {
 	if m.Text != "" {
 		all = append(all, part{Cut: &[2]int{len(m.Text), 0}})
 	}
 	if len(m.Data) > 0 && string(m.Data) != "null" {
-		item := whole
+		item := wholeData
 		all = append(all, part{Item: &item})
 	}
 	for i, a := range m.Attachments {
@@ -267,7 +276,8 @@ func sameValue[T comparable](a, b *T) bool {
 	return a == b || a != nil && b != nil && *a == *b
 }
 
-// partsOf gives the parts of a message: those that it says it has, as far as they can be, else what the payload has. Files are placeholders: see resolve.
+// partsOf returns the valid declared parts of a message, otherwise those of the payload. Files are
+// placeholders: see resolve.
 func partsOf(m *parley.Message, said []part) a2a.ContentParts {
 	var all a2a.ContentParts
 	for i := range said {
@@ -285,17 +295,17 @@ func partsOf(m *parley.Message, said []part) a2a.ContentParts {
 		all = append(all, dataPart(m.Parameters))
 	}
 	if all = slices.DeleteFunc(all, func(p *a2a.Part) bool { return p == nil }); len(all) == 0 {
-		all = append(all, a2a.NewTextPart("(no words)"))
+		all = append(all, a2a.NewTextPart("(no text)"))
 	}
 	return all
 }
 
-// partOf gives what a part stands for; nil where that is nothing.
+// partOf returns the A2A part of a declared part, or nil if it is invalid.
 func partOf(m *parley.Message, p *part) *a2a.Part {
 	out := &a2a.Part{Filename: p.Filename, MediaType: p.MediaType, Metadata: p.Metadata}
 	switch {
 	case p.Cut != nil:
-		text := cut(m.Text, *p.Cut)
+		text := textRange(m.Text, *p.Cut)
 		if text == "" {
 			return nil
 		}
@@ -325,8 +335,8 @@ func partOf(m *parley.Message, p *part) *a2a.Part {
 	return out
 }
 
-// cut gives a piece of a text, empty where there is none.
-func cut(s string, at [2]int) string {
+// textRange returns a range of a text, or "" if the range is invalid.
+func textRange(s string, at [2]int) string {
 	from, to := len(s)-at[0], len(s)-at[1]
 	if from < 0 || to > len(s) || from >= to || !utf8.ValidString(s[from:to]) {
 		return ""
@@ -334,9 +344,9 @@ func cut(s string, at [2]int) string {
 	return s[from:to]
 }
 
-// itemOf gives an element of data, or all of it; nil where there is none.
+// itemOf returns an element of data, or all of it. It returns nil if there is none.
 func itemOf(data json.RawMessage, i int) *a2a.Part {
-	if i == whole {
+	if i == wholeData {
 		return dataPart(data)
 	}
 	var items []json.RawMessage
@@ -346,7 +356,8 @@ func itemOf(data json.RawMessage, i int) *a2a.Part {
 	return dataPart(items[i])
 }
 
-// dataPart gives JSON as a part, with its numbers as they are; nil for null and for none.
+// dataPart returns JSON as a part and keeps the digits of numbers. It returns nil for null and
+// invalid JSON.
 func dataPart(raw json.RawMessage) *a2a.Part {
 	v, err := decode(raw)
 	if err != nil || v == nil {
@@ -355,7 +366,8 @@ func dataPart(raw json.RawMessage) *a2a.Part {
 	return a2a.NewDataPart(v)
 }
 
-// readParts reads payload.a2a.parts, without those that are none. More than MaxParts are none at all.
+// readParts parses payload.a2a.parts and skips invalid parts. It returns nil for more than
+// MaxParts.
 func readParts(raw json.RawMessage) []part {
 	var each []json.RawMessage
 	if json.Unmarshal(raw, &each) != nil || len(each) > MaxParts {

@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// back gives the parts that the log gives back of a draft, files filled in.
+// back returns the parts of a draft as the log returns them, with files inserted.
 func back(t *testing.T, d *draft) a2a.ContentParts {
 	t.Helper()
 	e := &parley.Event{Payload: d.payload}
@@ -47,8 +47,8 @@ func asJSON(v any) string {
 	return string(raw)
 }
 
-// TestPartsComeBack draws messages, and holds what their payload gives back against them.
-func TestPartsComeBack(t *testing.T) {
+// Random messages come back unchanged from their payload.
+func TestPartsRoundTrip(t *testing.T) {
 	plain := 0
 	for seed := range uint64(3000) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -78,7 +78,8 @@ func drawPart(rng *rand.Rand) *a2a.Part {
 	case 0, 1:
 		p = a2a.NewTextPart(pick(rng, "hello", "two\n\nparagraphs", "é\u2028 <&>", " ", "x\n"))
 	case 2:
-		p = a2a.NewDataPart(pick[any](rng, map[string]any{"a": 1.5, "b": []any{nil, "<"}}, []any{1.0, 2.0}, "text", 7.0, true, map[string]any{}))
+		p = a2a.NewDataPart(pick[any](rng, map[string]any{"a": 1.5, "b": []any{nil, "<"}}, []any{1.0, 2.0}, "text", 7.0, true,
+			map[string]any{}))
 	case 3:
 		p = a2a.NewRawPart([]byte(pick(rng, "\x00\xff", "same", "other")))
 		p.Filename = pick(rng, "", "a.txt", "../../etc/passwd", "..", "new\nline", strings.Repeat("é", 200))
@@ -105,13 +106,17 @@ func TestPayload(t *testing.T) {
 		want  string
 	}{
 		{"text", a2a.ContentParts{a2a.NewTextPart("a<b")}, `{"text":"a<b","a2a":{"messageId":"m"}}`},
-		{"text and data", a2a.ContentParts{a2a.NewTextPart("a"), a2a.NewDataPart(map[string]any{"n": 1})}, `{"text":"a","data":{"n":1},"a2a":{"messageId":"m"}}`},
+		{"text and data", a2a.ContentParts{a2a.NewTextPart("a"), a2a.NewDataPart(map[string]any{"n": 1})},
+			`{"text":"a","data":{"n":1},"a2a":{"messageId":"m"}}`},
 		{"data before text", a2a.ContentParts{a2a.NewDataPart(map[string]any{"n": 1}), a2a.NewTextPart("a")},
 			`{"text":"a","data":{"n":1},"a2a":{"messageId":"m","parts":[{"item":-1},{"cut":[1,0]}]}}`},
-		{"two texts", a2a.ContentParts{a2a.NewTextPart("a"), a2a.NewTextPart("b")}, `{"text":"a\n\nb","a2a":{"messageId":"m","parts":[{"cut":[4,3]},{"cut":[1,0]}]}}`},
-		{"two data", a2a.ContentParts{a2a.NewDataPart(1), a2a.NewDataPart("x")}, `{"data":[1,"x"],"a2a":{"messageId":"m","parts":[{"item":0},{"item":1}]}}`},
+		{"two texts", a2a.ContentParts{a2a.NewTextPart("a"), a2a.NewTextPart("b")},
+			`{"text":"a\n\nb","a2a":{"messageId":"m","parts":[{"cut":[4,3]},{"cut":[1,0]}]}}`},
+		{"two data", a2a.ContentParts{a2a.NewDataPart(1), a2a.NewDataPart("x")},
+			`{"data":[1,"x"],"a2a":{"messageId":"m","parts":[{"item":0},{"item":1}]}}`},
 		{"address", a2a.ContentParts{a2a.NewFileURLPart("https://e.com/x", "image/png")},
-			`{"text":"image/png: https://e.com/x","a2a":{"messageId":"m","parts":[{"url":"https://e.com/x","mediaType":"image/png"}]}}`},
+			`{"text":"image/png: https://e.com/x","a2a":{"messageId":"m","parts":[{"url":"https://e.com/x",` +
+				`"mediaType":"image/png"}]}}`},
 		{"file", a2a.ContentParts{raw}, `{"attachments":[{"sha256":"` + sha + `","name":"a.txt","mediaType":"text/plain"}],` +
 			`"a2a":{"messageId":"m","parts":[{"file":0,"filename":"dir/a.txt","mediaType":"text/plain"}]}}`},
 	} {
@@ -144,21 +149,27 @@ func TestPartsRefused(t *testing.T) {
 	}{
 		{nil, "message.parts is empty"},
 		{many(MaxParts+1, a2a.NewTextPart("x")), "message.parts has 65 parts"},
-		{many(parley.MaxMessageAttachments+1, a2a.NewRawPart([]byte("x"))), "message.parts[16].raw is one file too many"},
+		{many(parley.MaxMessageAttachments+1, a2a.NewRawPart([]byte("x"))),
+			"message.parts[16].raw exceeds the number of files"},
 		{a2a.ContentParts{nil}, "message.parts[0] is empty"},
 		{a2a.ContentParts{a2a.NewTextPart("")}, "message.parts[0].text is empty"},
 		{a2a.ContentParts{a2a.NewTextPart("\xff")}, "message.parts[0].text is not UTF-8"},
 		{a2a.ContentParts{a2a.NewRawPart(nil)}, "message.parts[0].raw is empty"},
-		{a2a.ContentParts{a2a.NewRawPart(make([]byte, parley.MaxAttachmentBytes+1))}, "message.parts[0].raw has 16777217 bytes"},
+		{a2a.ContentParts{a2a.NewRawPart(make([]byte, parley.MaxAttachmentBytes+1))},
+			"message.parts[0].raw has 16777217 bytes"},
 		{a2a.ContentParts{a2a.NewDataPart(nil)}, "message.parts[0].data is null"},
-		{a2a.ContentParts{a2a.NewDataPart(deep)}, "message.parts[0].data nests too deep"},
+		{a2a.ContentParts{a2a.NewDataPart(deep)}, "message.parts[0].data is nested too deeply"},
 		{a2a.ContentParts{a2a.NewFileURLPart("", "")}, "message.parts[0].url is empty"},
 		{a2a.ContentParts{a2a.NewFileURLPart("a\nb: c", "")}, "message.parts[0].url has a control character"},
-		{a2a.ContentParts{a2a.NewFileURLPart(a2a.URL("https://e/"+strings.Repeat("x", MaxPartURLBytes)), "")}, "message.parts[0].url has 8202 bytes"},
-		{a2a.ContentParts{a2a.NewFileURLPart(filePlaceholder+"00", "")}, "message.parts[0].url has a scheme"},
-		{labeled(func(p *a2a.Part) { p.Filename = strings.Repeat("x", MaxFilenameBytes+1) }), "message.parts[1].filename has 1025 bytes"},
-		{labeled(func(p *a2a.Part) { p.MediaType = strings.Repeat("x", MaxPartTypeBytes+1) }), "message.parts[1].mediaType has 256 bytes"},
-		{labeled(func(p *a2a.Part) { p.SetMeta("x", strings.Repeat("x", MaxMetadataBytes)) }), "message.parts[1].metadata has 16392 bytes"},
+		{a2a.ContentParts{a2a.NewFileURLPart(a2a.URL("https://e/"+strings.Repeat("x", MaxPartURLBytes)), "")},
+			"message.parts[0].url has 8202 bytes"},
+		{a2a.ContentParts{a2a.NewFileURLPart(filePlaceholder+"00", "")}, "message.parts[0].url has a reserved scheme"},
+		{labeled(func(p *a2a.Part) { p.Filename = strings.Repeat("x", MaxFilenameBytes+1) }),
+			"message.parts[1].filename has 1025 bytes"},
+		{labeled(func(p *a2a.Part) { p.MediaType = strings.Repeat("x", MaxPartTypeBytes+1) }),
+			"message.parts[1].mediaType has 256 bytes"},
+		{labeled(func(p *a2a.Part) { p.SetMeta("x", strings.Repeat("x", MaxMetadataBytes)) }),
+			"message.parts[1].metadata has 16392 bytes"},
 		{a2a.ContentParts{a2a.NewTextPart(strings.Repeat("x", maxPayloadBytes))}, "the message without its files has"},
 	} {
 		_, err := draftOf(&a2a.Message{Parts: test.parts}, &payload{})
@@ -166,7 +177,8 @@ func TestPartsRefused(t *testing.T) {
 			t.Errorf("%q is not said by %v", test.words, err)
 		}
 	}
-	_, err := draftOf(&a2a.Message{Parts: many(1, a2a.NewTextPart("x"))}, &payload{Metadata: map[string]any{"x": strings.Repeat("x", MaxMetadataBytes)}})
+	_, err := draftOf(&a2a.Message{Parts: many(1, a2a.NewTextPart("x"))},
+		&payload{Metadata: map[string]any{"x": strings.Repeat("x", MaxMetadataBytes)}})
 	if err == nil || !strings.Contains(err.Error(), "message.metadata has") {
 		t.Errorf("metadata that is too large: %v", err)
 	}
@@ -190,7 +202,8 @@ func TestModes(t *testing.T) {
 		{"image/*,application/json", "data,image/png"},
 		{"text/plain,application/json", "words,data"},
 		{"file", "words,data,image/png,application/octet-stream"},
-		{"audio/ogg", "Left out, since acceptedOutputModes do not have it: application/json, application/octet-stream, image/png, text/plain."},
+		{"audio/ogg", "Left out, because acceptedOutputModes does not include: application/json, application/octet-stream, " +
+			"image/png, text/plain."},
 	} {
 		var got []string
 		for _, p := range modesOf(strings.Split(test.accepted, ",")).filter(parts) {
@@ -209,13 +222,16 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// FuzzPayload: whatever stands in a payload gives parts, of which each is one, and the same each time.
+// FuzzPayload checks that any payload has valid parts, and the same ones each time.
 func FuzzPayload(f *testing.F) {
 	for _, seed := range []string{
-		`{"text":"a"}`, `{"text":"é","a2a":{"parts":[{"cut":[1,0]},{"cut":[2,0]},{"cut":[-1,9]},{"item":5},{"file":3},{"url":"x"},{"data":null}]}}`,
-		`{"data":[1,2],"a2a":{"parts":[{"item":1},{"item":-1},{"item":-2}],"state":5,"messageId":[]}}`, `{"a2a":7}`, `[]`, `{"a2a":{"parts":{"a":1}}}`,
+		`{"text":"a"}`, `{"text":"é","a2a":{"parts":[{"cut":[1,0]},{"cut":[2,0]},{"cut":[-1,9]},{"item":5},{"file":3},` +
+			`{"url":"x"},{"data":null}]}}`,
+		`{"data":[1,2],"a2a":{"parts":[{"item":1},{"item":-1},{"item":-2}],"state":5,"messageId":[]}}`, `{"a2a":7}`, `[]`,
+		`{"a2a":{"parts":{"a":1}}}`,
 		`{"attachments":[{"sha256":"x","name":"n"}],"tags":["input_required"],"a2a":{"metadata":[],"extensions":"x"}}`,
-		`{"result":{"result_type":"deterministic","result_text":null,"attachment":{"sha256":"aa"}}}`, `{"parameters":{"a":1}}`,
+		`{"result":{"result_type":"deterministic","result_text":null,"attachment":{"sha256":"aa"}}}`,
+		`{"parameters":{"a":1}}`,
 	} {
 		f.Add([]byte(seed), true)
 	}
@@ -225,17 +241,20 @@ func FuzzPayload(f *testing.F) {
 		}
 		var told [2]string
 		for i := range told {
-			l := newLedger("alice", false, "cnv_1", "ctx")
+			l := newTaskFold("alice", false, "cnv_1", "ctx")
 			from := "bob"
 			if own {
 				from = "alice"
 			}
 			var all []update
-			all = append(all, l.take(&parley.Event{Seq: 1, Turn: 1, Type: parley.TypeMessage, From: "alice", Finality: turn, Payload: json.RawMessage(`{"text":"x"}`)}, false)...)
-			all = append(all, l.take(&parley.Event{Seq: 2, Turn: 2, Type: parley.TypeMessage, From: from, Finality: turn, Payload: raw}, true)...)
-			all = append(all, l.take(&parley.Event{Seq: 3, Turn: 3, Type: parley.TypeMessage, From: "bob", Finality: last, Payload: raw}, true)...)
-			all = append(all, l.take(&parley.Event{Seq: 4, Turn: 3, Type: parley.TypeTrace, From: "bob", Payload: raw}, true)...)
-			all = append(all, l.take(&parley.Event{Seq: 5, Type: parley.TypeSystem, From: "hub", Payload: raw}, true)...)
+			all = append(all, l.fold(&parley.Event{Seq: 1, Turn: 1, Type: parley.TypeMessage, From: "alice", Finality: turn,
+				Payload: json.RawMessage(`{"text":"x"}`)}, false)...)
+			all = append(all, l.fold(&parley.Event{Seq: 2, Turn: 2, Type: parley.TypeMessage, From: from, Finality: turn,
+				Payload: raw}, true)...)
+			all = append(all, l.fold(&parley.Event{Seq: 3, Turn: 3, Type: parley.TypeMessage, From: "bob", Finality: last,
+				Payload: raw}, true)...)
+			all = append(all, l.fold(&parley.Event{Seq: 4, Turn: 3, Type: parley.TypeTrace, From: "bob", Payload: raw}, true)...)
+			all = append(all, l.fold(&parley.Event{Seq: 5, Type: parley.TypeSystem, From: "hub", Payload: raw}, true)...)
 			for _, u := range all {
 				one, err := json.Marshal(a2a.StreamResponse{Event: u.event})
 				if err != nil {
@@ -274,9 +293,10 @@ func checkParts(t *testing.T, m *a2a.Message) {
 	}
 }
 
-// FuzzDraft: what the library reads as a message is refused, or comes back as it was.
+// FuzzDraft checks that a message that the library accepts is refused, or comes back unchanged.
 func FuzzDraft(f *testing.F) {
-	f.Add([]byte(`[{"text":"a"},{"data":{"a":1}},{"raw":"AAEC","filename":"x"},{"url":"https://x","mediaType":"a/b","metadata":{"a":[]}}]`))
+	f.Add([]byte(`[{"text":"a"},{"data":{"a":1}},{"raw":"AAEC","filename":"x"},{"url":"https://x","mediaType":"a/b",` +
+		`"metadata":{"a":[]}}]`))
 	f.Add([]byte(`[{"data":1e400},{"text":"\ud800"}]`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var parts a2a.ContentParts
@@ -293,7 +313,7 @@ func FuzzDraft(f *testing.F) {
 	})
 }
 
-// plainJSON makes two spellings of the same numbers one.
+// plainJSON normalizes the spelling of numbers.
 func plainJSON(s string) string {
 	var v any
 	if err := json.Unmarshal([]byte(s), &v); err != nil {

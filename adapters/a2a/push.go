@@ -15,80 +15,87 @@ import (
 	"github.com/parleyhub/parley/internal/egress"
 )
 
-// PushOptions say where push configurations are kept and how they are delivered. Store, As and Key must be set.
+// PushOptions configures the storage and delivery of push configurations. Store, As and Key are
+// required.
 type PushOptions struct {
-	// Store speaks as an admin whose token is not narrowed: it keeps the configurations in the log of the hub.
+	// Store is a client of an unrestricted admin. It stores the configurations in the log of the hub.
 	Store parley.Client
-	// As gives a client that speaks as a participant, to read its tasks, and what gives it back.
+	// As returns a client that acts as a participant, to read its tasks, and a function that releases
+	// it.
 	As func(ctx context.Context, participant string) (c parley.Client, release func(), err error)
-	// Key seals secrets: see [LoadKey].
+	// Key encrypts secrets: see [LoadKey].
 	Key []byte
-	// HTTP is one of package egress; nil: one is made with the next two.
+	// HTTP is a client of package egress. If nil, one is created with the next two options.
 	HTTP *http.Client
-	// AllowHTTP takes URLs that are not https, and AllowPrivate addresses that are not public.
+	// AllowHTTP accepts URLs without https, and AllowPrivate accepts addresses that are not public.
 	AllowHTTP    bool
 	AllowPrivate []netip.Prefix
-	// MaxPerTask and MaxPerOwner bound the configurations that are delivered; 0: 10 and 1,000.
+	// MaxPerTask and MaxPerOwner limit the configurations that are delivered. 0 means 10 and 1,000.
 	MaxPerTask, MaxPerOwner int
-	// AtOnce bounds the deliveries under way, of which one owner has at most a quarter; 0: 32.
+	// AtOnce limits the concurrent deliveries; one owner has at most a quarter of them. 0 means 32.
 	AtOnce int
-	// Attempts and GiveUpAfter bound what is tried since the last delivery that went well; 0: 300 and 24 h.
+	// Attempts and GiveUpAfter limit the attempts since the last successful delivery. 0 means 300 and
+	// 24 h.
 	Attempts    int
 	GiveUpAfter time.Duration
-	// Logger hears what goes wrong, never with a secret; nil: nobody.
+	// Logger receives errors, never with a secret; nil discards them.
 	Logger *slog.Logger
 }
 
-// Push keeps the configurations of push notifications in the log of the hub, and delivers them.
+// Push stores the configurations of push notifications in the log of the hub, and delivers them.
 //
-// What is delivered is what SubscribeToTask would send: the task as it stands when the configuration is made, then each update. Each configuration has a cursor of
-// its own, so that updates come in order and at least once, whatever is restarted: the next is sent when the one before was answered with a status of 200 to 299. An
-// update may come again after a restart; the cursor in its metadata ([CursorExtension]) tells. A configuration ends with its task, when it is deleted, or when it is given
-// up; until a day later it is still told by get and list.
+// It delivers what SubscribeToTask would send: the task when the configuration is created, then
+// each update. Each configuration has a separate cursor. So updates arrive in order and at least
+// once, even after restarts: the next one is sent after the previous one was answered with a status
+// from 200 to 299. An update may be repeated after a restart; the cursor in its metadata
+// ([CursorExtension]) identifies it. A configuration ends with its task, when it is deleted, or
+// when its delivery is given up. Get and list return it for one more day.
 //
-// The log has who, which task, where to (the host alone) and how far; URL, token and credentials are sealed in it, with AES-256-GCM, for their configuration alone.
-// At one time one Push keeps the store of a hub.
+// The log has the owner, the task, the host and the cursor in plain text. URL, token and
+// credentials are encrypted with AES-256-GCM, bound to their configuration. Only one Push may use
+// the store of a hub at a time.
 type Push struct {
-	opts   PushOptions
-	log    *slog.Logger
-	http   *http.Client
-	url    egress.Options // by which URLs are checked
-	seal   *seal
-	gate   *gate
-	pace   pace
-	server *Server // set by New
+	opts    PushOptions
+	log     *slog.Logger
+	http    *http.Client
+	url     egress.Options // by which URLs are checked
+	sealer  *sealer
+	limiter *limiter
+	pace    pace
+	server  *Server // set by New
 
-	pen   chan struct{} // held by who writes, and by who reads or writes the field below
-	store store
-	wake  chan struct{} // holds something when there may be a configuration to deliver
+	writeLock chan struct{} // a lock for writers of the log, which also guards store
+	store     store
+	wake      chan struct{} // has a value if there may be a configuration to deliver
 
-	mu    sync.Mutex // guards the fields below, and what of each config it says
+	mu    sync.Mutex // guards the fields below, and the fields of each config that name it
 	byRef map[string]*config
 	owned map[string]map[string]*config // by owner and ref
 }
 
-// pace is how fast things are done.
+// pace has the intervals and limits of deliveries.
 type pace struct {
 	first, longest time.Duration // pauses between attempts
 	timeout        time.Duration // of one attempt
 	flush          time.Duration // between writes of cursors
-	kept           time.Duration // how long what has ended is told
-	notes          int64         // in one conversation
+	kept           time.Duration // how long ended configurations are kept
+	notes          int64         // limit of notes in one conversation
 }
 
-// NewPush reads what was kept. Deliveries begin with [Push.Run].
+// NewPush reads the stored configurations. [Push.Run] delivers them.
 func NewPush(ctx context.Context, o *PushOptions) (*Push, error) {
 	if o.Store == nil || o.As == nil {
 		return nil, errors.New("a2a: PushOptions.Store or As is missing")
 	}
 	p := &Push{
 		opts: *o, log: o.Logger, http: o.HTTP, url: egress.Options{HTTPSOnly: !o.AllowHTTP, AllowPrivate: o.AllowPrivate},
-		pace: pace{first: time.Second, longest: 5 * time.Minute, timeout: 15 * time.Second, flush: 5 * time.Second, kept: 24 * time.Hour, notes: 10_000},
-		pen:  make(chan struct{}, 1), wake: make(chan struct{}, 1),
+		pace: pace{first: time.Second, longest: 5 * time.Minute, timeout: 15 * time.Second, flush: 5 * time.Second,
+			kept: 24 * time.Hour, notes: 10_000},
+		writeLock: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 	}
 	p.opts.MaxPerTask, p.opts.MaxPerOwner = cmp.Or(o.MaxPerTask, 10), cmp.Or(o.MaxPerOwner, 1000)
 	p.opts.Attempts, p.opts.GiveUpAfter = cmp.Or(o.Attempts, 300), cmp.Or(o.GiveUpAfter, 24*time.Hour)
-	p.gate = newGate(cmp.Or(o.AtOnce, 32))
+	p.limiter = newLimiter(cmp.Or(o.AtOnce, 32))
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
@@ -98,21 +105,21 @@ func NewPush(ctx context.Context, o *PushOptions) (*Push, error) {
 		p.http = egress.NewClient(&client)
 	}
 	var err error
-	if p.seal, err = newSeal(o.Key); err != nil {
+	if p.sealer, err = newSealer(o.Key); err != nil {
 		return nil, err
 	}
-	p.pen <- struct{}{}
-	defer func() { <-p.pen }()
+	p.writeLock <- struct{}{}
+	defer func() { <-p.writeLock }()
 	if err := p.load(ctx); err != nil {
 		return nil, fmt.Errorf("a2a: push configurations: %w", err)
 	}
 	return p, nil
 }
 
-// serve says whose tasks they are.
+// serve sets the server with the tasks.
 func (p *Push) serve(s *Server) { p.server = s }
 
-// Run delivers until ctx ends, and then writes down how far it has come. It is called once, after New was given the Push.
+// Run delivers until ctx ends, and then writes the cursors. It must be called once, after New.
 func (p *Push) Run(ctx context.Context) error {
 	if p.server == nil {
 		return errors.New("a2a: Push.Run before New")
@@ -127,8 +134,8 @@ func (p *Push) Run(ctx context.Context) error {
 	tick := time.NewTicker(p.pace.flush)
 	defer tick.Stop()
 	for {
-		for _, c := range p.idle(ctx) {
-			consumers.Go(func() { p.consume(c.ctx, c.config) })
+		for _, c := range p.startDeliveries(ctx) {
+			consumers.Go(func() { p.deliverConfig(c.ctx, c.config) })
 		}
 		select {
 		case <-ctx.Done():
@@ -136,19 +143,19 @@ func (p *Push) Run(ctx context.Context) error {
 		case <-p.wake:
 		case <-tick.C:
 			p.flush(ctx)
-			p.forget()
+			p.dropEnded()
 		}
 	}
 }
 
-// started is a configuration and how long it is delivered.
+// started is a configuration with the context of its delivery.
 type started struct {
 	ctx    context.Context
 	config *config
 }
 
-// idle gives those that are to be delivered and are not yet.
-func (p *Push) idle(ctx context.Context) (out []started) {
+// startDeliveries returns the configurations whose delivery must start, and marks them as started.
+func (p *Push) startDeliveries(ctx context.Context) (out []started) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range p.byRef {
@@ -163,7 +170,8 @@ func (p *Push) idle(ctx context.Context) (out []started) {
 	return out
 }
 
-// flush writes the cursors that have moved. One that cannot be written is written later: until then its updates may come twice.
+// flush writes the changed cursors. After a failure, a later call writes them; until then, their
+// updates may be repeated after a restart.
 func (p *Push) flush(ctx context.Context) {
 	p.mu.Lock()
 	var note cursorNote
@@ -179,15 +187,15 @@ func (p *Push) flush(ctx context.Context) {
 		err := p.write(ctx, cursorSchema, &cursorNote{note.Cursors[:n]})
 		if err != nil {
 			p.log.Warn("cannot write the cursors of push notifications", "error", err)
-			p.soil(note.Cursors)
+			p.markUnwritten(note.Cursors)
 			return
 		}
 		note.Cursors = note.Cursors[n:]
 	}
 }
 
-// soil marks cursors as not written.
-func (p *Push) soil(all []progress) {
+// markUnwritten marks cursors as not written.
+func (p *Push) markUnwritten(all []progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, at := range all {
@@ -197,8 +205,8 @@ func (p *Push) soil(all []progress) {
 	}
 }
 
-// forget drops what has ended long ago.
-func (p *Push) forget() {
+// dropEnded drops configurations that ended long ago.
+func (p *Push) dropEnded() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range p.byRef {
@@ -208,7 +216,7 @@ func (p *Push) forget() {
 	}
 }
 
-func (p *Push) awake() {
+func (p *Push) wakeUp() {
 	select {
 	case p.wake <- struct{}{}:
 	default:

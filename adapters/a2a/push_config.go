@@ -9,48 +9,49 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// The notes in which configurations are kept.
+// The schemas of the notes with configurations.
 const (
-	configSchema  = "a2a.push.config.v1"
-	deletedSchema = "a2a.push.deleted.v1"
-	cursorSchema  = "a2a.push.cursor.v1"
-	gaveUpSchema  = "a2a.push.gaveup.v1"
-	begunSchema   = "a2a.push.begun.v1" // what stands before it was copied
+	configSchema   = "a2a.push.config.v1"
+	deletedSchema  = "a2a.push.deleted.v1"
+	cursorSchema   = "a2a.push.cursor.v1"
+	gaveUpSchema   = "a2a.push.gaveup.v1"
+	completeSchema = "a2a.push.begun.v1" // the notes before it are complete copies
 )
 
-// config is a push configuration. Another with the same owner, task and id takes its place.
+// config is a push configuration. Another one with the same owner, task and id replaces it.
 type config struct {
-	about
-	secret *secret // nil: it was sealed with another key
+	configIdentity
+	secret *secret // nil if it was encrypted with another key
 
 	// The rest is guarded by the Push.
 	progress
-	attempts int    // since a delivery went well
+	attempts int    // since the last successful delivery
 	dirty    bool   // progress is not written
-	stop     func() // ends its delivery; nil while there is none
+	stop     func() // ends its delivery; nil if there is none
 }
 
-// about is what does not change.
-type about struct {
+// configIdentity is the part that does not change.
+type configIdentity struct {
 	Owner  string     `json:"owner"`
 	Task   a2a.TaskID `json:"task"`
 	ID     string     `json:"id"`
 	Agent  string     `json:"agent"`
-	Legacy bool       `json:"legacy,omitempty"` // made in 0.3
+	Legacy bool       `json:"legacy,omitempty"` // created in 0.3
 	Host   string     `json:"host"`
 	At     time.Time  `json:"at"`
 	Sealed []byte     `json:"sealed"`
 }
 
-// progress is how far it has come.
+// progress is the state of the delivery.
 type progress struct {
-	Ref string `json:"ref"` // names the configuration in notes
-	// Cursor is the id of the update that was delivered last, or, while Begun is false, of the task with which it begins.
+	Ref string `json:"ref"` // identifies the configuration in notes
+	// Cursor is the id of the last delivered update, or, while Begun is false, of the task with which
+	// the delivery begins.
 	Cursor string `json:"cursor"`
 	Begun  bool   `json:"begun,omitempty"`
-	// Since is when the first attempt failed after one went well.
+	// Since is the time of the first failed attempt after the last success.
 	Since time.Time `json:"since,omitzero"`
-	// Ended says why it has ended, and EndedAt when.
+	// Ended is the reason for the end, and EndedAt its time.
 	Ended   string    `json:"ended,omitempty"`
 	EndedAt time.Time `json:"endedAt,omitzero"`
 }
@@ -64,7 +65,7 @@ const (
 // The data of notes.
 type (
 	configNote struct {
-		about
+		configIdentity
 		progress
 	}
 	deletedNote struct {
@@ -81,8 +82,8 @@ type (
 	}
 )
 
-// binding is what a secret is sealed for.
-func (a *about) binding(ref string) string {
+// binding returns the additional data that binds a secret to its configuration.
+func (a *configIdentity) binding(ref string) string {
 	b, err := json.Marshal([]string{configSchema, ref, a.Owner, string(a.Task), a.ID, a.Agent})
 	if err != nil {
 		panic("a2a: strings do not encode: " + err.Error())
@@ -90,8 +91,8 @@ func (a *about) binding(ref string) string {
 	return string(b)
 }
 
-// take folds a note. The pen is held.
-func (p *Push) take(n *parley.Note) error {
+// applyNote folds a note. The caller must hold writeLock.
+func (p *Push) applyNote(n *parley.Note) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch n.Schema {
@@ -115,19 +116,19 @@ func (p *Push) take(n *parley.Note) error {
 			return err
 		}
 		for _, at := range d.Cursors {
-			p.moveLocked(at)
+			p.setProgressLocked(at)
 		}
 	case gaveUpSchema:
 		var d gaveUpNote
 		if err := json.Unmarshal(n.Data, &d); err != nil {
 			return err
 		}
-		p.moveLocked(d.progress)
+		p.setProgressLocked(d.progress)
 	}
 	return nil
 }
 
-// addLocked adds a configuration, in the place of one with the same name.
+// addLocked adds a configuration and replaces one with the same name.
 func (p *Push) addLocked(n *configNote) {
 	for _, old := range p.owned[n.Owner] {
 		if old.Task == n.Task && old.ID == n.ID {
@@ -137,8 +138,8 @@ func (p *Push) addLocked(n *configNote) {
 	if n.Ended != "" && time.Since(n.EndedAt) > p.pace.kept {
 		return
 	}
-	c := &config{about: n.about, progress: n.progress}
-	secret, err := p.seal.open(c.binding(c.Ref), c.Sealed)
+	c := &config{configIdentity: n.configIdentity, progress: n.progress}
+	secret, err := p.sealer.open(c.binding(c.Ref), c.Sealed)
 	if err == nil {
 		c.secret = secret
 	}
@@ -149,8 +150,9 @@ func (p *Push) addLocked(n *configNote) {
 	p.owned[c.Owner][c.Ref] = c
 }
 
-// moveLocked notes how far a configuration has come. What is known here is as new, unless the log is being read.
-func (p *Push) moveLocked(at progress) {
+// setProgressLocked sets the state of a delivery. During a delivery, the state in memory is newer,
+// so only an end is applied.
+func (p *Push) setProgressLocked(at progress) {
 	c := p.byRef[at.Ref]
 	if c == nil {
 		return
@@ -165,11 +167,11 @@ func (p *Push) moveLocked(at progress) {
 		p.dropLocked(c)
 		return
 	}
-	p.crowdLocked(c.Owner)
+	p.limitEndedLocked(c.Owner)
 }
 
-// crowdLocked forgets the one that has ended first, where an owner has more of such than may be delivered.
-func (p *Push) crowdLocked(owner string) {
+// limitEndedLocked drops the configuration of an owner that ended first, if there are too many.
+func (p *Push) limitEndedLocked(owner string) {
 	var first *config
 	n := 0
 	for _, c := range p.owned[owner] {
@@ -186,7 +188,7 @@ func (p *Push) crowdLocked(owner string) {
 	}
 }
 
-// dropLocked forgets a configuration, and ends its delivery.
+// dropLocked removes a configuration, and ends its delivery.
 func (p *Push) dropLocked(c *config) {
 	if c.stop != nil {
 		c.stop()
@@ -198,7 +200,7 @@ func (p *Push) dropLocked(c *config) {
 	}
 }
 
-// findLocked gives the configurations of a task, or of one id.
+// findLocked returns the configurations of a task, or the one with an id.
 func (p *Push) findLocked(owner string, task a2a.TaskID, id string) (out []*config) {
 	for _, c := range p.owned[owner] {
 		if c.Task == task && (id == "" || c.ID == id) && c.secret != nil {

@@ -21,31 +21,31 @@ import (
 	"github.com/parleyhub/parley/internal/egress"
 )
 
-// maxPushAnswer bounds what is read of an answer, which nobody looks at.
+// maxPushAnswer limits the part of a response that is read and discarded.
 const maxPushAnswer = 64 << 10
 
-// errEnded is that there is nothing more to deliver.
-var errEnded = errors.New("the task has ended, and all of it was delivered")
+// errEnded means that everything is delivered.
+var errEnded = errors.New("the task has ended, and every update was delivered")
 
-// consume delivers a configuration until it ends, or ctx does.
-func (p *Push) consume(ctx context.Context, c *config) {
-	defer p.left(c)
+// deliverConfig delivers a configuration until it or ctx ends.
+func (p *Push) deliverConfig(ctx context.Context, c *config) {
+	defer p.stopDelivery(c)
 	for fails := 0; ; {
-		before := p.at(c).Cursor
+		before := p.progressOf(c).Cursor
 		err := p.follow(ctx, c)
-		moved := p.at(c).Cursor != before
+		moved := p.progressOf(c).Cursor != before
 		switch {
 		case ctx.Err() != nil, errors.Is(err, errGivenUp):
 			return
 		case errors.Is(err, errEnded):
-			if p.end(ctx, c) == nil {
+			if p.recordEnd(ctx, c) == nil {
 				return
 			}
-		case lost(err):
-			if p.failed(ctx, c, err) {
+		case isPermanent(err):
+			if p.recordFailure(ctx, c, err) {
 				return
 			}
-		case err == nil && moved: // the task waits for its caller: on from there
+		case err == nil && moved: // the task waits for its caller: continue from there
 			fails = 0
 			continue
 		case err != nil:
@@ -54,16 +54,17 @@ func (p *Push) consume(ctx context.Context, c *config) {
 		if moved {
 			fails = 0
 		}
-		if rest(ctx, p.pace.pause(fails)) != nil {
+		if sleep(ctx, p.pace.pause(fails)) != nil {
 			return
 		}
 		fails++
 	}
 }
 
-// lost reports whether an error says that the task cannot be read, and not only that it cannot be now.
-func lost(err error) bool {
-	for _, is := range []error{errAgentGone, a2a.ErrTaskNotFound, parley.ErrNotFound, parley.ErrForbidden, parley.ErrUnauthenticated} {
+// isPermanent reports whether an error means that the task can never be read.
+func isPermanent(err error) bool {
+	for _, is := range []error{errAgentGone, a2a.ErrTaskNotFound, parley.ErrNotFound, parley.ErrForbidden,
+		parley.ErrUnauthenticated} {
 		if errors.Is(err, is) {
 			return true
 		}
@@ -72,25 +73,25 @@ func lost(err error) bool {
 }
 
 var (
-	errAgentGone = errors.New("the agent is not shown any more")
+	errAgentGone = errors.New("the agent is no longer published")
 	errGivenUp   = errors.New("given up")
 )
 
-// left says that nobody delivers a configuration now.
-func (p *Push) left(c *config) {
+// stopDelivery records that a configuration has no running delivery.
+func (p *Push) stopDelivery(c *config) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c.stop()
 	c.stop = nil
 }
 
-func (p *Push) at(c *config) progress {
+func (p *Push) progressOf(c *config) progress {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return c.progress
 }
 
-// follow delivers what one stream of the task brings.
+// follow delivers the updates of one stream of the task.
 func (p *Push) follow(ctx context.Context, c *config) error {
 	agent := p.server.agent(c.Agent)
 	if agent == nil {
@@ -102,13 +103,13 @@ func (p *Push) follow(ctx context.Context, c *config) error {
 	}
 	defer release()
 	f := &delivery{push: p, config: c, caller: &caller{client: client, agent: agent}}
-	from := p.at(c)
+	from := p.progressOf(c)
 	for u, err := range p.server.subscribe(ctx, f.caller, &a2a.SubscribeToTaskRequest{ID: c.Task}, from.Cursor) {
 		if errors.Is(err, a2a.ErrUnsupportedOperation) {
-			return f.last(ctx)
+			return f.deliverEnded(ctx)
 		}
 		if err == nil {
-			err = f.take(ctx, u)
+			err = f.deliverOnce(ctx, u)
 		}
 		if err != nil {
 			return err
@@ -117,7 +118,7 @@ func (p *Push) follow(ctx context.Context, c *config) error {
 	return ctx.Err()
 }
 
-// delivery is one stream of a task on its way out.
+// delivery is the delivery of one stream of a task.
 type delivery struct {
 	push   *Push
 	config *config
@@ -126,15 +127,15 @@ type delivery struct {
 	task   *a2a.Task // as it is after the last update, for 0.3
 }
 
-// take delivers an update, unless it was delivered before.
-func (f *delivery) take(ctx context.Context, u update) error {
-	at := f.push.at(f.config)
+// deliverOnce delivers an update, unless an earlier stream delivered it.
+func (f *delivery) deliverOnce(ctx context.Context, u update) error {
+	at := f.push.progressOf(f.config)
 	first := !f.began
 	f.began = true
 	if t, ok := u.event.(*a2a.Task); ok {
 		f.task = t
 	} else {
-		f.task = advance(f.task, f.config.Task, u.event)
+		f.task = applyUpdate(f.task, f.config.Task, u.event)
 	}
 	if first && at.Begun && u.id == at.Cursor {
 		return nil
@@ -142,16 +143,16 @@ func (f *delivery) take(ctx context.Context, u update) error {
 	return f.send(ctx, u)
 }
 
-// last delivers a task that had ended when its stream was to begin.
-func (f *delivery) last(ctx context.Context) error {
-	t, err := f.now(ctx)
+// deliverEnded delivers a task that ended before its stream began.
+func (f *delivery) deliverEnded(ctx context.Context) error {
+	t, err := f.currentTask(ctx)
 	if err != nil {
 		return err
 	}
 	if !t.Status.State.Terminal() {
-		return fmt.Errorf("task %s has neither a stream nor an end", t.ID)
+		return fmt.Errorf("task %s has no stream but has not ended", t.ID)
 	}
-	at := f.push.at(f.config)
+	at := f.push.progressOf(f.config)
 	if at.Begun {
 		return errEnded
 	}
@@ -159,11 +160,11 @@ func (f *delivery) last(ctx context.Context) error {
 	return f.send(ctx, update{at.Cursor, t})
 }
 
-func (f *delivery) now(ctx context.Context) (*a2a.Task, error) {
+func (f *delivery) currentTask(ctx context.Context) (*a2a.Task, error) {
 	return f.push.server.get(ctx, f.caller, &a2a.GetTaskRequest{ID: f.config.Task})
 }
 
-// send delivers an update and moves the cursor.
+// send delivers an update and advances the cursor.
 func (f *delivery) send(ctx context.Context, u update) error {
 	ended := terminal(u.event)
 	body, err := f.body(ctx, u.event, ended)
@@ -173,7 +174,7 @@ func (f *delivery) send(ctx context.Context, u update) error {
 	if err := f.push.deliver(ctx, f.config, body); err != nil {
 		return err
 	}
-	f.push.moved(f.config, u.id)
+	f.push.recordSuccess(f.config, u.id)
 	if ended {
 		return errEnded
 	}
@@ -190,22 +191,22 @@ func terminal(e a2a.Event) bool {
 	return false
 }
 
-// body is what is POSTed. In 0.3 that is the task, as it is after the update.
+// body returns the body of a notification. In 0.3 that is the task after the update.
 func (f *delivery) body(ctx context.Context, e a2a.Event, ended bool) ([]byte, error) {
 	if !f.config.Legacy {
 		return json.Marshal(a2a.StreamResponse{Event: e})
 	}
 	task := f.task
-	if ended || task == nil { // with all that was said
+	if ended || task == nil { // with all messages
 		var err error
-		if task, err = f.now(ctx); err != nil {
+		if task, err = f.currentTask(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return json.Marshal(a2av0.FromV1Task(task))
 }
 
-// deliver tries until it is answered well, ctx ends, or it is given up.
+// deliver retries until the response is successful, ctx ends, or the limits are reached.
 func (p *Push) deliver(ctx context.Context, c *config, body []byte) error {
 	for n := 0; ; n++ {
 		wait, err := p.post(ctx, c, body)
@@ -215,16 +216,17 @@ func (p *Push) deliver(ctx context.Context, c *config, body []byte) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if given := p.failed(ctx, c, err); given {
+		if given := p.recordFailure(ctx, c, err); given {
 			return errGivenUp
 		}
-		if err := rest(ctx, max(p.pace.pause(n), min(wait, p.pace.longest))); err != nil {
+		if err := sleep(ctx, max(p.pace.pause(n), min(wait, p.pace.longest))); err != nil {
 			return err
 		}
 	}
 }
 
-// pause is how long to wait after n failures and one more: it doubles, and is drawn from its upper half so that not all come back at once.
+// pause returns the time to wait after n failures and one more. It doubles each time, and is chosen
+// at random from its upper half, so that not all deliveries return at once.
 func (p *pace) pause(n int) time.Duration {
 	d := p.longest
 	if n < 20 {
@@ -233,35 +235,35 @@ func (p *pace) pause(n int) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }
 
-// post tries once. wait is how long the other side wants to be left alone.
+// post makes one attempt. wait is the delay that the receiver requests.
 func (p *Push) post(ctx context.Context, c *config, body []byte) (wait time.Duration, err error) {
-	if err := p.gate.enter(ctx, c.Owner); err != nil {
+	if err := p.limiter.enter(ctx, c.Owner); err != nil {
 		return 0, err
 	}
-	defer p.gate.leave(c.Owner)
+	defer p.limiter.leave(c.Owner)
 	ctx, cancel := context.WithTimeout(ctx, p.pace.timeout)
 	defer cancel()
 	q, err := http.NewRequestWithContext(ctx, http.MethodPost, c.secret.URL, bytes.NewReader(body))
 	if err != nil {
 		return 0, errors.New("not a URL")
 	}
-	c.head(q.Header)
+	c.setHeaders(q.Header)
 	a, err := p.http.Do(q)
 	if err != nil {
 		return 0, egress.Reason(err)
 	}
 	defer a.Body.Close()
-	_, _ = io.CopyN(io.Discard, a.Body, maxPushAnswer) // so that the connection can be used again
+	_, _ = io.CopyN(io.Discard, a.Body, maxPushAnswer) // so that the connection can be reused
 	if a.StatusCode >= 200 && a.StatusCode < 300 {
 		return 0, nil
 	}
 	if s, err := strconv.Atoi(a.Header.Get("Retry-After")); err == nil && s > 0 {
 		wait = time.Duration(min(s, 3600)) * time.Second
 	}
-	return wait, fmt.Errorf("answered with status %d", a.StatusCode)
+	return wait, fmt.Errorf("the response has status %d", a.StatusCode)
 }
 
-func (c *config) head(h http.Header) {
+func (c *config) setHeaders(h http.Header) {
 	h.Set("Content-Type", "application/a2a+json")
 	if c.Legacy {
 		h.Set("Content-Type", "application/json")
@@ -276,15 +278,16 @@ func (c *config) head(h http.Header) {
 	}
 }
 
-// moved notes a delivery that went well.
-func (p *Push) moved(c *config, cursor string) {
+// recordSuccess advances the cursor after a successful delivery.
+func (p *Push) recordSuccess(c *config, cursor string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c.Cursor, c.Begun, c.Since, c.attempts, c.dirty = cursor, true, time.Time{}, 0, true
 }
 
-// failed counts a failure, and reports whether that was the last one: then it is written down.
-func (p *Push) failed(ctx context.Context, c *config, why error) (given bool) {
+// recordFailure counts a failure, and reports whether the limits are reached. In that case it
+// writes the end to the log.
+func (p *Push) recordFailure(ctx context.Context, c *config, why error) (given bool) {
 	p.mu.Lock()
 	c.attempts++
 	if c.Since.IsZero() {
@@ -295,52 +298,53 @@ func (p *Push) failed(ctx context.Context, c *config, why error) (given bool) {
 	log := p.log.With("task", c.Task, "config", c.ID, "host", c.Host, "attempt", n, "error", why)
 	if n < p.opts.Attempts && time.Since(at.Since) < p.opts.GiveUpAfter {
 		if n == 1 {
-			log.Warn("a push notification was not delivered: it is tried again")
+			log.Warn("push notification failed and will be retried")
 		} else {
-			log.Debug("a push notification was not delivered")
+			log.Debug("push notification failed again")
 		}
 		return false
 	}
 	at.Ended, at.EndedAt = endedGaveUp, time.Now().UTC()
-	if err := p.write(ctx, gaveUpSchema, &gaveUpNote{progress: at, Host: c.Host, Reason: why.Error(), Attempts: n}); err != nil {
-		p.log.Warn("cannot write that a push configuration is given up", "task", c.Task, "config", c.ID, "error", err)
-		return false // once more, then
+	if err := p.write(ctx, gaveUpSchema, &gaveUpNote{progress: at, Host: c.Host, Reason: why.Error(),
+		Attempts: n}); err != nil {
+		p.log.Warn("cannot record the end of failed push notifications", "task", c.Task, "config", c.ID, "error", err)
+		return false // the next failure tries again
 	}
-	log.Error("push notifications are given up", "since", at.Since)
+	log.Error("push notifications have failed too often and end", "since", at.Since)
 	return true
 }
 
-// end writes that all was delivered.
-func (p *Push) end(ctx context.Context, c *config) error {
-	at := p.at(c)
+// recordEnd records that everything was delivered.
+func (p *Push) recordEnd(ctx context.Context, c *config) error {
+	at := p.progressOf(c)
 	at.Ended, at.EndedAt = endedDelivered, time.Now().UTC()
 	err := p.write(ctx, cursorSchema, &cursorNote{[]progress{at}})
 	if err != nil && ctx.Err() == nil {
-		p.log.Warn("cannot write that a push configuration has ended", "task", c.Task, "config", c.ID, "error", err)
+		p.log.Warn("cannot record the end of a push configuration", "task", c.Task, "config", c.ID, "error", err)
 	}
 	return err
 }
 
-// gate lets some in at once, and of one owner at most a quarter of them.
-type gate struct {
+// limiter limits the concurrent deliveries; one owner has at most a quarter of them.
+type limiter struct {
 	all, each int
 
 	mu      sync.Mutex // guards the fields below
-	in      int
-	by      map[string]int
-	changed chan struct{} // closed when somebody leaves
+	total   int
+	byOwner map[string]int
+	changed chan struct{} // closed and replaced on each leave
 }
 
-func newGate(all int) *gate {
-	return &gate{all: all, each: cmp.Or(all/4, 1), by: map[string]int{}, changed: make(chan struct{})}
+func newLimiter(all int) *limiter {
+	return &limiter{all: all, each: cmp.Or(all/4, 1), byOwner: map[string]int{}, changed: make(chan struct{})}
 }
 
-func (g *gate) enter(ctx context.Context, owner string) error {
+func (g *limiter) enter(ctx context.Context, owner string) error {
 	for {
 		g.mu.Lock()
-		if g.in < g.all && g.by[owner] < g.each {
-			g.in++
-			g.by[owner]++
+		if g.total < g.all && g.byOwner[owner] < g.each {
+			g.total++
+			g.byOwner[owner]++
 			g.mu.Unlock()
 			return nil
 		}
@@ -354,12 +358,12 @@ func (g *gate) enter(ctx context.Context, owner string) error {
 	}
 }
 
-func (g *gate) leave(owner string) {
+func (g *limiter) leave(owner string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.in--
-	if g.by[owner]--; g.by[owner] == 0 {
-		delete(g.by, owner)
+	g.total--
+	if g.byOwner[owner]--; g.byOwner[owner] == 0 {
+		delete(g.byOwner, owner)
 	}
 	close(g.changed)
 	g.changed = make(chan struct{})

@@ -20,7 +20,7 @@ import (
 	"github.com/parleyhub/parley/internal/egress"
 )
 
-// Bounds of a configuration, in bytes.
+// Limits of a configuration, in bytes.
 const (
 	maxPushID     = 128
 	maxPushSecret = 4 << 10
@@ -30,12 +30,13 @@ const (
 
 var errNoConfig = fmt.Errorf("%w: the task has no such push notification configuration", a2a.ErrTaskNotFound)
 
-// createPush makes a configuration, or puts another in the place of the one with its id: that goes on where the other was.
+// createPush creates a configuration, or replaces the one with the same id and continues at its
+// cursor.
 func (s *Server) createPush(ctx context.Context, c *caller, req *a2a.PushConfig) (*a2a.PushConfig, error) {
 	if s.opts.Push == nil {
 		return nil, a2a.ErrPushNotificationNotSupported
 	}
-	t, err := s.owned(ctx, c, req.TaskID)
+	t, err := s.ownTask(ctx, c, req.TaskID)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +54,8 @@ func (s *Server) createPush(ctx context.Context, c *caller, req *a2a.PushConfig)
 	return s.opts.Push.create(ctx, c, &made, seq, true)
 }
 
-// checkPush gives the configuration that comes with a message, with an id that a retry of the message gives too; nil if there is none.
+// checkPush returns the configuration of a message, or nil. A missing id is derived from the
+// message id, so that a retry has the same.
 func (s *Server) checkPush(c *caller, req *a2a.SendMessageRequest) (*a2a.PushConfig, error) {
 	if req.Config == nil || req.Config.PushConfig == nil {
 		return nil, nil
@@ -68,14 +70,14 @@ func (s *Server) checkPush(c *caller, req *a2a.SendMessageRequest) (*a2a.PushCon
 	return &made, s.opts.Push.check(&made)
 }
 
-// beginPush makes the configuration that came with the message at seq, which is that of its task: it begins with the task as it was then.
+// beginPush creates the configuration of the message at seq. It begins with the task at that seq.
 func (s *Server) beginPush(ctx context.Context, c *caller, req *a2a.PushConfig, seq int64) error {
 	_, err := s.opts.Push.create(ctx, c, req, seq, false)
 	return err
 }
 
 func (s *Server) getPush(ctx context.Context, c *caller, req *a2a.GetTaskPushConfigRequest) (*a2a.PushConfig, error) {
-	all, err := s.pushes(ctx, c, req.TaskID)
+	all, err := s.ownConfigs(ctx, c, req.TaskID)
 	if err != nil {
 		return nil, err
 	}
@@ -87,18 +89,19 @@ func (s *Server) getPush(ctx context.Context, c *caller, req *a2a.GetTaskPushCon
 	return nil, errNoConfig
 }
 
-// listPush gives the configurations of a task in the order of their ids.
-func (s *Server) listPush(ctx context.Context, c *caller, req *a2a.ListTaskPushConfigRequest) (*a2a.ListTaskPushConfigResponse, error) {
-	all, err := s.pushes(ctx, c, req.TaskID)
+// listPush returns the configurations of a task, ordered by id.
+func (s *Server) listPush(ctx context.Context, c *caller,
+	req *a2a.ListTaskPushConfigRequest) (*a2a.ListTaskPushConfigResponse, error) {
+	all, err := s.ownConfigs(ctx, c, req.TaskID)
 	if err != nil {
 		return nil, err
 	}
 	after, err := base64.RawURLEncoding.DecodeString(req.PageToken)
 	if err != nil {
-		return nil, wrong("pageToken is none that was given")
+		return nil, invalidArgument("invalid pageToken (expected: nextPageToken of an earlier response)")
 	}
 	if req.PageSize < 0 {
-		return nil, wrong("pageSize is negative")
+		return nil, invalidArgument("pageSize is negative")
 	}
 	size := min(cmp.Or(req.PageSize, pushPage), maxPushPage)
 	if req.PageToken != "" {
@@ -112,38 +115,39 @@ func (s *Server) listPush(ctx context.Context, c *caller, req *a2a.ListTaskPushC
 	return out, nil
 }
 
-// deletePush ends a configuration; one that is not there is deleted already. A delivery that is under way is broken off, and none is begun.
+// deletePush deletes a configuration. It succeeds if there is none. It interrupts a running
+// delivery.
 func (s *Server) deletePush(ctx context.Context, c *caller, req *a2a.DeleteTaskPushConfigRequest) error {
 	if s.opts.Push == nil {
 		return a2a.ErrPushNotificationNotSupported
 	}
-	if _, err := s.owned(ctx, c, req.TaskID); err != nil {
+	if _, err := s.ownTask(ctx, c, req.TaskID); err != nil {
 		return err
 	}
 	if req.ID == "" {
-		return wrong("id is missing")
+		return invalidArgument("id is missing")
 	}
 	return s.opts.Push.remove(ctx, c.client.AgentID(), req.TaskID, req.ID)
 }
 
-// owned gives a task of the caller.
-func (s *Server) owned(ctx context.Context, c *caller, id a2a.TaskID) (*a2a.Task, error) {
+// ownTask returns a task of the caller.
+func (s *Server) ownTask(ctx context.Context, c *caller, id a2a.TaskID) (*a2a.Task, error) {
 	none := 0
 	return s.get(ctx, c, &a2a.GetTaskRequest{ID: id, HistoryLength: &none})
 }
 
-// pushes gives the configurations of a task of the caller, without what is secret, by id.
-func (s *Server) pushes(ctx context.Context, c *caller, id a2a.TaskID) ([]*a2a.PushConfig, error) {
+// ownConfigs returns the configurations of a task of the caller without secrets, ordered by id.
+func (s *Server) ownConfigs(ctx context.Context, c *caller, id a2a.TaskID) ([]*a2a.PushConfig, error) {
 	if s.opts.Push == nil {
 		return nil, a2a.ErrPushNotificationNotSupported
 	}
-	if _, err := s.owned(ctx, c, id); err != nil {
+	if _, err := s.ownTask(ctx, c, id); err != nil {
 		return nil, err
 	}
-	return s.opts.Push.told(c.client.AgentID(), id), nil
+	return s.opts.Push.publicConfigs(c.client.AgentID(), id), nil
 }
 
-// cursorOf reads where in the log a task was looked at.
+// cursorOf returns the seq at which a task was read.
 func cursorOf(t *a2a.Task) (int64, error) {
 	raw, err := json.Marshal(t.Metadata[CursorExtension])
 	var at struct {
@@ -158,39 +162,44 @@ func cursorOf(t *a2a.Task) (int64, error) {
 	return at.Seq, nil
 }
 
-// check holds what a caller gives against the rules. It says nothing of what was secret.
+// check checks a configuration of a caller. Its errors contain no secrets.
 func (p *Push) check(req *a2a.PushConfig) error {
 	if err := egress.Check(req.URL, &p.url); err != nil {
-		return wrong("url: %v", err)
+		return invalidArgument("url: %v", err)
 	}
 	if len(req.ID) > maxPushID || !utf8.ValidString(req.ID) || strings.ContainsFunc(req.ID, unicode.IsControl) {
-		return wrong("id is UTF-8 of at most %d bytes without control characters", maxPushID)
+		return invalidArgument("invalid id (expected: UTF-8 of at most %d bytes without control characters)", maxPushID)
 	}
-	if !inHeader(req.Token) {
-		return wrong("token has at most %d bytes of visible ASCII", maxPushSecret)
+	if !fitsHeader(req.Token) {
+		return invalidArgument("invalid token (expected: at most %d bytes of visible ASCII)", maxPushSecret)
 	}
 	if req.Auth == nil {
 		return nil
 	}
-	if !inHeader(req.Auth.Credentials) {
-		return wrong("authentication.credentials has at most %d bytes of visible ASCII", maxPushSecret)
+	if !fitsHeader(req.Auth.Credentials) {
+		return invalidArgument("invalid authentication.credentials (expected: at most %d bytes of visible ASCII)",
+			maxPushSecret)
 	}
-	if strings.Trim(req.Auth.Scheme, "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" || len(req.Auth.Scheme) > 64 {
-		return wrong("authentication.scheme is not the name of a scheme, such as Bearer")
+	if strings.Trim(req.Auth.Scheme, tokenChars) != "" || len(req.Auth.Scheme) > 64 {
+		return invalidArgument("invalid authentication.scheme (expected: a name such as Bearer)")
 	}
 	if req.Auth.Scheme == "" && req.Auth.Credentials != "" {
-		return wrong("authentication.scheme is missing")
+		return invalidArgument("authentication.scheme is missing")
 	}
 	return nil
 }
 
-// inHeader reports whether a secret can stand in a header as it is.
-func inHeader(s string) bool {
-	return len(s) <= maxPushSecret && strings.TrimSpace(s) == s && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
+// tokenChars are the characters of a token in HTTP (RFC 9110, section 5.6.2).
+const tokenChars = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+// fitsHeader reports whether a secret can be the value of a header.
+func fitsHeader(s string) bool {
+	invisible := func(r rune) bool { return r < ' ' || r > '~' }
+	return len(s) <= maxPushSecret && strings.TrimSpace(s) == s && !strings.ContainsFunc(s, invisible)
 }
 
-// scheme gives the name of a scheme as it is usually written.
-func scheme(s string) string {
+// schemeName returns the usual spelling of a scheme.
+func schemeName(s string) string {
 	for _, usual := range []string{"Bearer", "Basic"} {
 		if strings.EqualFold(s, usual) {
 			return usual
@@ -199,30 +208,35 @@ func scheme(s string) string {
 	return s
 }
 
-// create makes a configuration whose first update is the task at seq. The same once more changes nothing, unless that one has ended and is to be revived.
-func (p *Push) create(ctx context.Context, by *caller, req *a2a.PushConfig, seq int64, revive bool) (*a2a.PushConfig, error) {
+// create creates a configuration whose first update is the task at seq. A repeated call changes
+// nothing, unless the configuration has ended and revive is set.
+func (p *Push) create(ctx context.Context, by *caller, req *a2a.PushConfig, seq int64,
+	revive bool) (*a2a.PushConfig, error) {
 	u, err := url.Parse(req.URL)
 	if err != nil {
-		return nil, wrong("url: not a URL")
+		return nil, invalidArgument("url: not a URL")
 	}
 	next := &configNote{
-		about:    about{Owner: by.client.AgentID(), Task: req.TaskID, ID: req.ID, Agent: by.agent.Name, Legacy: by.legacy, Host: u.Hostname(), At: time.Now().UTC()},
+		configIdentity: configIdentity{
+			Owner: by.client.AgentID(), Task: req.TaskID, ID: req.ID, Agent: by.agent.Name, Legacy: by.legacy,
+			Host: u.Hostname(), At: time.Now().UTC(),
+		},
 		progress: progress{Ref: rand.Text(), Cursor: strconv.FormatInt(seq, 10)},
 	}
 	hidden := &secret{URL: req.URL, Token: req.Token}
 	if req.Auth != nil {
-		hidden.Scheme, hidden.Credentials = scheme(req.Auth.Scheme), req.Auth.Credentials
+		hidden.Scheme, hidden.Credentials = schemeName(req.Auth.Scheme), req.Auth.Credentials
 	}
-	if next.Sealed, err = p.seal.close(next.binding(next.Ref), hidden); err != nil {
+	if next.Sealed, err = p.sealer.seal(next.binding(next.Ref), hidden); err != nil {
 		return nil, err
 	}
 	select {
-	case p.pen <- struct{}{}:
+	case p.writeLock <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	defer func() { <-p.pen }()
-	same, err := p.replace(next, hidden, revive)
+	defer func() { <-p.writeLock }()
+	same, err := p.checkReplace(next, hidden, revive)
 	if err != nil {
 		return nil, err
 	}
@@ -230,13 +244,14 @@ func (p *Push) create(ctx context.Context, by *caller, req *a2a.PushConfig, seq 
 		if err := p.writeHeld(ctx, configSchema, next); err != nil {
 			return nil, err
 		}
-		p.awake()
+		p.wakeUp()
 	}
-	return tell(&next.about, hidden), nil
+	return publicConfig(&next.configIdentity, hidden), nil
 }
 
-// replace looks at what stands in the place of a new configuration, and reports whether that is the same. The pen is held.
-func (p *Push) replace(next *configNote, hidden *secret, revive bool) (same bool, err error) {
+// checkReplace reads the configuration that next replaces, and reports whether both are equal. The
+// caller must hold writeLock.
+func (p *Push) checkReplace(next *configNote, hidden *secret, revive bool) (same bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, old := range p.findLocked(next.Owner, next.Task, next.ID) {
@@ -259,27 +274,28 @@ func (p *Push) replace(next *configNote, hidden *secret, revive bool) (same bool
 	}
 	switch {
 	case ofTask >= p.opts.MaxPerTask:
-		return false, unsupported("the task has %d push notification configurations, and no more are taken", ofTask)
+		return false, unsupported("the task already has the maximum of %d push notification configurations", ofTask)
 	case live >= p.opts.MaxPerOwner:
-		return false, unsupported("you have %d push notification configurations of tasks that have not ended, and no more are taken", live)
+		return false, unsupported(
+			"you already have the maximum of %d push notification configurations of tasks that have not ended", live)
 	}
 	return false, nil
 }
 
-// told gives the configurations of a task by id.
-func (p *Push) told(owner string, task a2a.TaskID) []*a2a.PushConfig {
+// publicConfigs returns the configurations of a task, ordered by id.
+func (p *Push) publicConfigs(owner string, task a2a.TaskID) []*a2a.PushConfig {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	out := []*a2a.PushConfig{}
 	for _, c := range p.findLocked(owner, task, "") {
-		out = append(out, tell(&c.about, c.secret))
+		out = append(out, publicConfig(&c.configIdentity, c.secret))
 	}
 	slices.SortFunc(out, func(a, b *a2a.PushConfig) int { return cmp.Compare(a.ID, b.ID) })
 	return out
 }
 
-// tell gives a configuration as its owner is told of it: without token and credentials.
-func tell(a *about, hidden *secret) *a2a.PushConfig {
+// publicConfig returns a configuration without token and credentials.
+func publicConfig(a *configIdentity, hidden *secret) *a2a.PushConfig {
 	out := &a2a.PushConfig{TaskID: a.Task, ID: a.ID, URL: hidden.URL}
 	if hidden.Scheme != "" {
 		out.Auth = &a2a.PushAuthInfo{Scheme: hidden.Scheme}
@@ -287,7 +303,7 @@ func tell(a *about, hidden *secret) *a2a.PushConfig {
 	return out
 }
 
-// remove ends a configuration.
+// remove deletes a configuration.
 func (p *Push) remove(ctx context.Context, owner string, task a2a.TaskID, id string) error {
 	p.mu.Lock()
 	var refs []string

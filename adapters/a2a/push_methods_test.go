@@ -16,19 +16,21 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// TestPushAddresses: an address that is not allowed is refused when it is named, and a name when it is dialed.
+// A forbidden address is refused in the request, and a host name when it is dialed.
 func TestPushAddresses(t *testing.T) {
 	w := newPushWorld(t, func(o *PushOptions, _ *pace) { o.AllowPrivate, o.Attempts = nil, 2 })
 	h := newHook(t, nil)
 	task := w.begin("alice", "m1", nil)
-	for _, raw := range []string{"", "x", "ftp://example.com", "https://u:p@example.com", "http://localhost/", "http://10.0.0.1/", h.URL, "http://[::1]:8080", "http://example.com:25"} {
+	for _, raw := range []string{"", "x", "ftp://example.com", "https://u:p@example.com", "http://localhost/",
+		"http://10.0.0.1/", h.URL, "http://[::1]:8080", "http://example.com:25"} {
 		_, err := w.server.createPush(t.Context(), w.caller("alice"), &a2a.PushConfig{TaskID: task.ID, URL: raw})
 		if !errors.Is(err, a2a.ErrInvalidParams) {
 			t.Errorf("%q: %v", raw, err)
 		}
 	}
 	w.push.url.HTTPSOnly = true
-	if _, err := w.server.createPush(t.Context(), w.caller("alice"), &a2a.PushConfig{TaskID: task.ID, URL: "http://example.com"}); !errors.Is(err, a2a.ErrInvalidParams) {
+	if _, err := w.server.createPush(t.Context(), w.caller("alice"), &a2a.PushConfig{TaskID: task.ID,
+		URL: "http://example.com"}); !errors.Is(err, a2a.ErrInvalidParams) {
 		t.Error(err)
 	}
 	if h.tried() > 0 {
@@ -36,7 +38,7 @@ func TestPushAddresses(t *testing.T) {
 	}
 }
 
-// TestPushConfigs: what is made, replaced, told and deleted.
+// Configurations are created, replaced, returned and deleted.
 func TestPushConfigs(t *testing.T) {
 	w := newPushWorld(t, func(o *PushOptions, _ *pace) { o.MaxPerTask, o.MaxPerOwner = 3, 4 })
 	h := newHook(t, nil)
@@ -61,7 +63,8 @@ func TestPushConfigs(t *testing.T) {
 		q := configTo(h, "c")
 		q.TaskID = task.ID
 		change(q)
-		if _, err := w.server.createPush(ctx, c, q); !errors.Is(err, a2a.ErrInvalidParams) || strings.Contains(err.Error(), "s3cret") {
+		if _, err := w.server.createPush(ctx, c, q); !errors.Is(err, a2a.ErrInvalidParams) || strings.Contains(err.Error(),
+			"s3cret") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -105,7 +108,8 @@ func TestPushConfigs(t *testing.T) {
 	if !slices.Equal(ids, want) {
 		t.Errorf("%q, want %q", ids, want)
 	}
-	for _, q := range []*a2a.ListTaskPushConfigRequest{{TaskID: task.ID, PageToken: "?"}, {TaskID: task.ID, PageSize: -1}} {
+	for _, q := range []*a2a.ListTaskPushConfigRequest{{TaskID: task.ID, PageToken: "?"},
+		{TaskID: task.ID, PageSize: -1}} {
 		if _, err := w.server.listPush(ctx, c, q); !errors.Is(err, a2a.ErrInvalidParams) {
 			t.Error(err)
 		}
@@ -118,17 +122,19 @@ func TestPushConfigs(t *testing.T) {
 	w.stop()
 	w.start()
 	c = w.caller("alice")
-	if _, err := w.server.getPush(ctx, c, &a2a.GetTaskPushConfigRequest{TaskID: task.ID, ID: "a"}); !errors.Is(err, a2a.ErrTaskNotFound) {
+	if _, err := w.server.getPush(ctx, c, &a2a.GetTaskPushConfigRequest{TaskID: task.ID, ID: "a"}); !errors.Is(err,
+		a2a.ErrTaskNotFound) {
 		t.Error(err)
 	}
-	if one, err := w.server.getPush(ctx, c, &a2a.GetTaskPushConfigRequest{TaskID: task.ID, ID: "b"}); err != nil || one.URL != configTo(h, "").URL {
+	if one, err := w.server.getPush(ctx, c, &a2a.GetTaskPushConfigRequest{TaskID: task.ID, ID: "b"}); err != nil ||
+		one.URL != configTo(h, "").URL {
 		t.Error(one, err)
 	}
-	// Once one is deleted nothing more is sent to it.
+	// A deleted configuration sends nothing more.
 	gone := newHook(t, func(rw http.ResponseWriter, _ *http.Request, _ int) bool { rw.WriteHeader(500); return true })
 	q := configTo(gone, "b")
 	q.TaskID = task.ID
-	if _, err := w.server.createPush(ctx, c, q); err != nil { // in the place of the other, which was sent the task
+	if _, err := w.server.createPush(ctx, c, q); err != nil { // replaces the other one, which was sent the task
 		t.Fatal(err)
 	}
 	w.says(task, "one", parley.FinalityNone)
@@ -140,12 +146,13 @@ func TestPushConfigs(t *testing.T) {
 	gone.let(nil)
 	w.says(task, "done", parley.FinalityTurn)
 	w.ended("alice", task.ID, made.ID)
-	if len(gone.all()) > 1 || gone.tried() > tried+1 { // one may have been under way
+	if len(gone.all()) > 1 || gone.tried() > tried+1 { // one delivery may have been running
 		t.Errorf("%q", gone.all())
 	}
 }
 
-// TestPushOwners: a task of another has no configurations, in the words in which a task that never was has none; each is sent its own.
+// A task of another caller has no configurations, with the same error as a missing task. Each owner
+// receives its own notifications.
 func TestPushOwners(t *testing.T) {
 	w := newPushWorld(t, nil)
 	ours, theirs := newHook(t, nil), newHook(t, nil)
@@ -155,7 +162,8 @@ func TestPushOwners(t *testing.T) {
 	for name, x := range map[string]struct {
 		c    *caller
 		task a2a.TaskID
-	}{"foreign": {w.caller("carol"), mine.ID}, "foreign too": {w.caller("alice"), hers.ID}, "none": {w.caller("alice"), none}, "another agent's": {other, mine.ID}} {
+	}{"foreign": {w.caller("carol"), mine.ID}, "foreign too": {w.caller("alice"), hers.ID}, "none": {w.caller("alice"),
+		none}, "another agent's": {other, mine.ID}} {
 		q := configTo(ours, "c")
 		q.TaskID = x.task
 		_, made := w.server.createPush(t.Context(), x.c, q)
@@ -176,7 +184,7 @@ func TestPushOwners(t *testing.T) {
 	same(t, once(theirs.all()), w.streamed("carol", hers))
 }
 
-// TestPushNotOffered: without a Push every method says so, and a message with a configuration is not said.
+// Without a Push, every method says so, and a message with a configuration is not posted.
 func TestPushNotOffered(t *testing.T) {
 	w := newPushWorld(t, nil)
 	h := newHook(t, nil)
@@ -189,7 +197,8 @@ func TestPushNotOffered(t *testing.T) {
 	_, listed := w.server.listPush(t.Context(), c, &a2a.ListTaskPushConfigRequest{TaskID: task.ID})
 	deleted := w.server.deletePush(t.Context(), c, &a2a.DeleteTaskPushConfigRequest{TaskID: task.ID, ID: "c"})
 	m := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("hello"))
-	_, sent := w.server.send(t.Context(), c, &a2a.SendMessageRequest{Message: m, Config: &a2a.SendMessageConfig{PushConfig: q}})
+	_, sent := w.server.send(t.Context(), c, &a2a.SendMessageRequest{Message: m,
+		Config: &a2a.SendMessageConfig{PushConfig: q}})
 	for _, err := range []error{made, got, listed, deleted, sent} {
 		if !errors.Is(err, a2a.ErrPushNotificationNotSupported) {
 			t.Error(err)
@@ -197,8 +206,8 @@ func TestPushNotOffered(t *testing.T) {
 	}
 }
 
-// TestPushReplaced: another with the same id goes on where the one before was, with what that had not delivered.
-func TestPushReplaced(t *testing.T) {
+// A replacement with the same id continues at the cursor of the previous configuration.
+func TestPushReplacementKeepsCursor(t *testing.T) {
 	w := newPushWorld(t, nil)
 	dead := newHook(t, func(rw http.ResponseWriter, _ *http.Request, try int) bool {
 		if try > 1 {
@@ -221,14 +230,15 @@ func TestPushReplaced(t *testing.T) {
 	same(t, append(dead.all(), h.all()...), w.streamed("alice", task))
 }
 
-// TestPushByHTTP: the whole way, in both versions: a message with a configuration, and what is told of it.
+// The end-to-end path in both versions: a message with a configuration, and its notifications.
 func TestPushByHTTP(t *testing.T) {
 	w := newPushWorld(t, nil)
 	front := httptest.NewServer(w.server.Handler())
 	defer front.Close()
 	call := func(version, method, params string) string {
 		t.Helper()
-		q := must(http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL+"/a2a/bob", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`)))
+		q := must(http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL+"/a2a/bob",
+			strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`)))
 		q.Header.Set("Content-Type", "application/json")
 		q.Header.Set("A2A-Version", version)
 		a, err := http.DefaultClient.Do(q)
@@ -240,13 +250,17 @@ func TestPushByHTTP(t *testing.T) {
 	}
 	for _, c := range []struct{ version, send, config, get string }{
 		{
-			"1.0", `"SendMessage"|{"message":{"messageId":"new","role":"ROLE_USER","parts":[{"text":"hi"}]},"configuration":{"returnImmediately":true,"taskPushNotificationConfig":%s}}`,
-			`{"id":"c","url":"%s","token":"` + pushToken + `","authentication":{"scheme":"Bearer","credentials":"` + pushCredentials + `"}}`,
+			"1.0", `"SendMessage"|{"message":{"messageId":"new","role":"ROLE_USER","parts":[{"text":"hi"}]},` +
+				`"configuration":{"returnImmediately":true,"taskPushNotificationConfig":%s}}`,
+			`{"id":"c","url":"%s","token":"` + pushToken + `","authentication":{"scheme":"Bearer","credentials":"` +
+				pushCredentials + `"}}`,
 			`"GetTaskPushNotificationConfig"|{"taskId":"%s","id":"c"}`,
 		},
 		{
-			"0.3", `"message/send"|{"message":{"kind":"message","messageId":"old","role":"user","parts":[{"kind":"text","text":"hi"}]},"configuration":{"blocking":false,"pushNotificationConfig":%s}}`,
-			`{"id":"c","url":"%s","token":"` + pushToken + `","authentication":{"schemes":["Bearer"],"credentials":"` + pushCredentials + `"}}`,
+			"0.3", `"message/send"|{"message":{"kind":"message","messageId":"old","role":"user","parts":[{"kind":"text",` +
+				`"text":"hi"}]},"configuration":{"blocking":false,"pushNotificationConfig":%s}}`,
+			`{"id":"c","url":"%s","token":"` + pushToken + `","authentication":{"schemes":["Bearer"],"credentials":"` +
+				pushCredentials + `"}}`,
 			`"tasks/pushNotificationConfig/get"|{"id":"%s","pushNotificationConfigId":"c"}`,
 		},
 	} {
@@ -275,10 +289,12 @@ func TestPushByHTTP(t *testing.T) {
 		w.says(task, "done", parley.FinalityTurn)
 		w.ended("alice", task.ID, "c")
 		last := h.all()[len(h.all())-1]
-		if bare := strings.Contains(last, `"kind":"task"`); bare != (c.version == "0.3") || !strings.Contains(strings.ToLower(last), "completed") {
+		if bare := strings.Contains(last, `"kind":"task"`); bare != (c.version == "0.3") ||
+			!strings.Contains(strings.ToLower(last), "completed") {
 			t.Errorf("%s: %s", c.version, last)
 		}
-		if h.heads[0].Get("Authorization") != "Bearer "+pushCredentials || h.heads[0].Get("X-A2A-Notification-Token") != pushToken {
+		if h.heads[0].Get("Authorization") != "Bearer "+pushCredentials ||
+			h.heads[0].Get("X-A2A-Notification-Token") != pushToken {
 			t.Errorf("%s: %v", c.version, h.heads[0])
 		}
 	}

@@ -13,17 +13,18 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// The conversations in which configurations are kept, one after the other: a new one begins with what is live and the note begunSchema, and counts from then on. So the
-// truth is the last one that has begun; those behind it are of attempts that were cut off.
+// The prefix of the conversations that store configurations, in sequence. A new one begins with
+// copies of all configurations and the note completeSchema, and is valid after that note. The last
+// valid one is current; later ones are interrupted attempts.
 const storePrefix = "~a2a."
 
-// The reasons with which they are closed.
+// The reasons for closing them.
 const (
 	storeFull    = "continued"
 	storeAborted = "cut off"
 )
 
-// store is where notes are written now.
+// store is the current conversation of the store.
 type store struct {
 	number int64
 	notes  int64
@@ -33,13 +34,13 @@ func (s store) id() string { return storeID(s.number) }
 
 func storeID(n int64) string { return storePrefix + strconv.FormatInt(n, 10) }
 
-// load reads what is kept. The pen is held.
+// load reads the stored configurations. The caller must hold writeLock.
 func (p *Push) load(ctx context.Context) error {
-	top, err := p.top(ctx)
+	top, err := p.lastStore(ctx)
 	if err != nil {
 		return err
 	}
-	truth, seat, err := p.truth(ctx, top)
+	truth, seat, err := p.currentStore(ctx, top)
 	if err != nil {
 		return err
 	}
@@ -48,7 +49,7 @@ func (p *Push) load(ctx context.Context) error {
 	p.mu.Unlock()
 	if truth == 0 {
 		p.store = store{number: top}
-		return p.roll(ctx)
+		return p.startStore(ctx)
 	}
 	p.store = store{number: truth}
 	if err := p.read(ctx); err != nil {
@@ -56,11 +57,12 @@ func (p *Push) load(ctx context.Context) error {
 	}
 	for _, c := range p.byRef {
 		if c.secret == nil {
-			p.log.Error("a push configuration does not open with this key: it is kept, and not delivered", "task", c.Task, "config", c.ID, "owner", c.Owner)
+			p.log.Error("a push configuration cannot be decrypted with this key, so it is kept but not delivered", "task",
+				c.Task, "config", c.ID, "owner", c.Owner)
 		}
 	}
 	if !seat {
-		return p.roll(ctx)
+		return p.startStore(ctx)
 	}
 	return nil
 }
@@ -68,7 +70,8 @@ func (p *Push) load(ctx context.Context) error {
 // read folds a conversation.
 func (p *Push) read(ctx context.Context) error {
 	for since := int64(0); ; {
-		page, err := p.opts.Store.Tail(ctx, &parley.TailParams{ConversationID: p.store.id(), SinceSeq: since, Limit: parley.MaxPage})
+		page, err := p.opts.Store.Tail(ctx, &parley.TailParams{ConversationID: p.store.id(), SinceSeq: since,
+			Limit: parley.MaxPage})
 		if err != nil {
 			return err
 		}
@@ -93,11 +96,12 @@ func (p *Push) takeEvent(e *parley.Event) error {
 	if err != nil || s.Kind != parley.KindNote {
 		return err
 	}
-	return p.take(&parley.Note{Schema: s.Schema, Data: s.Data})
+	return p.applyNote(&parley.Note{Schema: s.Schema, Data: s.Data})
 }
 
-// top finds the last conversation that there is; 0: none. They have no gap.
-func (p *Push) top(ctx context.Context) (int64, error) {
+// lastStore returns the number of the last conversation of the store; 0 if there is none. The
+// numbers have no gaps.
+func (p *Push) lastStore(ctx context.Context) (int64, error) {
 	there := func(n int64) (bool, error) {
 		_, err := p.look(ctx, n)
 		if errors.Is(err, parley.ErrNotFound) {
@@ -135,8 +139,9 @@ func (p *Push) look(ctx context.Context, n int64) (*parley.Snapshot, error) {
 	return p.opts.Store.GetConversation(ctx, &parley.GetConversationParams{ConversationID: storeID(n), Limit: 1})
 }
 
-// truth finds the conversation that counts, 0 for none, and whether notes can be written there. Those beside it are closed.
-func (p *Push) truth(ctx context.Context, top int64) (truth int64, seat bool, err error) {
+// currentStore returns the number of the current conversation, or 0, and whether it accepts notes.
+// It closes the conversations around it.
+func (p *Push) currentStore(ctx context.Context, top int64) (truth int64, seat bool, err error) {
 	for n := top; n > 0; n-- {
 		s, err := p.look(ctx, n)
 		if err != nil {
@@ -145,12 +150,13 @@ func (p *Push) truth(ctx context.Context, top int64) (truth int64, seat bool, er
 		if s.Outcome != nil && s.Outcome.Reason == storeAborted {
 			continue
 		}
-		begun, err := p.begun(ctx, n)
+		begun, err := p.isComplete(ctx, n)
 		if err != nil {
 			return 0, false, err
 		}
 		if begun {
-			seat = s.Status == parley.StatusActive && slices.ContainsFunc(s.Participants, func(x parley.Participant) bool { return x.ID == p.opts.Store.AgentID() })
+			seat = s.Status == parley.StatusActive && slices.ContainsFunc(s.Participants,
+				func(x parley.Participant) bool { return x.ID == p.opts.Store.AgentID() })
 			return n, seat, p.close(ctx, n-1, storeFull)
 		}
 		if err := p.close(ctx, n, storeAborted); err != nil {
@@ -160,15 +166,16 @@ func (p *Push) truth(ctx context.Context, top int64) (truth int64, seat bool, er
 	return 0, false, nil
 }
 
-// begun reports whether all that was live has come into a conversation.
-func (p *Push) begun(ctx context.Context, n int64) (bool, error) {
+// isComplete reports whether a conversation has all copies of configurations.
+func (p *Push) isComplete(ctx context.Context, n int64) (bool, error) {
 	for since := int64(0); ; {
-		page, err := p.opts.Store.Tail(ctx, &parley.TailParams{ConversationID: storeID(n), SinceSeq: since, Limit: parley.MaxPage})
+		page, err := p.opts.Store.Tail(ctx, &parley.TailParams{ConversationID: storeID(n), SinceSeq: since,
+			Limit: parley.MaxPage})
 		if err != nil {
 			return false, err
 		}
 		for i := range page.Events {
-			if s, err := page.Events[i].System(); err == nil && s.Kind == parley.KindNote && s.Schema == begunSchema {
+			if s, err := page.Events[i].System(); err == nil && s.Kind == parley.KindNote && s.Schema == completeSchema {
 				return true, nil
 			}
 		}
@@ -179,7 +186,7 @@ func (p *Push) begun(ctx context.Context, n int64) (bool, error) {
 	}
 }
 
-// close closes a conversation of the store; one that is closed stays as it is, and before the first there is none.
+// close closes a conversation of the store, unless it is closed already. Number 0 does nothing.
 func (p *Push) close(ctx context.Context, n int64, reason string) error {
 	if n == 0 {
 		return nil
@@ -188,8 +195,9 @@ func (p *Push) close(ctx context.Context, n int64, reason string) error {
 	if reason == storeAborted {
 		outcome.Status = parley.OutcomeCanceled
 	}
-	return again(ctx, func() error {
-		_, err := p.opts.Store.CloseConversation(ctx, &parley.CloseConversationParams{ConversationID: storeID(n), Outcome: outcome})
+	return retry(ctx, func() error {
+		_, err := p.opts.Store.CloseConversation(ctx, &parley.CloseConversationParams{ConversationID: storeID(n),
+			Outcome: outcome})
 		if errors.Is(err, parley.ErrConversationClosed) {
 			return nil
 		}
@@ -197,13 +205,13 @@ func (p *Push) close(ctx context.Context, n int64, reason string) error {
 	})
 }
 
-// roll goes on in a new conversation. The pen is held.
-func (p *Push) roll(ctx context.Context) error {
+// startStore continues in a new conversation. The caller must hold writeLock.
+func (p *Push) startStore(ctx context.Context) error {
 	next := store{number: p.store.number}
 	key := rand.Text()
 	for {
 		next.number++
-		err := again(ctx, func() error {
+		err := retry(ctx, func() error {
 			_, err := p.opts.Store.CreateConversation(ctx, &parley.CreateConversationParams{
 				ConversationID: next.id(), Title: "A2A push notifications", ClientRequestID: key,
 				Participants: []parley.Participant{{ID: p.opts.Store.AgentID(), Kind: parley.KindTool}},
@@ -221,56 +229,57 @@ func (p *Push) roll(ctx context.Context) error {
 		}
 	}
 	next.notes = 1
-	for _, n := range p.all() {
+	for _, n := range p.copyConfigs() {
 		if err := p.append(ctx, next.id(), configSchema, n); err != nil {
 			return err
 		}
 		next.notes++
 	}
-	if err := p.append(ctx, next.id(), begunSchema, struct{}{}); err != nil {
-		return err // if it is there nevertheless: nothing is written before the next attempt, which closes this one
+	if err := p.append(ctx, next.id(), completeSchema, struct{}{}); err != nil {
+		return err // if the note was written nevertheless, the next attempt closes this conversation
 	}
 	old := p.store.number
 	next.notes++
 	p.store = next
 	if err := p.close(ctx, old, storeFull); err != nil {
-		p.log.Warn("cannot close what push notifications were kept in", "conversation", storeID(old), "error", err)
+		p.log.Warn("cannot close the previous conversation of push notifications", "conversation", storeID(old), "error", err)
 	}
 	return nil
 }
 
-// all are the configurations as they stand, the oldest first.
-func (p *Push) all() (out []*configNote) {
+// copyConfigs returns all configurations, oldest first.
+func (p *Push) copyConfigs() (out []*configNote) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range p.byRef {
-		out = append(out, &configNote{c.about, c.progress})
+		out = append(out, &configNote{c.configIdentity, c.progress})
 	}
 	slices.SortFunc(out, func(a, b *configNote) int { return a.At.Compare(b.At) })
 	return out
 }
 
-// write adds a note and folds it.
+// write appends a note and folds it.
 func (p *Push) write(ctx context.Context, schema string, data any) error {
 	select {
-	case p.pen <- struct{}{}:
+	case p.writeLock <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { <-p.pen }()
+	defer func() { <-p.writeLock }()
 	return p.writeHeld(ctx, schema, data)
 }
 
-// writeHeld is write with the pen held.
+// writeHeld is write for callers that hold writeLock.
 func (p *Push) writeHeld(ctx context.Context, schema string, data any) error {
-	if p.store.notes >= p.pace.notes+p.count() { // what is live is not counted, or there would be no room for anything else
-		if err := p.roll(ctx); err != nil {
+	// the copies are not counted, otherwise there would be no room for other notes
+	if p.store.notes >= p.pace.notes+p.configCount() {
+		if err := p.startStore(ctx); err != nil {
 			return err
 		}
 	}
 	err := p.append(ctx, p.store.id(), schema, data)
-	if errors.Is(err, parley.ErrConversationClosed) { // by an admin, or a limit
-		if err = p.roll(ctx); err == nil {
+	if errors.Is(err, parley.ErrConversationClosed) { // by an admin or a limit
+		if err = p.startStore(ctx); err == nil {
 			err = p.append(ctx, p.store.id(), schema, data)
 		}
 	}
@@ -282,45 +291,47 @@ func (p *Push) writeHeld(ctx context.Context, schema string, data any) error {
 	if err != nil {
 		return err
 	}
-	return p.take(&parley.Note{Schema: schema, Data: raw})
+	return p.applyNote(&parley.Note{Schema: schema, Data: raw})
 }
 
-func (p *Push) count() int64 {
+func (p *Push) configCount() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return int64(len(p.byRef))
 }
 
-// append writes a note once.
+// append appends a note once.
 func (p *Push) append(ctx context.Context, conversation, schema string, data any) error {
 	raw, err := json.Marshal(data)
 	if err != nil {
 		return err
 	}
-	q := &parley.SendNoteParams{ConversationID: conversation, Payload: parley.Note{Schema: schema, Data: raw}, ClientRequestID: rand.Text()}
-	return again(ctx, func() error {
+	q := &parley.SendNoteParams{ConversationID: conversation, Payload: parley.Note{Schema: schema, Data: raw},
+		ClientRequestID: rand.Text()}
+	return retry(ctx, func() error {
 		_, err := p.opts.Store.SendNote(ctx, q)
 		return err
 	})
 }
 
-// again calls f until it is done or refused, for as long as a hub takes to be restarted. f may be called twice for one effect.
-func again(ctx context.Context, f func() error) error {
+// retry calls f until it succeeds or is refused, for about the time of a restart of a hub. f may be
+// called again after it had an effect.
+func retry(ctx context.Context, f func() error) error {
 	pause := 50 * time.Millisecond
 	for {
 		err := f()
 		if err == nil || pause > 4*time.Second || !parley.ErrorRowOf(err).Retryable || ctx.Err() != nil {
 			return err
 		}
-		if rest(ctx, pause) != nil {
+		if sleep(ctx, pause) != nil {
 			return err
 		}
 		pause *= 2
 	}
 }
 
-// rest waits, and gives ctx's error if that ends first.
-func rest(ctx context.Context, d time.Duration) error {
+// sleep waits. It returns the error of ctx if that ends first.
+func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -15,7 +15,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// TestPushStoreRolls: the store goes on in another conversation when it is full, when it was closed, and after an attempt that was cut off; what was live is live.
+// The store continues in another conversation when it is full, was closed, or after an interrupted
+// attempt. Live configurations remain.
 func TestPushStoreRolls(t *testing.T) {
 	w := newPushWorld(t, func(_ *PushOptions, p *pace) { p.notes = 12 })
 	h := newHook(t, nil)
@@ -27,13 +28,17 @@ func TestPushStoreRolls(t *testing.T) {
 		w.ended("alice", task.ID, "c")
 		switch i {
 		case 4:
-			if err := w.server.deletePush(t.Context(), w.caller("alice"), &a2a.DeleteTaskPushConfigRequest{TaskID: gone.ID, ID: "gone"}); err != nil {
+			if err := w.server.deletePush(t.Context(), w.caller("alice"), &a2a.DeleteTaskPushConfigRequest{TaskID: gone.ID,
+				ID: "gone"}); err != nil {
 				t.Fatal(err)
 			}
-		case 7: // as a roll that was cut off before it was complete, with what was deleted since
+		case 7: // like an interrupted attempt, and a deletion after it
 			w.stop()
 			next := storeID(w.push.store.number + 1)
-			if _, err := w.store.CreateConversation(t.Context(), &parley.CreateConversationParams{ConversationID: next, Participants: []parley.Participant{{ID: "admin", Kind: parley.KindTool}}}); err != nil && !errors.Is(err, parley.ErrAlreadyExists) { // then it was cut off there indeed
+			// the attempt was interrupted
+			if _, err := w.store.CreateConversation(t.Context(), &parley.CreateConversationParams{ConversationID: next,
+				Participants: []parley.Participant{{ID: "admin", Kind: parley.KindTool}}}); err != nil && !errors.Is(err,
+				parley.ErrAlreadyExists) {
 				t.Fatal(err)
 			}
 			w.start()
@@ -42,12 +47,14 @@ func TestPushStoreRolls(t *testing.T) {
 			w.hub.Restart(t)
 			w.start()
 		case 11:
-			if _, err := w.store.CloseConversation(t.Context(), &parley.CloseConversationParams{ConversationID: w.push.store.id()}); err != nil {
+			if _, err := w.store.CloseConversation(t.Context(),
+				&parley.CloseConversationParams{ConversationID: w.push.store.id()}); err != nil {
 				t.Fatal(err)
 			}
 		case 13:
 			w.stop()
-			if _, err := w.store.CloseConversation(t.Context(), &parley.CloseConversationParams{ConversationID: w.push.store.id()}); err != nil {
+			if _, err := w.store.CloseConversation(t.Context(),
+				&parley.CloseConversationParams{ConversationID: w.push.store.id()}); err != nil {
 				t.Fatal(err)
 			}
 			w.start()
@@ -57,7 +64,8 @@ func TestPushStoreRolls(t *testing.T) {
 		t.Fatalf("it is still in %s", w.push.store.id())
 	}
 	c := w.caller("alice")
-	if _, err := w.server.getPush(t.Context(), c, &a2a.GetTaskPushConfigRequest{TaskID: gone.ID, ID: "gone"}); !errors.Is(err, a2a.ErrTaskNotFound) {
+	if _, err := w.server.getPush(t.Context(), c, &a2a.GetTaskPushConfigRequest{TaskID: gone.ID,
+		ID: "gone"}); !errors.Is(err, a2a.ErrTaskNotFound) {
 		t.Error(err)
 	}
 	w.says(keeps, "done", parley.FinalityTurn)
@@ -76,7 +84,8 @@ func TestPushStoreRolls(t *testing.T) {
 	}
 }
 
-// TestPushOtherKey: what another key has sealed is kept and not delivered, also when the store goes on in another conversation, until that key is back.
+// Configurations that were encrypted with another key are kept but not delivered, also after the
+// store continues in another conversation, until that key is back.
 func TestPushOtherKey(t *testing.T) {
 	w := newPushWorld(t, func(_ *PushOptions, p *pace) { p.notes = 5 })
 	h := newHook(t, nil)
@@ -92,10 +101,11 @@ func TestPushOtherKey(t *testing.T) {
 		w.says(other, "x", parley.FinalityTurn)
 		w.ended("alice", other.ID, "o")
 	}
-	if !strings.Contains(w.logged.String(), "does not open with this key") || len(h.all()) != 1 {
+	if !strings.Contains(w.logged.String(), "cannot be decrypted with this key") || len(h.all()) != 1 {
 		t.Error(h.all())
 	}
-	if _, err := w.server.getPush(t.Context(), w.caller("alice"), &a2a.GetTaskPushConfigRequest{TaskID: task.ID, ID: "c"}); !errors.Is(err, a2a.ErrTaskNotFound) {
+	if _, err := w.server.getPush(t.Context(), w.caller("alice"), &a2a.GetTaskPushConfigRequest{TaskID: task.ID,
+		ID: "c"}); !errors.Is(err, a2a.ErrTaskNotFound) {
 		t.Error(err)
 	}
 	w.stop()
@@ -105,14 +115,15 @@ func TestPushOtherKey(t *testing.T) {
 	same(t, once(h.all()), w.streamed("alice", task))
 }
 
-func TestSealIsBound(t *testing.T) {
-	s := must(newSeal(bytes.Repeat([]byte{1}, 32)))
-	a := &about{Owner: "alice", Task: "t", ID: "c", Agent: "bob"}
-	sealed := must(s.close(a.binding("r"), &secret{URL: "u", Token: "t"}))
+func TestSecretIsBoundToConfig(t *testing.T) {
+	s := must(newSealer(bytes.Repeat([]byte{1}, 32)))
+	a := &configIdentity{Owner: "alice", Task: "t", ID: "c", Agent: "bob"}
+	sealed := must(s.seal(a.binding("r"), &secret{URL: "u", Token: "t"}))
 	if v, err := s.open(a.binding("r"), sealed); err != nil || v.Token != "t" {
 		t.Fatal(v, err)
 	}
-	for _, other := range []*about{{"carol", "t", "c", "bob", false, "", time.Time{}, nil}, {Owner: "alice", Task: "t2", ID: "c", Agent: "bob"}, {Owner: "alice", Task: "t", ID: "d", Agent: "bob"}} {
+	for _, other := range []*configIdentity{{"carol", "t", "c", "bob", false, "", time.Time{}, nil},
+		{Owner: "alice", Task: "t2", ID: "c", Agent: "bob"}, {Owner: "alice", Task: "t", ID: "d", Agent: "bob"}} {
 		if _, err := s.open(other.binding("r"), sealed); err == nil {
 			t.Errorf("%+v", other)
 		}
@@ -120,7 +131,7 @@ func TestSealIsBound(t *testing.T) {
 	if _, err := s.open(a.binding("r2"), sealed); err == nil {
 		t.Error("it is bound to its ref")
 	}
-	if _, err := newSeal(make([]byte, 16)); err == nil {
+	if _, err := newSealer(make([]byte, 16)); err == nil {
 		t.Error("a short key is taken")
 	}
 }

@@ -22,10 +22,12 @@ const (
 )
 
 func configTo(h *hook, id string) *a2a.PushConfig {
-	return &a2a.PushConfig{ID: id, URL: h.URL + "/in?q=" + pushQuery, Token: pushToken, Auth: &a2a.PushAuthInfo{Scheme: "bearer", Credentials: pushCredentials}}
+	return &a2a.PushConfig{ID: id, URL: h.URL + "/in?q=" + pushQuery, Token: pushToken,
+		Auth: &a2a.PushAuthInfo{Scheme: "bearer", Credentials: pushCredentials}}
 }
 
-// TestPushDelivers: what a stream of the task would send comes by POST, in that order, with what the caller gave to know it by; and nothing of that is in the log.
+// The updates of a stream arrive by POST in the same order, with the authentication of the caller,
+// and the log has no secrets.
 func TestPushDelivers(t *testing.T) {
 	w := newPushWorld(t, nil)
 	h := newHook(t, nil)
@@ -43,14 +45,15 @@ func TestPushDelivers(t *testing.T) {
 	}
 	for _, head := range h.heads {
 		for name, value := range map[string]string{
-			"Content-Type": "application/a2a+json", "X-A2A-Notification-Token": pushToken, "A2A-Notification-Token": pushToken, "Authorization": "Bearer " + pushCredentials,
+			"Content-Type": "application/a2a+json", "X-A2A-Notification-Token": pushToken, "A2A-Notification-Token": pushToken,
+			"Authorization": "Bearer " + pushCredentials,
 		} {
 			if head.Get(name) != value {
 				t.Errorf("%s: %q", name, head.Get(name))
 			}
 		}
 	}
-	// The same message again makes no other configuration, nor revives this one.
+	// The repeated message neither creates another configuration nor revives this one.
 	w.begin("alice", "m1", configTo(h, ""))
 	c := w.caller("alice")
 	list, err := w.server.listPush(t.Context(), c, &a2a.ListTaskPushConfigRequest{TaskID: task.ID})
@@ -58,7 +61,8 @@ func TestPushDelivers(t *testing.T) {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	one, err := w.server.getPush(t.Context(), c, &a2a.GetTaskPushConfigRequest{TaskID: task.ID, ID: id})
-	if err != nil || one.URL != configTo(h, "").URL || one.Token != "" || one.Auth == nil || one.Auth.Credentials != "" || one.Auth.Scheme != "Bearer" {
+	if err != nil || one.URL != configTo(h, "").URL || one.Token != "" || one.Auth == nil || one.Auth.Credentials != "" ||
+		one.Auth.Scheme != "Bearer" {
 		t.Fatalf("%+v, %v", one, err)
 	}
 	raw, kinds := w.notes()
@@ -72,7 +76,7 @@ func TestPushDelivers(t *testing.T) {
 	}
 }
 
-// TestPushRestarts: the adapter and the hub are killed in the middle, while the other side fails. Nothing is lost, and nothing comes out of order.
+// The adapter and the hub are killed while the receiver fails. Nothing is lost or reordered.
 func TestPushRestarts(t *testing.T) {
 	w := newPushWorld(t, nil)
 	var down atomic.Bool
@@ -106,7 +110,7 @@ func TestPushRestarts(t *testing.T) {
 	n := len(h.all())
 	w.stop()
 	w.start()
-	w.says(w.begin("alice", "m2", configTo(h, "d")), "x", parley.FinalityTurn) // behind which the first would have come
+	w.says(w.begin("alice", "m2", configTo(h, "d")), "x", parley.FinalityTurn) // the first would come before it
 	w.until("the second", func() bool { return len(h.all()) > n+1 })
 	for _, body := range h.all()[n:] {
 		if strings.Contains(body, string(task.ID)) {
@@ -115,7 +119,7 @@ func TestPushRestarts(t *testing.T) {
 	}
 }
 
-// TestPushAfterClose: what was not delivered when its conversation was closed is delivered then.
+// Updates that were not delivered when the conversation was closed are delivered later.
 func TestPushAfterClose(t *testing.T) {
 	w := newPushWorld(t, nil)
 	var up atomic.Bool
@@ -138,13 +142,17 @@ func TestPushAfterClose(t *testing.T) {
 	same(t, once(h.all()), w.streamed("alice", task))
 }
 
-// TestPushGoesOnAfterInput: a task that asks back is delivered on both sides of the answer; a configuration that is made later begins with the task as it is.
-func TestPushGoesOnAfterInput(t *testing.T) {
+// A task that needs input is delivered before and after the answer. A later configuration begins
+// with the current task.
+func TestPushContinuesAfterInput(t *testing.T) {
 	w := newPushWorld(t, nil)
 	h, later, ended := newHook(t, nil), newHook(t, nil), newHook(t, nil)
 	task := w.begin("alice", "m1", configTo(h, "c"))
 	w.says(task, "which?", parley.FinalityTurn, tagInputRequired)
-	w.until("the question", func() bool { return strings.Contains(strings.Join(h.all(), ""), string(a2a.TaskStateInputRequired)) })
+	w.until("the question", func() bool {
+		return strings.Contains(strings.Join(h.all(), ""),
+			string(a2a.TaskStateInputRequired))
+	})
 	late := configTo(later, "late")
 	late.TaskID = task.ID
 	if _, err := w.server.createPush(t.Context(), w.caller("alice"), late); err != nil {
@@ -153,7 +161,8 @@ func TestPushGoesOnAfterInput(t *testing.T) {
 	w.until("the task", func() bool { return len(later.all()) == 1 })
 	m := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("that"))
 	m.ID, m.TaskID = "m2", task.ID
-	if _, err := w.server.send(t.Context(), w.caller("alice"), &a2a.SendMessageRequest{Message: m, Config: &a2a.SendMessageConfig{ReturnImmediately: true}}); err != nil {
+	if _, err := w.server.send(t.Context(), w.caller("alice"), &a2a.SendMessageRequest{Message: m,
+		Config: &a2a.SendMessageConfig{ReturnImmediately: true}}); err != nil {
 		t.Fatal(err)
 	}
 	w.says(task, "fine", parley.FinalityTurn)
@@ -183,7 +192,7 @@ func TestPushGoesOnAfterInput(t *testing.T) {
 	}
 }
 
-// TestPushLegacy: a configuration of 0.3 is sent the bare task, as it is after each update.
+// A configuration of 0.3 receives only the task, in its state after each update.
 func TestPushLegacy(t *testing.T) {
 	w := newPushWorld(t, nil)
 	h := newHook(t, nil)
@@ -206,7 +215,8 @@ func TestPushLegacy(t *testing.T) {
 				State string `json:"state"`
 			} `json:"status"`
 		}
-		if err := json.Unmarshal([]byte(body), &v); err != nil || v.Kind != "task" || v.ID != string(task.ID) || h.heads[i].Get("Content-Type") != "application/json" {
+		if err := json.Unmarshal([]byte(body), &v); err != nil || v.Kind != "task" || v.ID != string(task.ID) ||
+			h.heads[i].Get("Content-Type") != "application/json" {
 			t.Errorf("%s, %v", body, err)
 		}
 		states = append(states, v.Status.State)
@@ -216,7 +226,8 @@ func TestPushLegacy(t *testing.T) {
 	}
 }
 
-// TestPushGivesUp: whatever is wrong with the other side, it is tried so often and then no more, and the log says so. What it has answered is nowhere.
+// A failing receiver is tried a limited number of times, and the log says so. Its responses are
+// stored nowhere.
 func TestPushGivesUp(t *testing.T) {
 	reached := newHook(t, nil)
 	hang := make(chan struct{})
@@ -253,11 +264,12 @@ func TestPushGivesUp(t *testing.T) {
 			if why := w.ended("alice", task.ID, "c"); why != endedGaveUp {
 				t.Fatal(why)
 			}
-			if n := h.tried(); n != 4 && name != "closing" && (name != "slow" || n > 4) { // net/http itself tries again where a connection is closed; what is given up may not have been heard of
+			// net/http retries when a connection is closed, and a late request may not be counted
+			if n := h.tried(); n != 4 && name != "closing" && (name != "slow" || n > 4) {
 				t.Errorf("tried %d times", n)
 			}
 			w.stop()
-			h.Close() // and waits for who is just being heard
+			h.Close() // waits for running requests
 			n := h.tried()
 			w.start()
 			w.says(task, "done", parley.FinalityTurn)
@@ -268,7 +280,7 @@ func TestPushGivesUp(t *testing.T) {
 				t.Errorf("it is tried again")
 			}
 			raw, kinds := w.notes()
-			if kinds[gaveUpSchema] != 1 || !strings.Contains(w.logged.String(), "given up") {
+			if kinds[gaveUpSchema] != 1 || !strings.Contains(w.logged.String(), "have failed too often") {
 				t.Errorf("%v", kinds)
 			}
 			for _, hidden := range []string{pushToken, pushCredentials, pushQuery, "ans-s3cret"} {
@@ -283,9 +295,9 @@ func TestPushGivesUp(t *testing.T) {
 	}
 }
 
-// TestPushGate: so many at once, and of one owner a quarter of them.
-func TestPushGate(t *testing.T) {
-	g := newGate(8)
+// The limiter limits the total, and one owner to a quarter.
+func TestPushLimiter(t *testing.T) {
+	g := newLimiter(8)
 	for _, who := range []string{"a", "a", "b", "b", "c", "c"} {
 		if err := g.enter(t.Context(), who); err != nil {
 			t.Fatal(err)
@@ -306,7 +318,8 @@ func TestPushGate(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := pace{first: time.Second, longest: 5 * time.Minute}
-	for n, want := range map[int]time.Duration{0: time.Second, 1: 2 * time.Second, 8: 256 * time.Second, 9: 5 * time.Minute, 70: 5 * time.Minute} {
+	for n, want := range map[int]time.Duration{0: time.Second, 1: 2 * time.Second, 8: 256 * time.Second,
+		9: 5 * time.Minute, 70: 5 * time.Minute} {
 		for range 100 {
 			if d := p.pause(n); d < want/2 || d > want {
 				t.Fatalf("%d: %s", n, d)

@@ -23,7 +23,7 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// pushWorld is a hub with an adapter that delivers push notifications. bob answers only when he is told to.
+// pushWorld is a hub with an adapter that delivers push notifications. bob answers on demand.
 type pushWorld struct {
 	t       *testing.T
 	hub     *sdktest.Hub
@@ -39,7 +39,7 @@ type pushWorld struct {
 	stop   func()
 }
 
-// logged is what was logged.
+// logged collects the log.
 type logged struct {
 	mu sync.Mutex // guards the field below
 	b  bytes.Buffer
@@ -60,7 +60,8 @@ func (l *logged) String() string {
 func newPushWorld(t *testing.T, change func(*PushOptions, *pace)) *pushWorld {
 	t.Helper()
 	h := sdktest.NewHub(t)
-	w := &pushWorld{t: t, hub: h, store: h.Admin(t), clients: map[string]parley.Client{}, claims: map[string]string{}, logged: &logged{}, key: bytes.Repeat([]byte{7}, 32), change: change}
+	w := &pushWorld{t: t, hub: h, store: h.Admin(t), clients: map[string]parley.Client{}, claims: map[string]string{},
+		logged: &logged{}, key: bytes.Repeat([]byte{7}, 32), change: change}
 	for _, who := range []string{"alice", "carol", "bob"} {
 		w.clients[who] = h.Client(t, who)
 	}
@@ -69,12 +70,13 @@ func newPushWorld(t *testing.T, change func(*PushOptions, *pace)) *pushWorld {
 	return w
 }
 
-// start begins the adapter, stop ends it.
+// start starts the adapter, and stop ends it.
 func (w *pushWorld) start() {
 	w.t.Helper()
 	log := slog.New(slog.NewTextHandler(w.logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	o := &PushOptions{
-		Store: w.store, Key: w.key, AllowHTTP: true, AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Logger: log,
+		Store: w.store, Key: w.key, AllowHTTP: true, AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Logger: log,
 		As: func(_ context.Context, who string) (parley.Client, func(), error) {
 			return w.clients[who], func() {}, nil
 		},
@@ -114,7 +116,7 @@ func (w *pushWorld) caller(who string) *caller {
 	return &caller{client: w.clients[who], agent: w.server.agent("bob")}
 }
 
-// begin sends a message of somebody, with a configuration or none, and gives its task.
+// begin posts a message of a caller, with or without a configuration, and returns its task.
 func (w *pushWorld) begin(who, messageID string, push *a2a.PushConfig) *a2a.Task {
 	w.t.Helper()
 	return w.beginAs(w.caller(who), messageID, push)
@@ -124,14 +126,15 @@ func (w *pushWorld) beginAs(c *caller, messageID string, push *a2a.PushConfig) *
 	w.t.Helper()
 	m := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("hello"))
 	m.ID = messageID
-	r, err := w.server.send(w.t.Context(), c, &a2a.SendMessageRequest{Message: m, Config: &a2a.SendMessageConfig{ReturnImmediately: true, PushConfig: push}})
+	r, err := w.server.send(w.t.Context(), c, &a2a.SendMessageRequest{Message: m,
+		Config: &a2a.SendMessageConfig{ReturnImmediately: true, PushConfig: push}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return r.(*a2a.Task)
 }
 
-// says is a message of bob's.
+// says posts a message of bob.
 func (w *pushWorld) says(task *a2a.Task, text string, f parley.Finality, tags ...string) {
 	w.t.Helper()
 	raw, err := json.Marshal(parley.Message{Text: text, Tags: tags})
@@ -139,7 +142,8 @@ func (w *pushWorld) says(task *a2a.Task, text string, f parley.Finality, tags ..
 		w.t.Fatal(err)
 	}
 	id := conversationOf(task)
-	r, err := w.clients["bob"].SendMessage(w.t.Context(), &parley.SendMessageParams{ConversationID: id, Payload: raw, Finality: f, ClaimID: w.claims[id], ClientRequestID: text})
+	r, err := w.clients["bob"].SendMessage(w.t.Context(), &parley.SendMessageParams{ConversationID: id, Payload: raw,
+		Finality: f, ClaimID: w.claims[id], ClientRequestID: text})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -156,12 +160,13 @@ func conversationOf(task *a2a.Task) string {
 	return id[:strings.LastIndexByte(id, '.')]
 }
 
-// streamed gives what a stream of a task from its beginning would send, as JSON; the task must have ended.
+// streamed returns the events of a stream of an ended task from its beginning, as JSON.
 func (w *pushWorld) streamed(who string, task *a2a.Task) (out []string) {
 	w.t.Helper()
 	id := string(task.ID)
 	cursor := id[strings.LastIndexByte(id, '.')+1:]
-	for u, err := range w.server.subscribe(w.t.Context(), w.caller(who), &a2a.SubscribeToTaskRequest{ID: task.ID}, cursor) {
+	for u, err := range w.server.subscribe(w.t.Context(), w.caller(who), &a2a.SubscribeToTaskRequest{ID: task.ID},
+		cursor) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -174,14 +179,15 @@ func (w *pushWorld) streamed(who string, task *a2a.Task) (out []string) {
 	return out
 }
 
-// notes gives all that lies in the store, byte for byte, and how many notes of each kind.
+// notes returns the bytes of the store, and the number of notes by kind.
 func (w *pushWorld) notes() (raw string, kinds map[string]int) {
 	w.t.Helper()
 	kinds = map[string]int{}
 	for n := int64(1); ; n++ {
 		id := storeID(n)
 		for since := int64(0); ; {
-			page, err := w.store.Tail(w.t.Context(), &parley.TailParams{ConversationID: id, SinceSeq: since, Limit: parley.MaxPage})
+			page, err := w.store.Tail(w.t.Context(), &parley.TailParams{ConversationID: id, SinceSeq: since,
+				Limit: parley.MaxPage})
 			if errors.Is(err, parley.ErrNotFound) {
 				return raw, kinds
 			}
@@ -201,7 +207,7 @@ func (w *pushWorld) notes() (raw string, kinds map[string]int) {
 	}
 }
 
-// ended waits until a configuration has ended, and says how.
+// ended waits for the end of a configuration, and returns its reason.
 func (w *pushWorld) ended(who string, task a2a.TaskID, id string) string {
 	w.t.Helper()
 	why := ""
@@ -216,10 +222,11 @@ func (w *pushWorld) ended(who string, task a2a.TaskID, id string) string {
 	return why
 }
 
-// patience is how long a test waits for an event that must come. Only a program that hangs takes that long.
+// patience is the timeout of tests for an event that must come. Only a program that hangs reaches
+// it.
 const patience = 3 * time.Minute
 
-// until waits for what comes soon.
+// until waits for a condition.
 func (w *pushWorld) until(what string, f func() bool) {
 	w.t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
@@ -239,10 +246,10 @@ type hook struct {
 	*httptest.Server
 
 	mu     sync.Mutex // guards the fields below
-	got    []string   // the bodies that were answered well
+	got    []string   // bodies with a successful response
 	heads  []http.Header
 	tries  int
-	answer func(w http.ResponseWriter, r *http.Request, try int) bool // reports whether it has answered otherwise
+	answer func(w http.ResponseWriter, r *http.Request, try int) bool // reports whether it has sent another response
 }
 
 func newHook(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, try int) bool) *hook {
@@ -269,7 +276,7 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.got, h.heads = append(h.got, string(body)), append(h.heads, r.Header.Clone())
 }
 
-// let changes how it answers.
+// let changes the responses.
 func (h *hook) let(answer func(w http.ResponseWriter, r *http.Request, try int) bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -282,14 +289,15 @@ func (h *hook) tried() int {
 	return h.tries
 }
 
-// all gives what has come. At least once means that a part of it may come again, from a cursor that was written before.
+// all returns the received bodies without repetitions. At least once means that some may be
+// repeated, from an older cursor.
 func (h *hook) all() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.got)
 }
 
-// once drops what came again.
+// once removes repetitions.
 func once(got []string) (out []string) {
 	seen := map[string]bool{}
 	for _, s := range got {

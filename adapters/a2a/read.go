@@ -15,17 +15,18 @@ import (
 )
 
 const (
-	// maxHistory is how many messages of its history a task is given with, the newest, where nobody says how many; in lists, maxListed.
+	// maxHistory is the default number of messages in the history of a task.
+	// maxListed is the default in lists.
 	maxHistory = 100
 	maxListed  = 10
-	// maxContexts is how many contexts a list looks into: those in which something has happened last.
+	// maxContexts limits the contexts that a list reads: the ones with the latest events.
 	maxContexts = 1000
 	defaultPage = 50
 	maxPage     = 100
 )
 
-// trim cuts the history of a task to its newest messages.
-func trim(t *a2a.Task, length *int, unset int) {
+// trimHistory cuts the history of a task to its newest messages.
+func trimHistory(t *a2a.Task, length *int, unset int) {
 	n := unset
 	if length != nil {
 		n = *length
@@ -37,33 +38,35 @@ func trim(t *a2a.Task, length *int, unset int) {
 	}
 }
 
-// show gives a task as an answer.
-func (s *Server) show(ctx context.Context, c *caller, p *place, t *a2a.Task, accepted []string, length *int, unset int) (*a2a.Task, error) {
-	trim(t, length, unset)
+// taskResult returns a task in the form for the caller.
+func (s *Server) taskResult(ctx context.Context, c *caller, p *conversationInfo, t *a2a.Task, accepted []string,
+	length *int, unset int) (*a2a.Task, error) {
+	trimHistory(t, length, unset)
 	e, err := s.resolve(ctx, c, p.conversation, accepted, t)
 	if shown, ok := e.(*a2a.Task); err == nil && ok {
 		return shown, nil
 	}
-	return nil, errOr(err, "a task became something else")
+	return nil, errOr(err, "resolve did not return a task")
 }
 
 func (s *Server) get(ctx context.Context, c *caller, req *a2a.GetTaskRequest) (*a2a.Task, error) {
 	if req.HistoryLength != nil && *req.HistoryLength < 0 {
-		return nil, wrong("historyLength is negative")
+		return nil, invalidArgument("historyLength is negative")
 	}
-	p, t, modes, err := s.look(ctx, c, req.ID)
+	p, t, modes, err := s.loadTask(ctx, c, req.ID)
 	if err != nil {
 		return nil, err
 	}
-	return s.show(ctx, c, p, t, modes, req.HistoryLength, maxHistory)
+	return s.taskResult(ctx, c, p, t, modes, req.HistoryLength, maxHistory)
 }
 
-// look gives a task as it is now.
-func (s *Server) look(ctx context.Context, c *caller, id a2a.TaskID) (p *place, t *a2a.Task, modes []string, err error) {
+// loadTask returns the current state of a task.
+func (s *Server) loadTask(ctx context.Context, c *caller, id a2a.TaskID) (p *conversationInfo, t *a2a.Task,
+	modes []string, err error) {
 	if p, err = s.find(ctx, c, id); err != nil {
 		return nil, nil, nil, err
 	}
-	err = s.read(ctx, c, p, func(tape *tape) { t, modes = tape.ledger.task(id), tape.ledger.modes(id) })
+	err = s.read(ctx, c, p, func(tape *foldState) { t, modes = tape.tasks.task(id), tape.tasks.modes(id) })
 	if err == nil && t == nil {
 		err = errNoTask
 	}
@@ -74,55 +77,56 @@ func (s *Server) look(ctx context.Context, c *caller, id a2a.TaskID) (p *place, 
 type listed struct {
 	at    time.Time
 	id    a2a.TaskID
-	place *place
+	place *conversationInfo
 	task  *a2a.Task
 	modes []string
 }
 
-// newer is the order of lists.
-func newer(a, b listed) int {
+// compareNewest is the order of lists.
+func compareNewest(a, b listed) int {
 	return cmp.Or(b.at.Compare(a.at), cmp.Compare(b.id, a.id))
 }
 
-// page is a page token: the last task of the page before.
+// page is a page token: the last task of the previous page.
 type page struct {
 	At int64      `json:"t"` // Unix ns
 	ID a2a.TaskID `json:"id"`
 }
 
-// list has no index: it asks for all conversations of the caller, a hundred at a time, looks once into each that it does not know, and brings the ledgers of this agent's
-// up to date. So the first list of a caller costs as much as reading its logs, and each further one as much as what is new in them. Of more than maxContexts contexts
-// with this agent those are left out in which nothing has happened for longest.
+// list has no index. It requests all conversations of the caller, 100 at a time, reads each unknown
+// one once, and updates the cached folds of this agent. So the first list of a caller reads all its
+// logs, and later ones only the new events. With more than maxContexts contexts, those whose last
+// event is oldest are left out.
 func (s *Server) list(ctx context.Context, c *caller, req *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
 	size := cmp.Or(req.PageSize, defaultPage)
 	if size < 1 || size > maxPage {
-		return nil, wrong("pageSize is %d: 1 to %d", size, maxPage)
+		return nil, invalidArgument("invalid pageSize %d (expected: 1 to %d)", size, maxPage)
 	}
 	if req.HistoryLength != nil && *req.HistoryLength < 0 {
-		return nil, wrong("historyLength is negative")
+		return nil, invalidArgument("historyLength is negative")
 	}
 	if req.Status != "" && req.Status != a2a.TaskStateUnspecified && !slices.Contains(allStates, req.Status) {
-		return nil, wrong("status %q is no state of a task, such as %s", req.Status, a2a.TaskStateWorking)
+		return nil, invalidArgument("invalid status %q (expected: a task state such as %s)", req.Status, a2a.TaskStateWorking)
 	}
 	behind, err := parsePage(req.PageToken)
 	if err != nil {
 		return nil, err
 	}
-	places, err := s.contexts(ctx, c, req.ContextID)
+	places, err := s.callerContexts(ctx, c, req.ContextID)
 	if err != nil {
 		return nil, err
 	}
 	var all []listed
 	for _, p := range places {
-		err := s.read(ctx, c, p, func(t *tape) { all = append(all, listedIn(t, p, req)...) })
+		err := s.read(ctx, c, p, func(t *foldState) { all = append(all, matchingTasks(t, p, req)...) })
 		if err != nil && !errors.Is(err, errNoTask) {
 			return nil, err
 		}
 	}
-	slices.SortFunc(all, newer)
+	slices.SortFunc(all, compareNewest)
 	out := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, TotalSize: len(all), PageSize: size}
 	if behind != nil {
-		all = slices.DeleteFunc(all, func(l listed) bool { return newer(l, *behind) <= 0 })
+		all = slices.DeleteFunc(all, func(l listed) bool { return compareNewest(l, *behind) <= 0 })
 	}
 	if len(all) > size {
 		all = all[:size]
@@ -137,7 +141,7 @@ func (s *Server) list(ctx context.Context, c *caller, req *a2a.ListTasksRequest)
 		if !req.IncludeArtifacts {
 			l.task.Artifacts = nil
 		}
-		t, err := s.show(ctx, c, l.place, l.task, l.modes, req.HistoryLength, maxListed)
+		t, err := s.taskResult(ctx, c, l.place, l.task, l.modes, req.HistoryLength, maxListed)
 		if err != nil {
 			return nil, err
 		}
@@ -153,26 +157,26 @@ func parsePage(token string) (*listed, error) {
 	var p page
 	raw, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil || json.Unmarshal(raw, &p) != nil || p.ID == "" {
-		return nil, wrong("pageToken is none that was given")
+		return nil, invalidArgument("invalid pageToken (expected: nextPageToken of an earlier response)")
 	}
 	return &listed{at: time.Unix(0, p.At), id: p.ID}, nil
 }
 
-// allStates are those that a task can have.
+// allStates are the states of a task.
 var allStates = []a2a.TaskState{
 	a2a.TaskStateSubmitted, a2a.TaskStateWorking, a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired,
 	a2a.TaskStateCompleted, a2a.TaskStateFailed, a2a.TaskStateCanceled, a2a.TaskStateRejected,
 }
 
-// listedIn gives the tasks of a conversation that a list asks for.
-func listedIn(t *tape, p *place, req *a2a.ListTasksRequest) []listed {
+// matchingTasks returns the tasks of a conversation that match a list request.
+func matchingTasks(t *foldState, p *conversationInfo, req *a2a.ListTasksRequest) []listed {
 	if req.ContextID != "" && p.context != req.ContextID {
 		return nil
 	}
 	var out []listed
-	for _, id := range t.ledger.tasks() {
-		task := t.ledger.task(id)
-		l := listed{id: id, place: p, task: task, modes: t.ledger.modes(id)}
+	for _, id := range t.tasks.tasks() {
+		task := t.tasks.task(id)
+		l := listed{id: id, place: p, task: task, modes: t.tasks.modes(id)}
 		if task.Status.Timestamp != nil {
 			l.at = *task.Status.Timestamp
 		}
@@ -187,25 +191,26 @@ func listedIn(t *tape, p *place, req *a2a.ListTasksRequest) []listed {
 	return out
 }
 
-// contexts gives the conversations of the caller at its agent, those that have moved last first. A contextId that names one is looked up and never created.
-func (s *Server) contexts(ctx context.Context, c *caller, contextID string) ([]*place, error) {
-	sessions, err := s.deterministic(ctx, c)
+// callerContexts returns the conversations of the caller at its agent, latest event first. It looks
+// up a contextId that the caller named, and never creates it.
+func (s *Server) callerContexts(ctx context.Context, c *caller, contextID string) ([]*conversationInfo, error) {
+	sessions, err := s.isDeterministic(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	if contextID != "" && !sessions {
 		id := contextID
-		if !made(id) {
+		if !isHubID(id) {
 			id = parley.DerivedConversationID(c.client.AgentID(), contextKey(c.agent, id))
 		}
 		p, err := s.locate(ctx, c, id)
 		if errors.Is(err, errNoTask) {
 			return nil, nil
 		}
-		return []*place{p}, err
+		return []*conversationInfo{p}, err
 	}
-	var all []*place
-	moved := map[*place]time.Time{}
+	var all []*conversationInfo
+	moved := map[*conversationInfo]time.Time{}
 	for cursor := ""; ; {
 		got, err := c.client.ListConversations(ctx, &parley.ListConversationsParams{Limit: 100, Cursor: cursor})
 		if err != nil {
@@ -225,14 +230,15 @@ func (s *Server) contexts(ctx context.Context, c *caller, contextID string) ([]*
 			break
 		}
 	}
-	slices.SortStableFunc(all, func(a, b *place) int { return moved[b].Compare(moved[a]) })
+	slices.SortStableFunc(all, func(a, b *conversationInfo) int { return moved[b].Compare(moved[a]) })
 	return all[:min(len(all), maxContexts)], nil
 }
 
-// locateRow is locate for what the hub has listed; nil for what is not the caller's at this agent.
-func (s *Server) locateRow(ctx context.Context, c *caller, row *parley.ConversationSummary) (*place, error) {
+// locateRow is locate for a listed conversation. It returns nil for one that is not of the caller
+// at this agent.
+func (s *Server) locateRow(ctx context.Context, c *caller, row *parley.ConversationSummary) (*conversationInfo, error) {
 	if !slices.Contains(row.Participants, c.client.AgentID()) {
-		return nil, nil // an admin's list has all
+		return nil, nil // the list of an admin has all conversations
 	}
 	p, err := s.locate(ctx, c, row.ConversationID)
 	if errors.Is(err, errNoTask) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// wireHistory has a task be asked back about, and looks at what was said.
+// wireHistory checks the history of a task that asked for input.
 func wireHistory(t *testing.T, w *wireWorld) {
 	task := w.task("m1", "ask", "metadata", object{"k": "v"})
 	w.task("m2", "hello", "taskId", task["id"], "parts", []object{{"text": "hello"}, {"data": object{"n": 1}}})
@@ -17,8 +17,9 @@ func wireHistory(t *testing.T, w *wireWorld) {
 		t.Fatalf("%s", a.body)
 	}
 	for path, want := range map[string]any{
-		"history.0.messageId": "m1", "history.0.role": "ROLE_USER", "history.0.parts.0.text": "ask", "history.0.metadata.k": "v",
-		"history.1.role": "ROLE_AGENT", "history.1.parts.0.text": "what?",
+		"history.0.messageId": "m1", "history.0.role": "ROLE_USER", "history.0.parts.0.text": "ask",
+		"history.0.metadata.k": "v",
+		"history.1.role":       "ROLE_AGENT", "history.1.parts.0.text": "what?",
 		"history.2.messageId": "m2", "history.2.parts.0.text": "hello", "history.2.parts.1.data.n": 1.0,
 	} {
 		if got := a.at(t, path); got != want {
@@ -27,15 +28,17 @@ func wireHistory(t *testing.T, w *wireWorld) {
 	}
 }
 
-// wireStates begins tasks of all ends, and looks at their states.
+// wireStates checks the states of tasks with all kinds of ends.
 func wireStates(t *testing.T, w *wireWorld) {
-	ends := map[string]string{"hello": "COMPLETED", "ask": "INPUT_REQUIRED", "auth": "AUTH_REQUIRED", "fail": "FAILED", "reject": "REJECTED", "pass": "FAILED", "close": "COMPLETED"}
+	ends := map[string]string{"hello": "COMPLETED", "ask": "INPUT_REQUIRED", "auth": "AUTH_REQUIRED", "fail": "FAILED",
+		"reject": "REJECTED", "pass": "FAILED", "close": "COMPLETED"}
 	for _, text := range wireWords {
 		if got := state(w.task("m-"+text, text)); got != "TASK_STATE_"+ends[text] {
 			t.Errorf("%s: %s", text, got)
 		}
 	}
-	states := []string{"SUBMITTED", "WORKING", "COMPLETED", "FAILED", "CANCELED", "INPUT_REQUIRED", "REJECTED", "AUTH_REQUIRED"}
+	states := []string{"SUBMITTED", "WORKING", "COMPLETED", "FAILED", "CANCELED", "INPUT_REQUIRED", "REJECTED",
+		"AUTH_REQUIRED"}
 	for _, e := range w.call("SendStreamingMessage", w.says("m-streamed", "hello")).events {
 		update, is := e.(object)["statusUpdate"].(object)
 		if is && !slices.Contains(states, strings.TrimPrefix(state(update), "TASK_STATE_")) {
@@ -44,7 +47,7 @@ func wireStates(t *testing.T, w *wireWorld) {
 	}
 }
 
-// wireMessages looks at all messages of tasks.
+// wireMessages checks all messages of tasks.
 func wireMessages(t *testing.T, w *wireWorld, good func(m object) bool) {
 	n := 0
 	for _, text := range wireWords {
@@ -64,7 +67,7 @@ func wireMessages(t *testing.T, w *wireWorld, good func(m object) bool) {
 	}
 }
 
-// wireMembers looks at all members of what is given, but for what others have named: metadata.
+// wireMembers checks all members of a value, except metadata, whose names belong to others.
 func wireMembers(t *testing.T, w *wireWorld, good func(name string, v any) bool) {
 	var look func(v any)
 	look = func(v any) {
@@ -94,17 +97,19 @@ func wireMembers(t *testing.T, w *wireWorld, good func(name string, v any) bool)
 	look(w.call("GetExtendedAgentCard", object{}).result)
 }
 
-// wireAuthRequired has an agent want authorization.
+// wireAuthRequired lets an agent require authorization.
 func wireAuthRequired(t *testing.T, w *wireWorld) {
 	task := w.task("m1", "auth")
 	status := task["status"].(object)
 	m, _ := status["message"].(object)
-	if id, _ := task["id"].(string); id == "" || state(task) != "TASK_STATE_AUTH_REQUIRED" || m == nil || len(m["parts"].([]any)) == 0 {
+	if id, _ := task["id"].(string); id == "" || state(task) != "TASK_STATE_AUTH_REQUIRED" || m == nil ||
+		len(m["parts"].([]any)) == 0 {
 		t.Errorf("%v", task)
 	}
 }
 
-// wireForeign asks for a task of another, and for one that never was: the answers are the same but for what was asked.
+// wireForeign requests a task of another caller and a missing one: the responses differ only in the
+// id.
 func wireForeign(t *testing.T, w *wireWorld) {
 	mine, _ := w.task("m1", "ask")["id"].(string)
 	none := strings.Replace(mine, mine[4:10], "aaaaaa", 1)
@@ -152,15 +157,19 @@ func wirePushDelete(t *testing.T, w *wireWorld) {
 	}
 }
 
-// wirePushTold has a webhook told of a task from its message to its end.
-func wirePushTold(t *testing.T, w *wireWorld) {
+// wirePushNotifications checks the notifications of a task from its message to its end.
+func wirePushNotifications(t *testing.T, w *wireWorld) {
 	p := w.says("m1", "hello")
-	p["configuration"] = object{"taskPushNotificationConfig": object{"url": w.push.URL, "authentication": object{"scheme": "Bearer", "credentials": "s3cret"}}}
+	p["configuration"] = object{"taskPushNotificationConfig": object{"url": w.push.URL,
+		"authentication": object{"scheme": "Bearer", "credentials": "s3cret"}}}
 	if a := w.call("SendMessage", p); a.at(t, "task.id") == nil {
 		t.Fatalf("%s", a.body)
 	}
 	w.until("the end is told", func() bool {
-		return slices.ContainsFunc(w.push.all(), func(body string) bool { return strings.Contains(body, "TASK_STATE_COMPLETED") })
+		return slices.ContainsFunc(w.push.all(), func(body string) bool {
+			return strings.Contains(body,
+				"TASK_STATE_COMPLETED")
+		})
 	})
 	for _, body := range w.push.all() {
 		var told object

@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// wireRequirements are those of the conformance kit that a client sees in what comes over the wire.
+// wireRequirements are the requirements of the conformance kit that a client can see on the wire.
 var wireRequirements = []wireRequirement{
 	{"CORE-STREAM-002", "MUST", "a stream that brings a message has that one event", func(t *testing.T, w *wireWorld) {
 		first := w.call("SendStreamingMessage", w.says("m1", "bare"))
-		for i, e := range first.events { // it may have begun with a task before the answer was there
+		for i, e := range first.events { // it may begin with a task if the answer came later
 			if e.(object)["message"] != nil && (i > 0 || len(first.events) > 1) {
 				t.Errorf("%s", first.body)
 			}
@@ -36,8 +36,10 @@ var wireRequirements = []wireRequirement{
 			return p
 		}
 		for i, p := range []object{
-			{}, {"message": object{}}, w.says("", "hello"), w.says("m1", "hello", "role", "ROLE_AGENT"), w.says("m1", "hello", "role", "NOBODY"), w.says("m1", "hello", "parts", []object{}),
-			w.says("m1", "hello", "parts", []object{{}}), w.says("m1", "hello", "parts", []object{{"text": "a", "url": "https://example.com"}}), w.says("m1", "hello", "parts", "hello"),
+			{}, {"message": object{}}, w.says("", "hello"), w.says("m1", "hello", "role", "ROLE_AGENT"),
+			w.says("m1", "hello", "role", "NOBODY"), w.says("m1", "hello", "parts", []object{}),
+			w.says("m1", "hello", "parts", []object{{}}), w.says("m1", "hello", "parts",
+				[]object{{"text": "a", "url": "https://example.com"}}), w.says("m1", "hello", "parts", "hello"),
 			w.says(strings.Repeat("x", 2000), "hello"), history(-1), history("many"),
 		} {
 			a := w.call("SendMessage", p)
@@ -45,27 +47,30 @@ var wireRequirements = []wireRequirement{
 				t.Errorf("%d: %s", i, a.body)
 			}
 		}
-		for _, p := range []object{{"pageSize": -1}, {"pageSize": 101}, {"pageToken": "?"}, {"historyLength": -1}, {"statusTimestampAfter": "yesterday"}, {"status": "BUSY"}} {
+		for _, p := range []object{{"pageSize": -1}, {"pageSize": 101}, {"pageToken": "?"}, {"historyLength": -1},
+			{"statusTimestampAfter": "yesterday"}, {"status": "BUSY"}} {
 			w.refused(w.call("ListTasks", p), "INVALID_PARAMS")
 		}
 		if n := w.call("ListTasks", object{}).at(t, "totalSize"); n != 0.0 {
 			t.Errorf("%v tasks have begun", n)
 		}
 	}},
-	{"CORE-MULTI-002a", "MUST", "a contextId that cannot be taken is refused, and no other is made", func(t *testing.T, w *wireWorld) {
-		hers := w.callAs("bob", "SendMessage", w.says("m1", "hello")).at(t, "task.contextId")
-		for _, id := range []any{"cnv_aaaaaaaaaaaaaaaaaaaaaaaa", hers} {
-			w.refused(w.call("SendMessage", w.says("m1", "hello", "contextId", id)), "TASK_NOT_FOUND")
-		}
-		w.refused(w.call("SendMessage", w.says("m1", "hello", "contextId", strings.Repeat("x", 2000))), "INVALID_PARAMS")
-		if n := w.call("ListTasks", object{}).at(t, "totalSize"); n != 0.0 {
-			t.Errorf("%v tasks have begun", n)
-		}
-	}},
+	{"CORE-MULTI-002a", "MUST", "a contextId that cannot be taken is refused, and no other is made",
+		func(t *testing.T, w *wireWorld) {
+			hers := w.callAs("bob", "SendMessage", w.says("m1", "hello")).at(t, "task.contextId")
+			for _, id := range []any{"cnv_aaaaaaaaaaaaaaaaaaaaaaaa", hers} {
+				w.refused(w.call("SendMessage", w.says("m1", "hello", "contextId", id)), "TASK_NOT_FOUND")
+			}
+			w.refused(w.call("SendMessage", w.says("m1", "hello", "contextId", strings.Repeat("x", 2000))), "INVALID_PARAMS")
+			if n := w.call("ListTasks", object{}).at(t, "totalSize"); n != 0.0 {
+				t.Errorf("%v tasks have begun", n)
+			}
+		}},
 	{"CORE-MULTI-003", "MUST", "each task has an id of its own", func(t *testing.T, w *wireWorld) {
 		one := w.task("m1", "hello")
 		two, three := w.task("m2", "hello"), w.task("m3", "hello", "contextId", one["contextId"])
-		if one["id"] == "" || one["id"] == nil || one["id"] == two["id"] || one["id"] == three["id"] || three["contextId"] != one["contextId"] {
+		if one["id"] == "" || one["id"] == nil || one["id"] == two["id"] || one["id"] == three["id"] ||
+			three["contextId"] != one["contextId"] {
 			t.Errorf("%v, %v, %v", one["id"], two["id"], three["id"])
 		}
 	}},
@@ -79,7 +84,7 @@ var wireRequirements = []wireRequirement{
 			}
 		}
 	}},
-	{"CORE-HIST-003", "SHOULD", "historyLength: 0 of SendMessage gives none", func(t *testing.T, w *wireWorld) {
+	{"CORE-HIST-003", "SHOULD", "historyLength: 0 of SendMessage returns none", func(t *testing.T, w *wireWorld) {
 		p := w.says("m1", "hello")
 		p["configuration"] = object{"historyLength": 0}
 		if a := w.call("SendMessage", p); a.at(t, "task.id") == nil || a.at(t, "task.history") != nil {
@@ -137,7 +142,8 @@ var wireRequirements = []wireRequirement{
 			t.Fatalf("%v", all)
 		}
 		artifact := all[0].(object)
-		if parts, _ := artifact["parts"].([]any); len(parts) == 0 || artifact["artifactId"] == "" || artifact["artifactId"] == nil {
+		if parts, _ := artifact["parts"].([]any); len(parts) == 0 || artifact["artifactId"] == "" ||
+			artifact["artifactId"] == nil {
 			t.Errorf("%v", artifact)
 		}
 	}},
@@ -183,7 +189,8 @@ var wireRequirements = []wireRequirement{
 		for method := range wireRoutes {
 			for _, who := range []string{"", "nobody"} {
 				a := w.callAs(who, method, wireParams(w, method, task["id"]))
-				if w.refused(a, "UNAUTHENTICATED"); a.status != 401 || !strings.HasPrefix(a.header.Get("WWW-Authenticate"), "Bearer") {
+				if w.refused(a, "UNAUTHENTICATED"); a.status != 401 || !strings.HasPrefix(a.header.Get("WWW-Authenticate"),
+					"Bearer") {
 					t.Errorf("%s: HTTP %d %v", method, a.status, a.header)
 				}
 			}
@@ -194,7 +201,8 @@ var wireRequirements = []wireRequirement{
 	{"AUTH-INTASK-003", "MUST", "its status says what is needed", wireAuthRequired},
 	{"AUTH-INTASK-006", "SHOULD", "a task that is AUTH_REQUIRED takes messages", func(t *testing.T, w *wireWorld) {
 		task := w.task("m1", "auth")
-		if more := w.task("m2", "hello", "taskId", task["id"]); more["id"] != task["id"] || state(more) != "TASK_STATE_COMPLETED" {
+		if more := w.task("m2", "hello", "taskId", task["id"]); more["id"] != task["id"] ||
+			state(more) != "TASK_STATE_COMPLETED" {
 			t.Errorf("%v", more)
 		}
 	}},
@@ -208,42 +216,47 @@ var wireRequirements = []wireRequirement{
 		}
 	}},
 	{"AUTH-SCOPE-003", "MUST", "what is another's is not told from what is not there", wireForeign},
-	{"PUSH-CREATE-001", "MUST", "a push configuration is made, and given back with its id", func(t *testing.T, w *wireWorld) {
-		a := w.call("CreateTaskPushNotificationConfig", object{"taskId": w.task("m1", "hello")["id"], "url": w.push.URL})
-		if id, _ := a.at(t, "id").(string); id == "" || a.at(t, "url") != w.push.URL {
-			t.Errorf("%s", a.body)
-		}
-	}},
-	{"PUSH-CREATE-002", "MUST", "it is there until the task has ended, or it is deleted", func(t *testing.T, w *wireWorld) {
-		task := w.task("m1", "ask")["id"]
-		w.call("CreateTaskPushNotificationConfig", object{"taskId": task, "id": "c", "url": w.push.URL})
-		w.task("m2", "ask", "taskId", task)
-		if a := w.call("GetTaskPushNotificationConfig", object{"taskId": task, "id": "c"}); a.at(t, "id") != "c" {
-			t.Errorf("%s", a.body)
-		}
-	}},
+	{"PUSH-CREATE-001", "MUST", "a push configuration is made, and given back with its id",
+		func(t *testing.T, w *wireWorld) {
+			a := w.call("CreateTaskPushNotificationConfig", object{"taskId": w.task("m1", "hello")["id"], "url": w.push.URL})
+			if id, _ := a.at(t, "id").(string); id == "" || a.at(t, "url") != w.push.URL {
+				t.Errorf("%s", a.body)
+			}
+		}},
+	{"PUSH-CREATE-002", "MUST", "it is there until the task has ended, or it is deleted",
+		func(t *testing.T, w *wireWorld) {
+			task := w.task("m1", "ask")["id"]
+			w.call("CreateTaskPushNotificationConfig", object{"taskId": task, "id": "c", "url": w.push.URL})
+			w.task("m2", "ask", "taskId", task)
+			if a := w.call("GetTaskPushNotificationConfig", object{"taskId": task, "id": "c"}); a.at(t, "id") != "c" {
+				t.Errorf("%s", a.body)
+			}
+		}},
 	{"PUSH-GET-001", "MUST", "a configuration is given with its URL", wirePushList},
 	{"PUSH-GET-002", "MUST", "one that is not there is refused", func(t *testing.T, w *wireWorld) {
-		w.refused(w.call("GetTaskPushNotificationConfig", object{"taskId": w.task("m1", "ask")["id"], "id": "c"}), "TASK_NOT_FOUND")
+		w.refused(w.call("GetTaskPushNotificationConfig", object{"taskId": w.task("m1", "ask")["id"], "id": "c"}),
+			"TASK_NOT_FOUND")
 	}},
 	{"PUSH-LIST-001", "MUST", "all configurations of a task are listed", wirePushList},
 	{"PUSH-DEL-001", "MUST", "a configuration that is deleted is there no more", wirePushDelete},
 	{"PUSH-DEL-002", "MUST", "it can be deleted again", wirePushDelete},
-	{"PUSH-DELIVER-001", "MUST", "a webhook is called with the credentials of its configuration", wirePushTold},
-	{"PUSH-DELIVER-002", "MUST", "a webhook is told at least once", wirePushTold},
-	{"PUSH-DELIVER-003", "MUST", "what it is told is a StreamResponse with one member", wirePushTold},
+	{"PUSH-DELIVER-001", "MUST", "a webhook is called with the credentials of its configuration", wirePushNotifications},
+	{"PUSH-DELIVER-002", "MUST", "a webhook is told at least once", wirePushNotifications},
+	{"PUSH-DELIVER-003", "MUST", "what it is told is a StreamResponse with one member", wirePushNotifications},
 	{"BIND-EQUIV-001", "MUST", "both bindings have all operations", func(t *testing.T, w *wireWorld) {
 		task := w.task("m1", "ask")
-		w.call("CancelTask", wireParams(w, "CancelTask", task["id"])) // a stream of a task that has ended does not stay open
+		w.call("CancelTask", wireParams(w, "CancelTask", task["id"])) // a stream of an ended task does not stay open
 		for method := range wireRoutes {
-			if a := w.call(method, wireParams(w, method, task["id"])); a.reason == "METHOD_NOT_FOUND" || a.status == 404 && !strings.HasPrefix(method, "GetTaskPush") {
+			if a := w.call(method, wireParams(w, method, task["id"])); a.reason == "METHOD_NOT_FOUND" || a.status == 404 &&
+				!strings.HasPrefix(method, "GetTaskPush") {
 				t.Errorf("%s: HTTP %d %s", method, a.status, a.body)
 			}
 		}
 	}},
 	{"BIND-EQUIV-002", "MUST", "both bindings give the same", func(t *testing.T, w *wireWorld) {
 		task := w.task("m1", "hello")
-		for method, p := range map[string]object{"GetTask": {"id": task["id"]}, "ListTasks": {"includeArtifacts": true}, "SendMessage": w.says("m1", "hello"), "GetExtendedAgentCard": {}} {
+		for method, p := range map[string]object{"GetTask": {"id": task["id"]}, "ListTasks": {"includeArtifacts": true},
+			"SendMessage": w.says("m1", "hello"), "GetExtendedAgentCard": {}} {
 			one := w.call(method, p)
 			w.rest = !w.rest
 			two := w.call(method, p)
@@ -255,12 +268,18 @@ var wireRequirements = []wireRequirement{
 	{"BIND-EQUIV-003", "MUST", "both bindings refuse the same", func(t *testing.T, w *wireWorld) {
 		done := w.task("m1", "hello")["id"]
 		for reason, ask := range map[string]func() *wireAnswer{
-			"TASK_NOT_FOUND":             func() *wireAnswer { return w.call("GetTask", object{"id": "none"}) },
-			"TASK_NOT_CANCELABLE":        func() *wireAnswer { return w.call("CancelTask", object{"id": done}) },
-			"UNSUPPORTED_OPERATION":      func() *wireAnswer { return w.call("SubscribeToTask", object{"id": done}) },
-			"VERSION_NOT_SUPPORTED":      func() *wireAnswer { return w.call("GetTask", object{"id": done}, versionHeader, "99.0") },
-			"INVALID_PARAMS":             func() *wireAnswer { return w.call("ListTasks", object{"pageSize": -1}) },
-			"CONTENT_TYPE_NOT_SUPPORTED": func() *wireAnswer { return w.call("SendMessage", w.says("m2", "hello"), "Content-Type", "text/plain") },
+			"TASK_NOT_FOUND":        func() *wireAnswer { return w.call("GetTask", object{"id": "none"}) },
+			"TASK_NOT_CANCELABLE":   func() *wireAnswer { return w.call("CancelTask", object{"id": done}) },
+			"UNSUPPORTED_OPERATION": func() *wireAnswer { return w.call("SubscribeToTask", object{"id": done}) },
+			"VERSION_NOT_SUPPORTED": func() *wireAnswer {
+				return w.call("GetTask", object{"id": done}, versionHeader,
+					"99.0")
+			},
+			"INVALID_PARAMS": func() *wireAnswer { return w.call("ListTasks", object{"pageSize": -1}) },
+			"CONTENT_TYPE_NOT_SUPPORTED": func() *wireAnswer {
+				return w.call("SendMessage", w.says("m2", "hello"),
+					"Content-Type", "text/plain")
+			},
 		} {
 			w.refused(ask(), reason)
 			w.rest = !w.rest
@@ -282,7 +301,8 @@ var wireRequirements = []wireRequirement{
 		card := (&frontWorld{t: t}).do("GET", w.url+cardPath, "", versionHeader, "1.0")
 		var named []string
 		for i := range 4 {
-			named = append(named, fmt.Sprint(card.json(t, fmt.Sprintf("supportedInterfaces.%d.protocolBinding", i)), " ", card.json(t, fmt.Sprintf("supportedInterfaces.%d.protocolVersion", i))))
+			named = append(named, fmt.Sprint(card.json(t, fmt.Sprintf("supportedInterfaces.%d.protocolBinding", i)), " ",
+				card.json(t, fmt.Sprintf("supportedInterfaces.%d.protocolVersion", i))))
 		}
 		for name, rest := range bindings {
 			if rest == w.rest && (!slices.Contains(named, name+" 1.0") || !slices.Contains(named, name+" 0.3")) {
@@ -292,10 +312,10 @@ var wireRequirements = []wireRequirement{
 	}},
 }
 
-// wireWords are what bot makes tasks of, each with another end.
+// wireWords are texts with which bot creates tasks with different ends.
 var wireWords = []string{"hello", "ask", "auth", "fail", "reject", "pass", "close"}
 
-// wireParams are parameters of a method that fit a task.
+// wireParams returns parameters of a method for a task.
 func wireParams(w *wireWorld, method string, task any) object {
 	switch {
 	case strings.HasPrefix(method, "Send"):

@@ -15,7 +15,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// wireRequirement is one that is held over the wire, in both bindings, by a hub, an agent and a client that knows JSON alone.
+// wireRequirement is a requirement that is tested over the wire in both bindings, with a hub, an
+// agent and a plain JSON client.
 type wireRequirement struct {
 	id    string
 	level string
@@ -23,13 +24,14 @@ type wireRequirement struct {
 	test  func(t *testing.T, w *wireWorld)
 }
 
-// wireWorld is an adapter on a socket, in front of a hub with the agent bot of opsWorld, as it is called by one binding. Callers show their names as tokens.
+// wireWorld is an adapter on a socket for a hub with the agent bot of opsWorld, called by one
+// binding. Callers send their names as tokens.
 type wireWorld struct {
 	*opsWorld
 	t    *testing.T
 	url  string // of bot
 	rest bool
-	push *hook // what its webhook was told
+	push *hook // the notifications that its webhook received
 }
 
 // bindings are those of version 1.0, by their names on the card.
@@ -40,7 +42,8 @@ func newWireWorld(t *testing.T, rest bool) *wireWorld {
 	w := &wireWorld{opsWorld: newOpsWorld(t), t: t, rest: rest, push: newHook(t, nil)}
 	clients := map[string]parley.Client{"alice": w.h.Client(t, "alice"), "bob": w.h.Client(t, "bob")}
 	push, err := NewPush(t.Context(), &PushOptions{
-		Store: w.h.Admin(t), Key: make([]byte, 32), AllowHTTP: true, AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Store: w.h.Admin(t), Key: make([]byte, 32), AllowHTTP: true,
+		AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		As: func(_ context.Context, who string) (parley.Client, func(), error) {
 			return clients[who], func() {}, nil
 		},
@@ -49,7 +52,8 @@ func newWireWorld(t *testing.T, rest bool) *wireWorld {
 		t.Fatal(err)
 	}
 	w.s, err = New(&Options{
-		Agents: []Agent{{Name: "bot", Speaks: "bot", InputModes: []string{"text/plain", mediaJSON}}}, Push: push, Bearer: true,
+		Agents: []Agent{{Name: "bot", Speaks: "bot", InputModes: []string{"text/plain", mediaJSON}}}, Push: push,
+		Bearer: true,
 		Connect: func(r *http.Request) (parley.Client, func(), error) {
 			_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 			if c := clients[token]; c != nil {
@@ -77,18 +81,18 @@ func newWireWorld(t *testing.T, rest bool) *wireWorld {
 	return w
 }
 
-// object is a message of JSON.
+// object is a JSON object.
 type object = map[string]any
 
-// wireAnswer is what came of a call: the same of both bindings.
+// wireAnswer is the result of a call, in the same form for both bindings.
 type wireAnswer struct {
 	reply
-	result any    // of a stream: the first event's
+	result any    // of a stream: of the first event
 	events []any  // of a stream
-	reason string // of an error: that of its ErrorInfo, or none of A2A
+	reason string // of an error: the reason in its ErrorInfo
 }
 
-// at gives a value of the result by a path of names; nil if there is none.
+// at returns a value of the result by a path of names, or nil.
 func (a *wireAnswer) at(t *testing.T, path string) any {
 	t.Helper()
 	raw, err := json.Marshal(object{"v": a.result})
@@ -98,7 +102,7 @@ func (a *wireAnswer) at(t *testing.T, path string) any {
 	return (&reply{body: string(raw)}).json(t, "v."+path)
 }
 
-// wireRoutes are the addresses of HTTP+JSON; {id} and {taskId} are of the parameters.
+// wireRoutes are the addresses of HTTP+JSON. {id} and {taskId} are parameters.
 var wireRoutes = map[string]string{
 	"SendMessage":                      "POST /message:send",
 	"SendStreamingMessage":             "POST /message:stream",
@@ -113,7 +117,7 @@ var wireRoutes = map[string]string{
 	"GetExtendedAgentCard":             "GET /extendedAgentCard",
 }
 
-// request writes a call of version 1.0.
+// request returns a call of version 1.0.
 func (w *wireWorld) request(method string, params object) (verb, at, body string) {
 	w.t.Helper()
 	encode := func(v any) string {
@@ -144,7 +148,7 @@ func (w *wireWorld) request(method string, params object) (verb, at, body string
 	return verb, w.url + path, body
 }
 
-// callAs makes a call for somebody; who is empty shows no token.
+// callAs makes a call as a caller. An empty name sends no token.
 func (w *wireWorld) callAs(who, method string, params object, headers ...string) *wireAnswer {
 	w.t.Helper()
 	verb, at, body := w.request(method, params)
@@ -157,7 +161,7 @@ func (w *wireWorld) call(method string, params object, headers ...string) *wireA
 	return w.callAs("alice", method, params, headers...)
 }
 
-// answer reads what has come, and holds its form against the binding.
+// answer reads a response and checks its form.
 func (w *wireWorld) answer(r *reply) *wireAnswer {
 	w.t.Helper()
 	a := &wireAnswer{reply: *r}
@@ -194,7 +198,7 @@ func (a *wireAnswer) read(w *wireWorld, body string) {
 		}
 	} else {
 		details = "error.data.0."
-		id := r.json(w.t, "id") // null where the request was refused before it was read
+		id := r.json(w.t, "id") // null if the request was refused before it was parsed
 		if r.json(w.t, "jsonrpc") != "2.0" || id != 1.0 && (id != nil || r.json(w.t, "error") == nil) {
 			w.t.Errorf("no answer of JSON-RPC: %s", body)
 		}
@@ -209,7 +213,7 @@ func (a *wireAnswer) read(w *wireWorld, body string) {
 	}
 }
 
-// refused fails the test unless the answer is an error of this reason.
+// refused checks for an error with this reason.
 func (w *wireWorld) refused(a *wireAnswer, reason string) {
 	w.t.Helper()
 	if a.reason != reason {
@@ -217,7 +221,7 @@ func (w *wireWorld) refused(a *wireAnswer, reason string) {
 	}
 }
 
-// says makes the parameters of a message.
+// says returns the parameters of a message.
 func (w *wireWorld) says(id, text string, more ...any) object {
 	m := object{"messageId": id, "role": "ROLE_USER", "parts": []object{{"text": text}}}
 	for i := 0; i+1 < len(more); i += 2 {
@@ -226,7 +230,7 @@ func (w *wireWorld) says(id, text string, more ...any) object {
 	return object{"message": m}
 }
 
-// task sends a message and gives the task.
+// task sends a message and returns the task.
 func (w *wireWorld) task(id, text string, more ...any) object {
 	w.t.Helper()
 	a := w.call("SendMessage", w.says(id, text, more...))
@@ -237,14 +241,14 @@ func (w *wireWorld) task(id, text string, more ...any) object {
 	return task
 }
 
-// state is that of a task.
+// state returns the state of a task.
 func state(task object) string {
 	status, _ := task["status"].(object)
 	s, _ := status["state"].(string)
 	return s
 }
 
-// TestWireRequirements holds the adapter against the specification over the wire, in each binding.
+// TestWireRequirements checks the adapter against the specification over the wire, in each binding.
 func TestWireRequirements(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -261,7 +265,7 @@ func TestWireRequirements(t *testing.T) {
 	}
 }
 
-// until waits for what comes soon.
+// until waits for a condition.
 func (w *wireWorld) until(what string, f func() bool) {
 	w.t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)

@@ -12,14 +12,15 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// restRoute is an address of HTTP+JSON, and what its methods do.
+// restRoute is an address of HTTP+JSON with the operations of its HTTP methods.
 type restRoute struct {
 	verbs map[string]operation
-	task  string // the id in the address
-	other string // of a configuration
+	task  string // task id in the address
+	other string // id of a push configuration in the address
 }
 
-// routeOf finds an address, which is below that of the agent and, in 0.3, below v1; nil if there is none.
+// routeOf returns the route of an address below that of the agent and, in 0.3, below v1. It returns
+// nil if there is none.
 func routeOf(path string, legacy bool) *restRoute {
 	parts := strings.Split(path, "/")
 	for i, p := range parts {
@@ -52,7 +53,7 @@ func routeOf(path string, legacy bool) *restRoute {
 	return nil
 }
 
-// taskRoute finds what is below tasks/.
+// taskRoute returns the route of an address below tasks/.
 func taskRoute(parts []string) *restRoute {
 	switch {
 	case len(parts) == 1:
@@ -60,9 +61,11 @@ func taskRoute(parts []string) *restRoute {
 	case parts[1] != "pushNotificationConfigs":
 		return nil
 	case len(parts) == 2:
-		return &restRoute{task: parts[0], verbs: map[string]operation{http.MethodGet: opPushList, http.MethodPost: opPushCreate}}
+		return &restRoute{task: parts[0], verbs: map[string]operation{http.MethodGet: opPushList,
+			http.MethodPost: opPushCreate}}
 	case len(parts) == 3:
-		return &restRoute{task: parts[0], other: parts[2], verbs: map[string]operation{http.MethodGet: opPushGet, http.MethodDelete: opPushDelete}}
+		return &restRoute{task: parts[0], other: parts[2], verbs: map[string]operation{http.MethodGet: opPushGet,
+			http.MethodDelete: opPushDelete}}
 	}
 	return nil
 }
@@ -83,8 +86,8 @@ func oneTask(s string) *restRoute {
 	return nil
 }
 
-// serveREST answers a request of HTTP+JSON, of both versions.
-func (x *visit) serveREST(path string) {
+// serveREST answers an HTTP+JSON request of both versions.
+func (x *httpCall) serveREST(path string) {
 	path, legacy := cutVersion(path)
 	if legacy {
 		x.version = version03
@@ -94,7 +97,7 @@ func (x *visit) serveREST(path string) {
 		x.noRoute()
 		return
 	}
-	x.mirror()
+	x.chooseMediaType()
 	o, is := route.verbs[x.r.Method]
 	if !is {
 		var allowed []string
@@ -110,7 +113,7 @@ func (x *visit) serveREST(path string) {
 		return
 	}
 	defer release()
-	if err := x.agree(legacy); err != nil {
+	if err := x.settleVersion(legacy); err != nil {
 		x.refuse(err)
 		return
 	}
@@ -118,33 +121,35 @@ func (x *visit) serveREST(path string) {
 	x.serve(o, req, err)
 }
 
-// cutVersion takes the first part of the address of 0.3 away.
+// cutVersion removes the first part of an address of 0.3.
 func cutVersion(path string) (rest string, legacy bool) {
 	return strings.CutPrefix(path, "v1/")
 }
 
-// agree settles the version, which the address must be of.
-func (x *visit) agree(legacy bool) error {
-	of, d := version10, x.modern()
+// settleVersion sets the version, which must match the address.
+func (x *httpCall) settleVersion(legacy bool) error {
+	of, d := version10, x.dialect10()
 	if legacy {
 		of, d = version03, x.legacyREST()
 	}
 	v, err := requestedVersion(x.r)
 	if err == nil && v == "" {
-		v, err = x.unsaid(of)
+		v, err = x.defaultVersion(of)
 	}
 	switch {
 	case err != nil:
 		return err
 	case v != of:
-		return a2a.NewError(a2a.ErrVersionNotSupported, fmt.Sprintf("A2A-Version %s is not supported at this address, which is of %s: over HTTP+JSON 1.0 is at %[3]s%[4]s, and 0.3 below %[3]s%[4]s/v1", v, of, basePath, x.caller.agent.Name))
+		return a2a.NewError(a2a.ErrVersionNotSupported,
+			fmt.Sprintf("A2A-Version %s is not supported at this address, which has version %s: HTTP+JSON 1.0 is at "+
+				"%[3]s%[4]s, and 0.3 is below %[3]s%[4]s/v1", v, of, basePath, x.caller.agent.Name))
 	}
-	x.speak(v, d)
+	x.setVersion(v, d)
 	return nil
 }
 
-// restRequest reads a request: its body where it has one, its query, and its address.
-func (x *visit) restRequest(o operation, route *restRoute) (any, error) {
+// restRequest reads a request from its body, query and address.
+func (x *httpCall) restRequest(o operation, route *restRoute) (any, error) {
 	switch o {
 	case opSend, opStream, opPushCreate:
 		return x.restBody(o, route)
@@ -168,7 +173,7 @@ func (x *visit) restRequest(o operation, route *restRoute) (any, error) {
 	return req, nil
 }
 
-func (x *visit) restBody(o operation, route *restRoute) (any, error) {
+func (x *httpCall) restBody(o operation, route *restRoute) (any, error) {
 	raw, err := x.body()
 	if err == nil && len(raw) == 0 {
 		err = a2a.NewError(a2a.ErrParseError, "the body is empty")
@@ -185,15 +190,15 @@ func (x *visit) restBody(o operation, route *restRoute) (any, error) {
 	}
 	if q, is := req.(*a2a.PushConfig); is {
 		if q.TaskID != "" && string(q.TaskID) != route.task {
-			return nil, invalid("taskId is not that of the address")
+			return nil, invalid("taskId differs from the address")
 		}
 		q.TaskID = a2a.TaskID(route.task)
 	}
 	return req, nil
 }
 
-// restAction reads what is done to a task, which needs no body.
-func (x *visit) restAction(o operation, route *restRoute) (any, error) {
+// restAction reads a request that acts on a task and needs no body.
+func (x *httpCall) restAction(o operation, route *restRoute) (any, error) {
 	raw, err := x.body()
 	if err != nil {
 		return nil, err
@@ -207,20 +212,21 @@ func (x *visit) restAction(o operation, route *restRoute) (any, error) {
 	}
 	q, _ := req.(*a2a.CancelTaskRequest)
 	if q.ID != "" && string(q.ID) != route.task {
-		return nil, invalid("id is not that of the address")
+		return nil, invalid("id differs from the address")
 	}
 	q.ID = a2a.TaskID(route.task)
 	return q, nil
 }
 
-// Parameters in a query that are numbers and booleans; others are texts.
+// Query parameters with numbers and booleans. Other parameters are strings.
 var (
 	queryNumbers  = []string{"historyLength", "pageSize"}
 	queryBooleans = []string{"includeArtifacts"}
 )
 
-// restQuery reads a query, whose names are those of the parameters of JSON-RPC, in both spellings; 0.3 has one of its own.
-func (x *visit) restQuery(o operation) (any, error) {
+// restQuery reads a query. Its names are those of the JSON-RPC parameters, in both spellings.
+// Version 0.3 has one additional name.
+func (x *httpCall) restQuery(o operation) (any, error) {
 	params := map[string]any{}
 	for spelling, values := range x.r.URL.Query() {
 		name, known := shapes[o].names[spelling]
@@ -231,7 +237,7 @@ func (x *visit) restQuery(o operation) (any, error) {
 			continue
 		}
 		if _, is := params[name]; is || len(values) > 1 {
-			return nil, invalid("%s is there twice", name)
+			return nil, invalid("duplicate parameter %s", name)
 		}
 		v, err := queryValue(name, values[0])
 		if err != nil {
@@ -254,13 +260,13 @@ func queryValue(name, value string) (any, error) {
 	case slices.Contains(queryNumbers, name):
 		n, err := strconv.Atoi(value)
 		if err != nil {
-			return nil, invalid("%s is not a number", name)
+			return nil, invalid("invalid %s (expected: a number)", name)
 		}
 		return n, nil
 	case slices.Contains(queryBooleans, name):
 		b, err := strconv.ParseBool(value)
 		if err != nil {
-			return nil, invalid("%s is neither true nor false", name)
+			return nil, invalid("invalid %s (expected: true or false)", name)
 		}
 		return b, nil
 	}

@@ -8,8 +8,9 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// resultParts are the parts of the artifact that the result of a session becomes: its text, then all else of it that is set as one object, and the file where the text was too large.
-// nil where it has nothing but an error.
+// resultParts returns the parts of the artifact for the result of a session: its text, its other
+// members as one object, and the file of a long text. It returns nil if the result has only an
+// error.
 func resultParts(r *parley.SessionResult) a2a.ContentParts {
 	var all a2a.ContentParts
 	if r.ResultText != nil && *r.ResultText != "" {
@@ -24,7 +25,7 @@ func resultParts(r *parley.SessionResult) a2a.ContentParts {
 	return all
 }
 
-// resultData is what a result has besides its text: with the keys of SessionResult.
+// resultData returns the other members of a result, with the keys of SessionResult.
 func resultData(r *parley.SessionResult) *a2a.Part {
 	about := map[string]any{"result_type": string(r.ResultType)}
 	if v, err := decode(r.ResultData); err == nil {
@@ -45,8 +46,8 @@ func resultData(r *parley.SessionResult) *a2a.Part {
 	return a2a.NewDataPart(about)
 }
 
-// resultWords are what status.message says of a result.
-func resultWords(m *parley.Message, e *parley.Event) a2a.ContentParts {
+// resultMessage returns the text of status.message for a result.
+func resultMessage(m *parley.Message, e *parley.Event) a2a.ContentParts {
 	text := m.Text
 	switch {
 	case m.Result.Error != "":

@@ -19,7 +19,7 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// scenarioWorld is a hub with the participant of the conformance kit, shown on a socket.
+// scenarioWorld is a hub with the participant of the conformance kit on a socket.
 type scenarioWorld struct {
 	url string
 
@@ -53,7 +53,7 @@ func newScenarioWorld(t *testing.T) *scenarioWorld {
 	return w
 }
 
-// gate is what the scenario of a message holds for; the test closes it.
+// gate returns the channel for which the scenario of a message waits. The test closes it.
 func (w *scenarioWorld) gate(id string) chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -63,10 +63,11 @@ func (w *scenarioWorld) gate(id string) chan struct{} {
 	return w.gates[id]
 }
 
-// scenarioEnds are the states that the scenarios lead to, where that is not COMPLETED.
-var scenarioEnds = map[string]a2a.TaskState{"tck-input-required": a2a.TaskStateInputRequired, "tck-reject-task": a2a.TaskStateRejected}
+// scenarioEnds are the final states of the scenarios other than COMPLETED.
+var scenarioEnds = map[string]a2a.TaskState{"tck-input-required": a2a.TaskStateInputRequired,
+	"tck-reject-task": a2a.TaskStateRejected}
 
-// TestScenarios plays each scenario of the conformance kit by each version and binding, without and with a stream.
+// Each scenario of the conformance kit runs in each version and binding, with and without a stream.
 func TestScenarios(t *testing.T) {
 	w := newScenarioWorld(t)
 	for name, client := range libraryClients(t, w.url) {
@@ -77,11 +78,14 @@ func TestScenarios(t *testing.T) {
 				p.stream()
 			})
 		}
-		t.Run(name+"/resubscribe", func(t *testing.T) { resubscribe(t, w, client, "test-resubscribe-message-id-again-"+name) })
+		t.Run(name+"/resubscribe", func(t *testing.T) {
+			resubscribe(t, w, client,
+				"test-resubscribe-message-id-again-"+name)
+		})
 	}
 }
 
-// scenarioPlay is one scenario, played by one client.
+// scenarioPlay is one scenario with one client.
 type scenarioPlay struct {
 	t        *testing.T
 	w        *scenarioWorld
@@ -90,7 +94,7 @@ type scenarioPlay struct {
 	id       string
 }
 
-// send plays it without a stream. One that holds is asked for at once first, and does not end before its time.
+// send runs it without a stream. A held scenario returns at once first, and does not end early.
 func (p *scenarioPlay) send() {
 	req := opsRequest(p.id, "play")
 	if p.scenario.Hold {
@@ -120,7 +124,7 @@ func (p *scenarioPlay) send() {
 	}
 }
 
-// stream plays it with a stream: a task first and its end last, or one message.
+// stream runs it with a stream: a task first and its end last, or one message.
 func (p *scenarioPlay) stream() {
 	id := p.id + "-streamed"
 	var events []a2a.Event
@@ -129,7 +133,7 @@ func (p *scenarioPlay) stream() {
 			p.t.Fatalf("after %d events: %v", len(events), err)
 		}
 		events = append(events, e)
-		if p.scenario.Hold && len(events) == 2 { // it works
+		if p.scenario.Hold && len(events) == 2 { // the task is working
 			close(p.w.gate(id))
 		}
 	}
@@ -148,7 +152,7 @@ func (p *scenarioPlay) stream() {
 		if _, again := e.(*a2a.Task); again {
 			p.t.Errorf("another task in the stream")
 		}
-		task = advance(task, task.ID, e)
+		task = applyUpdate(task, task.ID, e)
 	}
 	if last, is := events[len(events)-1].(*a2a.TaskStatusUpdateEvent); !is || !settled(last.Status.State) {
 		p.t.Errorf("the stream ends with %+v", events[len(events)-1])
@@ -157,7 +161,7 @@ func (p *scenarioPlay) stream() {
 	p.judge(task)
 }
 
-// judge compares what came of a scenario with its answer.
+// judge compares the result of a scenario with its answer.
 func (p *scenarioPlay) judge(r a2a.Event) {
 	p.t.Helper()
 	want := &p.scenario.Answer
@@ -187,10 +191,11 @@ func (p *scenarioPlay) judge(r a2a.Event) {
 	}
 }
 
-// fits reports whether a part is what a scenario answers.
+// fits reports whether a part equals that of the scenario.
 func (p *scenarioPlay) fits(part *a2a.Part) bool {
 	want := &p.scenario.Answer
-	lost := part.Filename == "" && strings.Contains(p.t.Name(), "0.3_HTTP+JSON") // its converter has no place for the names of files
+	// its converter drops the names of files
+	lost := part.Filename == "" && strings.Contains(p.t.Name(), "0.3_HTTP+JSON")
 	labeled := part.MediaType == a2ascript.FileType && (part.Filename == a2ascript.FileName || lost)
 	switch v := part.Content.(type) {
 	case a2a.Text:
@@ -206,7 +211,8 @@ func (p *scenarioPlay) fits(part *a2a.Part) bool {
 	return false
 }
 
-// resubscribe leaves a stream in the middle, and subscribes again: the first event is the task, the last its end.
+// resubscribe leaves a stream and subscribes again: the first event is the task, the last is its
+// end.
 func resubscribe(t *testing.T, w *scenarioWorld, client *a2aclient.Client, id string) {
 	var task *a2a.Task
 	for e, err := range client.SendStreamingMessage(t.Context(), opsRequest(id, "play")) {

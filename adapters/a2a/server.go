@@ -17,52 +17,58 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// Options of a server. The zero value of each but Connect and Agents is good.
+// Options configures a server. Only Connect and Agents are required.
 type Options struct {
-	// Connect gives a client that speaks as who has made a request, and what gives it back.
+	// Connect returns a client that acts as the caller of a request, and a function that releases it.
 	Connect func(r *http.Request) (c parley.Client, release func(), err error)
-	// Agents are those that are shown, with different names; the first is also the one of the whole address.
+	// Agents are the published agents, with different names. The first one is also the agent of the
+	// root card.
 	Agents []Agent
-	// URL is where the world finds the hub, such as https://hub.example.com; absent: as the request has it.
+	// URL is the public URL of the hub, such as https://hub.example.com. The default is the host of
+	// the request.
 	URL string
-	// Bearer says that tokens are needed, and Issuer, if set, which OpenID provider gives them: for the cards.
+	// Bearer states in the cards that tokens are required. Issuer, if set, names the OpenID provider
+	// of tokens.
 	Bearer bool
 	Issuer string
-	// Version is that of the program.
+	// Version is the version of the program.
 	Version string
-	// Strict refuses a method of 1.0 without A2A-Version, as some readings of the specification want it.
+	// Strict refuses a method of 1.0 without A2A-Version, as some readings of the specification
+	// require.
 	Strict bool
-	// Push keeps and delivers push notifications; nil: they are not offered.
+	// Push stores and delivers push notifications; nil disables them.
 	Push *Push
-	// Logger hears what goes wrong; nil: nobody.
+	// Logger receives errors; nil discards them.
 	Logger *slog.Logger
 }
 
-// caller is who has made a request, and of which agent.
+// caller is the caller of a request, and the agent that it calls.
 type caller struct {
 	client parley.Client
 	agent  *Agent
-	traces bool // has asked for traces
-	legacy bool // speaks 0.3
+	traces bool // activated the extension for traces
+	legacy bool // uses 0.3
 }
 
 // update is one event of a stream.
 type update struct {
-	// id is its cursor: the seq of what it tells of. Where one record of the log gives several updates, all but the last have the seq, a dot, and their number from 1.
+	// id is its cursor: the seq of its log event. If one log event has several updates, all but the
+	// last append a dot and their number, from 1.
 	id    string
 	event a2a.Event
 }
 
-// methods are those of the protocol, free of bindings and versions. Errors are those of package a2a of the library, wrapped with what was wrong, or those of
-// package parley.
+// methods are the methods of the protocol, independent of bindings and versions. Errors are those
+// of package a2a of the library, wrapped with the fault, or those of package parley.
 type methods interface {
 	send(ctx context.Context, c *caller, req *a2a.SendMessageRequest) (a2a.SendMessageResult, error)
-	// stream begins with a task, or is one message. An error that is yielded first is of the request and not of the stream.
+	// stream begins with a task, or is one message. An error that comes first belongs to the request,
+	// not to the stream.
 	stream(ctx context.Context, c *caller, req *a2a.SendMessageRequest) iter.Seq2[update, error]
 	get(ctx context.Context, c *caller, req *a2a.GetTaskRequest) (*a2a.Task, error)
 	list(ctx context.Context, c *caller, req *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error)
 	cancel(ctx context.Context, c *caller, req *a2a.CancelTaskRequest) (*a2a.Task, error)
-	// subscribe goes on behind cursor, the id of an update; empty: from now.
+	// subscribe continues after cursor, the id of an update. An empty cursor means the current state.
 	subscribe(ctx context.Context, c *caller, req *a2a.SubscribeToTaskRequest, cursor string) iter.Seq2[update, error]
 	createPush(ctx context.Context, c *caller, req *a2a.PushConfig) (*a2a.PushConfig, error)
 	getPush(ctx context.Context, c *caller, req *a2a.GetTaskPushConfigRequest) (*a2a.PushConfig, error)
@@ -70,18 +76,18 @@ type methods interface {
 	deletePush(ctx context.Context, c *caller, req *a2a.DeleteTaskPushConfigRequest) error
 }
 
-// Server is the adapter.
+// Server is the A2A server of the adapter.
 type Server struct {
 	opts Options
 	log  *slog.Logger
-	// began is when the server was made: until another is, its cards stay as they are.
-	began time.Time
+	// created is the modification time of the cards.
+	created time.Time
 	service
 }
 
-// New makes a server. It fails with what is wrong with the options.
+// New creates a server. It returns an error for invalid options.
 func New(o *Options) (*Server, error) {
-	s := &Server{opts: *o, log: o.Logger, began: time.Now().UTC()}
+	s := &Server{opts: *o, log: o.Logger, created: time.Now().UTC()}
 	s.opts.Agents = slices.Clone(o.Agents)
 	s.opts.URL = strings.TrimSuffix(o.URL, "/")
 	if s.log == nil {
@@ -91,16 +97,17 @@ func New(o *Options) (*Server, error) {
 		return nil, errors.New("a2a: Options.Connect is missing")
 	}
 	if len(o.Agents) == 0 {
-		return nil, errors.New("a2a: no agents are to be shown")
+		return nil, errors.New("a2a: Options.Agents is empty")
 	}
-	if u, err := url.Parse(s.opts.URL); err != nil || s.opts.URL != "" && (u.Host == "" || u.RawQuery != "" || u.Scheme != "http" && u.Scheme != "https") {
-		return nil, fmt.Errorf("a2a: %q is no address such as https://hub.example.com", o.URL)
+	if u, err := url.Parse(s.opts.URL); err != nil || s.opts.URL != "" && (u.Host == "" || u.RawQuery != "" ||
+		u.Scheme != "http" && u.Scheme != "https") {
+		return nil, fmt.Errorf("a2a: invalid Options.URL %q (expected: a URL such as https://hub.example.com)", o.URL)
 	}
 	names := map[string]bool{}
 	for i := range s.opts.Agents {
 		agent := &s.opts.Agents[i]
 		if names[agent.Name] {
-			return nil, fmt.Errorf("a2a: two agents are named %s", agent.Name)
+			return nil, fmt.Errorf("a2a: duplicate agent name %s", agent.Name)
 		}
 		names[agent.Name] = true
 		if err := agent.check(); err != nil {
@@ -113,15 +120,15 @@ func New(o *Options) (*Server, error) {
 	return s, nil
 }
 
-// check says what is wrong with an agent.
+// check returns an error for an invalid agent.
 func (a *Agent) check() error {
 	switch {
 	case !parley.ValidParticipantID(a.Name):
-		return errors.New("the name is not 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit")
+		return errors.New("invalid name (expected: 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit)")
 	case (a.Speaks == "") == (a.Scenario == nil):
-		return errors.New("exactly one of Speaks and Scenario is to be set")
+		return errors.New("invalid agent (expected: exactly one of Speaks and Scenario)")
 	case a.Speaks != "" && !parley.ValidAgentName(a.Speaks):
-		return fmt.Errorf("%q is no name of an agent", a.Speaks)
+		return fmt.Errorf("invalid agent name %q", a.Speaks)
 	case a.Scenario != nil:
 		return a.Scenario.check()
 	}

@@ -11,25 +11,25 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// What is kept of logs, in all.
+// Limits of all cached data.
 const (
-	maxBooks     = 1024
-	maxBookBytes = 64 << 20
+	maxFolds     = 1024
+	maxFoldBytes = 64 << 20
 	maxPlaces    = 16 << 10
-	// kindAge is how long it is believed what kind of agent one is.
+	// kindAge is how long the type of an agent is cached.
 	kindAge = 10 * time.Second
 )
 
-// service is what the methods keep besides the log: what can be read there again. It says nothing about who may read: that is asked of the hub each time.
-// The zero value is good.
+// service caches data of the log that can be read again. It does not decide on access: every call
+// asks the hub. The zero value is ready to use.
 type service struct {
-	mu     sync.Mutex                // guards the fields below
-	books  map[bookKey]*list.Element // of *book
-	recent list.List                 // the same, the last that was used first
-	bytes  int                       // of all books
-	places map[string]*place         // by conversation
-	kinds  map[string]kind           // of agents of the hub, by name
-	halls  map[hallKey]*hall         // those with streams in them
+	mu     sync.Mutex                        // guards the fields below
+	folds  map[foldKey]*list.Element         // of *cachedFold
+	recent list.List                         // the same, most recently used first
+	bytes  int                               // of all cached folds
+	places map[string]*conversationInfo      // by conversation
+	kinds  map[string]kind                   // by agent name
+	shared map[sharedKey]*sharedSubscription // those with streams
 }
 
 type kind struct {
@@ -37,32 +37,33 @@ type kind struct {
 	at            time.Time
 }
 
-type bookKey struct{ conversation, caller string }
+type foldKey struct{ conversation, caller string }
 
-// book is the tape of one conversation and one of its callers, brought forward from the log when it is asked for.
-type book struct {
-	key   bookKey
-	facts facts
-	gate  chan struct{} // held by who uses the fields below
-	tape  *tape
-	size  int // as it is counted in service.bytes: guarded by the service
-	lent  int // to how many: guarded by the service
+// cachedFold is the fold of one conversation for one of its callers. It is updated from the log on
+// each use.
+type cachedFold struct {
+	key        foldKey
+	floorFacts floorFacts
+	lock       chan struct{} // a lock for the fields below
+	state      *foldState
+	size       int // its part of service.bytes, guarded by the service
+	users      int // number of users, guarded by the service
 }
 
-// facts are whether the caller had the floor after events of the past: that never changes.
-type facts struct {
+// floorFacts records whether the caller had the floor after past events, which never changes.
+type floorFacts struct {
 	mu    sync.Mutex // guards the field below
 	floor map[int64]bool
 }
 
-func (f *facts) get(seq int64) (floor, known bool) {
+func (f *floorFacts) get(seq int64) (floor, known bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	floor, known = f.floor[seq]
 	return floor, known
 }
 
-func (f *facts) put(seq int64, floor bool) {
+func (f *floorFacts) put(seq int64, floor bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.floor == nil {
@@ -71,15 +72,17 @@ func (f *facts) put(seq int64, floor bool) {
 	f.floor[seq] = floor
 }
 
-func (f *facts) forget() {
+func (f *floorFacts) forget() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	clear(f.floor)
 }
 
-// ask tells whether the caller may speak after e. next are events that follow it, none: not known; anyone says that the policy is open. The hub folds the whole
-// log to answer for the past, so it is asked only where what follows does not tell who had the floor.
-func (f *facts) ask(ctx context.Context, client parley.Client, key bookKey, e *parley.Event, anyone bool, next []parley.Event) (bool, error) {
+// callerHasFloor reports whether the caller may speak after e. next has the events after it, if
+// they are known. anyone means that the policy is open. The hub must fold the whole log to explain
+// the past, so it is asked only if the next events do not show who had the floor.
+func (f *floorFacts) callerHasFloor(ctx context.Context, client parley.Client, key foldKey, e *parley.Event,
+	anyone bool, next []parley.Event) (bool, error) {
 	if floor, known := f.get(e.Seq); known {
 		return floor, nil
 	}
@@ -90,7 +93,8 @@ func (f *facts) ask(ctx context.Context, client parley.Client, key bookKey, e *p
 		}
 		next = page.Events
 	}
-	// After a message one participant has the floor, unless the policy is open. After a turn without one it may be all of them.
+	// After a message, one participant has the floor, unless the policy is open. After a turn without
+	// a message, it may be all of them.
 	floor, known := tookNext(key.caller, next)
 	if known && (floor || !anyone && e.Type == parley.TypeMessage) {
 		f.put(e.Seq, floor)
@@ -107,7 +111,8 @@ func (f *facts) ask(ctx context.Context, client parley.Client, key bookKey, e *p
 	return floor, nil
 }
 
-// tookNext reports whether it was the caller who took the next turn, if some events tell: the first of them that has to do with turns.
+// tookNext reports whether the caller took the next turn. It decides by the first event that
+// concerns turns, and known is false if there is none.
 func tookNext(caller string, next []parley.Event) (own, known bool) {
 	for i := range next {
 		e := &next[i]
@@ -129,105 +134,108 @@ func tookNext(caller string, next []parley.Event) (own, known bool) {
 	return false, false
 }
 
-// lend gives the book of a conversation and a caller; giveBack returns it.
-func (s *service) lend(key bookKey) *book {
+// acquire returns the cached fold of a conversation and a caller. release must be called after use.
+func (s *service) acquire(key foldKey) *cachedFold {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if at := s.books[key]; at != nil {
+	if at := s.folds[key]; at != nil {
 		s.recent.MoveToFront(at)
-		b := at.Value.(*book)
-		b.lent++
+		b := at.Value.(*cachedFold)
+		b.users++
 		return b
 	}
-	if s.books == nil {
-		s.books = map[bookKey]*list.Element{}
+	if s.folds == nil {
+		s.folds = map[foldKey]*list.Element{}
 	}
-	b := &book{key: key, gate: make(chan struct{}, 1), lent: 1}
-	s.books[key] = s.recent.PushFront(b)
+	b := &cachedFold{key: key, lock: make(chan struct{}, 1), users: 1}
+	s.folds[key] = s.recent.PushFront(b)
 	return b
 }
 
-// giveBack returns a book. size is what it holds; negative: as before.
-func (s *service) giveBack(b *book, size int) {
+// release ends the use of a cached fold. size is its new size; a negative size means unchanged.
+func (s *service) release(b *cachedFold, size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b.lent--
+	b.users--
 	if size >= 0 {
 		s.bytes += size - b.size
 		b.size = size
 	}
-	for at := s.recent.Back(); at != nil && (s.recent.Len() > maxBooks || s.bytes > maxBookBytes); {
+	for at := s.recent.Back(); at != nil && (s.recent.Len() > maxFolds || s.bytes > maxFoldBytes); {
 		before := at.Prev()
-		if old := at.Value.(*book); old.lent == 0 {
+		if old := at.Value.(*cachedFold); old.users == 0 {
 			s.bytes -= old.size
 			s.recent.Remove(at)
-			delete(s.books, old.key)
+			delete(s.folds, old.key)
 		}
 		at = before
 	}
 }
 
-// read brings the tape of the caller up to the head of the log, as the hub shows it to this caller now, and has f look at it. f keeps nothing of it.
-func (s *Server) read(ctx context.Context, c *caller, p *place, f func(*tape)) error {
-	b := s.lend(bookKey{p.conversation, c.client.AgentID()})
+// read updates the fold of the caller to the head of the log, as the hub shows it to this caller,
+// and calls f with it. f must not keep it.
+func (s *Server) read(ctx context.Context, c *caller, p *conversationInfo, f func(*foldState)) error {
+	b := s.acquire(foldKey{p.conversation, c.client.AgentID()})
 	size := -1
-	defer func() { s.giveBack(b, size) }()
+	defer func() { s.release(b, size) }()
 	select {
-	case b.gate <- struct{}{}:
+	case b.lock <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { <-b.gate }()
-	if b.tape == nil {
-		b.tape = newTape(b.key.caller, p)
+	defer func() { <-b.lock }()
+	if b.state == nil {
+		b.state = newFoldState(b.key.caller, p)
 	}
 	err := b.forward(ctx, c.client)
-	if errors.Is(err, parley.ErrCursorAhead) { // the log is another one
-		b.tape = newTape(b.key.caller, p)
-		b.facts.forget()
+	if errors.Is(err, parley.ErrCursorAhead) { // the log was replaced
+		b.state = newFoldState(b.key.caller, p)
+		b.floorFacts.forget()
 		err = b.forward(ctx, c.client)
 	}
-	size = b.tape.bytes
+	size = b.state.bytes
 	if err != nil {
-		return hidden(err)
+		return hideNotFound(err)
 	}
-	f(b.tape)
+	f(b.state)
 	return nil
 }
 
-// forward takes what is new in the log.
-func (b *book) forward(ctx context.Context, client parley.Client) error {
+// forward folds the new events of the log.
+func (b *cachedFold) forward(ctx context.Context, client parley.Client) error {
 	for {
-		page, err := client.Tail(ctx, &parley.TailParams{ConversationID: b.key.conversation, SinceSeq: b.tape.seen, Limit: parley.MaxPage})
+		page, err := client.Tail(ctx, &parley.TailParams{ConversationID: b.key.conversation, SinceSeq: b.state.seen,
+			Limit: parley.MaxPage})
 		if err != nil {
 			return err
 		}
 		for i := range page.Events {
-			if err := b.take(ctx, client, page.Events[i:]); err != nil {
+			if err := b.foldFirst(ctx, client, page.Events[i:]); err != nil {
 				return err
 			}
 		}
-		b.tape.seen = max(b.tape.seen, page.NextSeq)
+		b.state.seen = max(b.state.seen, page.NextSeq)
 		if page.NextSeq >= page.LatestSeq {
 			return nil
 		}
 	}
 }
 
-// take takes the first of some events. Traces change no task and are passed over: not every client of this caller need see them.
-func (b *book) take(ctx context.Context, client parley.Client, events []parley.Event) error {
+// foldFirst folds the first of events. It skips traces, because they change no task and not every
+// client of this caller can see them.
+func (b *cachedFold) foldFirst(ctx context.Context, client parley.Client, events []parley.Event) error {
 	e := &events[0]
 	if e.Type == parley.TypeTrace {
-		b.tape.seen = e.Seq
+		b.state.seen = e.Seq
 		return nil
 	}
 	floor := false
-	if b.tape.ledger.asks(e) {
+	if b.state.tasks.needsFloor(e) {
 		var err error
-		if floor, err = b.facts.ask(ctx, client, b.key, e, b.tape.ledger.anyone, events[1:]); err != nil {
+		if floor, err = b.floorFacts.callerHasFloor(ctx, client, b.key, e, b.state.tasks.anyone, events[1:]); err != nil {
 			return err
 		}
 	}
-	b.tape.take(e, floor)
+	b.state.fold(e, floor)
 	return nil
 }

@@ -10,25 +10,26 @@ import (
 	"github.com/parleyhub/parley/internal/sse"
 )
 
-// keepAlive is how often a stream in which nothing happens shows that it lives. What lies between closes idle connections after 30 s and more.
+// keepAlive is the interval of comments in an idle stream. Proxies close idle connections after 30
+// s or more.
 const keepAlive = 15 * time.Second
 
-// lastEventID is the header by which a client says how far it has come.
+// lastEventID is the header with the id of the last received event.
 const lastEventID = "Last-Event-ID"
 
-// item is what a stream of the methods yields.
+// item is a value of a stream of the methods.
 type item struct {
 	update update
 	err    error
 }
 
-// errEmpty is a stream that ended before it began.
-var errEmpty = errors.New("a stream had no event")
+// errEmpty is the error of a stream without events.
+var errEmpty = errors.New("the stream ended without an event")
 
-// serveStream answers with a stream. Until it has begun, an error is an answer like any other.
-func (x *visit) serveStream(req any) {
+// serveStream answers with a stream. Before its first event, an error is a normal response.
+func (x *httpCall) serveStream(req any) {
 	ctx, cancel := context.WithCancel(x.r.Context())
-	items, wait := x.pump(ctx, req)
+	items, wait := x.runStream(ctx, req)
 	defer wait()
 	defer cancel()
 	begun, ok := <-items
@@ -42,7 +43,7 @@ func (x *visit) serveStream(req any) {
 	h := x.w.Header()
 	h.Set("Content-Type", sse.MediaType)
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // nginx would keep it back
+	h.Set("X-Accel-Buffering", "no") // otherwise nginx buffers the stream
 	h.Set("X-Content-Type-Options", "nosniff")
 	x.w.WriteHeader(http.StatusOK)
 	alive := time.NewTicker(keepAlive)
@@ -58,9 +59,9 @@ func (x *visit) serveStream(req any) {
 	}
 }
 
-// pump runs a stream of the methods on a goroutine of its own, so that signs of life can be sent meanwhile. It ends with the stream or ctx; wait waits for it, and panics
-// as it has.
-func (x *visit) pump(ctx context.Context, req any) (items <-chan item, wait func()) {
+// runStream runs a stream of the methods in a goroutine, so that comments can be sent meanwhile.
+// The goroutine ends with the stream or ctx. wait waits for it, and repeats its panic.
+func (x *httpCall) runStream(ctx context.Context, req any) (items <-chan item, wait func()) {
 	out := make(chan item)
 	var panicked any
 	go func() {
@@ -78,7 +79,7 @@ func (x *visit) pump(ctx context.Context, req any) (items <-chan item, wait func
 		}
 	}()
 	return out, func() {
-		for range out { // until it is closed
+		for range out { // until the channel is closed
 		}
 		if panicked != nil {
 			panic(panicked)
@@ -86,36 +87,37 @@ func (x *visit) pump(ctx context.Context, req any) (items <-chan item, wait func
 	}
 }
 
-// sendItem reports whether the stream goes on. An error ends it, in an event without an id: the last that came is still where to go on.
-func (x *visit) sendItem(it item) bool {
+// sendItem reports whether the stream continues. An error ends it with an event without an id, so
+// that the client can resume after the last event.
+func (x *httpCall) sendItem(it item) bool {
 	if it.err == nil {
 		var data json.RawMessage
 		if data, it.err = x.event(it.update.event); it.err == nil {
-			return x.sendMessage(it.update.id, x.wrapped(data))
+			return x.sendMessage(it.update.id, x.wrapResult(data))
 		}
 	}
 	if x.r.Context().Err() != nil {
 		return false
 	}
-	f := x.faultOf(it.err)
-	x.failed(f)
-	x.sendMessage("", x.wrappedFault(f))
+	f := x.toProtocolError(it.err)
+	x.failSpan(f)
+	x.sendMessage("", x.wrapError(f))
 	return false
 }
 
-func (x *visit) sendMessage(id string, v any) bool {
+func (x *httpCall) sendMessage(id string, v any) bool {
 	data, err := json.Marshal(v)
 	if err != nil {
-		x.log.Error("an event cannot be encoded", "error", err)
+		x.log.Error("cannot encode an event", "error", err)
 		return false
 	}
 	return x.sendBytes(sse.Append(nil, sse.Message{ID: id, Data: data}))
 }
 
-// sendBytes reports whether the peer still takes what is written.
-func (x *visit) sendBytes(b []byte) bool {
+// sendBytes reports whether the client still reads.
+func (x *httpCall) sendBytes(b []byte) bool {
 	c := http.NewResponseController(x.w)
-	_ = c.SetWriteDeadline(time.Now().Add(writeTimeout)) // fails where there are no deadlines
+	_ = c.SetWriteDeadline(time.Now().Add(writeTimeout)) // fails without support for deadlines
 	if _, err := x.w.Write(b); err != nil {
 		return false
 	}

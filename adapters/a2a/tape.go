@@ -4,23 +4,24 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// tape is a ledger and what the methods need besides of the log that it was made of.
-type tape struct {
-	ledger *ledger
-	owner  string
-	seen   int64            // the last seq that was looked at
-	turn   int64            // the open turn, else the next
-	bytes  int              // of what was taken
-	said   map[string]int64 // where the owner's messages are, by their keys
+// foldState is a taskFold with the other data of the log that the methods need.
+type foldState struct {
+	tasks    *taskFold
+	owner    string
+	seen     int64            // the last folded seq
+	turn     int64            // the current turn, otherwise the next one
+	bytes    int              // size of the folded events
+	postedAt map[string]int64 // seqs of the messages of the owner, by key
 }
 
-func newTape(owner string, p *place) *tape {
-	return &tape{ledger: newLedger(owner, p.room, p.conversation, p.context), owner: owner, turn: 1, said: map[string]int64{}}
+func newFoldState(owner string, p *conversationInfo) *foldState {
+	return &foldState{tasks: newTaskFold(owner, p.room, p.conversation, p.context), owner: owner, turn: 1,
+		postedAt: map[string]int64{}}
 }
 
-// take folds the next event.
-func (t *tape) take(e *parley.Event, floor bool) []update {
-	updates := t.ledger.take(e, floor)
+// fold folds the next event.
+func (t *foldState) fold(e *parley.Event, floor bool) []update {
+	updates := t.tasks.fold(e, floor)
 	t.seen = e.Seq
 	t.bytes += len(e.Raw()) + 64
 	switch e.Type {
@@ -35,7 +36,7 @@ func (t *tape) take(e *parley.Event, floor bool) []update {
 		}
 	}
 	if e.Type == parley.TypeMessage && e.From == t.owner && e.ClientRequestID != "" {
-		t.said[e.ClientRequestID] = e.Seq
+		t.postedAt[e.ClientRequestID] = e.Seq
 	}
 	return updates
 }

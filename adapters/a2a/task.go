@@ -9,82 +9,99 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// ledger folds the log of one conversation into the tasks of one caller. It is pure: the same events give the same tasks and the same updates, whoever asks and when.
+// taskFold folds the log of one conversation into the tasks of one caller. It is pure: the same
+// events result in the same tasks and updates.
 //
-// What begins a task: a message of the caller while none is live, or one that came over A2A without a taskId. (Then a task that was live, which needed input, is canceled:
-// its caller has gone on.) Any other message of the caller goes on with the live task. What others say while no task is live belongs to none.
+// A task begins with a message of the caller while no task is live, or with one that came over A2A
+// without a taskId. In the second case, a live task that needed input is canceled. Any other
+// message of the caller continues the live task. Messages of others while no task is live belong to
+// no task.
 //
-// The states, after an event while a task is live:
+// The states after an event while a task is live:
 //
-//	the caller has spoken, nobody else has the turn yet       SUBMITTED for a new task, else WORKING
-//	... and has the floor still, or again (under the policy    INPUT_REQUIRED, without words: nobody else was asked
-//	open everybody has it, which is not that)
-//	another has claimed the turn, or said something            WORKING; what was said travels as status.message
-//	the floor is back at the caller after an answer            COMPLETED, the last answer as status.message and as an artifact; in a room INPUT_REQUIRED,
-//	                                                           but for an answer whose state is completed
-//	... and the answer has tag input_required, or its state     INPUT_REQUIRED, also outside a room, and no artifact
-//	is input-required (auth-required: AUTH_REQUIRED)
-//	another has ended its turn with state rejected or failed   REJECTED, FAILED; also before the floor is back
-//	the floor is back at the caller without an answer          FAILED, saying why: the turns of the others ended without a word (under open: those of all)
-//	the caller's note a2a.task.canceled.v1 names the task      CANCELED
-//	the conversation is closed                                 COMPLETED, FAILED or CANCELED, as its outcome; words of the closing message count as an answer,
-//	                                                           but for those of the hub when it is completed
+//	the caller posted, and no one else has the turn yet        SUBMITTED for a new task,
+//	                                                           otherwise WORKING
+//	the caller posted and still has the floor, or has it       INPUT_REQUIRED without a message,
+//	again (except under the policy open, where everyone has    because no one else was asked
+//	the floor)
+//	another participant claimed the turn or posted             WORKING; the message is
+//	                                                           status.message
+//	the caller has the floor after an answer                   COMPLETED; the last answer is
+//	                                                           status.message and an artifact.
+//	                                                           In a room INPUT_REQUIRED, unless the
+//	                                                           state of the answer is completed
+//	... and the answer has the tag input_required or the       INPUT_REQUIRED or AUTH_REQUIRED
+//	state input-required or auth-required                      without an artifact, in any case
+//	another participant ended its turn with the state          REJECTED or FAILED, also if the
+//	rejected or failed                                         caller does not have the floor
+//	the caller has the floor without an answer                 FAILED with the reason: the turns of
+//	                                                           the others ended without a message
+//	                                                           (under open: of all others)
+//	the note a2a.task.canceled.v1 of the caller names the task CANCELED
+//	the conversation is closed                                 COMPLETED, FAILED or CANCELED by its
+//	                                                           outcome. The closing message is an
+//	                                                           answer, except one of the hub with
+//	                                                           the outcome completed
 //
-// An answer is what others have said last since the caller spoke: also words of a turn that was passed on later. Under open the floor is back with the first final message.
-// The result of a session is an artifact also where it has failed; its error is status.message.
+// An answer is the last message of others after that of the caller, also one of a turn that was
+// yielded later. Under open, the first final message returns the floor. The result of a session is
+// an artifact even if the session failed; its error is status.message.
 //
-// All that was said in a task is its history, in the order of the log, but for what is status.message: that moves there when another status comes. Streams do not tell the
-// caller what it has said itself.
+// The history has all messages of a task in the order of the log, except status.message, which
+// moves to the history with the next status. Streams do not repeat the messages of the caller.
 //
-// Events of a claim that was reset (resetFrom) are withdrawn: what they said is no part of the history, nor an answer. A stream that has sent them is told by an update whose
-// cursor has "withdrawn": the first and the last seq. After a terminal state nothing changes a task, and its cursor stays at its end.
+// Events of a claim that was reset (resetFrom) are withdrawn: their messages are neither history
+// nor an answer. A stream that has sent them sends an update whose cursor has "withdrawn", the
+// first and the last seq. After a terminal state nothing changes a task, and its cursor stays at
+// its end.
 //
-// Traces change nothing, since not everybody sees them.
-type ledger struct {
+// Traces change nothing, because not every caller can see them.
+type taskFold struct {
 	owner          string // the caller
 	room           bool
 	conversationID string
 	contextID      string
-	seq            int64 // of the last event that was taken
+	seq            int64 // seq of the last folded event
 
-	anyone bool             // the policy is open: the floor is at the caller whenever no turn is
-	passed map[string]int64 // the other participants, and when a turn of theirs last ended without a final message
-	turn   int64            // that of the last message of a participant
-	heard  int64            // the seq of the last one before that turn, and
-	inTurn int64            // of the last one in it
-	first  string           // the messageId of a message that the hub has written for the caller: that which begins a session
+	anyone     bool             // the policy is open: the caller has the floor whenever no turn is taken
+	passed     map[string]int64 // for each other participant, when its last turn ended without a final message
+	turn       int64            // turn of the last message of a participant
+	lastBefore int64            // seq of the last message before that turn
+	lastInTurn int64            // seq of the last message in that turn
+	firstID    string           // messageId for the first message of a session, which the hub writes for the caller
 
-	all  []*exchange
-	byID map[a2a.TaskID]*exchange
-	now  *exchange // the live task, if there is one
+	all     []*taskRecord
+	byID    map[a2a.TaskID]*taskRecord
+	current *taskRecord // the live task, or nil
 }
 
-// newLedger begins before the first event.
-func newLedger(owner string, room bool, conversationID, contextID string) *ledger {
-	return &ledger{
+// newTaskFold returns the state before the first event.
+func newTaskFold(owner string, room bool, conversationID, contextID string) *taskFold {
+	return &taskFold{
 		owner: owner, room: room, conversationID: conversationID, contextID: contextID,
-		passed: make(map[string]int64), byID: make(map[a2a.TaskID]*exchange),
+		passed: make(map[string]int64), byID: make(map[a2a.TaskID]*taskRecord),
 	}
 }
 
-// asks reports whether take needs to know who has the floor after e.
-func (l *ledger) asks(e *parley.Event) bool {
+// needsFloor reports whether fold needs to know who has the floor after e.
+func (l *taskFold) needsFloor(e *parley.Event) bool {
 	if e.Seq <= l.seq {
 		return false
 	}
 	switch e.Type {
 	case parley.TypeMessage:
-		return e.Finality == parley.FinalityTurn && (l.now != nil || e.From == l.owner)
+		return e.Finality == parley.FinalityTurn && (l.current != nil || e.From == l.owner)
 	case parley.TypeSystem:
-		return l.now != nil && e.From == parley.HubID && bytes.Contains(e.Payload, []byte(parley.KindTurnEnded))
+		return l.current != nil && e.From == parley.HubID && bytes.Contains(e.Payload, []byte(parley.KindTurnEnded))
 	}
 	return false
 }
 
-// take folds the next event and gives the updates that it brings, ids included; floor says whether the caller may speak after it. The event that begins a task gives that task.
-// An event that was taken before brings nothing. Traces are given always, as updates that have TraceExtension in their metadata and repeat the status: the caller of take drops
-// them where they are not asked for.
-func (l *ledger) take(e *parley.Event, floor bool) []update {
+// fold folds the next event and returns its updates with ids. floor reports whether the caller may
+// speak after the event. The event that begins a task returns that task. An event that was folded
+// before returns nothing. Traces are returned as updates with TraceExtension in their metadata and
+// the current status; the caller of fold drops them if they are not requested.
+func (l *taskFold) fold(e *parley.Event, floor bool) []update {
 	if e.Seq <= l.seq {
 		return nil
 	}
@@ -93,20 +110,20 @@ func (l *ledger) take(e *parley.Event, floor bool) []update {
 	switch e.Type {
 	case parley.TypeMessage:
 		if e.From == l.owner {
-			events = l.takeOwn(e, floor)
+			events = l.foldOwnMessage(e, floor)
 		} else {
-			events = l.takeAnswer(e, floor)
+			events = l.foldAnswer(e, floor)
 		}
 	case parley.TypeTrace:
-		events = l.takeTrace(e)
+		events = l.foldTrace(e)
 	case parley.TypeSystem:
-		events = l.takeSystem(e, floor)
+		events = l.foldSystem(e, floor)
 	}
-	return number(e.Seq, events)
+	return numberUpdates(e.Seq, events)
 }
 
-// number gives the updates of one record their ids.
-func number(seq int64, events []a2a.Event) []update {
+// numberUpdates returns the updates of one event with their ids.
+func numberUpdates(seq int64, events []a2a.Event) []update {
 	var all []update
 	for i, e := range events {
 		id := strconv.FormatInt(seq, 10)
@@ -118,8 +135,8 @@ func number(seq int64, events []a2a.Event) []update {
 	return all
 }
 
-// task gives a copy of a task as it stands, with its whole history; nil if there is none.
-func (l *ledger) task(id a2a.TaskID) *a2a.Task {
+// task returns a copy of a task with its whole history, or nil.
+func (l *taskFold) task(id a2a.TaskID) *a2a.Task {
 	x := l.byID[id]
 	if x == nil {
 		return nil
@@ -131,8 +148,8 @@ func (l *ledger) task(id a2a.TaskID) *a2a.Task {
 	return x.task(seq)
 }
 
-// tasks gives the ids of all, in order of their beginning.
-func (l *ledger) tasks() []a2a.TaskID {
+// tasks returns the ids of all tasks in the order of their first messages.
+func (l *taskFold) tasks() []a2a.TaskID {
 	ids := make([]a2a.TaskID, len(l.all))
 	for i, x := range l.all {
 		ids[i] = x.id
@@ -140,30 +157,32 @@ func (l *ledger) tasks() []a2a.TaskID {
 	return ids
 }
 
-// live is the task that has not ended, if there is one, and whether it waits for the caller.
-func (l *ledger) live() (id a2a.TaskID, waits bool) {
-	if l.now == nil {
+// liveTask returns the task that has not ended, if there is one, and whether it waits for the
+// caller.
+func (l *taskFold) liveTask() (id a2a.TaskID, waits bool) {
+	if l.current == nil {
 		return "", false
 	}
-	return l.now.id, l.now.waits()
+	return l.current.id, l.current.waits()
 }
 
-// modes are the acceptedOutputModes of the request that last spoke to a task: for resolve.
-func (l *ledger) modes(id a2a.TaskID) []string {
+// modes returns the acceptedOutputModes of the last request for a task, for resolve.
+func (l *taskFold) modes(id a2a.TaskID) []string {
 	if x := l.byID[id]; x != nil {
 		return x.modes
 	}
 	return nil
 }
 
-// bare is the answer of a task that has completed with one that wants to be a message and no task; nil for any other.
-func (l *ledger) bare(id a2a.TaskID) *a2a.Message {
+// messageAnswer returns the answer of a completed task that asks to be a message without a task. It
+// returns nil for other tasks.
+func (l *taskFold) messageAnswer(id a2a.TaskID) *a2a.Message {
 	x := l.byID[id]
 	if x == nil || x.status.State != a2a.TaskStateCompleted {
 		return nil
 	}
 	w := x.answer()
-	if w == nil || !w.bare || w.message != x.status.Message {
+	if w == nil || !w.asMessage || w.message != x.status.Message {
 		return nil
 	}
 	m := copyMessage(w.message)

@@ -12,18 +12,19 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// story is a log that is written by hand, between the caller alice and others.
-type story struct {
+// handwrittenLog is a handwritten log of the caller alice and others.
+type handwrittenLog struct {
 	t      *testing.T
-	ledger *ledger
+	ledger *taskFold
 	seq    int64
 	turn   int64
-	got    []string // the last updates: id and what they say
+	got    []string // the last updates: their ids and contents
 }
 
-func newStory(t *testing.T, room bool, policy parley.PolicyKind, others ...string) *story {
-	s := &story{t: t, ledger: newLedger("alice", room, "cnv_1", "ctx"), turn: 1}
-	sys := parley.System{Kind: parley.KindConversationCreated, Policy: &parley.Policy{Kind: policy}, Participants: []parley.Participant{{ID: "alice"}}}
+func newStory(t *testing.T, room bool, policy parley.PolicyKind, others ...string) *handwrittenLog {
+	s := &handwrittenLog{t: t, ledger: newTaskFold("alice", room, "cnv_1", "ctx"), turn: 1}
+	sys := parley.System{Kind: parley.KindConversationCreated, Policy: &parley.Policy{Kind: policy},
+		Participants: []parley.Participant{{ID: "alice"}}}
 	for _, id := range others {
 		sys.Participants = append(sys.Participants, parley.Participant{ID: id})
 	}
@@ -31,28 +32,29 @@ func newStory(t *testing.T, room bool, policy parley.PolicyKind, others ...strin
 	return s
 }
 
-// take folds an event and keeps what it brings.
-func (s *story) take(e *parley.Event, floor bool) {
+// take folds an event and records its updates.
+func (s *handwrittenLog) take(e *parley.Event, floor bool) {
 	s.seq++
 	e.Seq, e.At = s.seq, parley.TimestampOf(time.Unix(1_800_000_000+s.seq, 0))
 	s.got = nil
-	for _, u := range s.ledger.take(e, floor) {
+	for _, u := range s.ledger.fold(e, floor) {
 		s.got = append(s.got, u.id+" "+describe(u.event))
 	}
 }
 
-func (s *story) system(sys parley.System, floor bool) {
+func (s *handwrittenLog) system(sys parley.System, floor bool) {
 	raw, _ := json.Marshal(sys)
 	s.take(&parley.Event{Type: parley.TypeSystem, From: parley.HubID, Payload: raw}, floor)
 }
 
-func (s *story) note(from string, taskID a2a.TaskID) {
-	raw, _ := json.Marshal(parley.System{Kind: parley.KindNote, Schema: noteCanceled, Data: json.RawMessage(fmt.Sprintf(`{"taskId":%q}`, taskID))})
+func (s *handwrittenLog) note(from string, taskID a2a.TaskID) {
+	raw, _ := json.Marshal(parley.System{Kind: parley.KindNote, Schema: noteCanceled,
+		Data: json.RawMessage(fmt.Sprintf(`{"taskId":%q}`, taskID))})
 	s.take(&parley.Event{Type: parley.TypeSystem, From: from, Payload: raw}, false)
 }
 
-// say is a message; its payload is JSON, or text.
-func (s *story) say(from, payload string, f parley.Finality, floor bool, o ...parley.Outcome) {
+// say adds a message. Its payload is JSON or text.
+func (s *handwrittenLog) say(from, payload string, f parley.Finality, floor bool, o ...parley.Outcome) {
 	if !strings.HasPrefix(payload, "{") {
 		payload = fmt.Sprintf(`{"text":%q}`, payload)
 	}
@@ -67,8 +69,9 @@ func (s *story) say(from, payload string, f parley.Finality, floor bool, o ...pa
 }
 
 // ends ends the turn of an agent without a message.
-func (s *story) ends(agent string, floor bool) {
-	s.system(parley.System{Kind: parley.KindTurnEnded, Turn: s.turn, AgentID: agent, Reason: "skipped", Detail: "turn_timeout"}, floor)
+func (s *handwrittenLog) ends(agent string, floor bool) {
+	s.system(parley.System{Kind: parley.KindTurnEnded, Turn: s.turn, AgentID: agent, Reason: "skipped",
+		Detail: "turn_timeout"}, floor)
 	s.turn++
 }
 
@@ -103,15 +106,16 @@ func wordsOf(parts a2a.ContentParts) string {
 	return "[" + strings.Join(all, "|") + "]"
 }
 
-func (s *story) brings(want ...string) {
+func (s *handwrittenLog) brings(want ...string) {
 	s.t.Helper()
 	if got := strings.Join(s.got, "\n"); got != strings.Join(want, "\n") {
 		s.t.Errorf("event %d brings\n%s\nwant\n%s", s.seq, got, strings.Join(want, "\n"))
 	}
 }
 
-// history holds the history of a task against its messages, as the first letter of their roles and their words.
-func (s *story) history(id a2a.TaskID, want ...string) {
+// history compares the history of a task with its messages, as the first letters of their roles and
+// their texts.
+func (s *handwrittenLog) history(id a2a.TaskID, want ...string) {
 	s.t.Helper()
 	var got []string
 	for _, m := range s.ledger.task(id).History {
@@ -145,7 +149,8 @@ func TestExchange(t *testing.T) {
 	if m := task.History[0]; m.ID != "m1" || m.ContextID != "ctx" || m.TaskID != "cnv_1.3" {
 		t.Errorf("the caller's message is %+v", m)
 	}
-	if m := task.Status.Message; m.ID != "cnv_1-6" || fmt.Sprint(m.Metadata[AuthorExtension]) != "map[participant:bob seq:6]" {
+	if m := task.Status.Message; m.ID != "cnv_1-6" || fmt.Sprint(m.Metadata[AuthorExtension]) != "map[participant:bob "+
+		"seq:6]" {
 		t.Errorf("the answer is %+v", m)
 	}
 	if at := task.Status.Timestamp; !at.Equal(time.Unix(1_800_000_006, 0)) || at.Location() != time.UTC {
@@ -167,52 +172,95 @@ func TestStates(t *testing.T) {
 		name   string
 		room   bool
 		policy parley.PolicyKind
-		play   func(*story)
+		play   func(*handwrittenLog)
 		want   []string
 	}{
-		{"room", true, "", func(s *story) { s.say("bob", "42", turn, true) }, []string{"3.1 cnv_1.2 artifact-3 [42]", "3 cnv_1.2 INPUT_REQUIRED [42]"}},
-		{"room, completed", true, "", func(s *story) { s.say("bob", `{"text":"42","a2a":{"state":"completed"}}`, turn, true) },
+		{"room", true, "", func(s *handwrittenLog) { s.say("bob", "42", turn, true) }, []string{"3.1 cnv_1.2 artifact-3 [42]",
+			"3 cnv_1.2 INPUT_REQUIRED [42]"}},
+		{"room, completed", true, "", func(s *handwrittenLog) {
+			s.say("bob", `{"text":"42","a2a":{"state":"completed"}}`, turn,
+				true)
+		},
 			[]string{"3.1 cnv_1.2 artifact-3 [42]", "3 cnv_1.2 COMPLETED [42]"}},
-		{"tag", false, "", func(s *story) { s.say("bob", `{"text":"which?","tags":["input_required"]}`, turn, true) }, []string{"3 cnv_1.2 INPUT_REQUIRED [which?]"}},
-		{"state", false, "", func(s *story) { s.say("bob", `{"text":"who?","a2a":{"state":"auth-required"}}`, turn, true) }, []string{"3 cnv_1.2 AUTH_REQUIRED [who?]"}},
-		{"asks, but another has the floor", false, "", func(s *story) { s.say("bob", `{"text":"which?","tags":["input_required"]}`, turn, false) },
+		{"tag", false, "", func(s *handwrittenLog) {
+			s.say("bob", `{"text":"which?","tags":["input_required"]}`, turn,
+				true)
+		},
+			[]string{"3 cnv_1.2 INPUT_REQUIRED [which?]"}},
+		{"state", false, "", func(s *handwrittenLog) {
+			s.say("bob", `{"text":"who?","a2a":{"state":"auth-required"}}`, turn,
+				true)
+		},
+			[]string{"3 cnv_1.2 AUTH_REQUIRED [who?]"}},
+		{"asks, but another has the floor", false, "",
+			func(s *handwrittenLog) { s.say("bob", `{"text":"which?","tags":["input_required"]}`, turn, false) },
 			[]string{"3 cnv_1.2 WORKING [which?]"}},
-		{"rejected at once", false, "", func(s *story) { s.say("bob", `{"text":"no","a2a":{"state":"rejected"}}`, turn, false) }, []string{"3 cnv_1.2 REJECTED [no]"}},
-		{"failed", false, "", func(s *story) { s.say("bob", `{"text":"no","a2a":{"state":"failed"}}`, turn, true) }, []string{"3 cnv_1.2 FAILED [no]"}},
-		{"a state that is none", false, "", func(s *story) { s.say("bob", `{"text":"42","a2a":{"state":"working"}}`, turn, true) },
+		{"rejected at once", false, "", func(s *handwrittenLog) {
+			s.say("bob", `{"text":"no","a2a":{"state":"rejected"}}`, turn,
+				false)
+		}, []string{"3 cnv_1.2 REJECTED [no]"}},
+		{"failed", false, "", func(s *handwrittenLog) { s.say("bob", `{"text":"no","a2a":{"state":"failed"}}`, turn, true) },
+			[]string{"3 cnv_1.2 FAILED [no]"}},
+		{"a state that is none", false, "", func(s *handwrittenLog) {
+			s.say("bob", `{"text":"42","a2a":{"state":"working"}}`, turn,
+				true)
+		},
 			[]string{"3.1 cnv_1.2 artifact-3 [42]", "3 cnv_1.2 COMPLETED [42]"}},
-		{"no answer", false, "", func(s *story) { s.ends("bob", true) },
-			[]string{"3 cnv_1.2 FAILED [There was no answer: the turns of the others ended without a word. The last was that of bob, which was skipped (turn_timeout).]"}},
-		{"no answer, but another is asked", false, "", func(s *story) { s.ends("bob", false) }, nil},
-		{"half an answer", false, "", func(s *story) { s.say("bob", "4", none, false); s.ends("bob", true) }, []string{"4.1 cnv_1.2 artifact-3 [4]", "4 cnv_1.2 COMPLETED [4]"}},
-		{"open: one passes", false, parley.PolicyOpen, func(s *story) { s.ends("bob", true) }, nil},
-		{"open: all pass", false, parley.PolicyOpen, func(s *story) { s.ends("bob", true); s.ends("carol", true) },
-			[]string{"4 cnv_1.2 FAILED [There was no answer: the turns of the others ended without a word. The last was that of carol, which was skipped (turn_timeout).]"}},
-		{"canceled", false, "", func(s *story) { s.note("alice", "cnv_1.2") }, []string{"3 cnv_1.2 CANCELED"}},
-		{"canceled by another", false, "", func(s *story) { s.note("bob", "cnv_1.2") }, nil},
-		{"another canceled", false, "", func(s *story) { s.note("alice", "cnv_1.1") }, nil},
-		{"closed with an answer", true, "", func(s *story) { s.say("bob", "bye", last, false) }, []string{"3.1 cnv_1.2 artifact-3 [bye]", "3 cnv_1.2 COMPLETED [bye]"}},
-		{"closed as failed", false, "", func(s *story) { s.say("bob", "oh", last, false, parley.Outcome{Status: parley.OutcomeFailed}) }, []string{"3 cnv_1.2 FAILED [oh]"}},
-		{"closed as rejected", false, "", func(s *story) {
+		{"no answer", false, "", func(s *handwrittenLog) { s.ends("bob", true) },
+			[]string{"3 cnv_1.2 FAILED [There was no answer: all other turns ended without a message. The last was that " +
+				"of bob, which was skipped (turn_timeout).]"}},
+		{"no answer, but another is asked", false, "", func(s *handwrittenLog) { s.ends("bob", false) }, nil},
+		{"half an answer", false, "", func(s *handwrittenLog) { s.say("bob", "4", none, false); s.ends("bob", true) },
+			[]string{"4.1 cnv_1.2 artifact-3 [4]", "4 cnv_1.2 COMPLETED [4]"}},
+		{"open: one passes", false, parley.PolicyOpen, func(s *handwrittenLog) { s.ends("bob", true) }, nil},
+		{"open: all pass", false, parley.PolicyOpen, func(s *handwrittenLog) { s.ends("bob", true); s.ends("carol", true) },
+			[]string{"4 cnv_1.2 FAILED [There was no answer: all other turns ended without a message. The last was that " +
+				"of carol, which was skipped (turn_timeout).]"}},
+		{"canceled", false, "", func(s *handwrittenLog) { s.note("alice", "cnv_1.2") }, []string{"3 cnv_1.2 CANCELED"}},
+		{"canceled by another", false, "", func(s *handwrittenLog) { s.note("bob", "cnv_1.2") }, nil},
+		{"another canceled", false, "", func(s *handwrittenLog) { s.note("alice", "cnv_1.1") }, nil},
+		{"closed with an answer", true, "", func(s *handwrittenLog) { s.say("bob", "bye", last, false) },
+			[]string{"3.1 cnv_1.2 artifact-3 [bye]", "3 cnv_1.2 COMPLETED [bye]"}},
+		{"closed as failed", false, "", func(s *handwrittenLog) {
+			s.say("bob", "oh", last, false,
+				parley.Outcome{Status: parley.OutcomeFailed})
+		}, []string{"3 cnv_1.2 FAILED [oh]"}},
+		{"closed as rejected", false, "", func(s *handwrittenLog) {
 			s.say("bob", `{"text":"no","a2a":{"state":"rejected"}}`, last, false, parley.Outcome{Status: parley.OutcomeFailed})
 		}, []string{"3 cnv_1.2 REJECTED [no]"}},
-		{"closed by the hub", false, "", func(s *story) {
+		{"closed by the hub", false, "", func(s *handwrittenLog) {
 			s.say("hub", "Too many turns.", last, false, parley.Outcome{Status: parley.OutcomeCanceled, Reason: "max_turns"})
 		}, []string{"3 cnv_1.2 CANCELED [Too many turns.]"}},
-		{"closed by the hub as completed", false, "", func(s *story) { s.say("bob", "42", turn, false); s.say("hub", "Closed.", last, false) },
+		{"closed by the hub as completed", false, "", func(s *handwrittenLog) {
+			s.say("bob", "42", turn, false)
+			s.say("hub",
+				"Closed.", last, false)
+		},
 			[]string{"4.1 cnv_1.2 artifact-3 [42]", "4 cnv_1.2 COMPLETED [42]"}},
-		{"closed in a room: said once", true, "", func(s *story) { s.say("bob", "42", turn, true); s.say("hub", "Closed.", last, false) }, []string{"4 cnv_1.2 COMPLETED [42]"}},
-		{"closed by the caller", true, "", func(s *story) { s.say("bob", "42", turn, true); s.say("alice", "thanks", last, false) }, []string{"4 cnv_1.2 COMPLETED [42]"}},
-		{"the caller goes on at once", false, "", func(s *story) {
+		{"closed in a room: said once", true, "", func(s *handwrittenLog) {
+			s.say("bob", "42", turn, true)
+			s.say("hub", "Closed.",
+				last, false)
+		}, []string{"4 cnv_1.2 COMPLETED [42]"}},
+		{"closed by the caller", true, "", func(s *handwrittenLog) {
+			s.say("bob", "42", turn, true)
+			s.say("alice", "thanks", last,
+				false)
+		}, []string{"4 cnv_1.2 COMPLETED [42]"}},
+		{"the caller goes on at once", false, "", func(s *handwrittenLog) {
 			s.say("alice", `{"text":"and","a2a":{"taskId":"cnv_1.2","messageId":"m"}}`, turn, true)
 		},
 			[]string{"3 cnv_1.2 INPUT_REQUIRED"}},
-		{"a result", false, "", func(s *story) {
-			s.say("bob", `{"result":{"result_type":"deterministic","result_text":"7","result_data":7,"exit_code":0}}`, last, false)
-		}, []string{`3.1 cnv_1.2 artifact-3 [7|{"data":{"exit_code":0,"result_data":7,"result_type":"deterministic"}}]`, "3 cnv_1.2 COMPLETED [7]"}},
-		{"a result that failed", false, "", func(s *story) {
-			s.say("bob", `{"result":{"result_type":"deterministic","result_text":"half","exit_code":3,"error":"exit status 3"}}`, last, false, parley.Outcome{Status: parley.OutcomeFailed})
-		}, []string{`3.1 cnv_1.2 artifact-3 [half|{"data":{"error":"exit status 3","exit_code":3,"result_type":"deterministic"}}]`, "3 cnv_1.2 FAILED [exit status 3]"}},
+		{"a result", false, "", func(s *handwrittenLog) {
+			s.say("bob", `{"result":{"result_type":"deterministic","result_text":"7","result_data":7,"exit_code":0}}`, last,
+				false)
+		}, []string{`3.1 cnv_1.2 artifact-3 [7|{"data":{"exit_code":0,"result_data":7,"result_type":"deterministic"}}]`,
+			"3 cnv_1.2 COMPLETED [7]"}},
+		{"a result that failed", false, "", func(s *handwrittenLog) {
+			s.say("bob", `{"result":{"result_type":"deterministic","result_text":"half","exit_code":3,"error":"exit status 3"}}`,
+				last, false, parley.Outcome{Status: parley.OutcomeFailed})
+		}, []string{`3.1 cnv_1.2 artifact-3 [half|{"data":{"error":"exit status 3","exit_code":3,` +
+			`"result_type":"deterministic"}}]`, "3 cnv_1.2 FAILED [exit status 3]"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			policy := test.policy
@@ -227,12 +275,13 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestGoesOn: a message with the task's id goes on with a task that waits, and one without cancels it and begins another.
-func TestGoesOn(t *testing.T) {
+// A message with the id of a waiting task continues it. A message without the id cancels it and
+// begins another.
+func TestMessageContinuesTask(t *testing.T) {
 	s := newStory(t, true, parley.PolicyRoundRobin, "bob")
 	s.say("alice", `{"text":"one","a2a":{"messageId":"m1"}}`, turn, false)
 	s.say("bob", "which?", turn, true)
-	if id, waits := s.ledger.live(); id != "cnv_1.2" || !waits {
+	if id, waits := s.ledger.liveTask(); id != "cnv_1.2" || !waits {
 		t.Errorf("live is %s, waits %t", id, waits)
 	}
 	s.say("alice", `{"text":"this","a2a":{"messageId":"m2","taskId":"cnv_1.2"}}`, turn, false)
@@ -246,7 +295,7 @@ func TestGoesOn(t *testing.T) {
 	s.history("cnv_1.6", "user [other]", "agent [done]")
 }
 
-// TestWithdrawn: what a failed attempt has said is neither history nor an answer, and its streams are told.
+// Messages of a failed attempt are neither history nor an answer, and streams are notified.
 func TestWithdrawn(t *testing.T) {
 	s := newStory(t, false, parley.PolicyRoundRobin, "bob")
 	s.say("alice", "one", turn, false)
@@ -261,15 +310,16 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
-// TestTrace: a trace repeats the status, and changes nothing.
+// A trace repeats the status and changes nothing.
 func TestTrace(t *testing.T) {
 	s := newStory(t, false, parley.PolicyRoundRobin, "bob")
 	s.say("alice", "one", turn, false)
 	before := asJSON(s.ledger.task("cnv_1.2").Status)
-	e := &parley.Event{Type: parley.TypeTrace, From: "bob", Turn: s.turn, Payload: json.RawMessage(`{"kind":"progress","n":12345678901234567890}`)}
+	e := &parley.Event{Type: parley.TypeTrace, From: "bob", Turn: s.turn,
+		Payload: json.RawMessage(`{"kind":"progress","n":12345678901234567890}`)}
 	s.seq++
 	e.Seq = s.seq
-	all := s.ledger.take(e, false)
+	all := s.ledger.fold(e, false)
 	if len(all) != 1 || describe(all[0].event) != "cnv_1.2 SUBMITTED" {
 		t.Fatalf("the trace brings %v", all)
 	}
@@ -282,23 +332,24 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// TestBare: an answer that wants to be a message is one when the task has completed with it.
-func TestBare(t *testing.T) {
+// An answer that asks to be a message is one if it completed the task.
+func TestMessageAnswer(t *testing.T) {
 	s := newStory(t, false, parley.PolicyRoundRobin, "bob")
 	s.say("alice", "one", turn, false)
-	if s.ledger.bare("cnv_1.2") != nil {
+	if s.ledger.messageAnswer("cnv_1.2") != nil {
 		t.Error("there is an answer before it was given")
 	}
 	s.say("bob", `{"text":"hi","a2a":{"message":true}}`, turn, true)
-	if m := s.ledger.bare("cnv_1.2"); m == nil || wordsOf(m.Parts) != "[hi]" || m.TaskID != "" {
+	if m := s.ledger.messageAnswer("cnv_1.2"); m == nil || wordsOf(m.Parts) != "[hi]" || m.TaskID != "" {
 		t.Errorf("the answer is %+v", m)
 	}
 }
 
-// TestSession: the first message of a session has the id that its metadata says.
+// The first message of a session has the id in its metadata.
 func TestSession(t *testing.T) {
-	s := &story{t: t, ledger: newLedger("alice", false, "ses_1", "ses_1"), turn: 1}
-	s.system(parley.System{Kind: parley.KindConversationCreated, Session: &parley.SessionRecord{}, Metadata: json.RawMessage(`{"a2a":{"messageId":"m9"}}`)}, false)
+	s := &handwrittenLog{t: t, ledger: newTaskFold("alice", false, "ses_1", "ses_1"), turn: 1}
+	s.system(parley.System{Kind: parley.KindConversationCreated, Session: &parley.SessionRecord{},
+		Metadata: json.RawMessage(`{"a2a":{"messageId":"m9"}}`)}, false)
 	s.say("alice", `{"parameters":{"n":1}}`, turn, false)
 	s.history("ses_1.2", `user [{"data":{"n":1}}]`)
 	if m := s.ledger.task("ses_1.2").History[0]; m.ID != "m9" {
@@ -306,8 +357,8 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// TestCopies: who has a task changes nothing in the ledger.
-func TestCopies(t *testing.T) {
+// Changes of a returned task do not change the fold.
+func TestTasksAreCopies(t *testing.T) {
 	s := newStory(t, true, parley.PolicyRoundRobin, "bob")
 	s.say("alice", "one", turn, false)
 	s.say("bob", "two", turn, true)

@@ -8,21 +8,23 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// The names of W3C Trace Context, in the metadata of a message and among the headers of HTTP.
+// The names of W3C Trace Context in the metadata of a message and in HTTP headers.
 const (
 	traceparentMember = "traceparent"
 	tracestateMember  = "tracestate"
 	traceparentHeader = "Traceparent"
 )
 
-// spanNames are the operations that have a span, by their names in version 1.0. The others read.
+// spanNames are the operations with a span, by their names in version 1.0. The others only read.
 var spanNames = map[operation]string{opSend: "SendMessage", opStream: "SendStreamingMessage", opCancel: "CancelTask"}
 
-// traced begins the span of a request, under which what it does at the hub goes on, and which end ends. It is a part of the span that the message names in its metadata, else of the one that
-// the header names; what is no traceparent is as none.
-func (x *visit) traced(o operation, req any) (end func()) {
+// startSpan starts the span of a request, which end ends. Calls to the hub continue it. Its parent
+// is the span in the metadata of the message, otherwise that of the header. Invalid values are
+// ignored.
+func (x *httpCall) startSpan(o operation, req any) (end func()) {
 	parent := traceparentIn(req)
-	if values := x.r.Header.Values(traceparentHeader); parent == "" && len(values) == 1 && parley.ValidTraceparent(values[0]) {
+	if values := x.r.Header.Values(traceparentHeader); parent == "" && len(values) == 1 &&
+		parley.ValidTraceparent(values[0]) {
 		parent = values[0]
 	}
 	name, spans := spanNames[o]
@@ -42,14 +44,14 @@ func (x *visit) traced(o operation, req any) (end func()) {
 	return span.End
 }
 
-// failed tells the span how the request was refused.
-func (x *visit) failed(f *fault) {
+// failSpan records the error of the request in the span.
+func (x *httpCall) failSpan(f *protocolError) {
 	if x.span != nil {
 		x.span.Fail(f.reason)
 	}
 }
 
-// traceparentIn gives the traceparent in the metadata of a message, or of the request that brings it; empty where there is none.
+// traceparentIn returns the traceparent in the metadata of a message or its request, or "".
 func traceparentIn(req any) string {
 	q, ok := req.(*a2a.SendMessageRequest)
 	if !ok || q == nil || q.Message == nil {
@@ -63,8 +65,9 @@ func traceparentIn(req any) string {
 	return ""
 }
 
-// untraced gives the metadata of a message without the span of the call that has brought it: a message that is sent again comes with another one, and is the same.
-func untraced(metadata map[string]any) map[string]any {
+// withoutTrace returns the metadata of a message without the span of its call. A repeated message
+// has another span, but must be equal.
+func withoutTrace(metadata map[string]any) map[string]any {
 	_, parent := metadata[traceparentMember]
 	_, state := metadata[tracestateMember]
 	if !parent && !state {

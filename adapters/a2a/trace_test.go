@@ -20,8 +20,9 @@ const (
 	headSpan    = "00-11111111111111111111111111111111-2222222222222222-01"
 )
 
-// TestTraceparent: a message goes on in the span that it names in its metadata, else in that of its request, else in that of the header: what it says stands there, or in the span of the
-// operation where somebody is told. The metadata that are kept do not have it, so that the message can be sent again in another span.
+// A message continues the span in its metadata, otherwise that of its request, otherwise that of
+// the header. Its event records that span, or, with a tracer, that of the operation. The stored
+// metadata has no span, so that the message can be repeated in another span.
 func TestTraceparent(t *testing.T) {
 	told := &spantest.Recorder{}
 	w := newOpsWorld(t)
@@ -32,13 +33,16 @@ func TestTraceparent(t *testing.T) {
 		tracer                   parley.Tracer
 		want                     string
 	}{
-		"message": {messageSpan, requestSpan, headSpan, nil, messageSpan}, "request": {"x", requestSpan, headSpan, nil, requestSpan}, "header": {"", "", headSpan, nil, headSpan},
+		"message": {messageSpan, requestSpan, headSpan, nil, messageSpan}, "request": {"x", requestSpan, headSpan, nil,
+			requestSpan}, "header": {"", "", headSpan, nil, headSpan},
 		"none": {"", "", "x", nil, ""}, "told": {messageSpan, "", headSpan, told, messageSpan},
 	} {
 		t.Run(name, func(t *testing.T) {
 			post := func(message, request string) *httptest.ResponseRecorder {
-				body := `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m-` + name + `","role":"ROLE_USER","parts":[{"text":"hi"}],` +
-					`"metadata":{"traceparent":"` + message + `","tracestate":"a=b","kept":"yes"}},"metadata":{"traceparent":"` + request + `"}}}`
+				body := `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m-` + name +
+					`","role":"ROLE_USER","parts":[{"text":"hi"}],` +
+					`"metadata":{"traceparent":"` + message + `","tracestate":"a=b","kept":"yes"}},"metadata":{"traceparent":"` +
+					request + `"}}}`
 				r := httptest.NewRequest(http.MethodPost, "/a2a/bot", strings.NewReader(body))
 				r.Header.Set("Content-Type", "application/json")
 				r.Header.Set("A2A-Version", "1.0")
@@ -54,14 +58,16 @@ func TestTraceparent(t *testing.T) {
 			if answer.Code != http.StatusOK || strings.Contains(answer.Body.String(), `"error"`) {
 				t.Fatalf("%d %s", answer.Code, answer.Body)
 			}
-			if again := post(requestSpan, messageSpan); again.Code != http.StatusOK || strings.Contains(again.Body.String(), `"error"`) {
+			if again := post(requestSpan, messageSpan); again.Code != http.StatusOK || strings.Contains(again.Body.String(),
+				`"error"`) {
 				t.Errorf("again, in other spans: %d %s", again.Code, again.Body)
 			}
 			said := saidAs(t, alice.client, "m-"+name)
 			got := said.Traceparent
 			if c.tracer != nil {
 				spans := told.Named("parley.a2a SendMessage")
-				if len(spans) != 2 || spans[0].Traceparent != got || spans[0].Parent != c.want || spans[0].Kind != parley.SpanServer {
+				if len(spans) != 2 || spans[0].Traceparent != got || spans[0].Parent != c.want ||
+					spans[0].Kind != parley.SpanServer {
 					t.Errorf("said in %q, told %+v", got, spans)
 				}
 				got = c.want
@@ -69,14 +75,15 @@ func TestTraceparent(t *testing.T) {
 			if got != c.want {
 				t.Errorf("said in %q, want %q", got, c.want)
 			}
-			if raw := string(said.Payload); strings.Contains(raw, "traceparent") || strings.Contains(raw, "tracestate") || !strings.Contains(raw, `"kept":"yes"`) {
+			if raw := string(said.Payload); strings.Contains(raw, "traceparent") || strings.Contains(raw, "tracestate") ||
+				!strings.Contains(raw, `"kept":"yes"`) {
 				t.Errorf("kept as %s", raw)
 			}
 		})
 	}
 }
 
-// saidAs finds a message by the id that A2A gave it.
+// saidAs returns a message by its A2A id.
 func saidAs(t *testing.T, c parley.Client, messageID string) parley.Event {
 	t.Helper()
 	list, err := c.ListConversations(t.Context(), &parley.ListConversationsParams{Limit: 100})
@@ -89,7 +96,7 @@ func saidAs(t *testing.T, c parley.Client, messageID string) parley.Event {
 			t.Fatal(err)
 		}
 		for _, e := range page.Events {
-			if e.ClientRequestID == spoken(messageID) {
+			if e.ClientRequestID == messageRequestID(messageID) {
 				return e
 			}
 		}
@@ -98,19 +105,22 @@ func saidAs(t *testing.T, c parley.Client, messageID string) parley.Event {
 	return parley.Event{}
 }
 
-// TestFailedOperationSpan: the span of an operation that is refused says so by the name of the error, and one of what only reads there is not.
+// The span of a refused operation has the name of the error. Operations that only read have no
+// span.
 func TestFailedOperationSpan(t *testing.T) {
 	told := &spantest.Recorder{}
 	for _, o := range []operation{opCancel, opGet} {
-		x := &visit{
-			front: (&Server{}).front(nil), w: httptest.NewRecorder(), caller: &caller{agent: &Agent{Name: "bot"}}, version: version10, media: mediaJSON,
+		x := &httpCall{
+			httpServer: (&Server{}).front(nil), w: httptest.NewRecorder(), caller: &caller{agent: &Agent{Name: "bot"}},
+			version: version10, media: mediaJSON,
 			r: httptest.NewRequest(http.MethodPost, "/", nil).WithContext(parley.WithTracer(context.Background(), told)),
 		}
-		end := x.traced(o, &a2a.CancelTaskRequest{})
+		end := x.startSpan(o, &a2a.CancelTaskRequest{})
 		x.refuse(errors.Join(a2a.ErrTaskNotFound))
 		end()
 	}
-	if spans := told.Spans(); len(spans) != 1 || spans[0].Name != "parley.a2a CancelTask" || spans[0].Failure != "TASK_NOT_FOUND" || spans[0].Ends != 1 {
+	if spans := told.Spans(); len(spans) != 1 || spans[0].Name != "parley.a2a CancelTask" ||
+		spans[0].Failure != "TASK_NOT_FOUND" || spans[0].Ends != 1 {
 		t.Errorf("%+v", spans)
 	}
 }

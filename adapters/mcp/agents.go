@@ -12,59 +12,63 @@ import (
 )
 
 type agentsArgs struct {
-	AgentName    string `json:"agent_name,omitempty" jsonschema:"only this one"`
-	Cursor       string `json:"cursor,omitempty" jsonschema:"next_cursor of the page before"`
-	SchemaOffset int    `json:"schema_offset,omitempty" jsonschema:"with agent_name: characters of the JSON text of its schemas to skip, for the rest of one that was cut"`
+	AgentName    string `json:"agent_name,omitempty" jsonschema:"list only this agent"`
+	Cursor       string `json:"cursor,omitempty" jsonschema:"next_cursor of the previous page"`
+	SchemaOffset int    `json:"schema_offset,omitempty"`
 }
 
 func refineAgents(a *arguments) {
-	a.length(0, 256, "agent_name", "cursor")
-	a.since("schema_offset")
+	a.textLength(0, 256, "agent_name", "cursor")
+	a.nonNegative("schema_offset")
+	a.describe("schema_offset", "with agent_name: characters of the JSON text of its schemas to skip, to read on after "+
+		"a cut")
 }
 
 type agentList struct {
 	Agents     []agentView `json:"agents"`
-	NextCursor string      `json:"next_cursor,omitempty" jsonschema:"there is another page"`
+	NextCursor string      `json:"next_cursor,omitempty" jsonschema:"present if there is another page"`
 	Next       string      `json:"next" jsonschema:"the call to make next"`
 }
 
 type agentView struct {
-	Name        string `json:"name" jsonschema:"the agent_name of start_agent_session"`
-	Type        string `json:"type"`
-	Description string `json:"description"`
-	// ParametersSchema is what parameters must match.
-	ParametersSchema any    `json:"parameters_schema,omitempty" jsonschema:"JSON Schema of parameters; where an agent has none, and none is left out, it takes a prompt"`
+	Name             string `json:"name" jsonschema:"agent_name for start_agent_session"`
+	Type             string `json:"type"`
+	Description      string `json:"description"`
+	ParametersSchema any    `json:"parameters_schema,omitempty"`
 	OutputSchema     any    `json:"output_schema,omitempty" jsonschema:"JSON Schema of result_data"`
-	SchemasText      string `json:"schemas_text,omitempty" jsonschema:"a piece of the JSON text of an object with both schemas, where they are too long"`
+	SchemasText      string `json:"schemas_text,omitempty"`
 	CutChars         int    `json:"cut_chars,omitempty" jsonschema:"characters of both schemas that are left out"`
-	NextOffset       int    `json:"next_schema_offset,omitempty" jsonschema:"the schema_offset at which the rest begins"`
-	Rest             string `json:"rest,omitempty" jsonschema:"the call that gives the schemas that are left out"`
-	Online           bool   `json:"online" jsonschema:"false: a session waits until its runner is back, or fails"`
+	NextOffset       int    `json:"next_schema_offset,omitempty" jsonschema:"schema_offset of the rest"`
+	Rest             string `json:"rest,omitempty" jsonschema:"the call that reads the rest of the schemas"`
+	Online           bool   `json:"online" jsonschema:"if false, a session waits until its runner is connected, or fails"`
 
 	offset int
 }
 
 func listAgents(ctx context.Context, c *call, in *agentsArgs) (*agentList, error) {
 	if in.SchemaOffset > 0 && in.AgentName == "" {
-		return nil, explained(parley.Refuse(parley.ErrValidationFailed, "schema_offset is given without agent_name", "the agent whose schemas are read"), hints{})
+		return nil, explain(parley.Refuse(parley.ErrValidationFailed, "schema_offset without agent_name",
+			"agent_name, the agent with the schemas"), hints{})
 	}
 	r, err := c.client.ListAgents(ctx, &parley.ListAgentsParams{})
 	if err != nil {
-		return nil, explained(err, hints{})
+		return nil, explain(err, hints{})
 	}
 	if in.AgentName == "" {
 		return agentPage(r.Agents, in.Cursor), nil
 	}
 	i := slices.IndexFunc(r.Agents, func(a parley.AgentInfo) bool { return a.Name == in.AgentName })
 	if i < 0 {
-		return nil, explained(parley.Refuse(parley.ErrNotFound, fmt.Sprintf("there is no agent %.64q", in.AgentName), ""), hints{})
+		return nil, explain(parley.Refuse(parley.ErrNotFound, fmt.Sprintf("there is no agent %.64q", in.AgentName), ""),
+			hints{})
 	}
 	v := viewAgent(&r.Agents[i])
-	v.schemas(&r.Agents[i], in.SchemaOffset, MaxChars)
+	v.setSchemas(&r.Agents[i], in.SchemaOffset, MaxChars)
 	return &agentList{Agents: []agentView{v}, Next: "Next: start_agent_session with this name."}, nil
 }
 
-// agentPage gives the agents behind a name, as many as there is room for. Schemas that do not fit are left out, and no agent is.
+// agentPage returns the agents after a name that fit into a result. It leaves out schemas that do
+// not fit, but no agent.
 func agentPage(all []parley.AgentInfo, after string) *agentList {
 	l := &agentList{Agents: []agentView{}, Next: "Next: start_agent_session with one of the names."}
 	room := MaxChars
@@ -80,7 +84,7 @@ func agentPage(all []parley.AgentInfo, after string) *agentList {
 			break
 		}
 		if size := schemaChars(a); size <= min(room, maxTextChars) {
-			v.ParametersSchema, v.OutputSchema = given(a.ParametersSchema), given(a.OutputSchema)
+			v.ParametersSchema, v.OutputSchema = valueOrNil(a.ParametersSchema), valueOrNil(a.OutputSchema)
 			room -= size
 		} else {
 			v.leaveOut(size, 0)
@@ -94,7 +98,7 @@ func viewAgent(a *parley.AgentInfo) agentView {
 	return agentView{Name: a.Name, Type: string(a.Type), Description: a.Description, Online: a.Online}
 }
 
-// size is about how many characters an agent takes without its schemas, be they left out.
+// size returns about how many characters an agent takes without its schemas.
 func (v *agentView) size() int {
 	return 2*utf8.RuneCountInString(v.Name) + utf8.RuneCountInString(v.Description) + 150
 }
@@ -103,24 +107,24 @@ func schemaChars(a *parley.AgentInfo) int {
 	return utf8.RuneCount(a.ParametersSchema) + utf8.RuneCount(a.OutputSchema)
 }
 
-// schemas gives both schemas, or a piece of their text from an offset on.
-func (v *agentView) schemas(a *parley.AgentInfo, offset, chars int) {
+// setSchemas sets both schemas, or a piece of their JSON text that starts at offset.
+func (v *agentView) setSchemas(a *parley.AgentInfo, offset, chars int) {
 	if offset == 0 && schemaChars(a) <= chars {
-		v.ParametersSchema, v.OutputSchema = given(a.ParametersSchema), given(a.OutputSchema)
+		v.ParametersSchema, v.OutputSchema = valueOrNil(a.ParametersSchema), valueOrNil(a.OutputSchema)
 		return
 	}
-	both := encoded(struct {
+	both := jsonText(struct {
 		Parameters json.RawMessage `json:"parameters_schema,omitempty"`
 		Output     json.RawMessage `json:"output_schema,omitempty"`
 	}{a.ParametersSchema, a.OutputSchema})
 	var left int
 	v.offset = offset
-	if v.SchemasText, left = window(both, offset, chars); left > 0 {
+	if v.SchemasText, left = textWindow(both, offset, chars); left > 0 {
 		v.leaveOut(left, offset+utf8.RuneCountInString(v.SchemasText))
 	}
 }
 
-// leaveOut says that so many characters of the schemas are not here, and where they begin.
+// leaveOut records how many characters of the schemas are left out, and where they begin.
 func (v *agentView) leaveOut(chars, offset int) {
 	v.CutChars, v.NextOffset = chars, offset
 	v.Rest = fmt.Sprintf("list_agent_blueprints {agent_name: %q}", v.Name)
@@ -129,8 +133,8 @@ func (v *agentView) leaveOut(chars, offset int) {
 	}
 }
 
-// given is raw, or nothing.
-func given(raw json.RawMessage) any {
+// valueOrNil returns raw, or nil if raw is nil.
+func valueOrNil(raw json.RawMessage) any {
 	if raw == nil {
 		return nil
 	}
@@ -139,7 +143,7 @@ func given(raw json.RawMessage) any {
 
 func (l *agentList) text() string {
 	if len(l.Agents) == 0 {
-		return "There is no agent here at the moment."
+		return "No agents are available at the moment."
 	}
 	var b strings.Builder
 	for i := range l.Agents {
@@ -164,7 +168,7 @@ func (v *agentView) lines() string {
 		fmt.Fprintf(&b, "  output_schema: %s\n", raw)
 	}
 	if v.SchemasText != "" {
-		fmt.Fprintf(&b, "  both schemas, from character %d on: %s\n", v.offset, v.SchemasText)
+		fmt.Fprintf(&b, "  both schemas, from character %d: %s\n", v.offset, v.SchemasText)
 	}
 	if v.CutChars > 0 {
 		fmt.Fprintf(&b, "  [%d more characters of schemas: %s]\n", v.CutChars, v.Rest)

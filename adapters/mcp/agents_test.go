@@ -24,14 +24,15 @@ type agentList struct {
 	Next       string
 }
 
-// largeSchema is a schema of at least so many bytes.
+// largeSchema returns a schema of at least the given bytes.
 func largeSchema(t *testing.T, bytes int) json.RawMessage {
 	t.Helper()
 	return raw(t, map[string]any{"type": "object", "description": strings.Repeat("é", bytes/2)})
 }
 
-// TestAgentsAreBounded: a page of agents is bounded in both forms, all of them are found page by page, and each schema can be read.
-func TestAgentsAreBounded(t *testing.T) {
+// A page of agents is bounded in both forms, the pages together have all agents, and each schema
+// can be read.
+func TestAgentPageIsBounded(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
@@ -49,7 +50,8 @@ func TestAgentsAreBounded(t *testing.T) {
 		}
 		schemas[name] = largeSchema(t, size)
 		h.RegisterAgent(t, parley.AgentInfo{
-			Name: name, Type: parley.AgentTypeAgent, Description: strings.Repeat("d", 900), ParametersSchema: schemas[name], OutputSchema: json.RawMessage(`{"type":"string"}`),
+			Name: name, Type: parley.AgentTypeAgent, Description: strings.Repeat("d",
+				900), ParametersSchema: schemas[name], OutputSchema: json.RawMessage(`{"type":"string"}`),
 		})
 	}
 	var got []string
@@ -57,7 +59,8 @@ func TestAgentsAreBounded(t *testing.T) {
 	for page := 0; ; page++ {
 		var l agentList
 		r := alice.call("list_agent_blueprints", args)
-		if text, structured := len([]rune(textOf(r))), len([]rune(string(raw(t, r.StructuredContent)))); text > mcp.MaxChars+4000 || structured > mcp.MaxChars+4000 || page > 20 {
+		if text, structured := len([]rune(schemaText(r))), len([]rune(string(raw(t,
+			r.StructuredContent)))); text > mcp.MaxChars+4000 || structured > mcp.MaxChars+4000 || page > 20 {
 			t.Fatalf("page %d: %d characters of text, %d structured", page, text, structured)
 		}
 		if err := json.Unmarshal(raw(t, r.StructuredContent), &l); err != nil {
@@ -65,15 +68,16 @@ func TestAgentsAreBounded(t *testing.T) {
 		}
 		for _, a := range l.Agents {
 			got = append(got, a.Name)
-			if call := fmt.Sprintf("list_agent_blueprints {agent_name: %q}", a.Name); a.ParametersSchema == nil && (a.Rest != call || !strings.Contains(textOf(r), call)) {
+			if call := fmt.Sprintf("list_agent_blueprints {agent_name: %q}", a.Name); a.ParametersSchema == nil &&
+				(a.Rest != call || !strings.Contains(schemaText(r), call)) {
 				t.Errorf("%s: no schema, and the rest is %q", a.Name, a.Rest)
 			}
 		}
 		if l.NextCursor == "" {
 			break
 		}
-		if !strings.Contains(textOf(r), fmt.Sprintf("list_agent_blueprints {cursor: %q}", l.NextCursor)) {
-			t.Errorf("the text does not say how to go on: %.200s", l.Next)
+		if !strings.Contains(schemaText(r), fmt.Sprintf("list_agent_blueprints {cursor: %q}", l.NextCursor)) {
+			t.Errorf("the text has no next call: %.200s", l.Next)
 		}
 		args["cursor"] = l.NextCursor
 	}
@@ -88,7 +92,7 @@ func TestAgentsAreBounded(t *testing.T) {
 	alice.refused("list_agent_blueprints", map[string]any{"schema_offset": 5}, "validation_failed", "agent_name")
 }
 
-// readSchema reads the parameters_schema of an agent, in as many pieces as that takes.
+// readSchema reads the parameters_schema of an agent in as many pieces as necessary.
 func (i *ide) readSchema(name string) json.RawMessage {
 	i.t.Helper()
 	args, text := map[string]any{"agent_name": name}, ""
@@ -106,7 +110,8 @@ func (i *ide) readSchema(name string) json.RawMessage {
 		if a.Next == 0 {
 			break
 		}
-		if call := fmt.Sprintf("list_agent_blueprints {agent_name: %q, schema_offset: %d}", name, a.Next); !strings.Contains(shown, call) {
+		if call := fmt.Sprintf("list_agent_blueprints {agent_name: %q, schema_offset: %d}", name,
+			a.Next); !strings.Contains(shown, call) {
 			i.t.Errorf("%s: the text does not have %s", name, call)
 		}
 		args["schema_offset"] = a.Next

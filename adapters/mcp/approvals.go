@@ -11,18 +11,20 @@ import (
 )
 
 type approvalsArgs struct {
-	ApprovalID     string `json:"approval_id,omitempty" jsonschema:"only this one, with all that it is about; not together with the others but offset"`
-	Status         string `json:"status,omitempty" jsonschema:"those that stand so"`
-	ConversationID string `json:"conversation_id,omitempty" jsonschema:"only those of this conversation"`
-	Cursor         string `json:"cursor,omitempty" jsonschema:"next_cursor of the page before"`
-	Offset         int    `json:"offset,omitempty" jsonschema:"with approval_id: characters of the JSON text of what it is about to skip, for the rest of one that was cut"`
+	ApprovalID     string `json:"approval_id,omitempty"`
+	Status         string `json:"status,omitempty" jsonschema:"list only approvals with this status"`
+	ConversationID string `json:"conversation_id,omitempty" jsonschema:"list only approvals of this conversation"`
+	Cursor         string `json:"cursor,omitempty" jsonschema:"next_cursor of the previous page"`
+	Offset         int    `json:"offset,omitempty"`
 }
 
 func refineApprovals(a *arguments) {
-	a.length(0, maxApprovalID, "approval_id")
-	a.length(0, 64, "conversation_id")
-	a.length(0, 1024, "cursor")
-	a.since("offset")
+	a.textLength(0, maxApprovalID, "approval_id")
+	a.textLength(0, 64, "conversation_id")
+	a.textLength(0, 1024, "cursor")
+	a.nonNegative("offset")
+	a.describe("approval_id", "read only this approval, with all its details; combine it only with offset")
+	a.describe("offset", "with approval_id: characters of the JSON text of its details to skip, to read on after a cut")
 	var all []string
 	for _, s := range parley.ApprovalStatuses {
 		all = append(all, string(s))
@@ -31,17 +33,17 @@ func refineApprovals(a *arguments) {
 }
 
 const (
-	// maxApprovalID bounds an id of an approval: one of a conversation, a dot and a number.
+	// maxApprovalID limits an approval id: a conversation id, a dot and a number.
 	maxApprovalID = 64 + 1 + 20
-	// approvalsAtOnce is how many are asked for: each may be large, and few fit into a result.
+	// approvalsAtOnce is the page size. Approvals may be large, so few fit into a result.
 	approvalsAtOnce = 10
-	// leastAbout is what each is given to say what it is about, however many there are.
+	// leastAbout is the minimum of characters for the details of each approval.
 	leastAbout = 500
 )
 
 type approvalList struct {
 	Approvals  []approvalView `json:"approvals"`
-	NextCursor string         `json:"next_cursor,omitempty" jsonschema:"there is another page"`
+	NextCursor string         `json:"next_cursor,omitempty" jsonschema:"present if there is another page"`
 	Next       string         `json:"next" jsonschema:"the call to make next"`
 }
 
@@ -49,27 +51,27 @@ type approvalList struct {
 type approvalView struct {
 	ApprovalID     string `json:"approval_id"`
 	ConversationID string `json:"conversation_id"`
-	AskedBy        string `json:"asked_by" jsonschema:"the agent that asks"`
-	Turn           int64  `json:"turn" jsonschema:"the turn of that agent, which waits"`
-	Title          string `json:"title" jsonschema:"what it asks for, in its words"`
-	Status         string `json:"status" jsonschema:"pending; approved, rejected, timed_out and canceled are ends"`
-	MayAnswer      bool   `json:"may_answer" jsonschema:"answer_approval is for you"`
-	ExpiresAt      string `json:"expires_at" jsonschema:"when it times out, which approves nothing"`
-	Details        any    `json:"details,omitempty" jsonschema:"what it is about"`
-	AnswerSchema   any    `json:"answer_schema,omitempty" jsonschema:"JSON Schema of the answer that may come with an approval; without it none may"`
+	AskedBy        string `json:"asked_by" jsonschema:"the agent that requested it"`
+	Turn           int64  `json:"turn" jsonschema:"the waiting turn of that agent"`
+	Title          string `json:"title" jsonschema:"the requested action, in the words of the agent"`
+	Status         string `json:"status" jsonschema:"pending, approved, rejected, timed_out or canceled"`
+	MayAnswer      bool   `json:"may_answer" jsonschema:"true if you may call answer_approval"`
+	ExpiresAt      string `json:"expires_at" jsonschema:"when it times out without approval"`
+	Details        any    `json:"details,omitempty" jsonschema:"details of the requested action"`
+	AnswerSchema   any    `json:"answer_schema,omitempty"`
 	AnsweredBy     string `json:"answered_by,omitempty"`
 	Comment        string `json:"comment,omitempty"`
 	Answer         any    `json:"answer,omitempty"`
-	AboutText      string `json:"about_text,omitempty" jsonschema:"a piece of the JSON text of an object with details, answer_schema and answer, where they are too long"`
+	AboutText      string `json:"about_text,omitempty"`
 	CutChars       int    `json:"cut_chars,omitempty" jsonschema:"characters of that text that are left out"`
-	NextOffset     int    `json:"next_offset,omitempty" jsonschema:"the offset at which the rest begins"`
-	Rest           string `json:"rest,omitempty" jsonschema:"the call that gives what is left out"`
+	NextOffset     int    `json:"next_offset,omitempty" jsonschema:"offset of the rest"`
+	Rest           string `json:"rest,omitempty" jsonschema:"the call that reads the rest"`
 
 	offset int
 }
 
-// about is all of an approval that may be long.
-type about struct {
+// approvalParts are the parts of an approval that may be long.
+type approvalParts struct {
 	Details      json.RawMessage `json:"details,omitempty"`
 	AnswerSchema json.RawMessage `json:"answer_schema,omitempty"`
 	Answer       json.RawMessage `json:"answer,omitempty"`
@@ -78,16 +80,18 @@ type about struct {
 func listApprovals(ctx context.Context, c *call, in *approvalsArgs) (*approvalList, error) {
 	h := hints{approval: in.ApprovalID, approvals: true}
 	if in.ApprovalID != "" {
-		return c.oneApproval(ctx, in, h)
+		return c.getApproval(ctx, in, h)
 	}
 	if in.Offset > 0 {
-		return nil, explained(parley.Refuse(parley.ErrValidationFailed, "offset is given without approval_id", "the approval that is read"), h)
+		return nil, explain(parley.Refuse(parley.ErrValidationFailed, "offset without approval_id",
+			"approval_id, the approval with the details"), h)
 	}
 	r, err := c.client.ListApprovals(ctx, &parley.ListApprovalsParams{
-		Status: parley.ApprovalStatus(in.Status), ConversationID: in.ConversationID, Cursor: in.Cursor, Limit: approvalsAtOnce,
+		Status: parley.ApprovalStatus(in.Status), ConversationID: in.ConversationID, Cursor: in.Cursor,
+		Limit: approvalsAtOnce,
 	})
 	if err != nil {
-		return nil, explained(err, h)
+		return nil, explain(err, h)
 	}
 	l := &approvalList{Approvals: []approvalView{}, NextCursor: r.NextCursor}
 	room := MaxChars
@@ -97,64 +101,70 @@ func listApprovals(ctx context.Context, c *call, in *approvalsArgs) (*approvalLi
 		l.Approvals = append(l.Approvals, v)
 	}
 	for i := range r.Approvals {
-		room -= l.Approvals[i].tell(&r.Approvals[i], 0, min(room/(len(r.Approvals)-i), maxTextChars))
+		room -= l.Approvals[i].addParts(&r.Approvals[i], 0, min(room/(len(r.Approvals)-i), maxTextChars))
 	}
-	l.Next = l.next(in)
+	l.Next = l.nextStep(in)
 	return l, nil
 }
 
-// oneApproval gives one with what it is about, from an offset on.
-func (c *call) oneApproval(ctx context.Context, in *approvalsArgs, h hints) (*approvalList, error) {
+// getApproval returns one approval with its details, from an offset.
+func (c *call) getApproval(ctx context.Context, in *approvalsArgs, h hints) (*approvalList, error) {
 	if in.ConversationID != "" || in.Cursor != "" {
-		return nil, explained(parley.Refuse(parley.ErrValidationFailed, "approval_id is given with conversation_id or cursor", "approval_id alone, or with offset"), h)
+		return nil, explain(parley.Refuse(parley.ErrValidationFailed, "approval_id excludes conversation_id and cursor",
+			"approval_id alone, or with offset"), h)
 	}
 	a, err := c.client.GetApproval(ctx, &parley.GetApprovalParams{ApprovalID: in.ApprovalID})
 	if err != nil {
-		return nil, explained(err, h)
+		return nil, explain(err, h)
 	}
 	v := viewApproval(a)
-	v.tell(a, in.Offset, MaxChars)
+	v.addParts(a, in.Offset, MaxChars)
 	l := &approvalList{Approvals: []approvalView{v}}
-	l.Next = l.next(in)
+	l.Next = l.nextStep(in)
 	return l, nil
 }
 
-// next says what to do with a page.
-func (l *approvalList) next(in *approvalsArgs) string {
+// nextStep advises what to do with a page.
+func (l *approvalList) nextStep(in *approvalsArgs) string {
 	for i := range l.Approvals {
 		if v := &l.Approvals[i]; v.MayAnswer {
-			return fmt.Sprintf("Next: when your user has decided, answer_approval {approval_id: %q, decision: ...}.", v.ApprovalID)
+			return fmt.Sprintf("Next: when your user has decided, answer_approval {approval_id: %q, decision: ...}.",
+				v.ApprovalID)
 		}
 	}
 	if l.NextCursor != "" {
 		return "There are more: the same call with cursor " + fmt.Sprintf("%q", l.NextCursor) + "."
 	}
 	if in.ApprovalID == "" && (in.Status == "" || in.Status == string(parley.ApprovalPending)) {
-		return "Nothing waits for your answer."
+		return "No approval waits for your answer."
 	}
-	return "Nothing to answer here."
+	return "None of these approvals waits for your answer."
 }
 
 func viewApproval(a *parley.Approval) approvalView {
 	return approvalView{
-		ApprovalID: a.ApprovalID, ConversationID: a.ConversationID, AskedBy: a.AgentID, Turn: a.Turn, Title: a.Title, Status: string(a.Status), MayAnswer: a.MayAnswer,
+		ApprovalID: a.ApprovalID, ConversationID: a.ConversationID, AskedBy: a.AgentID, Turn: a.Turn, Title: a.Title,
+		Status: string(a.Status), MayAnswer: a.MayAnswer,
 		ExpiresAt: a.ExpiresAt.String(), AnsweredBy: a.By, Comment: a.Comment,
 	}
 }
 
-// size is about how many characters an approval takes without what it is about.
+// size returns about how many characters an approval takes without its details.
 func (v *approvalView) size() int {
-	return 2*utf8.RuneCountInString(v.ApprovalID) + utf8.RuneCountInString(v.Title+v.Comment+v.AskedBy+v.AnsweredBy+v.ConversationID) + 250
+	return 2*utf8.RuneCountInString(v.ApprovalID) +
+		utf8.RuneCountInString(v.Title+v.Comment+v.AskedBy+v.AnsweredBy+v.ConversationID) + 250
 }
 
-// tell adds what an approval is about, or a piece of it from an offset on, in so many characters at most, and gives how many it took.
-func (v *approvalView) tell(a *parley.Approval, offset, chars int) int {
+// addParts adds the details, the answer schema and the answer. If they are longer than chars, it
+// adds a piece of their JSON text from offset instead. It returns the number of characters.
+func (v *approvalView) addParts(a *parley.Approval, offset, chars int) int {
 	size := utf8.RuneCount(a.Details) + utf8.RuneCount(a.AnswerSchema) + utf8.RuneCount(a.Answer)
 	if v.offset = offset; offset == 0 && size <= chars {
-		v.Details, v.AnswerSchema, v.Answer = given(a.Details), given(a.AnswerSchema), given(a.Answer)
+		v.Details, v.AnswerSchema, v.Answer = valueOrNil(a.Details), valueOrNil(a.AnswerSchema), valueOrNil(a.Answer)
 		return size
 	}
-	v.AboutText, v.CutChars = window(encoded(about{a.Details, a.AnswerSchema, a.Answer}), offset, max(chars, leastAbout))
+	v.AboutText, v.CutChars = textWindow(jsonText(approvalParts{a.Details, a.AnswerSchema, a.Answer}), offset,
+		max(chars, leastAbout))
 	taken := utf8.RuneCountInString(v.AboutText)
 	if v.CutChars > 0 {
 		v.NextOffset = offset + taken
@@ -165,7 +175,8 @@ func (v *approvalView) tell(a *parley.Approval, offset, chars int) int {
 
 func (v *approvalView) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s in %s: %s asks in turn %d: %q. %s", v.ApprovalID, v.ConversationID, v.AskedBy, v.Turn, v.Title, v.Status)
+	fmt.Fprintf(&b, "%s in %s: %s requests in turn %d: %q. %s", v.ApprovalID, v.ConversationID, v.AskedBy, v.Turn, v.Title,
+		v.Status)
 	switch {
 	case v.MayAnswer:
 		b.WriteString(", for you to answer until " + v.ExpiresAt)
@@ -183,11 +194,11 @@ func (v *approvalView) text() string {
 		value any
 	}{{"Details", v.Details}, {"Schema of an answer", v.AnswerSchema}, {"Answer", v.Answer}} {
 		if part.value != nil {
-			fmt.Fprintf(&b, "%s: %s\n", part.name, encoded(part.value))
+			fmt.Fprintf(&b, "%s: %s\n", part.name, jsonText(part.value))
 		}
 	}
 	if v.AboutText != "" {
-		fmt.Fprintf(&b, "What it is about, from character %d on: %s\n", v.offset, v.AboutText)
+		fmt.Fprintf(&b, "Details, from character %d: %s\n", v.offset, v.AboutText)
 	}
 	if v.CutChars > 0 {
 		fmt.Fprintf(&b, "%d more characters: %s\n", v.CutChars, v.Rest)

@@ -9,119 +9,125 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"github.com/parleyhub/parley"
 )
 
 type answerArgs struct {
-	ApprovalID      string `json:"approval_id" jsonschema:"as list_approvals gives it"`
-	Decision        string `json:"decision" jsonschema:"approved lets the agent do it; rejected does not"`
-	Answer          any    `json:"answer,omitempty" jsonschema:"with approved, where there is an answer_schema: what matches it, such as edited arguments, by which the agent is to go"`
-	Comment         string `json:"comment,omitempty" jsonschema:"a line that all participants read"`
-	ClientRequestID string `json:"client_request_id,omitempty" jsonschema:"a key of your choice, which all participants read: the same call again with it tells the same. Without it, each call has one of its own"`
+	ApprovalID      string `json:"approval_id" jsonschema:"an approval_id of list_approvals"`
+	Decision        string `json:"decision" jsonschema:"approved lets the agent act; rejected does not"`
+	Answer          any    `json:"answer,omitempty"`
+	Comment         string `json:"comment,omitempty" jsonschema:"a comment of one line, which all participants can read"`
+	ClientRequestID string `json:"client_request_id,omitempty"`
 }
 
 func refineAnswer(a *arguments) {
-	a.length(1, maxApprovalID, "approval_id")
-	a.length(0, parley.MaxReasonBytes, "comment")
-	a.length(0, parley.MaxKeyBytes, "client_request_id")
-	p := a.of("answer")
-	p.Type = "" // whatever the answerSchema takes; said type by type, since some clients warn of a property that says nothing
-	for _, kind := range []string{"object", "array", "string", "number", "boolean", "null"} {
-		p.AnyOf = append(p.AnyOf, &jsonschema.Schema{Type: kind})
-	}
-	a.of("decision").Enum = []any{string(parley.DecisionApproved), string(parley.DecisionRejected)} // and no default
+	a.textLength(1, maxApprovalID, "approval_id")
+	a.textLength(0, parley.MaxReasonBytes, "comment")
+	a.textLength(0, parley.MaxKeyBytes, "client_request_id")
+	a.describe("answer", "with approved, if there is an answer_schema: a value that matches it, such as edited "+
+		"arguments. "+
+		"The agent uses it")
+	a.describe("client_request_id", "a key of your choice, which all participants can read: a repeated call with it "+
+		"returns "+
+		"the same result. Without it, every call has a separate key")
+	p := a.argument("answer")
+	p.Type = "" // any type is listed, because some clients warn of a property without a type
+	p.AnyOf = anyType()
+	a.argument("decision").Enum = []any{string(parley.DecisionApproved), string(parley.DecisionRejected)} // no default
 }
 
-type answered struct {
+type answerResult struct {
 	ApprovalID string `json:"approval_id"`
 	Status     string `json:"status" jsonschema:"approved or rejected"`
 	AnsweredBy string `json:"answered_by"`
-	Duplicate  bool   `json:"duplicate" jsonschema:"an earlier call of yours had answered it so"`
+	Duplicate  bool   `json:"duplicate" jsonschema:"true if an earlier call of yours gave this answer"`
 	Next       string `json:"next"`
 }
 
-func (a *answered) text() string {
+func (a *answerResult) text() string {
 	s := fmt.Sprintf("%s is %s.", a.ApprovalID, a.Status)
 	if a.Duplicate {
-		s = fmt.Sprintf("%s was %s before, by an earlier call of yours; nothing was done now.", a.ApprovalID, a.Status)
+		s = fmt.Sprintf("%s was already %s by an earlier call of yours; this call had no effect.", a.ApprovalID, a.Status)
 	}
 	return s + "\n" + a.Next
 }
 
-func answerApproval(ctx context.Context, c *call, in *answerArgs) (*answered, error) {
+func answerApproval(ctx context.Context, c *call, in *answerArgs) (*answerResult, error) {
 	h := hints{approval: in.ApprovalID, approvals: true, key: in.ClientRequestID, once: true}
 	answer, err := c.rawAnswer()
 	if err != nil {
-		return nil, explained(parley.Refuse(parley.ErrValidationFailed, "answer is no JSON", "a JSON value"), h)
+		return nil, explain(parley.Refuse(parley.ErrValidationFailed, "answer is not valid JSON", "a JSON value"), h)
 	}
 	p := &parley.ResolveApprovalParams{
 		ApprovalID: in.ApprovalID, Decision: parley.ApprovalDecision(in.Decision), Comment: in.Comment, Answer: answer,
-		ClientRequestID: cmp.Or(in.ClientRequestID, "mcp-"+rand.Text()), // all participants read it: it must tell nothing of the answer
+		// all participants can read it, so it must not depend on the answer
+		ClientRequestID: cmp.Or(in.ClientRequestID, "mcp-"+rand.Text()),
 	}
 	a, err := c.client.ResolveApproval(ctx, p)
 	if err != nil {
-		return nil, explained(err, h)
+		return nil, explain(err, h)
 	}
-	return &answered{
+	return &answerResult{
 		ApprovalID: a.ApprovalID, Status: string(a.Status), AnsweredBy: a.By, Duplicate: a.Duplicate,
-		Next: "The agent goes on by itself. list_approvals shows what else waits.",
+		Next: "The agent continues without a further call. list_approvals lists other approvals.",
 	}, nil
 }
 
-// rawAnswer gives the answer as the client has written it: a number keeps its digits.
+// rawAnswer returns the answer as the client encoded it, so that numbers keep their digits.
 func (c *call) rawAnswer() (json.RawMessage, error) {
 	var in map[string]json.RawMessage
 	err := json.Unmarshal(c.req.Params.Arguments, &in)
 	return in["answer"], err
 }
 
-// waitingApproval is an approval that waits for the caller's answer, as a wait tells of it.
-type waitingApproval struct {
+// pendingApproval is an approval in the result of a wait that the caller may answer.
+type pendingApproval struct {
 	ApprovalID string `json:"approval_id"`
 	AskedBy    string `json:"asked_by"`
 	Title      string `json:"title"`
 }
 
 const (
-	// mostWaiting bounds how many a wait tells of, among so many that it looks at, and maxTitleChars what it says of each.
-	mostWaiting, lookedAt, maxTitleChars = 5, 20, 100
-	// waitingTimeout bounds how long a wait asks for them, when what it has waited for is there already.
-	waitingTimeout = 2 * time.Second
+	// maxPending limits the approvals in the result of a wait, and pendingPage those that the wait
+	// reads. maxTitleChars limits the title of each.
+	maxPending, pendingPage, maxTitleChars = 5, 20, 100
+	// pendingTimeout limits the time to list approvals, because the result of the wait is already
+	// there.
+	pendingTimeout = 2 * time.Second
 )
 
-// waitingApprovals are the first approvals that the caller may answer, in whatever conversation. Where they cannot be told there are none: what was waited for is worth more.
-func (c *call) waitingApprovals(ctx context.Context) (waiting []waitingApproval) {
+// pendingApprovals returns the first approvals that the caller may answer, in all conversations. It
+// returns nil on an error, because the result of the wait matters more.
+func (c *call) pendingApprovals(ctx context.Context) (waiting []pendingApproval) {
 	if !c.server.serves(Approvals) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, waitingTimeout)
+	ctx, cancel := context.WithTimeout(ctx, pendingTimeout)
 	defer cancel()
-	r, err := c.client.ListApprovals(ctx, &parley.ListApprovalsParams{Limit: lookedAt})
+	r, err := c.client.ListApprovals(ctx, &parley.ListApprovalsParams{Limit: pendingPage})
 	if err != nil {
 		return nil
 	}
 	for _, a := range r.Approvals {
-		if a.MayAnswer && len(waiting) < mostWaiting {
-			waiting = append(waiting, waitingApproval{a.ApprovalID, a.AgentID, cut(a.Title, maxTitleChars)})
+		if a.MayAnswer && len(waiting) < maxPending {
+			waiting = append(waiting, pendingApproval{a.ApprovalID, a.AgentID, cut(a.Title, maxTitleChars)})
 		}
 	}
 	return waiting
 }
 
-// waitingText says which approvals wait for the caller's answer.
-func waitingText(waiting []waitingApproval) string {
+// pendingText lists the approvals that wait for the answer of the caller.
+func pendingText(waiting []pendingApproval) string {
 	if len(waiting) == 0 {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString("\nAn answer of your user is waited for: ")
+	b.WriteString("\nAgents wait for an answer of your user: ")
 	for i, a := range waiting {
 		if i > 0 {
 			b.WriteString("; ")
 		}
-		fmt.Fprintf(&b, "%s, %s asks %q", a.ApprovalID, a.AskedBy, a.Title)
+		fmt.Fprintf(&b, "%s, %s requests %q", a.ApprovalID, a.AskedBy, a.Title)
 	}
-	return b.String() + ". list_approvals shows what it is about."
+	return b.String() + ". list_approvals shows the details."
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// approvalView is what the tools say of an approval.
+// approvalView is an approval in the results of the tools.
 type approvalView struct {
 	ApprovalID string `json:"approval_id"`
 	Status     string
@@ -36,15 +36,15 @@ type approvalList struct {
 	Next       string
 }
 
-// askingBot is an agent that is at work on its turn in a conversation with alice.
-type askingBot struct {
+// requestingBot is an agent that works on its turn in a conversation with alice.
+type requestingBot struct {
 	t            *testing.T
 	client       parley.Client
 	conversation string
 	claim        string
 }
 
-func newAskingBot(t *testing.T, h *sdktest.Hub) *askingBot {
+func newRequestingBot(t *testing.T, h *sdktest.Hub) *requestingBot {
 	t.Helper()
 	bot := h.Client(t, "bot")
 	s, err := bot.CreateConversation(t.Context(), &parley.CreateConversationParams{
@@ -57,10 +57,10 @@ func newAskingBot(t *testing.T, h *sdktest.Hub) *askingBot {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &askingBot{t, bot, s.ConversationID, c.ClaimID}
+	return &requestingBot{t, bot, s.ConversationID, c.ClaimID}
 }
 
-func (b *askingBot) asks(key, title string, details, schema json.RawMessage) *parley.Approval {
+func (b *requestingBot) requestApproval(key, title string, details, schema json.RawMessage) *parley.Approval {
 	b.t.Helper()
 	a, err := b.client.RequestApproval(b.t.Context(), &parley.RequestApprovalParams{
 		ConversationID: b.conversation, ClaimID: b.claim, Key: key, Title: title, Details: details, AnswerSchema: schema,
@@ -71,7 +71,7 @@ func (b *askingBot) asks(key, title string, details, schema json.RawMessage) *pa
 	return a
 }
 
-// newPersonIDE is an IDE whose user may answer approvals.
+// newPersonIDE connects an IDE whose user may answer approvals.
 func newPersonIDE(t *testing.T, h *sdktest.Hub, change func(*mcp.Options)) *ide {
 	t.Helper()
 	c := h.Dial(t, &sdk.Options{Token: h.NewToken(t, "alice", parley.ScopeRead, parley.ScopeWrite, parley.ScopeApprove)})
@@ -83,60 +83,73 @@ func newPersonIDE(t *testing.T, h *sdktest.Hub, change func(*mcp.Options)) *ide 
 	})
 }
 
-// TestApproval: an IDE hears that somebody waits, reads what it is about, and answers once; what it is told says what to do next.
+// An IDE is notified of a waiting approval, reads its details, and answers once. Each result names
+// the next call.
 func TestApproval(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
-	bot, alice := newAskingBot(t, h), newPersonIDE(t, h, nil)
-	if text := alice.must("list_approvals", map[string]any{}, nil); text != "Nothing waits for your answer." {
+	bot, alice := newRequestingBot(t, h), newPersonIDE(t, h, nil)
+	if text := alice.must("list_approvals", map[string]any{}, nil); text != "No approval waits for your answer." {
 		t.Errorf("before: %s", text)
 	}
-	asked := bot.asks("k", "Refund 120 EUR", json.RawMessage(`{"eur":120}`), json.RawMessage(`{"type":"object","properties":{"eur":{"maximum":120}}}`))
+	asked := bot.requestApproval("k", "Refund 120 EUR", json.RawMessage(`{"eur":120}`),
+		json.RawMessage(`{"type":"object","properties":{"eur":{"maximum":120}}}`))
 	var u struct{ Approvals []approvalView }
 	wait := map[string]any{"conversation_id": bot.conversation, "wait_seconds": 0}
 	text := alice.must("wait_for_updates", wait, &u)
-	if len(u.Approvals) != 1 || u.Approvals[0].ApprovalID != asked.ApprovalID || !strings.Contains(text, fmt.Sprintf("%s, bot asks %q. list_approvals", asked.ApprovalID, asked.Title)) {
-		t.Errorf("a wait tells %+v: %s", u, text)
+	if len(u.Approvals) != 1 || u.Approvals[0].ApprovalID != asked.ApprovalID || !strings.Contains(text,
+		fmt.Sprintf("%s, bot requests %q. list_approvals", asked.ApprovalID, asked.Title)) {
+		t.Errorf("approvals of the wait: %+v: %s", u, text)
 	}
 	var l approvalList
 	text = alice.must("list_approvals", map[string]any{}, &l)
-	if len(l.Approvals) != 1 || !l.Approvals[0].MayAnswer || string(l.Approvals[0].Details) != `{"eur":120}` || l.NextCursor != "" ||
-		!strings.Contains(text, `{"eur":120}`) || !strings.Contains(text, `"maximum":120`) || !strings.Contains(text, fmt.Sprintf("answer_approval {approval_id: %q", asked.ApprovalID)) {
+	if len(l.Approvals) != 1 || !l.Approvals[0].MayAnswer || string(l.Approvals[0].Details) != `{"eur":120}` ||
+		l.NextCursor != "" ||
+		!strings.Contains(text, `{"eur":120}`) || !strings.Contains(text, `"maximum":120`) || !strings.Contains(text,
+		fmt.Sprintf("answer_approval {approval_id: %q", asked.ApprovalID)) {
 		t.Errorf("%+v: %s", l, text)
 	}
-	answer := map[string]any{"approval_id": asked.ApprovalID, "decision": "approved", "comment": "less", "answer": map[string]any{"eur": 500}}
+	answer := map[string]any{"approval_id": asked.ApprovalID, "decision": "approved", "comment": "less",
+		"answer": map[string]any{"eur": 500}}
 	alice.refused("answer_approval", answer, "validation_failed", "maximum of 120")
 	answer["answer"] = map[string]any{"eur": 100}
 	var v approvalView
 	answer["client_request_id"] = "mine"
-	for _, duplicate := range []bool{false, true} { // the same call again is the same answer
-		if alice.must("answer_approval", answer, &v); v.Status != "approved" || v.AnsweredBy != "alice" || v.Duplicate != duplicate {
+	for _, duplicate := range []bool{false, true} { // the second call is a repetition
+		if alice.must("answer_approval", answer, &v); v.Status != "approved" || v.AnsweredBy != "alice" ||
+			v.Duplicate != duplicate {
 			t.Errorf("answered, duplicate %v: %+v", duplicate, v)
 		}
 	}
 	got, err := bot.client.GetApproval(t.Context(), &parley.GetApprovalParams{ApprovalID: asked.ApprovalID})
-	if err != nil || got.Status != parley.ApprovalApproved || got.By != "alice" || string(got.Answer) != `{"eur":100}` || got.Comment != "less" {
-		t.Errorf("bot is told %+v, %v", got, err)
+	if err != nil || got.Status != parley.ApprovalApproved || got.By != "alice" || string(got.Answer) != `{"eur":100}` ||
+		got.Comment != "less" {
+		t.Errorf("result for bot: %+v, %v", got, err)
 	}
-	alice.refused("answer_approval", map[string]any{"approval_id": asked.ApprovalID, "decision": "rejected"}, "already_resolved", "approved", "list_approvals {approval_id")
+	alice.refused("answer_approval", map[string]any{"approval_id": asked.ApprovalID, "decision": "rejected"},
+		"already_resolved", "approved", "list_approvals {approval_id")
 	text = alice.must("list_approvals", map[string]any{"approval_id": asked.ApprovalID}, &l)
-	if len(l.Approvals) != 1 || l.Approvals[0].Status != "approved" || l.Approvals[0].MayAnswer || string(l.Approvals[0].Answer) != `{"eur":100}` || !strings.Contains(text, "approved by alice") {
+	if len(l.Approvals) != 1 || l.Approvals[0].Status != "approved" || l.Approvals[0].MayAnswer ||
+		string(l.Approvals[0].Answer) != `{"eur":100}` || !strings.Contains(text, "approved by alice") {
 		t.Errorf("%+v: %s", l, text)
 	}
 	if text := alice.must("wait_for_updates", wait, nil); strings.Contains(text, "waited for") {
-		t.Errorf("nothing waits any more: %s", text)
+		t.Errorf("an approval still waits: %s", text)
 	}
 }
 
-// TestApprovalAnswersAreKept: an answer of any kind reaches the agent as it was written, and the key that all read tells nothing of it.
-func TestApprovalAnswersAreKept(t *testing.T) {
+// An answer of any type reaches the agent as the client encoded it, and the key that all
+// participants can read does not depend on it.
+func TestApprovalAnswerKeepsItsJSON(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
-	bot, alice := newAskingBot(t, h), newPersonIDE(t, h, nil)
+	bot, alice := newRequestingBot(t, h), newPersonIDE(t, h, nil)
 	var seq int64
-	for i, want := range []string{`{"id":9007199254740993,"eur":1.10}`, `[1,"two"]`, `"text"`, `9007199254740993`, `true`, `null`, `"text"`} {
-		asked := bot.asks(fmt.Sprint(i), "Which?", nil, json.RawMessage(`true`))
-		text := alice.must("answer_approval", map[string]any{"approval_id": asked.ApprovalID, "decision": "approved", "answer": json.RawMessage(want)}, nil)
+	for i, want := range []string{`{"id":9007199254740993,"eur":1.10}`, `[1,"two"]`, `"text"`, `9007199254740993`, `true`,
+		`null`, `"text"`} {
+		asked := bot.requestApproval(fmt.Sprint(i), "Which?", nil, json.RawMessage(`true`))
+		text := alice.must("answer_approval", map[string]any{"approval_id": asked.ApprovalID, "decision": "approved",
+			"answer": json.RawMessage(want)}, nil)
 		got, err := bot.client.GetApproval(t.Context(), &parley.GetApprovalParams{ApprovalID: asked.ApprovalID})
 		if err != nil || string(got.Answer) != want {
 			t.Errorf("%s becomes %s, %v: %s", want, got.Answer, err, text)
@@ -156,18 +169,19 @@ func TestApprovalAnswersAreKept(t *testing.T) {
 	if len(keys) != 7 || keys[""] {
 		t.Errorf("the keys are %v", keys)
 	}
-	asked := bot.asks("again", "Which?", nil, json.RawMessage(`true`))
+	asked := bot.requestApproval("again", "Which?", nil, json.RawMessage(`true`))
 	args := map[string]any{"approval_id": asked.ApprovalID, "decision": "approved", "answer": 1}
 	alice.must("answer_approval", args, nil)
 	alice.refused("answer_approval", args, "already_resolved", "approved")
 }
 
-// TestApprovalRefusals: each names the reason, what was wrong and what to do next; nobody answers without the scope, and no agent does.
+// Each refusal names the reason, the fault and the next call. No caller without the scope can
+// answer, and no agent can.
 func TestApprovalRefusals(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
-	bot, alice := newAskingBot(t, h), newPersonIDE(t, h, nil)
-	id := bot.asks("k", "May I?", nil, nil).ApprovalID
+	bot, alice := newRequestingBot(t, h), newPersonIDE(t, h, nil)
+	id := bot.requestApproval("k", "May I?", nil, nil).ApprovalID
 	asker := newIDE(t, h, "bot", func(o *mcp.Options) {
 		o.Connect = mcp.Client(h.Dial(t, &sdk.Options{Token: h.NewToken(t, "bot", parley.ScopeRead, parley.ScopeApprove)}))
 	})
@@ -179,23 +193,29 @@ func TestApprovalRefusals(t *testing.T) {
 	}{
 		{alice, "answer_approval", map[string]any{"approval_id": id}, []string{"decision"}},
 		{alice, "answer_approval", map[string]any{"approval_id": id, "decision": "perhaps"}, []string{"decision", "perhaps"}},
-		{alice, "answer_approval", map[string]any{"approval_id": id, "decision": "approved", "answer": map[string]any{}}, []string{"validation_failed", "answer"}},
-		{alice, "answer_approval", map[string]any{"approval_id": "none.3", "decision": "approved"}, []string{"not_found", "list_approvals"}},
+		{alice, "answer_approval", map[string]any{"approval_id": id, "decision": "approved", "answer": map[string]any{}},
+			[]string{"validation_failed", "answer"}},
+		{alice, "answer_approval", map[string]any{"approval_id": "none.3", "decision": "approved"},
+			[]string{"not_found", "list_approvals"}},
 		{alice, "list_approvals", map[string]any{"approval_id": "none.3"}, []string{"not_found", "list_approvals"}},
 		{alice, "list_approvals", map[string]any{"offset": 1}, []string{"validation_failed", "approval_id"}},
 		{alice, "list_approvals", map[string]any{"approval_id": id, "cursor": "x"}, []string{"validation_failed"}},
 		{alice, "list_approvals", map[string]any{"status": "open"}, []string{"status"}},
-		{newIDE(t, h, "alice", nil), "answer_approval", map[string]any{"approval_id": id, "decision": "approved"}, []string{"forbidden", "scope approve"}},
-		{asker, "answer_approval", map[string]any{"approval_id": id, "decision": "approved"}, []string{"forbidden", "the requester of"}},
+		{newIDE(t, h, "alice", nil), "answer_approval", map[string]any{"approval_id": id, "decision": "approved"},
+			[]string{"forbidden", "scope approve"}},
+		{asker, "answer_approval", map[string]any{"approval_id": id, "decision": "approved"},
+			[]string{"forbidden", "the requester of"}},
 		{newIDE(t, h, "zed", nil), "list_approvals", map[string]any{"approval_id": id}, []string{"not_found"}},
 	} {
 		c.by.refused(c.tool, c.args, c.words...)
 	}
-	if text := asker.must("list_approvals", map[string]any{}, nil); !strings.Contains(text, "for others to answer") || strings.Contains(text, "answer_approval") {
-		t.Errorf("who asks is told: %s", text)
+	if text := asker.must("list_approvals", map[string]any{}, nil); !strings.Contains(text, "for others to answer") ||
+		strings.Contains(text, "answer_approval") {
+		t.Errorf("the agent may answer: %s", text)
 	}
-	if text := asker.must("wait_for_updates", map[string]any{"conversation_id": bot.conversation, "wait_seconds": 0}, nil); strings.Contains(text, "waited for") {
-		t.Errorf("who asks is told to answer: %s", text)
+	if text := asker.must("wait_for_updates", map[string]any{"conversation_id": bot.conversation, "wait_seconds": 0},
+		nil); strings.Contains(text, "waited for") {
+		t.Errorf("the agent is asked to answer: %s", text)
 	}
 	got, err := bot.client.GetApproval(t.Context(), &parley.GetApprovalParams{ApprovalID: id})
 	if err != nil || got.Status != parley.ApprovalPending {
@@ -203,18 +223,18 @@ func TestApprovalRefusals(t *testing.T) {
 	}
 }
 
-// TestApprovalsFit: pages with much to tell stay short, and what is left out is read with the calls that they name.
-func TestApprovalsFit(t *testing.T) {
+// Pages with long details stay short, and the calls that they name read the rest.
+func TestApprovalPageIsBounded(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("short: left out under the race detector")
 	}
 	h := sdktest.NewHub(t)
-	bot, alice := newAskingBot(t, h), newPersonIDE(t, h, nil)
+	bot, alice := newRequestingBot(t, h), newPersonIDE(t, h, nil)
 	details := raw(t, map[string]string{"letter": strings.Repeat("ü", 30_000)})
 	const n = 25
 	for i := range n {
-		bot.asks(fmt.Sprint(i), strings.Repeat("t", parley.MaxTitleBytes), details, nil)
+		bot.requestApproval(fmt.Sprint(i), strings.Repeat("t", parley.MaxTitleBytes), details, nil)
 	}
 	seen, rest := 0, ""
 	for args, pages := (map[string]any{}), 1; ; pages++ {
@@ -223,19 +243,20 @@ func TestApprovalsFit(t *testing.T) {
 		if err := json.Unmarshal(raw(t, r.StructuredContent), &l); err != nil {
 			t.Fatal(err)
 		}
-		if shown, structured := utf8.RuneCountInString(textOf(r)), utf8.RuneCount(raw(t, r.StructuredContent)); shown > mcp.MaxChars+2000 || structured > mcp.MaxChars+2000 {
+		if shown, structured := utf8.RuneCountInString(schemaText(r)), utf8.RuneCount(raw(t,
+			r.StructuredContent)); shown > mcp.MaxChars+2000 || structured > mcp.MaxChars+2000 {
 			t.Errorf("page %d: %d characters of text, %d structured", pages, shown, structured)
 		}
 		for _, a := range l.Approvals {
-			if seen++; !strings.Contains(textOf(r), a.Rest) || a.Rest == "" || a.AboutText == "" {
-				t.Errorf("page %d does not tell how to read on: %+v", pages, a)
+			if seen++; !strings.Contains(schemaText(r), a.Rest) || a.Rest == "" || a.AboutText == "" {
+				t.Errorf("page %d does not name the call that reads the rest: %+v", pages, a)
 			}
 		}
 		if rest = l.Approvals[0].ApprovalID; l.NextCursor == "" {
 			break
 		}
 		if args["cursor"] = l.NextCursor; pages > 10 {
-			t.Fatal("it does not end")
+			t.Fatal("the pages do not end")
 		}
 	}
 	if seen != n {
@@ -252,24 +273,26 @@ func TestApprovalsFit(t *testing.T) {
 		args["offset"] = l.Approvals[0].NextOffset
 	}
 	if want := `{"details":` + string(details) + `}`; whole.String() != want {
-		t.Errorf("the pieces are not what it is about: %d bytes of %d", whole.Len(), len(want))
+		t.Errorf("the pieces differ from the details: %d bytes of %d", whole.Len(), len(want))
 	}
 	var u struct{ Approvals []approvalView }
 	var text string
-	for try := 0; try < 10 && len(u.Approvals) == 0; try++ { // a wait tells of none where the hub takes more than two seconds for more than a megabyte
+	// a wait lists no approvals if the hub takes more than two seconds for over a megabyte
+	for try := 0; try < 10 && len(u.Approvals) == 0; try++ {
 		text = alice.must("wait_for_updates", map[string]any{"conversation_id": bot.conversation, "wait_seconds": 0}, &u)
 	}
 	if len(u.Approvals) != 5 || len(text) > 2000 {
-		t.Errorf("a wait tells of %d, in %d bytes", len(u.Approvals), len(text))
+		t.Errorf("a wait lists %d approvals in %d bytes", len(u.Approvals), len(text))
 	}
 }
 
-// TestApprovalTools: a client is told what answers and what reads, and that there is no decision by default; with other toolsets, or read-only, a wait tells of nothing that cannot be answered here.
+// Clients learn which tool answers and which reads, and that no decision is the default. Without
+// the tool, or read-only, a wait lists no approvals.
 func TestApprovalTools(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
-	bot := newAskingBot(t, h)
-	bot.asks("k", "May I?", nil, nil)
+	bot := newRequestingBot(t, h)
+	bot.requestApproval("k", "May I?", nil, nil)
 	alice := newPersonIDE(t, h, nil)
 	list, err := alice.session.ListTools(t.Context(), nil)
 	if err != nil {
@@ -282,7 +305,8 @@ func TestApprovalTools(t *testing.T) {
 	if a := tools["list_approvals"].Annotations; !a.ReadOnlyHint {
 		t.Errorf("list_approvals: %+v", a)
 	}
-	if a := tools["answer_approval"].Annotations; a.ReadOnlyHint || a.DestructiveHint == nil || !*a.DestructiveHint || !a.IdempotentHint {
+	if a := tools["answer_approval"].Annotations; a.ReadOnlyHint || a.DestructiveHint == nil || !*a.DestructiveHint ||
+		!a.IdempotentHint {
 		t.Errorf("answer_approval: %+v", a)
 	}
 	var schema struct {
@@ -296,7 +320,8 @@ func TestApprovalTools(t *testing.T) {
 	if err := json.Unmarshal(raw(t, tools["answer_approval"].InputSchema), &schema); err != nil {
 		t.Fatal(err)
 	}
-	if d := schema.Properties["decision"]; d.Default != nil || len(d.Enum) != 2 || strings.Join(schema.Required, " ") != "approval_id decision" {
+	if d := schema.Properties["decision"]; d.Default != nil || len(d.Enum) != 2 || strings.Join(schema.Required,
+		" ") != "approval_id decision" {
 		t.Errorf("the decision is %+v, and required are %v", d, schema.Required)
 	}
 	for name, p := range schema.Properties {
@@ -305,7 +330,8 @@ func TestApprovalTools(t *testing.T) {
 		}
 	}
 	without := newPersonIDE(t, h, func(o *mcp.Options) { o.Toolsets = []mcp.Toolset{mcp.Conversations} })
-	if text := without.must("wait_for_updates", map[string]any{"conversation_id": bot.conversation, "wait_seconds": 0}, nil); strings.Contains(text, "list_approvals") {
+	if text := without.must("wait_for_updates", map[string]any{"conversation_id": bot.conversation, "wait_seconds": 0},
+		nil); strings.Contains(text, "list_approvals") {
 		t.Errorf("without the tools: %s", text)
 	}
 }

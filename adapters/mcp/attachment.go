@@ -11,40 +11,46 @@ import (
 )
 
 type attachmentArgs struct {
-	ConversationID string `json:"conversation_id" jsonschema:"the conversation that the file was added to; for the result of a session, its session_id"`
-	SHA256         string `json:"sha256" jsonschema:"the sha256 of the attachment, as a message or a session names it"`
-	Offset         int64  `json:"offset,omitempty" jsonschema:"bytes of the file to skip: the next_offset of the piece before"`
+	ConversationID string `json:"conversation_id"`
+	SHA256         string `json:"sha256"`
+	Offset         int64  `json:"offset,omitempty"`
 }
 
 func refineAttachment(a *arguments) {
-	a.length(1, 64, "conversation_id")
-	a.length(64, 64, "sha256")
-	a.since("offset")
+	a.textLength(1, 64, "conversation_id")
+	a.textLength(64, 64, "sha256")
+	a.nonNegative("offset")
+	a.describe("conversation_id", "id of the conversation with the file; for a session result, the session_id")
+	a.describe("sha256", "sha256 of the attachment, from a message or session")
+	a.describe("offset", "bytes of the file to skip: next_offset of the previous piece")
 }
 
-// maxBlobBytes is how much of a file that is no text one result holds: its base64 has MaxChars characters.
+// maxBlobBytes limits the bytes of a binary piece. Their base64 has MaxChars characters.
 const maxBlobBytes = MaxChars / 4 * 3
 
 type attachmentPiece struct {
 	ConversationID string `json:"conversation_id"`
 	SHA256         string `json:"sha256"`
 	Size           int64  `json:"size" jsonschema:"bytes of the whole file"`
-	Offset         int64  `json:"offset" jsonschema:"where in the file this piece begins"`
+	Offset         int64  `json:"offset" jsonschema:"offset of this piece in the file"`
 	Bytes          int    `json:"bytes" jsonschema:"bytes of the file in this piece"`
-	Text           string `json:"text,omitempty" jsonschema:"the piece, where it is UTF-8 text"`
-	Base64         string `json:"base64,omitempty" jsonschema:"the piece, where it is not"`
-	More           bool   `json:"more" jsonschema:"there is more: call again with offset next_offset"`
-	NextOffset     int64  `json:"next_offset" jsonschema:"where the next piece begins"`
+	Text           string `json:"text,omitempty" jsonschema:"the piece, if it is UTF-8 text"`
+	Base64         string `json:"base64,omitempty" jsonschema:"the piece, if it is not text"`
+	More           bool   `json:"more" jsonschema:"if true, call again with offset next_offset"`
+	NextOffset     int64  `json:"next_offset" jsonschema:"offset of the next piece"`
 	Next           string `json:"next"`
 }
 
-// readAttachment gives a piece of a file. All pieces one after the other are the file: text is cut between characters, and a piece that is no text is base64.
+// readAttachment returns a piece of a file. The concatenated pieces are the file: text is cut
+// between characters, and a binary piece is base64.
 func readAttachment(ctx context.Context, c *call, in *attachmentArgs) (*attachmentPiece, error) {
-	got, err := c.client.GetAttachment(ctx, &parley.GetAttachmentParams{ConversationID: in.ConversationID, SHA256: in.SHA256, Offset: in.Offset, Length: MaxChars})
+	got, err := c.client.GetAttachment(ctx, &parley.GetAttachmentParams{ConversationID: in.ConversationID,
+		SHA256: in.SHA256, Offset: in.Offset, Length: MaxChars})
 	if err != nil {
-		return nil, explained(err, hints{conversation: in.ConversationID, attachment: true})
+		return nil, explain(err, hints{conversation: in.ConversationID, attachment: true})
 	}
-	p := &attachmentPiece{ConversationID: in.ConversationID, SHA256: in.SHA256, Size: got.Size, Offset: in.Offset, Next: "This is the end of the file."}
+	p := &attachmentPiece{ConversationID: in.ConversationID, SHA256: in.SHA256, Size: got.Size, Offset: in.Offset,
+		Next: "This is the end of the file."}
 	piece := got.Data
 	if in.Offset+int64(len(piece)) < got.Size {
 		piece = wholeRunes(piece)
@@ -63,10 +69,10 @@ func readAttachment(ctx context.Context, c *call, in *attachmentArgs) (*attachme
 	return p, nil
 }
 
-// isText reports whether a model can read it as it is.
+// isText reports whether a model can read b as text.
 func isText(b []byte) bool { return utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 }
 
-// wholeRunes leaves out the beginning of a character at the end.
+// wholeRunes removes an incomplete character at the end.
 func wholeRunes(b []byte) []byte {
 	for n := 1; n <= min(utf8.UTFMax-1, len(b)); n++ {
 		if tail := b[len(b)-n:]; utf8.RuneStart(tail[0]) {
@@ -84,10 +90,11 @@ func (p *attachmentPiece) text() string {
 	if p.Base64 != "" {
 		what, body = "base64", p.Base64
 	}
-	return fmt.Sprintf("Attachment %s: bytes %d to %d of %d, as %s.\n%s\n%s", p.SHA256, p.Offset, p.NextOffset, p.Size, what, body, p.Next)
+	return fmt.Sprintf("Attachment %s: bytes %d to %d of %d, as %s.\n%s\n%s", p.SHA256, p.Offset, p.NextOffset, p.Size,
+		what, body, p.Next)
 }
 
-// attachmentCall is the call that reads a file; without a conversation it names none.
+// attachmentCall returns the call that reads a file. It leaves out an empty conversation.
 func attachmentCall(conversation, sha256 string, offset int64) string {
 	s := "read_attachment {"
 	if conversation != "" {

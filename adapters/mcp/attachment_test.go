@@ -21,7 +21,7 @@ type attachmentPiece struct {
 	Next         string
 }
 
-// readFile reads a file piece by piece, as the results say.
+// readFile reads a file in pieces, with the calls that the results name.
 func (i *ide) readFile(id, sha256 string) (file []byte, texts, blobs int) {
 	i.t.Helper()
 	args := map[string]any{"conversation_id": id, "sha256": sha256}
@@ -44,14 +44,16 @@ func (i *ide) readFile(id, sha256 string) (file []byte, texts, blobs int) {
 		if !p.More {
 			return file, texts, blobs
 		}
-		if want := fmt.Sprintf("read_attachment {conversation_id: %q, sha256: %q, offset: %d}", id, sha256, p.NextOffset); !strings.Contains(p.Next, want) || !strings.Contains(shown, want) || p.NextOffset <= p.Offset {
+		if want := fmt.Sprintf("read_attachment {conversation_id: %q, sha256: %q, offset: %d}", id, sha256,
+			p.NextOffset); !strings.Contains(p.Next, want) || !strings.Contains(shown, want) || p.NextOffset <= p.Offset {
 			i.t.Fatalf("next %q, expected %q", p.Next, want)
 		}
 		args["offset"] = p.NextOffset
 	}
 }
 
-// TestReadAttachment: a file of any kind is read to its end, byte for byte, with the calls that the message and each piece name; text is text.
+// A file of any type is read to its end, byte for byte, with the calls that the message and each
+// piece name. Text is returned as text.
 func TestReadAttachment(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
@@ -73,17 +75,20 @@ func TestReadAttachment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := sends(t, bob, id, parley.Message{Text: "see", Attachments: []parley.Attachment{{SHA256: put.SHA256, Name: name}}}, parley.FinalityNone)
+		said := postMessage(t, bob, id, parley.Message{Text: "see", Attachments: []parley.Attachment{{SHA256: put.SHA256,
+			Name: name}}}, parley.FinalityNone)
 		call := fmt.Sprintf("read_attachment {conversation_id: %q, sha256: %q}", id, put.SHA256)
-		var r reading
-		if text := alice.must("read_conversation", map[string]any{"conversation_id": id, "since_seq": said.Seq - 1}, &r); !strings.Contains(text, call) {
-			t.Errorf("the message does not say %s: %s", call, text)
+		var r selection
+		if text := alice.must("read_conversation", map[string]any{"conversation_id": id, "since_seq": said.Seq - 1},
+			&r); !strings.Contains(text, call) {
+			t.Errorf("the message does not have the call %s: %s", call, text)
 		}
 		if len(r.Events) != 1 || len(r.Events[0].Rest) != 1 || !strings.Contains(r.Events[0].Rest[0], put.SHA256) {
 			t.Errorf("%+v", r.Events)
 		}
-		if text := alice.must("wait_for_updates", map[string]any{"conversation_id": id, "since_seq": said.Seq - 1, "until": "any"}, nil); !strings.Contains(text, call) {
-			t.Errorf("the update does not say %s: %s", call, text)
+		if text := alice.must("wait_for_updates", map[string]any{"conversation_id": id, "since_seq": said.Seq - 1,
+			"until": "any"}, nil); !strings.Contains(text, call) {
+			t.Errorf("the update does not have the call %s: %s", call, text)
 		}
 		got, texts, blobs := alice.readFile(id, put.SHA256)
 		if !bytes.Equal(got, c.data) || c.text != (texts > 0) || c.text == (blobs > 0) {
@@ -92,20 +97,23 @@ func TestReadAttachment(t *testing.T) {
 	}
 }
 
-// TestNoAttachment: a file that is not there, and one of a conversation that the caller does not see, are refused in the same words.
-func TestNoAttachment(t *testing.T) {
+// A file that does not exist and one of an invisible conversation are refused in the same words.
+func TestMissingAttachment(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
 	alice, bob := newIDE(t, h, "alice", nil), h.Client(t, "bob")
 	id, foreign := h.Create(t, "bob", "alice"), h.Create(t, "bob")
-	put, err := bob.PutAttachment(t.Context(), &parley.PutAttachmentParams{ConversationID: foreign, Data: []byte("secret")})
+	put, err := bob.PutAttachment(t.Context(), &parley.PutAttachmentParams{ConversationID: foreign,
+		Data: []byte("secret")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	none := strings.Repeat("0", 64)
-	for _, c := range []struct{ id, sha256 string }{{foreign, put.SHA256}, {id, put.SHA256}, {id, none}, {"nowhere", none}} {
-		if text := alice.refused("read_attachment", map[string]any{"conversation_id": c.id, "sha256": c.sha256}, "not_found", "Next: read_conversation"); strings.Contains(text, "secret") {
-			t.Error("a foreign file is told")
+	for _, c := range []struct{ id, sha256 string }{{foreign, put.SHA256}, {id, put.SHA256}, {id, none},
+		{"nowhere", none}} {
+		if text := alice.refused("read_attachment", map[string]any{"conversation_id": c.id, "sha256": c.sha256}, "not_found",
+			"Next: read_conversation"); strings.Contains(text, "secret") {
+			t.Error("the refusal reveals a file of another participant")
 		}
 	}
 	alice.refused("read_attachment", map[string]any{"conversation_id": id, "sha256": "short"}, "sha256")
@@ -113,5 +121,6 @@ func TestNoAttachment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	alice.refused("read_attachment", map[string]any{"conversation_id": id, "sha256": put.SHA256, "offset": 6}, "validation_failed", "0 to 5")
+	alice.refused("read_attachment", map[string]any{"conversation_id": id, "sha256": put.SHA256, "offset": 6},
+		"validation_failed", "0 to 5")
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// TestConversation: an IDE and another participant take turns to the end, over restarts of the hub.
+// An IDE and another participant take turns until the end, across restarts of the hub.
 func TestConversation(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
@@ -33,7 +33,7 @@ func TestConversation(t *testing.T) {
 	if made.Guidance.Kind != "may_speak" {
 		t.Fatalf("guidance %q", made.Guidance.Kind)
 	}
-	var p posted
+	var p postResult
 	alice.must("post_message", map[string]any{"conversation_id": id, "since_seq": made.SinceSeq, "text": "noodles?"}, &p)
 	first := p
 	alice.must("post_message", map[string]any{"conversation_id": id, "since_seq": made.SinceSeq, "text": "noodles?"}, &p)
@@ -41,31 +41,36 @@ func TestConversation(t *testing.T) {
 		t.Errorf("the same call again: %+v, expected a duplicate of %+v", p, first)
 	}
 	var u updates
-	text := alice.must("wait_for_updates", map[string]any{"conversation_id": id, "since_seq": p.SinceSeq, "wait_seconds": 0}, &u)
+	text := alice.must("wait_for_updates", map[string]any{"conversation_id": id, "since_seq": p.SinceSeq,
+		"wait_seconds": 0}, &u)
 	if u.MaySpeak || len(u.Messages) > 0 || len(text) > 400 {
 		t.Errorf("nothing new: %+v, in %d characters: %s", u, len(text), text)
 	}
 	h.Restart(t)
-	says(t, bob, id, "rice", parley.FinalityTurn)
+	postAs(t, bob, id, "rice", parley.FinalityTurn)
 	alice.must("wait_for_updates", map[string]any{"conversation_id": id, "since_seq": p.SinceSeq}, &u)
 	if !u.MaySpeak || len(u.Messages) != 1 || u.Messages[0].Text != "rice" {
-		t.Fatalf("after bob has spoken: %+v", u)
+		t.Fatalf("after the message of bob: %+v", u)
 	}
-	alice.refused("post_message", map[string]any{"conversation_id": id, "since_seq": p.SinceSeq, "text": "late"}, "turn_conflict", "Next: wait_for_updates")
-	alice.must("close_conversation", map[string]any{"conversation_id": id, "since_seq": u.SinceSeq, "text": "rice it is", "reason": "agreed"}, nil)
+	alice.refused("post_message", map[string]any{"conversation_id": id, "since_seq": p.SinceSeq, "text": "late"},
+		"turn_conflict", "Next: wait_for_updates")
+	alice.must("close_conversation", map[string]any{"conversation_id": id, "since_seq": u.SinceSeq, "text": "rice it is",
+		"reason": "agreed"}, nil)
 	text = alice.must("read_conversation", map[string]any{"conversation_id": id}, nil)
 	for _, want := range []string{"noodles?", "rice it is", "closed", "agreed", "alice (human), bob (peer: the cook)"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the conversation does not have %q: %s", want, text)
+			t.Errorf("%q is missing in the conversation: %s", want, text)
 		}
 	}
-	alice.refused("post_message", map[string]any{"conversation_id": id, "since_seq": 0, "text": "more"}, "conversation_closed", "read_conversation")
+	alice.refused("post_message", map[string]any{"conversation_id": id, "since_seq": 0, "text": "more"},
+		"conversation_closed", "read_conversation")
 }
 
-// hubName is the name of a parameter or a method of the hub, which no caller of a tool knows.
-var hubName = regexp.MustCompile(`\b(since|after)Seq\b|\b(conversation|session|request)Id\b|\b(get|list|start|stop|send|create|close)[A-Z][a-z]+`)
+// hubName matches names of hub parameters and methods, which callers of tools do not know.
+var hubName = regexp.MustCompile(`\b(since|after)Seq\b|\b(conversation|session|request)Id\b|\b(get|list|start|stop|` +
+	`send|create|close)[A-Z][a-z]+`)
 
-// TestRefusals: each names the reason, what was wrong and what to do next.
+// Each refusal names the reason, the fault and the next call.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
@@ -77,11 +82,16 @@ func TestRefusals(t *testing.T) {
 		args  map[string]any
 		words []string
 	}{
-		{"post_message", map[string]any{"conversation_id": id, "since_seq": 0, "text": "hello"}, []string{"not_your_turn", "bob has the floor", "Next: wait_for_updates"}},
+		{"post_message", map[string]any{"conversation_id": id, "since_seq": 0, "text": "hello"}, []string{"not_your_turn",
+			"bob has the floor", "Next: wait_for_updates"}},
 		{"post_message", map[string]any{"conversation_id": id, "since_seq": 99, "text": "hello"}, []string{"not_your_turn"}},
-		{"wait_for_updates", map[string]any{"conversation_id": id, "since_seq": 99}, []string{"cursor_ahead: since_seq 99 is beyond the log. Expected: at most 1.", "Next: the same call with a since_seq that an earlier result gave"}},
-		{"post_message", map[string]any{"conversation_id": mine, "since_seq": 99, "text": "hello"}, []string{"cursor_ahead: since_seq 99 is beyond the log. Expected: at most 1."}},
-		{"create_conversation", map[string]any{"participants": []any{map[string]any{"id": "bob", "kind": "human"}}, "starts_with": "carol"}, []string{"starts_with", "carol"}},
+		{"wait_for_updates", map[string]any{"conversation_id": id, "since_seq": 99},
+			[]string{"cursor_ahead: since_seq 99 is beyond the log. Expected: at most 1.",
+				"Next: the same call with a since_seq from an earlier result"}},
+		{"post_message", map[string]any{"conversation_id": mine, "since_seq": 99, "text": "hello"},
+			[]string{"cursor_ahead: since_seq 99 is beyond the log. Expected: at most 1."}},
+		{"create_conversation", map[string]any{"participants": []any{map[string]any{"id": "bob", "kind": "human"}},
+			"starts_with": "carol"}, []string{"starts_with", "carol"}},
 		{"list_conversations", map[string]any{"cursor": "nothing"}, []string{"cursor"}},
 		{"wait_for_updates", map[string]any{"conversation_id": foreign}, []string{"not_found", "list_conversations"}},
 		{"wait_for_updates", map[string]any{"conversation_id": "nowhere"}, []string{"not_found"}},
@@ -89,8 +99,10 @@ func TestRefusals(t *testing.T) {
 		{"wait_for_updates", map[string]any{"conversation_id": id, "wait_seconds": -1}, []string{"wait_seconds"}},
 		{"wait_for_updates", map[string]any{"conversation": id}, []string{"conversation"}},
 		{"read_conversation", map[string]any{"conversation_id": foreign}, []string{"not_found"}},
-		{"post_message", map[string]any{"conversation_id": id, "since_seq": 0, "text": strings.Repeat("x", 1<<20)}, []string{"text"}},
-		{"start_agent_session", map[string]any{"agent_name": "nobody"}, []string{"not_found", "nobody", "Expected: a name that list_agent_blueprints gives"}},
+		{"post_message", map[string]any{"conversation_id": id, "since_seq": 0, "text": strings.Repeat("x", 1<<20)},
+			[]string{"text"}},
+		{"start_agent_session", map[string]any{"agent_name": "nobody"}, []string{"not_found", "nobody",
+			"Expected: a name that list_agent_blueprints gives"}},
 		{"get_agent_session", map[string]any{"session_id": "ses_none"}, []string{"not_found"}},
 		{"list_agent_blueprints", map[string]any{"agent_name": "nobody"}, []string{"not_found"}},
 		{"close_conversation", map[string]any{"conversation_id": id, "outcome": "won"}, []string{"outcome"}},
@@ -100,12 +112,12 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: a refusal of %d characters", c.tool, len(text))
 		}
 		if name := hubName.FindString(text); name != "" {
-			t.Errorf("%s: there is no %s here: %s", c.tool, name, text)
+			t.Errorf("%s: the refusal has the hub name %s: %s", c.tool, name, text)
 		}
 	}
 }
 
-// TestBounds: a page is short enough for a model, and says how to read the rest.
+// A page is short enough for a model, and names the call that reads the rest.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
@@ -113,14 +125,15 @@ func TestBounds(t *testing.T) {
 	id := h.Create(t, "bob", "alice")
 	bob := h.Client(t, "bob")
 	long := strings.Repeat("word ", 10_000)
-	says(t, bob, id, long, parley.FinalityNone)
+	postAs(t, bob, id, long, parley.FinalityNone)
 	for range 60 {
-		says(t, bob, id, "short", parley.FinalityNone)
+		postAs(t, bob, id, "short", parley.FinalityNone)
 	}
 	seen, chars, since := 0, "", int64(0)
 	for page := 0; ; page++ {
 		var u updates
-		text := alice.must("wait_for_updates", map[string]any{"conversation_id": id, "since_seq": since, "wait_seconds": 0, "until": "any"}, &u)
+		text := alice.must("wait_for_updates", map[string]any{"conversation_id": id, "since_seq": since, "wait_seconds": 0,
+			"until": "any"}, &u)
 		if len(text) > mcp.MaxChars+4000 || len(u.Messages) > mcp.MaxEvents {
 			t.Errorf("page %d: %d characters, %d messages", page, len(text), len(u.Messages))
 		}
@@ -133,7 +146,7 @@ func TestBounds(t *testing.T) {
 			break
 		}
 		if page > 5 {
-			t.Fatal("it does not end")
+			t.Fatal("the pages do not end")
 		}
 	}
 	if seen != 61 {
@@ -152,15 +165,15 @@ func TestBounds(t *testing.T) {
 		}
 		chars, next = chars+v.Events[0].Text, v.Events[0].Next
 		if next > 0 && !strings.Contains(text, fmt.Sprintf("text_offset: %d}", next)) {
-			t.Errorf("the text does not say that it goes on at %d", next)
+			t.Errorf("the text does not name offset %d", next)
 		}
 	}
 	if chars != long {
-		t.Error("the rest of a message that was cut is another text")
+		t.Error("the pieces differ from the message")
 	}
 }
 
-// TestReadOnly: what writes is not there, nor what is in no toolset.
+// Tools that write, and tools of toolsets that are not served, do not exist.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
@@ -168,9 +181,14 @@ func TestReadOnly(t *testing.T) {
 		change func(*mcp.Options)
 		want   string
 	}{
-		{nil, "answer_approval close_conversation create_conversation get_agent_session list_agent_blueprints list_approvals list_conversations post_message read_attachment read_conversation start_agent_session stop_agent_session wait_for_updates"},
-		{func(o *mcp.Options) { o.ReadOnly = true }, "get_agent_session list_agent_blueprints list_approvals list_conversations read_attachment read_conversation wait_for_updates"},
-		{func(o *mcp.Options) { o.Toolsets = []mcp.Toolset{mcp.Agents} }, "get_agent_session list_agent_blueprints start_agent_session stop_agent_session"},
+		{nil, "answer_approval close_conversation create_conversation get_agent_session list_agent_blueprints " +
+			"list_approvals list_conversations post_message read_attachment read_conversation start_agent_session " +
+			"stop_agent_session wait_for_updates"},
+		{func(o *mcp.Options) { o.ReadOnly = true },
+			"get_agent_session list_agent_blueprints list_approvals list_conversations read_attachment read_conversation " +
+				"wait_for_updates"},
+		{func(o *mcp.Options) { o.Toolsets = []mcp.Toolset{mcp.Agents} },
+			"get_agent_session list_agent_blueprints start_agent_session stop_agent_session"},
 		{func(o *mcp.Options) { o.Toolsets = []mcp.Toolset{mcp.Approvals} }, "answer_approval list_approvals"},
 		{func(o *mcp.Options) { o.Toolsets, o.ReadOnly = []mcp.Toolset{mcp.Approvals}, true }, "list_approvals"},
 	} {
@@ -189,7 +207,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestPolicies: a client is told of every policy, the usual one first.
+// Clients learn all policies, the default first.
 func TestPolicies(t *testing.T) {
 	t.Parallel()
 	alice := newIDE(t, sdktest.NewHub(t), "alice", nil)
@@ -209,7 +227,8 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// TestAgentSeat: one that works under claims says its turn in one message; and a conversation that is met again is read from its beginning.
+// A participant that works under claims posts its turn in one message, and reads a recreated
+// conversation from its beginning.
 func TestAgentSeat(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
@@ -223,13 +242,16 @@ func TestAgentSeat(t *testing.T) {
 		SinceSeq       int64  `json:"since_seq"`
 	}
 	alice.must("create_conversation", args, &made)
-	alice.refused("post_message", map[string]any{"conversation_id": made.ConversationID, "since_seq": made.SinceSeq, "text": "one", "finality": "none"}, "validation_failed", "finality turn")
-	alice.must("post_message", map[string]any{"conversation_id": made.ConversationID, "since_seq": made.SinceSeq, "text": "one"}, nil)
-	says(t, bob, made.ConversationID, "two", parley.FinalityTurn)
+	alice.refused("post_message", map[string]any{"conversation_id": made.ConversationID, "since_seq": made.SinceSeq,
+		"text": "one", "finality": "none"}, "validation_failed", "finality turn")
+	alice.must("post_message", map[string]any{"conversation_id": made.ConversationID, "since_seq": made.SinceSeq,
+		"text": "one"}, nil)
+	postAs(t, bob, made.ConversationID, "two", parley.FinalityTurn)
 	alice.must("create_conversation", args, &made)
 	var u updates
-	alice.must("wait_for_updates", map[string]any{"conversation_id": made.ConversationID, "since_seq": made.SinceSeq, "wait_seconds": 0}, &u)
+	alice.must("wait_for_updates", map[string]any{"conversation_id": made.ConversationID, "since_seq": made.SinceSeq,
+		"wait_seconds": 0}, &u)
 	if len(u.Messages) == 0 || u.Messages[len(u.Messages)-1].Text != "two" {
-		t.Errorf("after the same creation again: %+v", u)
+		t.Errorf("after the repeated creation: %+v", u)
 	}
 }

@@ -9,20 +9,20 @@ import (
 )
 
 type listArgs struct {
-	Status string `json:"status,omitempty" jsonschema:"only these"`
-	Limit  int    `json:"limit,omitempty" jsonschema:"the most conversations"`
-	Cursor string `json:"cursor,omitempty" jsonschema:"next_cursor of the page before"`
+	Status string `json:"status,omitempty" jsonschema:"list only conversations with this status"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"maximum number of conversations"`
+	Cursor string `json:"cursor,omitempty" jsonschema:"next_cursor of the previous page"`
 }
 
 func refineList(a *arguments) {
-	a.of("status").Enum = []any{"active", "closed"}
-	a.bounded("limit", 1, 100, 50)
-	a.length(0, 256, "cursor")
+	a.argument("status").Enum = []any{"active", "closed"}
+	a.numberRange("limit", 1, 100, 50)
+	a.textLength(0, 256, "cursor")
 }
 
 type conversationList struct {
 	Conversations []conversationRow `json:"conversations"`
-	NextCursor    string            `json:"next_cursor,omitempty" jsonschema:"there is another page"`
+	NextCursor    string            `json:"next_cursor,omitempty" jsonschema:"present if there is another page"`
 	Next          string            `json:"next" jsonschema:"the call to make next"`
 }
 
@@ -37,13 +37,15 @@ type conversationRow struct {
 }
 
 func listConversations(ctx context.Context, c *call, in *listArgs) (*conversationList, error) {
-	r, err := c.client.ListConversations(ctx, &parley.ListConversationsParams{Status: parley.Status(in.Status), Limit: in.Limit, Cursor: in.Cursor})
+	r, err := c.client.ListConversations(ctx, &parley.ListConversationsParams{Status: parley.Status(in.Status),
+		Limit: in.Limit, Cursor: in.Cursor})
 	if err != nil {
-		return nil, explained(err, hints{})
+		return nil, explain(err, hints{})
 	}
 	out := &conversationList{Conversations: []conversationRow{}, NextCursor: r.NextCursor}
 	for _, s := range r.Conversations {
-		row := conversationRow{ConversationID: s.ConversationID, Title: s.Title, Status: string(s.Status), CreatedBy: s.CreatedBy, Participants: s.Participants, LatestSeq: s.LatestSeq, Turn: s.Turn}
+		row := conversationRow{ConversationID: s.ConversationID, Title: s.Title, Status: string(s.Status),
+			CreatedBy: s.CreatedBy, Participants: s.Participants, LatestSeq: s.LatestSeq, Turn: s.Turn}
 		if row.Participants == nil {
 			row.Participants = []string{}
 		}
@@ -51,17 +53,17 @@ func listConversations(ctx context.Context, c *call, in *listArgs) (*conversatio
 	}
 	switch {
 	case r.NextCursor != "":
-		out.Next = "There are more: " + in.on(r.NextCursor) + "."
+		out.Next = "There are more: " + in.nextPage(r.NextCursor) + "."
 	case len(out.Conversations) > 0:
 		out.Next = "Next: wait_for_updates or read_conversation with one of the ids."
 	default:
-		out.Next = "That is all."
+		out.Next = "There are no more conversations."
 	}
 	return out, nil
 }
 
-// on is the call that gives the next page as this one was asked for.
-func (in *listArgs) on(cursor string) string {
+// nextPage returns the call that reads the next page with the same filter.
+func (in *listArgs) nextPage(cursor string) string {
 	s := "list_conversations {"
 	if in.Status != "" {
 		s += fmt.Sprintf("status: %q, ", in.Status)
@@ -75,110 +77,126 @@ func (in *listArgs) on(cursor string) string {
 func (l *conversationList) text() string {
 	var b strings.Builder
 	for _, c := range l.Conversations {
-		fmt.Fprintf(&b, "%s %q: %s, turn %d, %d events, between %s\n", c.ConversationID, c.Title, c.Status, c.Turn, c.LatestSeq, strings.Join(c.Participants, ", "))
+		fmt.Fprintf(&b, "%s %q: %s, turn %d, %d events, between %s\n", c.ConversationID, c.Title, c.Status, c.Turn,
+			c.LatestSeq, strings.Join(c.Participants, ", "))
 	}
 	if len(l.Conversations) == 0 {
-		b.WriteString("None here. ")
+		b.WriteString("No conversations. ")
 	}
 	return b.String() + l.Next
 }
 
 type createArgs struct {
-	Title           string     `json:"title,omitempty" jsonschema:"what it is about, for people"`
-	Participants    []seatArgs `json:"participants" jsonschema:"who takes part, in the order of their turns"`
-	Policy          string     `json:"policy,omitempty" jsonschema:"who has the floor when a turn has ended: round_robin, the next in order; open, whoever speaks first; addressed, whom the last message names; moderator, whom the moderator names; triggers, the agents that the last message has woken, else people and peers in order"`
-	Moderator       string     `json:"moderator,omitempty" jsonschema:"the participant who names the next, with policy moderator"`
-	StartsWith      string     `json:"starts_with,omitempty" jsonschema:"who has the floor first; without it the first participant"`
-	ClientRequestID string     `json:"client_request_id,omitempty" jsonschema:"a key of your choice: the same call with the same key creates one conversation. Without it every call creates another, also one that is made again after an error"`
+	Title           string     `json:"title,omitempty" jsonschema:"title for people"`
+	Participants    []seatArgs `json:"participants" jsonschema:"the participants, in the order of their turns"`
+	Policy          string     `json:"policy,omitempty"`
+	Moderator       string     `json:"moderator,omitempty"`
+	StartsWith      string     `json:"starts_with,omitempty" jsonschema:"first speaker (default: the first participant)"`
+	ClientRequestID string     `json:"client_request_id,omitempty"`
 }
 
 type seatArgs struct {
-	ID    string `json:"id" jsonschema:"the participant's id: letters, digits, . _ -"`
+	ID    string `json:"id" jsonschema:"participant id: letters, digits, . _ -"`
 	Kind  string `json:"kind" jsonschema:"human, agent, tool or peer"`
-	Agent string `json:"agent,omitempty" jsonschema:"the name of the agent that sits here, where it is not the id"`
-	Role  string `json:"role,omitempty" jsonschema:"what it is here for, for the others to read"`
+	Agent string `json:"agent,omitempty" jsonschema:"name of the agent on this seat, if it differs from the id"`
+	Role  string `json:"role,omitempty" jsonschema:"role of the participant, which the others can read"`
 }
 
 func refineCreate(a *arguments) {
-	a.length(0, parley.MaxTitleBytes, "title")
-	a.length(0, 64, "moderator", "starts_with")
-	a.length(0, parley.MaxKeyBytes, "client_request_id")
+	a.textLength(0, parley.MaxTitleBytes, "title")
+	a.textLength(0, 64, "moderator", "starts_with")
+	a.textLength(0, parley.MaxKeyBytes, "client_request_id")
+	a.describe("client_request_id", "a key of your choice: calls with the same key create one conversation. "+
+		"Without it, every call creates another one, also a call that is repeated after an error")
+	a.describe("policy", "which participant has the floor after a turn: round_robin: the next in order; "+
+		"open: the first to speak; addressed: the one that the last message names; "+
+		"moderator: the one that the moderator names; "+
+		"triggers: the agents that the last message triggers, otherwise people and peers in order")
 	a.oneOf("policy", "round_robin", "open", "addressed", "moderator", "triggers")
-	seats := a.of("participants")
+	seats := a.argument("participants")
 	least, most := 1, parley.MaxParticipants
 	seats.MinItems, seats.MaxItems = &least, &most
 	seat := &arguments{seats.Items}
-	seat.of("kind").Enum = []any{"human", "agent", "tool", "peer"}
-	seat.length(1, 64, "id")
-	seat.length(0, 64, "agent", "role")
+	seat.argument("kind").Enum = []any{"human", "agent", "tool", "peer"}
+	seat.textLength(1, 64, "id")
+	seat.textLength(0, 64, "agent", "role")
+	a.describe("moderator", "with policy moderator: the participant that names the next speaker")
 }
 
 func createConversation(ctx context.Context, c *call, in *createArgs) (*conversationView, error) {
 	p := &parley.CreateConversationParams{
-		Title: in.Title, Policy: &parley.Policy{Kind: parley.PolicyKind(in.Policy), Moderator: in.Moderator}, StartsWith: in.StartsWith, ClientRequestID: in.ClientRequestID,
+		Title: in.Title, Policy: &parley.Policy{Kind: parley.PolicyKind(in.Policy),
+			Moderator: in.Moderator}, StartsWith: in.StartsWith, ClientRequestID: in.ClientRequestID,
 	}
 	for _, s := range in.Participants {
-		p.Participants = append(p.Participants, parley.Participant{ID: s.ID, Kind: parley.ParticipantKind(s.Kind), Agent: s.Agent, Role: s.Role})
+		p.Participants = append(p.Participants, parley.Participant{ID: s.ID, Kind: parley.ParticipantKind(s.Kind),
+			Agent: s.Agent, Role: s.Role})
 	}
 	s, err := c.client.CreateConversation(ctx, p)
 	if err != nil {
-		return nil, explained(err, hints{key: in.ClientRequestID, look: "list_conversations has it at the end of its last page, if it was created"})
+		return nil, explain(err, hints{key: in.ClientRequestID,
+			look: "list_conversations lists a created conversation at the end of its last page"})
 	}
 	v := viewConversation(s, c.client.AgentID())
-	if v.Duplicate = s.Duplicate; !v.Duplicate { // else others may have spoken
+	if v.Duplicate = s.Duplicate; !v.Duplicate { // otherwise other participants may have posted
 		v.SinceSeq = s.LatestSeq
 	}
 	return v, nil
 }
 
 type closeArgs struct {
-	ConversationID  string `json:"conversation_id" jsonschema:"which conversation"`
-	Text            string `json:"text,omitempty" jsonschema:"the last message; needs the floor"`
-	SinceSeq        int64  `json:"since_seq,omitempty" jsonschema:"with text: the since_seq of the last result that you have read"`
-	Outcome         string `json:"outcome,omitempty" jsonschema:"how it ends"`
-	Reason          string `json:"reason,omitempty" jsonschema:"why, in a sentence"`
-	ClientRequestID string `json:"client_request_id,omitempty" jsonschema:"with text: a key of your choice, as for post_message"`
+	ConversationID  string `json:"conversation_id" jsonschema:"id of the conversation"`
+	Text            string `json:"text,omitempty" jsonschema:"the last message; requires the floor"`
+	SinceSeq        int64  `json:"since_seq,omitempty"`
+	Outcome         string `json:"outcome,omitempty" jsonschema:"how the conversation ends"`
+	Reason          string `json:"reason,omitempty" jsonschema:"reason, in one sentence"`
+	ClientRequestID string `json:"client_request_id,omitempty"`
 }
 
 func refineClose(a *arguments) {
-	a.length(1, 64, "conversation_id")
-	a.length(0, maxPostChars, "text")
-	a.length(0, parley.MaxReasonBytes, "reason")
-	a.length(0, parley.MaxKeyBytes, "client_request_id")
-	a.since("since_seq")
+	a.textLength(1, 64, "conversation_id")
+	a.textLength(0, maxPostChars, "text")
+	a.textLength(0, parley.MaxReasonBytes, "reason")
+	a.textLength(0, parley.MaxKeyBytes, "client_request_id")
+	a.nonNegative("since_seq")
 	a.oneOf("outcome", "completed", "failed", "canceled")
+	a.describe("since_seq", "with text: since_seq of the last result that you have read")
+	a.describe("client_request_id", "with text: a key of your choice, as in post_message")
 }
 
-type closed struct {
+type closeResult struct {
 	ConversationID string `json:"conversation_id"`
-	Seq            int64  `json:"seq" jsonschema:"the place of the last event"`
-	Duplicate      bool   `json:"duplicate" jsonschema:"an earlier call had closed it"`
+	Seq            int64  `json:"seq" jsonschema:"seq of the last event"`
+	Duplicate      bool   `json:"duplicate" jsonschema:"true if an earlier call closed it"`
 }
 
-func (c *closed) text() string {
-	return fmt.Sprintf("%s is closed, with #%d. Nothing more to do.", c.ConversationID, c.Seq)
+func (c *closeResult) text() string {
+	return fmt.Sprintf("%s is closed with #%d. Nothing is left to do.", c.ConversationID, c.Seq)
 }
 
-func closeConversation(ctx context.Context, c *call, in *closeArgs) (*closed, error) {
+func closeConversation(ctx context.Context, c *call, in *closeArgs) (*closeResult, error) {
 	h := hints{conversation: in.ConversationID, since: in.SinceSeq, key: in.ClientRequestID, once: true}
 	outcome := &parley.Outcome{Status: parley.OutcomeStatus(in.Outcome), Reason: in.Reason}
 	if in.Text == "" {
-		r, err := c.client.CloseConversation(ctx, &parley.CloseConversationParams{ConversationID: in.ConversationID, Outcome: outcome})
+		r, err := c.client.CloseConversation(ctx, &parley.CloseConversationParams{ConversationID: in.ConversationID,
+			Outcome: outcome})
 		if err != nil {
-			return nil, explained(err, h)
+			return nil, explain(err, h)
 		}
-		return &closed{in.ConversationID, r.Seq, r.Duplicate}, nil
+		return &closeResult{in.ConversationID, r.Seq, r.Duplicate}, nil
 	}
-	payload, err := messageOf(in.Text, nil)
+	payload, err := messagePayload(in.Text, nil)
 	if err != nil {
-		return nil, explained(err, h)
+		return nil, explain(err, h)
 	}
 	r, err := c.client.SendMessage(ctx, &parley.SendMessageParams{
-		ConversationID: in.ConversationID, Payload: payload, Finality: parley.FinalityConversation, Outcome: outcome, AfterSeq: &in.SinceSeq,
-		ClientRequestID: keyOf(in.ClientRequestID, "close", in.ConversationID, in.SinceSeq, in.Outcome, in.Reason, payload),
+		ConversationID: in.ConversationID, Payload: payload, Finality: parley.FinalityConversation, Outcome: outcome,
+		AfterSeq: &in.SinceSeq,
+		ClientRequestID: idempotencyKey(in.ClientRequestID, "close", in.ConversationID, in.SinceSeq, in.Outcome, in.Reason,
+			payload),
 	})
 	if err != nil {
-		return nil, explained(err, h)
+		return nil, explain(err, h)
 	}
-	return &closed{in.ConversationID, r.Seq, r.Duplicate}, nil
+	return &closeResult{in.ConversationID, r.Seq, r.Duplicate}, nil
 }

@@ -15,29 +15,30 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// soon bounds calls by a moment.
-func soon(o *mcp.Options) { o.CallTimeout = 200 * time.Millisecond }
+// shortTimeout limits calls to a short time.
+func shortTimeout(o *mcp.Options) { o.CallTimeout = 200 * time.Millisecond }
 
-// TestHubAway: while the hub is down each call ends in time. A wait has timed out, everything else has failed, and what to call next is said.
-func TestHubAway(t *testing.T) {
+// While the hub is down, each call ends in time. A wait times out, every other call fails, and both
+// name the next call.
+func TestHubAwayEndsCallsInTime(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
-	alice := newIDE(t, h, "alice", soon)
+	alice := newIDE(t, h, "alice", shortTimeout)
 	id := h.Create(t, "bob", "alice")
 	h.Drain(t)
-	awayFor(t, alice, id)
+	callUnreachable(t, alice, id)
 	h.Restart(t)
 	again := newIDE(t, h, "alice", nil)
 	again.must("wait_for_updates", map[string]any{"conversation_id": id, "since_seq": 1, "wait_seconds": 0}, nil)
 }
 
-// TestHubAwayOverHTTP is TestHubAway at an adapter over HTTP, in both eras.
+// The same over HTTP, in both eras.
 func TestHubAwayOverHTTP(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
 	id := h.Create(t, "bob", "alice")
 	o := &mcp.Options{Connect: mcp.Client(h.Client(t, "alice"))}
-	soon(o)
+	shortTimeout(o)
 	s := mcp.NewServer(o)
 	server := httptest.NewServer(mcp.NewHandler(s, func(*http.Request) string { return "alice" }))
 	t.Cleanup(func() {
@@ -49,41 +50,45 @@ func TestHubAwayOverHTTP(t *testing.T) {
 	for _, era := range eras {
 		t.Run(era, func(t *testing.T) {
 			session, err := protocol.NewClient(&protocol.Implementation{Name: "test-ide", Version: "1"}, nil).Connect(
-				t.Context(), &protocol.StreamableClientTransport{Endpoint: server.URL, HTTPClient: &http.Client{Transport: bearing{"some"}}, MaxRetries: -1}, &protocol.ClientSessionOptions{ProtocolVersion: era})
+				t.Context(), &protocol.StreamableClientTransport{Endpoint: server.URL,
+					HTTPClient: &http.Client{Transport: bearerTransport{"some"}}, MaxRetries: -1},
+				&protocol.ClientSessionOptions{ProtocolVersion: era})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer session.Close()
-			awayFor(t, &ide{t, session}, id)
+			callUnreachable(t, &ide{t, session}, id)
 		})
 	}
 }
 
-// TestHubThatIsNeverReached is TestHubAway where no connection is made at all.
-func TestHubThatIsNeverReached(t *testing.T) {
+// The same if no connection is ever made.
+func TestHubNeverReached(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
 	alice := newIDE(t, h, "alice", func(o *mcp.Options) {
-		soon(o)
+		shortTimeout(o)
 		o.Connect = func(ctx context.Context, _ *protocol.RequestExtra) (parley.Client, func(), error) {
 			<-ctx.Done()
 			return nil, nil, ctx.Err()
 		}
 	})
-	awayFor(t, alice, "con_1")
+	callUnreachable(t, alice, "con_1")
 }
 
-// awayFor calls what there is, of a hub that is not there.
-func awayFor(t *testing.T, alice *ide, id string) {
+// callUnreachable makes all calls to a hub that cannot be reached.
+func callUnreachable(t *testing.T, alice *ide, id string) {
 	t.Helper()
 	var u updates
-	text := alice.must("wait_for_updates", map[string]any{"conversation_id": id, "since_seq": 1, "wait_seconds": 0.1, "until": "message"}, &u)
+	text := alice.must("wait_for_updates", map[string]any{"conversation_id": id, "since_seq": 1, "wait_seconds": 0.1,
+		"until": "message"}, &u)
 	if !u.TimedOut || u.MaySpeak || u.SinceSeq != 1 || len(text) > 300 {
 		t.Errorf("a wait: %+v, in %d characters", u, len(text))
 	}
-	for _, want := range []string{"The hub cannot be reached", "nothing is lost", `wait_for_updates {conversation_id: "` + id + `", since_seq: 1, until: "message", wait_seconds: 0.1}`} {
+	for _, want := range []string{"The hub cannot be reached", "nothing is lost", `wait_for_updates {conversation_id: "` +
+		id + `", since_seq: 1, until: "message", wait_seconds: 0.1}`} {
 		if !strings.Contains(text, want) {
-			t.Errorf("a wait does not say %q: %s", want, text)
+			t.Errorf("a wait does not have %q: %s", want, text)
 		}
 	}
 	session := map[string]any{"session_id": "ses_1", "wait_seconds": 0}
@@ -94,7 +99,8 @@ func awayFor(t *testing.T, alice *ide, id string) {
 		{"list_conversations", "unavailable", nil},
 		{"read_conversation", "unavailable", map[string]any{"conversation_id": id}},
 		{"post_message", "unavailable", map[string]any{"conversation_id": id, "since_seq": 1, "text": "hello"}},
-		{"create_conversation", "unavailable", map[string]any{"participants": []any{map[string]any{"id": "alice", "kind": "human"}}}},
+		{"create_conversation", "unavailable", map[string]any{"participants": []any{map[string]any{"id": "alice",
+			"kind": "human"}}}},
 		{"close_conversation", "outcome_unknown", map[string]any{"conversation_id": id}},
 		{"list_agent_blueprints", "unavailable", nil},
 		{"start_agent_session", "unavailable", map[string]any{"agent_name": "crawl", "wait_seconds": 0}},
@@ -112,7 +118,8 @@ func awayFor(t *testing.T, alice *ide, id string) {
 		},
 		"list": func() error { _, err := alice.session.ListResources(t.Context(), nil); return err },
 		"prompt": func() error {
-			_, err := alice.session.GetPrompt(t.Context(), &protocol.GetPromptParams{Name: "join_conversation", Arguments: map[string]string{"conversation_id": id}})
+			_, err := alice.session.GetPrompt(t.Context(), &protocol.GetPromptParams{Name: "join_conversation",
+				Arguments: map[string]string{"conversation_id": id}})
 			return err
 		},
 	} {
@@ -122,12 +129,12 @@ func awayFor(t *testing.T, alice *ide, id string) {
 	}
 }
 
-// TestHubThatDoesNotAnswer: what may have been done is unknown, and the same call again finds it.
-func TestHubThatDoesNotAnswer(t *testing.T) {
+// A call without an answer has an unknown outcome, and a repeated call finds its effect.
+func TestHubWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
 	alice := newIDE(t, h, "alice", func(o *mcp.Options) { o.CallTimeout = 3 * time.Second })
-	var made posted
+	var made postResult
 	id := h.Create(t, "alice", "bob")
 	text := map[string]any{"conversation_id": id, "since_seq": 1, "text": "hello"}
 	h.Journal().Hold()
@@ -139,14 +146,15 @@ func TestHubThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// TestWaitGoesOn: a wait is bounded by what it asks for, not by the bound of other calls.
-func TestWaitGoesOn(t *testing.T) {
+// A wait is limited by its arguments, not by the limit of other calls.
+func TestWaitIsLongerThanCallTimeout(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
 	alice := newIDE(t, h, "alice", func(o *mcp.Options) { o.CallTimeout = 3 * time.Second })
 	id := h.Create(t, "alice", "bob")
 	var u updates
-	alice.must("wait_for_updates", map[string]any{"conversation_id": id, "since_seq": 1, "wait_seconds": 4, "until": "closed"}, &u)
+	alice.must("wait_for_updates", map[string]any{"conversation_id": id, "since_seq": 1, "wait_seconds": 4,
+		"until": "closed"}, &u)
 	if !u.TimedOut || u.Status != "active" {
 		t.Errorf("a wait of four seconds: %+v", u)
 	}

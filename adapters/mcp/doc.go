@@ -1,22 +1,32 @@
-// Package mcp lets a program that speaks the Model Context Protocol, such as an IDE, take a seat in conversations: it gives the methods of a [parley.Client] as
-// tools, resources and a prompt.
+// Package mcp is an adapter for the Model Context Protocol. With it an MCP client, such as an IDE,
+// takes a seat in conversations: the methods of a [parley.Client] are tools, resources and a
+// prompt. [NewServer] creates a server; its method Run serves one session, and [NewHandler] serves
+// HTTP.
 //
 // # Guarantees
 //
-//   - Nothing of a conversation is kept here: conversation_id, since_seq and client_request_id are arguments, so that a restart of the hub, of the adapter or of
-//     its client loses nothing. Reading does not consume.
-//   - A message carries a key: client_request_id, or one that is made of what is said and where. The same call again posts once. What is created or started is so
-//     once for each client_request_id, and anew without one.
-//   - A tool waits for a bounded time, tells its progress meanwhile to who asks for it, and says what to call next. A client that gives up a call stops the waiting,
-//     never the work.
-//   - A result is at most [MaxEvents] events and about [MaxChars] characters, says how to read the rest, and its text suffices without its structured content.
-//   - What a caller did wrong is a tool's result with isError, with the reason of protocol.md, what was wrong, what is right, and the next call to make.
-//   - Who has subscribed to a conversation, and may read it, is told that it has changed: at most twice a second, and always of the last change. A subscription
-//     ends with its session or listen, and when the caller's token ends; then nothing more is told.
-//   - A task, for clients that know the extension io.modelcontextprotocol/tasks, is a session of an agent: it is in the hub's log before its id is told, and outlives
-//     the adapter.
-//   - What a caller may not see is not there: a resource, a prompt or a task of others is refused in the same words as one that does not exist.
-//   - Whoever calls may do here what the token may do: the adapter has no rights of its own.
+//   - The adapter keeps no state of a conversation. conversation_id, since_seq and
+//     client_request_id are arguments, so a restart of the hub, the adapter or the client loses
+//     nothing. Reading does not consume messages.
+//   - Every message has an idempotency key: client_request_id, or a hash of the arguments. A
+//     repeated call posts once. Conversations and sessions are created once for each
+//     client_request_id, and once per call without it.
+//   - A tool waits for a bounded time, sends progress to a client that asked for it, and names the
+//     next call. A client that cancels a call stops the waiting, never the work.
+//   - A result has at most [MaxEvents] events and about [MaxChars] characters, and names the call
+//     that reads the rest. Its text is complete without the structured content.
+//   - A mistake of the caller is a tool result with isError: the reason of protocol.md, the fault,
+//     the expected value and the next call.
+//   - A session that subscribed to a conversation, and may read it, is notified of changes at most
+//     twice a second, and always of the last change. A subscription ends with its session or
+//     listen, and when the token of the caller ends.
+//   - A task, for clients that declare the extension io.modelcontextprotocol/tasks, is a session of
+//     an agent. It is in the log of the hub before the client receives its id, and it outlives the
+//     adapter.
+//   - A resource, prompt or task that the caller must not see is refused in the same words as one
+//     that does not exist.
+//   - The adapter has no rights: a caller can do here what its token allows.
 //
-// Sources: MCP revisions 2025-11-25 and 2026-07-28; seed 001 (external participants), seed 000 (start of an agent); extension io.modelcontextprotocol/tasks, revision 2026-07-28.
+// Sources: MCP revisions 2025-11-25 and 2026-07-28; seed 001 (external participants), seed 000
+// (start of an agent); extension io.modelcontextprotocol/tasks, revision 2026-07-28.
 package mcp

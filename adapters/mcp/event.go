@@ -9,34 +9,33 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// typeNote is the type under which a note of a participant is shown: for the hub it is a system event.
+// typeNote is the type of a note in results. For the hub, a note is a system event.
 const typeNote = "note"
 
 // eventView is an event as a model reads it.
 type eventView struct {
 	Seq      int64  `json:"seq"`
 	Turn     int64  `json:"turn,omitempty"`
-	Type     string `json:"type" jsonschema:"message; note, which a participant has added beside the turns; with include_traces also trace and system"`
+	Type     string `json:"type" jsonschema:"message, note, trace or system"`
 	From     string `json:"from"`
-	Finality string `json:"finality,omitempty" jsonschema:"of a message: none (the turn goes on), turn (it has ended) or conversation (closed)"`
-	// Withdrawn events are shown to who asks for traces only.
-	Withdrawn bool     `json:"withdrawn,omitempty" jsonschema:"it counts no more: the attempt that has said it has failed"`
-	Text      string   `json:"text"`
-	Schema    string   `json:"schema,omitempty" jsonschema:"what the author calls the shape of data"`
-	Tags      []string `json:"tags,omitempty"`
-	// Data is what came beside the text.
-	Data           any              `json:"data,omitempty" jsonschema:"what the author gave beside the text"`
-	DataText       string           `json:"data_text,omitempty" jsonschema:"a piece of the JSON text of data, where all of it is too long"`
-	Attachments    []attachmentView `json:"attachments,omitempty" jsonschema:"files; read_attachment reads one by its sha256"`
+	Finality string `json:"finality,omitempty" jsonschema:"what the message ended: none, turn or conversation"`
+	// Withdrawn events are returned only with include_traces.
+	Withdrawn      bool             `json:"withdrawn,omitempty" jsonschema:"its attempt failed: ignore it"`
+	Text           string           `json:"text"`
+	Schema         string           `json:"schema,omitempty" jsonschema:"the author's name for the format of data"`
+	Tags           []string         `json:"tags,omitempty"`
+	Data           any              `json:"data,omitempty" jsonschema:"structured data that the author added to the text"`
+	DataText       string           `json:"data_text,omitempty"`
+	Attachments    []attachmentView `json:"attachments,omitempty" jsonschema:"files, to read with read_attachment"`
 	CutChars       int              `json:"cut_chars,omitempty" jsonschema:"characters of the text that are left out"`
-	NextOffset     int              `json:"next_text_offset,omitempty" jsonschema:"the text_offset of read_conversation at which the rest begins"`
-	CutDataChars   int              `json:"cut_data_chars,omitempty" jsonschema:"characters of the JSON text of data that are left out"`
-	NextDataOffset int              `json:"next_data_offset,omitempty" jsonschema:"the data_offset of read_conversation at which the rest begins"`
-	// Rest has no conversation_id where it is that of the event.
-	Rest []string `json:"rest,omitempty" jsonschema:"the calls that give what is left out or attached, with the conversation_id of this result where they name none"`
+	NextOffset     int              `json:"next_text_offset,omitempty"`
+	CutDataChars   int              `json:"cut_data_chars,omitempty"`
+	NextDataOffset int              `json:"next_data_offset,omitempty"`
+	// The calls in Rest have no conversation_id if it is that of the result.
+	Rest []string `json:"rest,omitempty" jsonschema:"calls that read the rest; add this conversation_id if missing"`
 
-	at       offsets
-	children []string // the calls that give the results of sessions which a callback tells of
+	at            offsets
+	callbackCalls []string // calls that read the results of the sessions in a callback
 }
 
 type attachmentView struct {
@@ -45,21 +44,21 @@ type attachmentView struct {
 	MediaType string `json:"media_type,omitempty"`
 }
 
-// leastChars is what a text and its data are given whatever stands beside them.
+// leastChars is the minimum of characters for text and data, whatever else the event has.
 const leastChars = 1000
 
-// viewEvent gives an event in about so many characters, with its text and data from the offsets on.
+// viewEvent returns an event with about chars characters of its text and data from the offsets.
 func viewEvent(e *parley.Event, at offsets, chars int) eventView {
 	v := eventView{Seq: e.Seq, Turn: e.Turn, Type: string(e.Type), From: e.From, Finality: string(e.Finality), at: at}
 	text, data := v.content(e)
-	s := share(text, data, at, max(chars-v.beside(), leastChars))
+	s := fitContent(text, data, at, max(chars-v.overhead(), leastChars))
 	v.Text, v.CutChars, v.NextOffset = s.text, s.cut, s.next
 	v.Data, v.DataText, v.CutDataChars, v.NextDataOffset = s.data, s.dataText, s.cutData, s.nextData
-	v.Rest = v.calls("")
+	v.Rest = v.restCalls("")
 	return v
 }
 
-// content gives the text and the data of an event, and notes what stands beside them.
+// content returns the text and the data of an event, and sets the other fields of the view.
 func (v *eventView) content(e *parley.Event) (text string, data json.RawMessage) {
 	whole := string(e.Payload)
 	switch e.Type {
@@ -84,7 +83,7 @@ func (v *eventView) message(e *parley.Event, m *parley.Message) (text string, da
 		v.Attachments = append(v.Attachments, attachmentView(*r.Attachment))
 	}
 	if e.From == parley.HubID {
-		v.children = callbackCalls(m.Data)
+		v.callbackCalls = callbackCalls(m.Data)
 	}
 	if m.Text == "" && (m.Parameters != nil || m.Result != nil) {
 		return string(e.Payload), nil
@@ -103,7 +102,7 @@ func (v *eventView) system(s *parley.System, whole string) (text string, data js
 	return whole, nil
 }
 
-// callbackCalls gives the calls that read the results which are not in a callback of the hub.
+// callbackCalls returns the calls that read the results that a callback of the hub leaves out.
 func callbackCalls(data json.RawMessage) (calls []string) {
 	var told parley.Callbacks
 	if data == nil || json.Unmarshal(data, &told) != nil {
@@ -121,8 +120,8 @@ func callbackCalls(data json.RawMessage) (calls []string) {
 	return calls
 }
 
-// beside is about how many characters stand beside the text and the data.
-func (v *eventView) beside() int {
+// overhead returns about how many characters the event takes besides its text and data.
+func (v *eventView) overhead() int {
 	n := 40 + utf8.RuneCountInString(v.Schema)
 	for _, t := range v.Tags {
 		n += utf8.RuneCountInString(t) + 3
@@ -130,37 +129,38 @@ func (v *eventView) beside() int {
 	for _, a := range v.Attachments {
 		n += utf8.RuneCountInString(a.Name+a.MediaType) + 2*len(a.SHA256) + 100
 	}
-	for _, c := range v.children {
+	for _, c := range v.callbackCalls {
 		n += len(c) + 3
 	}
 	return n
 }
 
-// size is about how many characters the event takes in a result.
+// size returns about how many characters the event takes in a result.
 func (v *eventView) size() int {
-	n := v.beside() + utf8.RuneCountInString(v.Text) + utf8.RuneCountInString(v.DataText)
+	n := v.overhead() + utf8.RuneCountInString(v.Text) + utf8.RuneCountInString(v.DataText)
 	if raw, ok := v.Data.(json.RawMessage); ok {
 		n += utf8.RuneCount(raw)
 	}
 	return n
 }
 
-// calls are those that give what is left out or attached; without a conversation they name none.
-func (v *eventView) calls(conversation string) (calls []string) {
+// restCalls returns the calls that read the rest and the attachments. They leave out an empty
+// conversation.
+func (v *eventView) restCalls(conversation string) (calls []string) {
 	if v.CutChars > 0 {
-		calls = append(calls, v.reads(conversation, "text_offset", v.NextOffset))
+		calls = append(calls, v.readCall(conversation, "text_offset", v.NextOffset))
 	}
 	if v.CutDataChars > 0 {
-		calls = append(calls, v.reads(conversation, "data_offset", v.NextDataOffset))
+		calls = append(calls, v.readCall(conversation, "data_offset", v.NextDataOffset))
 	}
 	for _, a := range v.Attachments {
 		calls = append(calls, attachmentCall(conversation, a.SHA256, 0))
 	}
-	return append(calls, v.children...)
+	return append(calls, v.callbackCalls...)
 }
 
-// reads is the call that reads on in this event.
-func (v *eventView) reads(conversation, offset string, at int) string {
+// readCall returns the call that reads the rest of this event.
+func (v *eventView) readCall(conversation, offset string, at int) string {
 	var b strings.Builder
 	b.WriteString("read_conversation {")
 	if conversation != "" {
@@ -174,17 +174,17 @@ func (v *eventView) reads(conversation, offset string, at int) string {
 	return b.String()
 }
 
-// withdraw marks an event that counts no more.
-func (v *eventView) withdraw() {
+// markWithdrawn marks an event of a failed attempt.
+func (v *eventView) markWithdrawn() {
 	v.Withdrawn = true
-	v.Rest = v.calls("")
+	v.Rest = v.restCalls("")
 }
 
 func (v *eventView) line(conversation string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "#%d %s%s: %s%s", v.Seq, v.From, v.kind(), v.at.label(), v.Text)
 	if v.CutChars > 0 {
-		fmt.Fprintf(&b, " [%d more characters: %s]", v.CutChars, v.reads(conversation, "text_offset", v.NextOffset))
+		fmt.Fprintf(&b, " [%d more characters: %s]", v.CutChars, v.readCall(conversation, "text_offset", v.NextOffset))
 	}
 	if v.Schema != "" {
 		fmt.Fprintf(&b, "\n  schema: %s", v.Schema)
@@ -196,33 +196,35 @@ func (v *eventView) line(conversation string) string {
 		fmt.Fprintf(&b, "\n  data: %s", raw)
 	}
 	if v.DataText != "" {
-		b.WriteString("\n  data, a piece: " + v.DataText)
+		b.WriteString("\n  piece of data: " + v.DataText)
 	}
 	if v.CutDataChars > 0 {
-		fmt.Fprintf(&b, " [%d more characters of data: %s]", v.CutDataChars, v.reads(conversation, "data_offset", v.NextDataOffset))
+		fmt.Fprintf(&b, " [%d more characters of data: %s]", v.CutDataChars, v.readCall(conversation, "data_offset",
+			v.NextDataOffset))
 	}
 	for _, a := range v.Attachments {
-		fmt.Fprintf(&b, "\n  attachment %s: %s", strings.TrimSpace(a.Name+" "+a.MediaType), attachmentCall(conversation, a.SHA256, 0))
+		fmt.Fprintf(&b, "\n  attachment %s: %s", strings.TrimSpace(a.Name+" "+a.MediaType), attachmentCall(conversation,
+			a.SHA256, 0))
 	}
-	for _, c := range v.children {
-		b.WriteString("\n  the result that is left out: " + c)
+	for _, c := range v.callbackCalls {
+		b.WriteString("\n  result: " + c)
 	}
 	return b.String()
 }
 
-// kind says what an event is, for people.
+// kind describes an event for people.
 func (v *eventView) kind() string {
 	what := fmt.Sprintf("turn %d", v.Turn)
 	switch {
 	case v.Type != string(parley.TypeMessage):
 		what = v.Type
 	case v.Finality == string(parley.FinalityNone):
-		what += ", goes on"
+		what += ", continues"
 	case v.Finality == string(parley.FinalityConversation):
 		what += ", closes the conversation"
 	}
 	if v.Withdrawn {
-		what += ", withdrawn: counts no more"
+		what += ", withdrawn: ignore it"
 	}
 	return " (" + what + ")"
 }

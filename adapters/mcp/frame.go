@@ -42,7 +42,7 @@ func isExactID(id json.RawMessage) bool {
 
 // encodeError returns a JSON-RPC error.
 func encodeError(id json.RawMessage, code int64, message string) []byte {
-	return []byte(encoded(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": message}}))
+	return []byte(jsonText(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": message}}))
 }
 
 // writeError answers a request with a JSON-RPC error.

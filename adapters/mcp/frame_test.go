@@ -19,11 +19,13 @@ func TestOptionalNulls(t *testing.T) {
 	alice.must("wait_for_updates", map[string]any{"conversation_id": id, "since_seq": nil, "until": nil, "wait_seconds": 0}, nil)
 	alice.must("list_conversations", map[string]any{"status": nil}, nil)
 	alice.must("post_message", map[string]any{"conversation_id": id, "text": "hi", "finality": nil, "since_seq": 1, "data": nil}, nil)
+	other := h.Create(t, "alice", "bob")
+	alice.must("post_message", map[string]any{"conversation_id": other, "text": "hi", "since_seq": nil}, nil)
 	alice.must("create_conversation", map[string]any{"title": nil, "participants": []any{
 		map[string]any{"id": "alice", "kind": "human", "agent": nil}, map[string]any{"id": "bob", "kind": "human", "role": nil},
 	}}, nil)
 	alice.refused("post_message", map[string]any{"conversation_id": id, "since_seq": 1, "text": nil},
-		"text: null is not accepted", "Expected: a text of 1 to 500000 characters.")
+		"text: null is not accepted", "Expected: text of 1 to 500000 characters.")
 	alice.refused("wait_for_updates", map[string]any{"conversation_id": nil}, "conversation_id: null is not accepted")
 }
 

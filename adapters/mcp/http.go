@@ -14,23 +14,26 @@ import (
 	protocol "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Sessions are of clients that speak a revision before 2026-07-28; later ones have none.
+// Clients have sessions only in revisions before 2026-07-28.
 const (
-	// maxSessions bounds the sessions that are open, and maxSessionsOfOne those of one caller. One more is refused with HTTP 503.
+	// maxSessions limits the open sessions, and maxSessionsOfOne those of one caller. Further requests
+	// for a session receive HTTP 503.
 	maxSessions, maxSessionsOfOne = 2000, 64
-	// sessionTimeout is how long a session may be without a request.
+	// sessionTimeout ends a session without requests.
 	sessionTimeout = 30 * time.Minute
-	// MaxBodyBytes bounds the body of a request: so large that a text which is too long is refused in words of its tool.
+	// MaxBodyBytes limits the body of a request. It is large enough for a tool to refuse a text that
+	// is too long.
 	MaxBodyBytes = 4 << 20
 )
 
-// statelessSince is the first revision of the protocol without sessions.
+// statelessSince is the first protocol revision without sessions.
 const statelessSince = "2026-07-28"
 
-// Verbs are the methods of HTTP that the handler takes: GET and DELETE are for sessions.
+// Verbs are the HTTP methods of the handler. GET and DELETE are for sessions.
 var Verbs = []string{http.MethodPost, http.MethodGet, http.MethodDelete}
 
-// AllowHeaders are the headers of requests that web pages must be allowed to send, and ExposeHeaders those of answers that they must be able to read.
+// AllowHeaders are the request headers that web pages must be allowed to send. ExposeHeaders are
+// the response headers that they must be able to read.
 var (
 	AllowHeaders  = []string{versionHeader, sessionHeader, methodHeader, nameHeader}
 	ExposeHeaders = []string{sessionHeader, "WWW-Authenticate"}
@@ -44,39 +47,43 @@ const (
 	nameHeader    = "Mcp-Name"
 )
 
-// Streams reports by the head of a request whether it is for a stream that stays open. One whose body says otherwise is refused.
+// Streams reports by the head of a request whether it opens a stream. The handler refuses a request
+// whose body disagrees with the head.
 func Streams(r *http.Request) bool {
-	return r.Method == http.MethodGet || r.Header.Get(versionHeader) >= statelessSince && r.Header.Get(methodHeader) == "subscriptions/listen"
+	return r.Method == http.MethodGet || r.Header.Get(versionHeader) >= statelessSince &&
+		r.Header.Get(methodHeader) == "subscriptions/listen"
 }
 
-// handler serves both eras of the protocol at one URL.
+// handler serves all protocol revisions at one URL.
 type handler struct {
 	server             *Server
-	who                func(*http.Request) string
+	callerOf           func(*http.Request) string
 	stateless, session http.Handler
 
-	mu        sync.Mutex // guards the fields below
-	owner     map[string]string
-	beginning map[string]int // sessions that are about to begin, by who begins them
-	pending   int            // all of these
-	streams   map[*sessionStream]struct{}
+	mu       sync.Mutex // guards the fields below
+	owner    map[string]string
+	starting map[string]int // sessions that are about to start, by caller
+	pending  int            // sum of the sessions that are about to start
+	streams  map[*sessionStream]struct{}
 }
 
-// sessionStream is a stream of a session under way.
+// sessionStream is an open stream of a session.
 type sessionStream struct {
 	session string
 	end     context.CancelFunc
 }
 
-// NewHandler serves s over streamable HTTP, for every revision of the protocol at one URL. Who calls has been authenticated; who gives the name that all requests
-// of one caller have and no others: a session is of who has begun it.
+// NewHandler serves s over streamable HTTP, for every protocol revision at one URL. Requests must
+// be authenticated. callerOf returns the same name for all requests of one caller, and a different
+// name for each caller. Only the caller that started a session can use it.
 func NewHandler(s *Server, who func(*http.Request) string) http.Handler {
-	h := &handler{server: s, who: who, owner: map[string]string{}, beginning: map[string]int{}, streams: map[*sessionStream]struct{}{}}
-	s.subs.lost = h.end
+	h := &handler{server: s, callerOf: who, owner: map[string]string{}, starting: map[string]int{},
+		streams: map[*sessionStream]struct{}{}}
+	s.subs.onLost = h.endSession
 	give := func(*http.Request) *protocol.Server { return s.Server }
 	common := protocol.StreamableHTTPOptions{
-		Logger: quiet(s.opts.Logger), MaxRequestBodyBytes: MaxBodyBytes,
-		DisableLocalhostProtection: true, // the door looks at Host and Origin, and knows more names
+		Logger: debugLogger(s.opts.Logger), MaxRequestBodyBytes: MaxBodyBytes,
+		DisableLocalhostProtection: true, // the hub checks Host and Origin, and knows more names
 	}
 	later, earlier := common, common
 	later.Stateless, later.PropagateRequestCancellation = true, true
@@ -89,10 +96,11 @@ func NewHandler(s *Server, who func(*http.Request) string) http.Handler {
 	return h
 }
 
-// requestContext is where the context of an HTTP request is in what the library hands on of it.
+// requestContext is the key of the context of the HTTP request in the token info of the library.
 const requestContext = "parley request"
 
-// RequestContext gives the context of the HTTP request by which a request of the protocol has come; nil where it has not come so.
+// RequestContext returns the context of the HTTP request that carried a protocol request. It
+// returns nil for other transports.
 func RequestContext(from *protocol.RequestExtra) context.Context {
 	if from == nil || from.TokenInfo == nil {
 		return nil
@@ -101,11 +109,12 @@ func RequestContext(from *protocol.RequestExtra) context.Context {
 	return ctx
 }
 
-// ServeHTTP finds the era of a request. One without a version is of the earlier.
+// ServeHTTP selects the handler by protocol revision. A request without a version is of a revision
+// with sessions.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	session := r.Header.Get(sessionHeader)
 	if r.Method == http.MethodPost {
-		raw, ok := peekBody(w, r)
+		raw, ok := readBody(w, r)
 		if !ok {
 			return
 		}
@@ -119,10 +128,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case r.Header.Get(versionHeader) >= statelessSince:
-		if sameTask(w, r) {
+		if checkTaskHeader(w, r) {
 			h.stateless.ServeHTTP(w, r)
 		}
-	case !single(w, r, session == ""):
+	case !acceptSessionRequest(w, r, session == ""):
 	case session != "" && r.Method == http.MethodGet:
 		h.serveStream(w, r, session)
 	case session != "":
@@ -132,19 +141,19 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveFirst serves a request that may begin a session.
+// serveFirst serves a request that may start a session.
 func (h *handler) serveFirst(w http.ResponseWriter, r *http.Request) {
-	who := h.who(r)
-	if !h.begin(who) {
+	who := h.callerOf(r)
+	if !h.reserveSession(who) {
 		w.Header().Set("Retry-After", "60")
 		http.Error(w, "too many sessions", http.StatusServiceUnavailable)
 		return
 	}
-	defer func() { h.began(w.Header().Get(sessionHeader), who) }()
+	defer func() { h.recordSession(w.Header().Get(sessionHeader), who) }()
 	h.session.ServeHTTP(w, r)
 }
 
-// serveStream serves a stream of a session until one of them ends.
+// serveStream serves a stream of a session until the request, the stream or the session ends.
 func (h *handler) serveStream(w http.ResponseWriter, r *http.Request, session string) {
 	ctx, end := context.WithCancel(r.Context())
 	defer end()
@@ -160,8 +169,9 @@ func (h *handler) serveStream(w http.ResponseWriter, r *http.Request, session st
 	h.session.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// end ends a session, if it is one of this handler, and its streams at once: so its client sees that what it has subscribed to is told no more.
-func (h *handler) end(session *protocol.ServerSession) {
+// endSession ends a session of this handler and its streams at once, so that its client notices
+// that the subscriptions have ended.
+func (h *handler) endSession(session *protocol.ServerSession) {
 	id := session.ID()
 	h.mu.Lock()
 	_, mine := h.owner[id]
@@ -172,54 +182,58 @@ func (h *handler) end(session *protocol.ServerSession) {
 	}
 	h.mu.Unlock()
 	if mine {
-		_ = session.Close() // when its calls have ended
+		_ = session.Close() // the session ends after its calls
 	}
 }
 
-// peekBody gives the body of a request, which can still be read. It answers when there is none.
-func peekBody(w http.ResponseWriter, r *http.Request) (raw []byte, ok bool) {
+// readBody returns the body of a request and lets it be read again. It answers the request and
+// returns false if the body cannot be read.
+func readBody(w http.ResponseWriter, r *http.Request) (raw []byte, ok bool) {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBodyBytes))
 	if err != nil {
-		http.Error(w, "the body did not come, or is too large", http.StatusBadRequest)
+		http.Error(w, "the body is incomplete or larger than 4 MiB", http.StatusBadRequest)
 		return nil, false
 	}
 	r.Body = io.NopCloser(bytes.NewReader(raw))
 	return raw, true
 }
 
-// maxInitializeBytes bounds the request that begins a session, which keeps what it says.
+// maxInitializeBytes limits the request that starts a session, because the session keeps its
+// content.
 const maxInitializeBytes = 64 << 10
 
-// single reports whether a request of the earlier era is one that is taken: no batch, which only one old revision has and which would be any number of calls at once,
-// and, where it begins a session, a small one. It answers when it is not.
-func single(w http.ResponseWriter, r *http.Request, begins bool) bool {
+// acceptSessionRequest reports whether a request with sessions is acceptable. Batches are refused:
+// only one old revision has them, and they would run any number of calls at once. A request that
+// starts a session must be small. It answers the request if it returns false.
+func acceptSessionRequest(w http.ResponseWriter, r *http.Request, begins bool) bool {
 	if r.Method != http.MethodPost {
 		return true
 	}
-	raw, ok := peekBody(w, r)
+	raw, ok := readBody(w, r)
 	if !ok {
 		return false
 	}
 	switch {
 	case bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("[")):
-		http.Error(w, "batches are not taken: one request in a body", http.StatusBadRequest)
+		http.Error(w, "batches are not supported (expected: one request in the body)", http.StatusBadRequest)
 		return false
 	case begins && len(raw) > maxInitializeBytes:
-		http.Error(w, "a request without a session has at most 64 KiB", http.StatusRequestEntityTooLarge)
+		http.Error(w, "the request that starts a session is larger than 64 KiB", http.StatusRequestEntityTooLarge)
 		return false
 	}
 	return true
 }
 
-// begin reports whether a caller may begin a session. If so, one is counted until began.
-func (h *handler) begin(who string) bool {
+// reserveSession reports whether a caller may start a session. If so, the session counts until
+// recordSession is called.
+func (h *handler) reserveSession(who string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	live := map[string]bool{}
 	for s := range h.server.Sessions() {
 		live[s.ID()] = true
 	}
-	mine := h.beginning[who]
+	mine := h.starting[who]
 	for id, owner := range h.owner {
 		switch {
 		case !live[id]:
@@ -231,34 +245,36 @@ func (h *handler) begin(who string) bool {
 	if len(h.owner)+h.pending >= maxSessions || mine >= maxSessionsOfOne {
 		return false
 	}
-	h.beginning[who]++
+	h.starting[who]++
 	h.pending++
 	return true
 }
 
-// began notes whose a session is; without an id none has begun.
-func (h *handler) began(id, who string) {
+// recordSession releases a reservation and records the owner of the session. An empty id means that
+// no session started.
+func (h *handler) recordSession(id, who string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.pending--
-	if h.beginning[who]--; h.beginning[who] == 0 {
-		delete(h.beginning, who)
+	if h.starting[who]--; h.starting[who] == 0 {
+		delete(h.starting, who)
 	}
 	if id != "" {
 		h.owner[id] = who
 	}
 }
 
-// taskMethods are those of the Tasks extension, each of which names a task.
+// taskMethods are the methods of the Tasks extension. Each names a task.
 var taskMethods = []string{"tasks/get", "tasks/update", "tasks/cancel"}
 
-// sameTask reports whether a request for a task names it in its header as in its body, by which it may have been routed. Of another method it is always true:
-// the library compares the name of the method, and the names of what is its own. It answers when it is false.
-func sameTask(w http.ResponseWriter, r *http.Request) bool {
+// checkTaskHeader reports whether a request for a task names it in the header as in the body: a
+// proxy may have routed it by the header. It returns true for other methods, whose headers the
+// library checks. It answers the request if it returns false.
+func checkTaskHeader(w http.ResponseWriter, r *http.Request) bool {
 	if !slices.Contains(taskMethods, r.Header.Get(methodHeader)) || r.Method != http.MethodPost {
 		return true
 	}
-	raw, ok := peekBody(w, r)
+	raw, ok := readBody(w, r)
 	if !ok {
 		return false
 	}
@@ -269,8 +285,9 @@ func sameTask(w http.ResponseWriter, r *http.Request) bool {
 		} `json:"params"`
 	}
 	if json.Unmarshal(raw, &body) != nil || r.Header.Get(nameHeader) == body.Params.TaskID {
-		return true // the library says what is wrong with one that is no request
+		return true // the library refuses an invalid request
 	}
-	writeError(w, http.StatusBadRequest, encodeError(body.ID, protocol.CodeHeaderMismatch, "Mcp-Name is not the taskId of the body"))
+	writeError(w, http.StatusBadRequest, encodeError(body.ID, protocol.CodeHeaderMismatch,
+		"the header Mcp-Name differs from the taskId of the body"))
 	return false
 }

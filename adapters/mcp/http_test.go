@@ -22,7 +22,7 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// site serves an adapter over HTTP: each caller speaks with a client of its own token.
+// site serves an adapter over HTTP. Each caller uses a client with its own token.
 type site struct {
 	t   *testing.T
 	h   *sdktest.Hub
@@ -68,11 +68,11 @@ func (p *site) connect(ctx context.Context, e *protocol.RequestExtra) (parley.Cl
 	}), nil
 }
 
-// longWait is a wait, in seconds, that lasts longer than the tests are patient.
+// longWait is a wait, in seconds, that is longer than the tests last.
 const longWait = 3600
 
-// idle waits until no client of a token is lent.
-func (p *site) idle(token string) {
+// waitIdle waits until all clients of a token are released.
+func (p *site) waitIdle(token string) {
 	p.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		p.mu.Lock()
@@ -82,21 +82,22 @@ func (p *site) idle(token string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			p.t.Fatalf("%d clients are lent still", n)
+			p.t.Fatalf("%d clients are still in use", n)
 		}
 	}
 }
 
-// bearing adds a token to requests.
-type bearing struct{ token string }
+// bearerTransport adds a token to requests.
+type bearerTransport struct{ token string }
 
-func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
+func (b bearerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+b.token)
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestSubscriptionsOverHTTP: a client of each era hears of its conversation over HTTP, each with its own token, and no more when its token has ended or it is gone.
+// A client of each era is notified over HTTP with its own token, and no longer after its token has
+// ended or it has disconnected.
 func TestSubscriptionsOverHTTP(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
@@ -114,7 +115,10 @@ func TestSubscriptionsOverHTTP(t *testing.T) {
 				}
 				tokens[name], told[name] = made, make(chan string, 100)
 				c := protocol.NewClient(&protocol.Implementation{Name: "test-ide", Version: "1"}, &protocol.ClientOptions{
-					ResourceUpdatedHandler: func(_ context.Context, r *protocol.ResourceUpdatedNotificationRequest) { told[name] <- r.Params.URI },
+					ResourceUpdatedHandler: func(_ context.Context,
+						r *protocol.ResourceUpdatedNotificationRequest) {
+						told[name] <- r.Params.URI
+					},
 				})
 				acked := make(chan struct{}, 1)
 				c.AddReceivingMiddleware(func(next protocol.MethodHandler) protocol.MethodHandler {
@@ -125,7 +129,8 @@ func TestSubscriptionsOverHTTP(t *testing.T) {
 						return next(ctx, method, r)
 					}
 				})
-				s, err := c.Connect(t.Context(), &protocol.StreamableClientTransport{Endpoint: p.url, HTTPClient: &http.Client{Transport: bearing{made.Token}}, MaxRetries: -1},
+				s, err := c.Connect(t.Context(), &protocol.StreamableClientTransport{Endpoint: p.url,
+					HTTPClient: &http.Client{Transport: bearerTransport{made.Token}}, MaxRetries: -1},
 					&protocol.ClientSessionOptions{ProtocolVersion: era})
 				if err != nil {
 					t.Fatal(err)
@@ -145,34 +150,35 @@ func TestSubscriptionsOverHTTP(t *testing.T) {
 					select {
 					case uri := <-told[name]:
 						if uri != conversations+id {
-							t.Errorf("%s was told of %s", name, uri)
+							t.Errorf("%s was notified of %s", name, uri)
 						}
 					case <-time.After(patience):
-						t.Fatalf("%s was not told", name)
+						t.Fatalf("%s was not notified", name)
 					}
 				}
 			}
-			says(t, bob, id, "hello", parley.FinalityNone)
+			postAs(t, bob, id, "hello", parley.FinalityNone)
 			hears("alice", "carol")
-			if _, err := h.Admin(t).RevokeToken(t.Context(), &parley.RevokeTokenParams{TokenID: tokens["alice"].TokenID}); err != nil {
+			if _, err := h.Admin(t).RevokeToken(t.Context(),
+				&parley.RevokeTokenParams{TokenID: tokens["alice"].TokenID}); err != nil {
 				t.Fatal(err)
 			}
-			p.idle(tokens["alice"].Token)
-			says(t, bob, id, "hello carol", parley.FinalityNone)
+			p.waitIdle(tokens["alice"].Token)
+			postAs(t, bob, id, "hello carol", parley.FinalityNone)
 			hears("carol")
-			says(t, bob, id, "and again", parley.FinalityNone)
+			postAs(t, bob, id, "and again", parley.FinalityNone)
 			hears("carol")
 			if n := len(told["alice"]); n > 0 {
-				t.Errorf("alice was told of %d changes with a token that has ended", n)
+				t.Errorf("alice received %d notifications after her token ended", n)
 			}
 			_ = sessions["carol"].Close()
-			p.idle(tokens["carol"].Token)
+			p.waitIdle(tokens["carol"].Token)
 		})
 	}
 }
 
-// TestStreamAway: what changes while the stream of a session is away is told when it is there.
-func TestStreamAway(t *testing.T) {
+// Changes while the stream of a session is away are sent when it is back.
+func TestStreamReconnects(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
 	p := newSite(t, h)
@@ -185,7 +191,8 @@ func TestStreamAway(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Header = http.Header{
-			"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Authorization": {"Bearer " + token}, "Mcp-Protocol-Version": {legacy},
+			"Content-Type": {"application/json"}, "Accept": {"application/json, " +
+				"text/event-stream"}, "Authorization": {"Bearer " + token}, "Mcp-Protocol-Version": {legacy},
 		}
 		if session != "" {
 			r.Header.Set("Mcp-Session-Id", session)
@@ -202,7 +209,8 @@ func TestStreamAway(t *testing.T) {
 		return resp
 	}
 	for n, m := range []map[string]any{
-		{"method": "initialize", "params": map[string]any{"protocolVersion": legacy, "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "x", "version": "1"}}},
+		{"method": "initialize", "params": map[string]any{"protocolVersion": legacy, "capabilities": map[string]any{},
+			"clientInfo": map[string]any{"name": "x", "version": "1"}}},
 		{"method": "resources/subscribe", "params": map[string]any{"uri": conversations + id}},
 	} {
 		m["jsonrpc"], m["id"] = "2.0", n+1
@@ -211,8 +219,10 @@ func TestStreamAway(t *testing.T) {
 			t.Fatalf("%s, %v", got, err)
 		}
 	}
-	says(t, h.Client(t, "bob"), id, "hello", parley.FinalityNone)
-	if _, err := h.Client(t, "alice").GetUpdates(t.Context(), &parley.GetUpdatesParams{ConversationID: id, TimeoutMs: 2500, Until: parley.UntilClosed}); err != nil { // time to fail twice
+	postAs(t, h.Client(t, "bob"), id, "hello", parley.FinalityNone)
+	// time for two failures
+	if _, err := h.Client(t, "alice").GetUpdates(t.Context(), &parley.GetUpdatesParams{ConversationID: id, TimeoutMs: 2500,
+		Until: parley.UntilClosed}); err != nil {
 		t.Fatal(err)
 	}
 	lines := bufio.NewScanner(do(http.MethodGet, nil).Body)
@@ -221,10 +231,10 @@ func TestStreamAway(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("the stream has ended: %v", lines.Err())
+	t.Errorf("the stream ended: %v", lines.Err())
 }
 
-// TestTaskHeader: a request for a task names it in its header as in its body.
+// A request for a task must name it in the header as in the body.
 func TestTaskHeader(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
@@ -237,14 +247,16 @@ func TestTaskHeader(t *testing.T) {
 		Error  struct{ Code int }
 	}) {
 		t.Helper()
-		params["_meta"] = map[string]any{"io.modelcontextprotocol/protocolVersion": modern, "io.modelcontextprotocol/clientCapabilities": knowsTasks}
+		params["_meta"] = map[string]any{"io.modelcontextprotocol/protocolVersion": modern,
+			"io.modelcontextprotocol/clientCapabilities": knowsTasks}
 		body := raw(t, map[string]any{"jsonrpc": "2.0", "id": "r 1", "method": method, "params": params})
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url, strings.NewReader(string(body)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for k, v := range map[string]string{
-			"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": modern, "Mcp-Method": method, "Mcp-Name": name,
+			"Content-Type": "application/json", "Accept": "application/json, " +
+				"text/event-stream", "Mcp-Protocol-Version": modern, "Mcp-Method": method, "Mcp-Name": name,
 			"Authorization": "Bearer " + token,
 		} {
 			if v != "" {
@@ -268,18 +280,22 @@ func TestTaskHeader(t *testing.T) {
 		}
 		return resp.StatusCode, answer
 	}
-	_, started := post("tools/call", "start_agent_session", map[string]any{"name": "start_agent_session", "arguments": map[string]any{"agent_name": "clerk", "prompt": "x"}})
+	_, started := post("tools/call", "start_agent_session", map[string]any{"name": "start_agent_session",
+		"arguments": map[string]any{"agent_name": "clerk", "prompt": "x"}})
 	id := started.Result.TaskID
 	if started.Result.ResultType != "task" || id == "" {
 		t.Fatalf("%+v", started)
 	}
 	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
 		for _, name := range []string{"", "another", id + "x"} {
-			if status, got := post(method, name, map[string]any{"taskId": id}); status != http.StatusBadRequest || got.Error.Code != -32020 || got.ID != "r 1" {
+			if status, got := post(method, name, map[string]any{"taskId": id}); status != http.StatusBadRequest ||
+				got.Error.Code != -32020 || got.ID != "r 1" {
 				t.Errorf("%s with Mcp-Name %q: %d %+v", method, name, status, got)
 			}
 		}
-		if status, got := post(method, id, map[string]any{"taskId": id, "inputResponses": map[string]any{}}); status != http.StatusOK || got.Error.Code != 0 || got.Result.ResultType != "complete" {
+		if status, got := post(method, id, map[string]any{"taskId": id,
+			"inputResponses": map[string]any{}}); status != http.StatusOK || got.Error.Code != 0 ||
+			got.Result.ResultType != "complete" {
 			t.Errorf("%s: %d %+v", method, status, got)
 		}
 	}

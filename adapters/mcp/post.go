@@ -11,99 +11,119 @@ import (
 )
 
 type postArgs struct {
-	ConversationID  string `json:"conversation_id" jsonschema:"which conversation"`
-	Text            string `json:"text" jsonschema:"what you say"`
-	SinceSeq        int64  `json:"since_seq" jsonschema:"the since_seq of the last result that you have read: if another has spoken after it, nothing is posted"`
-	Finality        string `json:"finality,omitempty" jsonschema:"turn ends your turn; none keeps it, for another message"`
-	To              string `json:"to,omitempty" jsonschema:"who shall be next, in conversations whose policy is addressed or moderator; only with finality turn"`
-	Data            any    `json:"data,omitempty" jsonschema:"JSON for programs, beside the text"`
-	ClientRequestID string `json:"client_request_id,omitempty" jsonschema:"a key of your choice for this message: the same call with the same key posts once. Without it, it is made of the conversation, since_seq and what is said, so that the same words at the same since_seq are posted once: to say them twice give another"`
+	ConversationID  string `json:"conversation_id" jsonschema:"id of the conversation"`
+	Text            string `json:"text" jsonschema:"the text of the message"`
+	SinceSeq        *int64 `json:"since_seq,omitempty"`
+	Finality        string `json:"finality,omitempty" jsonschema:"turn ends your turn; none keeps it for another message"`
+	To              string `json:"to,omitempty"`
+	Data            any    `json:"data,omitempty" jsonschema:"JSON data for programs, in addition to the text"`
+	ClientRequestID string `json:"client_request_id,omitempty"`
 }
 
-// maxPostChars bounds a text here; the hub counts bytes of the whole event.
+// maxPostChars limits a text. The hub limits the bytes of the event.
 const maxPostChars = 500_000
 
 func refinePost(a *arguments) {
-	a.length(1, 64, "conversation_id")
-	a.length(1, maxPostChars, "text")
-	a.length(0, 64, "to")
-	a.length(0, parley.MaxKeyBytes, "client_request_id")
-	a.since("since_seq")
+	a.textLength(1, 64, "conversation_id")
+	a.textLength(1, maxPostChars, "text")
+	a.textLength(0, 64, "to")
+	a.textLength(0, parley.MaxKeyBytes, "client_request_id")
+	a.nonNegative("since_seq")
 	a.oneOf("finality", "turn", "none")
+	a.describe("since_seq", "the since_seq of the last result that you have read: "+
+		"if another participant has posted after it, nothing is posted. Without it, the text is posted in any case")
+	a.describe("to", "the next speaker, if the policy of the conversation is addressed or moderator; only with finality "+
+		"turn")
+	a.describe("client_request_id", "a key of your choice for this message: calls with the same key post once. "+
+		"The default is a hash of the arguments, so the same text at the same since_seq is posted once. "+
+		"To post it twice, pass another key. Without since_seq there is no default")
 }
 
-type posted struct {
+type postResult struct {
 	ConversationID string `json:"conversation_id"`
-	Seq            int64  `json:"seq" jsonschema:"the place of the message in the conversation"`
+	Seq            int64  `json:"seq" jsonschema:"seq of the message"`
 	Turn           int64  `json:"turn"`
-	Duplicate      bool   `json:"duplicate" jsonschema:"it had been posted before, by an earlier call with the same key"`
-	SinceSeq       int64  `json:"since_seq" jsonschema:"give this to the next call"`
+	Duplicate      bool   `json:"duplicate" jsonschema:"true if an earlier call with the same key posted it"`
+	SinceSeq       int64  `json:"since_seq" jsonschema:"pass this to the next call"`
 	Next           string `json:"next"`
 }
 
-func (p *posted) text() string {
+func (p *postResult) text() string {
 	s := fmt.Sprintf("Posted as #%d in turn %d.", p.Seq, p.Turn)
 	if p.Duplicate {
-		s = fmt.Sprintf("It was posted before, as #%d in turn %d, by an earlier call with the same key; nothing was posted now.", p.Seq, p.Turn)
+		s = fmt.Sprintf("An earlier call with the same key posted this as #%d in turn %d; this call had no effect.", p.Seq,
+			p.Turn)
 	}
 	return s + "\n" + p.Next
 }
 
-func postMessage(ctx context.Context, c *call, in *postArgs) (*posted, error) {
-	h := hints{conversation: in.ConversationID, since: in.SinceSeq, key: in.ClientRequestID, once: true}
-	payload, err := messageOf(in.Text, in.Data)
+func postMessage(ctx context.Context, c *call, in *postArgs) (*postResult, error) {
+	h := hints{conversation: in.ConversationID, key: in.ClientRequestID, look: fmt.Sprintf("read_conversation {conversation_id: %q}", in.ConversationID)}
+	if in.SinceSeq != nil {
+		h.since, h.once = *in.SinceSeq, true
+	}
+	payload, err := messagePayload(in.Text, in.Data)
 	if err != nil {
-		return nil, explained(err, h)
+		return nil, explain(err, h)
 	}
 	if in.Finality == string(parley.FinalityNone) {
-		if err := c.mayGoOn(ctx, in.ConversationID); err != nil {
-			return nil, explained(err, h)
+		if err := c.checkMayKeepTurn(ctx, in.ConversationID); err != nil {
+			return nil, explain(err, h)
 		}
 	}
 	p := &parley.SendMessageParams{
-		ConversationID: in.ConversationID, Payload: payload, Finality: parley.Finality(in.Finality), AfterSeq: &in.SinceSeq,
-		ClientRequestID: keyOf(in.ClientRequestID, in.ConversationID, in.SinceSeq, in.Finality, in.To, payload),
+		ConversationID: in.ConversationID, Payload: payload, Finality: parley.Finality(in.Finality), AfterSeq: in.SinceSeq,
+		ClientRequestID: in.ClientRequestID,
+	}
+	if in.SinceSeq != nil {
+		p.ClientRequestID = idempotencyKey(in.ClientRequestID, in.ConversationID, *in.SinceSeq, in.Finality, in.To, payload)
 	}
 	if in.To != "" {
 		p.TurnHint = &parley.TurnHint{Next: in.To}
 	}
 	r, err := c.client.SendMessage(ctx, p)
 	if err != nil {
-		return nil, explained(err, h)
+		return nil, explain(err, h)
 	}
-	out := &posted{ConversationID: in.ConversationID, Seq: r.Seq, Turn: r.Turn, Duplicate: r.Duplicate, SinceSeq: r.Seq}
+	out := &postResult{ConversationID: in.ConversationID, Seq: r.Seq, Turn: r.Turn, Duplicate: r.Duplicate,
+		SinceSeq: r.Seq}
 	switch {
-	case r.Duplicate: // others may have spoken since
-		out.Next = fmt.Sprintf("To say it once more: the same call with another client_request_id. Else: wait_for_updates {conversation_id: %q, since_seq: %d}.", in.ConversationID, r.Seq)
+	case r.Duplicate: // other participants may have posted since
+		out.Next = fmt.Sprintf("To post it again, pass another client_request_id. Otherwise: wait_for_updates "+
+			"{conversation_id: %q, since_seq: %d}.", in.ConversationID, r.Seq)
 	case in.Finality == string(parley.FinalityNone):
-		out.Next = fmt.Sprintf("Your turn goes on: post_message {conversation_id: %q, since_seq: %d, ...}; end it with finality turn.", in.ConversationID, r.Seq)
+		out.Next = fmt.Sprintf("Your turn continues: post_message {conversation_id: %q, since_seq: %d, ...}; end it with "+
+			"finality turn.", in.ConversationID, r.Seq)
 	default:
 		out.Next = fmt.Sprintf("Next: wait_for_updates {conversation_id: %q, since_seq: %d}.", in.ConversationID, r.Seq)
 	}
 	return out, nil
 }
 
-// mayGoOn refuses to leave a turn open for a seat that works under claims: nobody here would renew the claim, and with it what was said would be withdrawn.
-func (c *call) mayGoOn(ctx context.Context, id string) error {
+// checkMayKeepTurn refuses finality none on a seat that works under claims. The adapter does not
+// renew claims, so the hub would withdraw the message.
+func (c *call) checkMayKeepTurn(ctx context.Context, id string) error {
 	s, err := c.client.GetConversation(ctx, &parley.GetConversationParams{ConversationID: id, Limit: 1})
 	if err != nil {
 		return err
 	}
 	for _, p := range s.Participants {
 		if p.ID == c.client.AgentID() && p.Kind.Claims() {
-			return parley.Refuse(parley.ErrValidationFailed, fmt.Sprintf("your seat is of kind %s, and its turns over MCP are one message each", p.Kind), "finality turn, with all that you have to say")
+			return parley.Refuse(parley.ErrValidationFailed,
+				fmt.Sprintf("your seat has the kind %s, whose turns have one message each over MCP", p.Kind),
+				"finality turn, with the whole text in one message")
 		}
 	}
 	return nil
 }
 
-// messageOf makes the payload of a message.
-func messageOf(text string, data any) (json.RawMessage, error) {
+// messagePayload returns the payload of a message.
+func messagePayload(text string, data any) (json.RawMessage, error) {
 	m := parley.Message{Text: text}
 	if data != nil {
 		raw, err := json.Marshal(data)
 		if err != nil {
-			return nil, parley.Refuse(parley.ErrValidationFailed, "data is no JSON", "any JSON value")
+			return nil, parley.Refuse(parley.ErrValidationFailed, "data is not valid JSON", "any JSON value")
 		}
 		m.Data = raw
 	}
@@ -114,8 +134,9 @@ func messageOf(text string, data any) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// keyOf gives the key of a write: that of the caller, or one of what is written and where, so that a call that a client makes again is found.
-func keyOf(given string, parts ...any) string {
+// idempotencyKey returns the key of the caller, or a hash of parts, so that a repeated call is
+// recognized.
+func idempotencyKey(given string, parts ...any) string {
 	if given != "" {
 		return given
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// TestPrompt: the prompt has the loop, who one is, and how the conversation stands.
+// The prompt has the steps, the participant id and the state of the conversation.
 func TestPrompt(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
@@ -23,18 +23,21 @@ func TestPrompt(t *testing.T) {
 					Content struct{ Type, Text string }
 				}
 			}
-			w.must("prompts/get", map[string]any{"name": "join_conversation", "arguments": map[string]any{"conversation_id": id, "role": "the critic"}}, &got)
+			w.must("prompts/get", map[string]any{"name": "join_conversation", "arguments": map[string]any{"conversation_id": id,
+				"role": "the critic"}}, &got)
 			if len(got.Messages) != 1 || got.Messages[0].Role != "user" || got.Messages[0].Content.Type != "text" {
 				t.Fatalf("%+v", got)
 			}
-			for _, want := range []string{id, "as alice", "the critic", `wait_for_updates {conversation_id: "` + id + `", since_seq: 0}`, "may_speak", "bob has the floor", "active"} {
+			for _, want := range []string{id, "as alice", "the critic", `wait_for_updates {conversation_id: "` + id +
+				`", since_seq: 0}`, "may_speak", "bob has the floor", "active"} {
 				if !strings.Contains(got.Messages[0].Content.Text, want) {
 					t.Errorf("the prompt does not have %q: %s", want, got.Messages[0].Content.Text)
 				}
 			}
 			var words [2]string
 			for i, c := range []map[string]any{
-				{"conversation_id": foreign}, {"conversation_id": "nowhere"}, {}, {"conversation_id": id, "role": strings.Repeat("x", 501)},
+				{"conversation_id": foreign}, {"conversation_id": "nowhere"}, {}, {"conversation_id": id,
+					"role": strings.Repeat("x", 501)},
 			} {
 				_, e := w.call("prompts/get", map[string]any{"name": "join_conversation", "arguments": c})
 				if e == nil || e.Code != -32602 {
@@ -45,7 +48,7 @@ func TestPrompt(t *testing.T) {
 				}
 			}
 			if words[0] != words[1] {
-				t.Errorf("a foreign conversation: %s\nnone: %s", words[0], words[1])
+				t.Errorf("of another participant: %s\nmissing: %s", words[0], words[1])
 			}
 		})
 	}
@@ -53,7 +56,7 @@ func TestPrompt(t *testing.T) {
 	readOnly := mcp.NewServer(&mcp.Options{Connect: mcp.Client(h.Client(t, "alice")), ReadOnly: true})
 	join := map[string]any{"name": "join_conversation", "arguments": map[string]any{"conversation_id": id}}
 	if _, e := newWire(t, readOnly, modern, map[string]any{}).call("prompts/get", join); e == nil {
-		t.Error("who may only read is told to speak")
+		t.Error("a read-only server has the prompt")
 	}
 	newWire(t, s, modern, map[string]any{}).must("prompts/list", map[string]any{}, &list)
 	if len(list.Prompts) != 1 {

@@ -9,37 +9,41 @@ import (
 )
 
 type readArgs struct {
-	ConversationID string `json:"conversation_id" jsonschema:"which conversation"`
-	SinceSeq       int64  `json:"since_seq,omitempty" jsonschema:"read what comes after this; 0 for the beginning"`
-	Limit          int    `json:"limit,omitempty" jsonschema:"the most events"`
-	TextOffset     int    `json:"text_offset,omitempty" jsonschema:"characters of the first event's text to skip: for the rest of one that was cut. That event alone is given then"`
-	DataOffset     int    `json:"data_offset,omitempty" jsonschema:"likewise of the JSON text of its data; not together with text_offset"`
-	IncludeTraces  bool   `json:"include_traces,omitempty" jsonschema:"also traces, the hub's own events and words that were withdrawn, which few need"`
+	ConversationID string `json:"conversation_id" jsonschema:"id of the conversation"`
+	SinceSeq       int64  `json:"since_seq,omitempty" jsonschema:"read events after this seq; 0 for the beginning"`
+	Limit          int    `json:"limit,omitempty" jsonschema:"maximum number of events"`
+	TextOffset     int    `json:"text_offset,omitempty"`
+	DataOffset     int    `json:"data_offset,omitempty"`
+	IncludeTraces  bool   `json:"include_traces,omitempty"`
 }
 
 func refineRead(a *arguments) {
-	a.length(1, 64, "conversation_id")
-	a.since("since_seq")
-	a.since("text_offset")
-	a.since("data_offset")
-	a.bounded("limit", 1, MaxEvents, MaxEvents)
+	a.textLength(1, 64, "conversation_id")
+	a.nonNegative("since_seq")
+	a.nonNegative("text_offset")
+	a.nonNegative("data_offset")
+	a.numberRange("limit", 1, MaxEvents, MaxEvents)
+	a.describe("text_offset", "characters of the text of the first event to skip, to read on after a cut. "+
+		"Only that event is returned")
+	a.describe("data_offset", "the same for the JSON text of its data; excludes text_offset")
+	a.describe("include_traces", "also return traces, events of the hub and withdrawn messages; rarely needed")
 }
 
 type conversationView struct {
 	ConversationID string            `json:"conversation_id"`
 	Title          string            `json:"title,omitempty"`
 	Status         string            `json:"status" jsonschema:"active or closed"`
-	Outcome        string            `json:"outcome,omitempty" jsonschema:"how it ended"`
-	Policy         string            `json:"policy" jsonschema:"who has the floor when a turn has ended"`
+	Outcome        string            `json:"outcome,omitempty" jsonschema:"how the conversation ended"`
+	Policy         string            `json:"policy" jsonschema:"which participant has the floor after a turn"`
 	Participants   []participantView `json:"participants"`
-	You            string            `json:"you" jsonschema:"the participant that you speak as"`
+	You            string            `json:"you" jsonschema:"your participant id"`
 	Events         []eventView       `json:"events"`
 	Guidance       guidanceView      `json:"guidance"`
-	SinceSeq       int64             `json:"since_seq" jsonschema:"give this to the next call"`
+	SinceSeq       int64             `json:"since_seq" jsonschema:"pass this to the next call"`
 	LatestSeq      int64             `json:"latest_seq"`
-	More           bool              `json:"more" jsonschema:"there is more: call again with the new since_seq"`
-	Withdrawn      []turnRange       `json:"withdrawn,omitempty" jsonschema:"messages that count no more: forget them"`
-	Duplicate      bool              `json:"duplicate,omitempty" jsonschema:"of create_conversation: it had been created before, by an earlier call with the same key"`
+	More           bool              `json:"more" jsonschema:"if true, call again with the new since_seq"`
+	Withdrawn      []turnRange       `json:"withdrawn,omitempty" jsonschema:"messages of failed attempts: ignore them"`
+	Duplicate      bool              `json:"duplicate,omitempty" jsonschema:"true if an earlier call created it"`
 	Next           string            `json:"next,omitempty" jsonschema:"the call to make next"`
 }
 
@@ -49,7 +53,7 @@ type participantView struct {
 	Role string `json:"role,omitempty"`
 }
 
-// text names a participant, what it is, and what it is here for.
+// text returns the id, kind and role of a participant.
 func (p *participantView) text() string {
 	if p.Role == "" {
 		return fmt.Sprintf("%s (%s)", p.ID, p.Kind)
@@ -60,36 +64,38 @@ func (p *participantView) text() string {
 func readConversation(ctx context.Context, c *call, in *readArgs) (*conversationView, error) {
 	h := hints{conversation: in.ConversationID, since: in.SinceSeq}
 	if in.TextOffset > 0 && in.DataOffset > 0 {
-		return nil, explained(parley.Refuse(parley.ErrValidationFailed, "text_offset and data_offset are both given", "one of them"), h)
+		return nil, explain(parley.Refuse(parley.ErrValidationFailed, "text_offset and data_offset are mutually exclusive",
+			"one of them"), h)
 	}
-	s, err := c.client.GetConversation(ctx, &parley.GetConversationParams{ConversationID: in.ConversationID, SinceSeq: in.SinceSeq, Limit: readAtOnce})
+	s, err := c.client.GetConversation(ctx, &parley.GetConversationParams{ConversationID: in.ConversationID,
+		SinceSeq: in.SinceSeq, Limit: readAtOnce})
 	if err != nil {
-		return nil, explained(err, h)
+		return nil, explain(err, h)
 	}
-	stands, err := c.standing(ctx, in.ConversationID, in.SinceSeq)
+	withdrawn, err := c.withdrawalsAfter(ctx, in.ConversationID, in.SinceSeq)
 	if err != nil {
-		return nil, explained(err, h)
+		return nil, explain(err, h)
 	}
-	r := asked(s, in, stands)
-	p := fit(r.events, r.next, r.next < s.LatestSeq)
+	r := selectEvents(s, in, withdrawn)
+	p := fitEvents(r.events, r.next, r.next < s.LatestSeq)
 	if r.at != (offsets{}) && len(r.events) > 0 {
 		p.events[0] = viewEvent(&r.events[0], r.at, MaxChars)
 	}
 	for i := range p.events {
-		if !stands.counts(&r.events[i]) {
-			p.events[i].withdraw()
+		if !withdrawn.counts(&r.events[i]) {
+			p.events[i].markWithdrawn()
 		}
 	}
 	v := viewConversation(s, c.client.AgentID())
-	v.Events, v.SinceSeq, v.More, v.Withdrawn = p.events, p.next, p.more, stands.before(p.next)
+	v.Events, v.SinceSeq, v.More, v.Withdrawn = p.events, p.next, p.more, withdrawn.before(p.next)
 	if v.More {
-		v.Next = in.on(v.SinceSeq)
+		v.Next = in.nextPage(v.SinceSeq)
 	}
 	return v, nil
 }
 
-// on is the call that reads the next page as this one was read.
-func (in *readArgs) on(since int64) string {
+// nextPage returns the call that reads the next page with the same filter.
+func (in *readArgs) nextPage(since int64) string {
 	s := fmt.Sprintf("read_conversation {conversation_id: %q, since_seq: %d", in.ConversationID, since)
 	if in.Limit > 0 && in.Limit < MaxEvents && in.TextOffset == 0 && in.DataOffset == 0 {
 		s += fmt.Sprintf(", limit: %d", in.Limit)
@@ -100,19 +106,21 @@ func (in *readArgs) on(since int64) string {
 	return s + "}"
 }
 
-// readAtOnce is how many events are asked for: what is not for the caller is left out afterwards.
+// readAtOnce is the number of events to request. Events that the caller did not ask for are
+// filtered afterwards.
 const readAtOnce = 200
 
-// reading is what of a snapshot was asked for.
-type reading struct {
+// selection is the part of a snapshot that the caller asked for.
+type selection struct {
 	events []parley.Event
-	next   int64 // the cursor behind them
+	next   int64 // the cursor after the events
 	at     offsets
 }
 
-// asked gives the first events of a snapshot that were asked for. Offsets are for the first of them: where that was withdrawn meanwhile they are for none.
-func asked(s *parley.Snapshot, in *readArgs, stands *standing) *reading {
-	r := &reading{next: s.NextSeq, at: offsets{in.TextOffset, in.DataOffset}}
+// selectEvents returns the first events of a snapshot that the caller asked for. The offsets apply
+// to the first event; if that was withdrawn meanwhile, they apply to none.
+func selectEvents(s *parley.Snapshot, in *readArgs, withdrawn *withdrawals) *selection {
+	r := &selection{next: s.NextSeq, at: offsets{in.TextOffset, in.DataOffset}}
 	limit := in.Limit
 	if r.at != (offsets{}) {
 		limit = 1
@@ -122,7 +130,7 @@ func asked(s *parley.Snapshot, in *readArgs, stands *standing) *reading {
 		if !in.IncludeTraces && e.Type != parley.TypeMessage && !isNote(e) {
 			continue
 		}
-		if !in.IncludeTraces && !stands.counts(e) {
+		if !in.IncludeTraces && !withdrawn.counts(e) {
 			if len(r.events) == 0 {
 				r.at = offsets{}
 			}
@@ -140,7 +148,8 @@ func asked(s *parley.Snapshot, in *readArgs, stands *standing) *reading {
 func viewConversation(s *parley.Snapshot, you string) *conversationView {
 	v := &conversationView{
 		ConversationID: s.ConversationID, Title: s.Title, Status: string(s.Status), Policy: string(s.Policy.Kind), You: you,
-		Guidance: viewGuidance(&s.Guidance), LatestSeq: s.LatestSeq, SinceSeq: s.NextSeq, Events: []eventView{}, Participants: []participantView{},
+		Guidance: viewGuidance(&s.Guidance), LatestSeq: s.LatestSeq, SinceSeq: s.NextSeq, Events: []eventView{},
+		Participants: []participantView{},
 	}
 	if s.Outcome != nil {
 		v.Outcome = strings.TrimSuffix(string(s.Outcome.Status)+": "+s.Outcome.Reason, ": ")
@@ -166,11 +175,11 @@ func (v *conversationView) text() string {
 	}
 	fmt.Fprintf(&b, ". You are %s.\n", v.You)
 	if v.Duplicate {
-		b.WriteString("It was created before, by an earlier call with the same client_request_id; nothing was created twice.\n")
+		b.WriteString("An earlier call with the same client_request_id created it; this call had no effect.\n")
 	}
 	p := page{events: v.Events}
 	b.WriteString(p.lines(v.ConversationID))
-	b.WriteString(forget(v.Withdrawn))
+	b.WriteString(withdrawnText(v.Withdrawn))
 	b.WriteString(v.Guidance.line())
 	if v.More {
 		fmt.Fprintf(&b, "\nThere is more: %s.", v.Next)

@@ -12,8 +12,8 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// reading is what read_conversation answers.
-type reading struct {
+// selection is the result of read_conversation.
+type selection struct {
 	Events    []readEvent
 	SinceSeq  int64 `json:"since_seq"`
 	More      bool
@@ -41,8 +41,8 @@ type readEvent struct {
 	Rest           []string
 }
 
-// texts are the words of all events.
-func (r *reading) texts() string {
+// texts joins the texts of all events.
+func (r *selection) texts() string {
 	var words []string
 	for _, e := range r.Events {
 		words = append(words, e.Text)
@@ -50,8 +50,8 @@ func (r *reading) texts() string {
 	return strings.Join(words, "|")
 }
 
-// sends says a whole message.
-func sends(t *testing.T, c parley.Client, id string, m parley.Message, f parley.Finality) *parley.SendResult {
+// postMessage posts a message.
+func postMessage(t *testing.T, c parley.Client, id string, m parley.Message, f parley.Finality) *parley.SendResult {
 	t.Helper()
 	r, err := c.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: id, Payload: raw(t, m), Finality: f})
 	if err != nil {
@@ -60,52 +60,57 @@ func sends(t *testing.T, c parley.Client, id string, m parley.Message, f parley.
 	return r
 }
 
-// failing has an agent say words in a turn, with a trace, and fail.
-func failing(t *testing.T, c parley.Client, id string, words ...string) (first int64) {
+// failTurn lets an agent post messages and a trace in a turn, and fail.
+func failTurn(t *testing.T, c parley.Client, id string, words ...string) (first int64) {
 	t.Helper()
 	claim := ""
 	for _, text := range words {
-		r := sends(t, c, id, parley.Message{Text: text}, parley.FinalityNone)
+		r := postMessage(t, c, id, parley.Message{Text: text}, parley.FinalityNone)
 		if claim == "" {
 			claim, first = r.ClaimID, r.Seq
 		}
 	}
-	trace := &parley.SendTraceParams{ConversationID: id, Payload: raw(t, parley.Trace{Kind: "thought", Text: "a dead thought"}), ClaimID: claim}
+	trace := &parley.SendTraceParams{ConversationID: id, Payload: raw(t, parley.Trace{Kind: "thought",
+		Text: "a dead thought"}), ClaimID: claim}
 	if _, err := c.SendTrace(t.Context(), trace); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.ReleaseClaim(t.Context(), &parley.ReleaseClaimParams{ConversationID: id, ClaimID: claim, Outcome: parley.ReleaseFailed}); err != nil {
+	if err := c.ReleaseClaim(t.Context(), &parley.ReleaseClaimParams{ConversationID: id, ClaimID: claim,
+		Outcome: parley.ReleaseFailed}); err != nil {
 		t.Fatal(err)
 	}
 	return first
 }
 
-// TestWithdrawnWords: what a failed attempt has said is neither read nor in the resource, whoever has read some of it is told to forget it, and who asks for traces
-// sees it marked.
-func TestWithdrawnWords(t *testing.T) {
+// Messages of a failed attempt are neither read nor in the resource. A caller that has read some of
+// them is asked to ignore them, and sees them marked with include_traces.
+func TestWithdrawnMessagesAreSkipped(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
 	alice, bob := newIDE(t, h, "alice", nil), h.Client(t, "bob")
 	id := h.Create(t, "bob", "alice")
-	dead := failing(t, bob, id, "dead one", strings.Repeat("dead ", 3000))
-	says(t, h.Client(t, "bob"), id, "alive", parley.FinalityTurn)
+	dead := failTurn(t, bob, id, "dead one", strings.Repeat("dead ", 3000))
+	postAs(t, h.Client(t, "bob"), id, "alive", parley.FinalityTurn)
 
-	var r reading
+	var r selection
 	text := alice.must("read_conversation", map[string]any{"conversation_id": id}, &r)
-	if r.texts() != "alive" || strings.Contains(text, "dead") || len(r.Withdrawn) != 1 || r.Withdrawn[0].FromSeq != dead || !strings.Contains(text, fmt.Sprintf("Forget #%d", dead)) {
+	if r.texts() != "alive" || strings.Contains(text, "dead") || len(r.Withdrawn) != 1 || r.Withdrawn[0].FromSeq != dead ||
+		!strings.Contains(text, fmt.Sprintf("Ignore #%d", dead)) {
 		t.Errorf("%s: %+v", text, r.Withdrawn)
 	}
-	r = reading{}
-	if text = alice.must("read_conversation", map[string]any{"conversation_id": id, "since_seq": dead, "limit": 1, "text_offset": 100}, &r); r.texts() != "alive" {
-		t.Errorf("the rest of what was withdrawn: %s", text)
+	r = selection{}
+	if text = alice.must("read_conversation", map[string]any{"conversation_id": id, "since_seq": dead, "limit": 1,
+		"text_offset": 100}, &r); r.texts() != "alive" {
+		t.Errorf("the rest of a withdrawn message: %s", text)
 	}
-	var page reading
+	var page selection
 	newWire(t, serverOf(t, h, "alice"), modern, map[string]any{}).readResource(conversations+id+"/events", &page)
 	if page.texts() != "alive" {
 		t.Errorf("the resource: %s", page.texts())
 	}
-	r = reading{}
-	text = newIDE(t, h, "bob", nil).must("read_conversation", map[string]any{"conversation_id": id, "include_traces": true}, &r)
+	r = selection{}
+	text = newIDE(t, h, "bob", nil).must("read_conversation", map[string]any{"conversation_id": id,
+		"include_traces": true}, &r)
 	marked := 0
 	for _, e := range r.Events {
 		if says := strings.Contains(e.Text, "dead"); says != e.Withdrawn {
@@ -115,13 +120,14 @@ func TestWithdrawnWords(t *testing.T) {
 			marked++
 		}
 	}
-	if hint := fmt.Sprintf("since_seq: %d, limit: 1, include_traces: true, text_offset: ", dead); marked != 3 || !strings.Contains(text, "withdrawn") || !strings.Contains(text, hint) {
+	if hint := fmt.Sprintf("since_seq: %d, limit: 1, include_traces: true, text_offset: ", dead); marked != 3 ||
+		!strings.Contains(text, "withdrawn") || !strings.Contains(text, hint) {
 		t.Errorf("%d events are marked, without %q: %s", marked, hint, text)
 	}
 }
 
-// TestWithdrawnBehindThePage: words are left out also where the attempt failed behind the page that has them.
-func TestWithdrawnBehindThePage(t *testing.T) {
+// Messages are left out also if the attempt failed after the page that has them.
+func TestWithdrawnAfterPage(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
 	alice, bob := newIDE(t, h, "alice", nil), h.Client(t, "bob")
@@ -130,26 +136,26 @@ func TestWithdrawnBehindThePage(t *testing.T) {
 	for i := range words {
 		words[i] = "dead"
 	}
-	failing(t, bob, id, words...)
-	says(t, h.Client(t, "bob"), id, "alive", parley.FinalityTurn)
+	failTurn(t, bob, id, words...)
+	postAs(t, h.Client(t, "bob"), id, "alive", parley.FinalityTurn)
 	var heard []string
 	for since, more := int64(0), true; more; {
-		var r reading
+		var r selection
 		alice.must("read_conversation", map[string]any{"conversation_id": id, "since_seq": since}, &r)
 		for _, e := range r.Events {
 			heard = append(heard, e.Text)
 		}
 		if r.More && r.SinceSeq <= since {
-			t.Fatal("it does not go on")
+			t.Fatal("the cursor does not advance")
 		}
 		since, more = r.SinceSeq, r.More
 	}
 	if got := strings.Join(heard, "|"); got != "alive" {
-		t.Errorf("heard %.100s", got)
+		t.Errorf("read %.100s", got)
 	}
 }
 
-// TestDataIsBounded: data and attachments count, and what was left out of data is read piece by piece.
+// Data and attachments count towards the limit, and the rest of data is read in pieces.
 func TestDataIsBounded(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -168,14 +174,15 @@ func TestDataIsBounded(t *testing.T) {
 		}
 		files = append(files, parley.Attachment{SHA256: put.SHA256, Name: strings.Repeat("n", parley.MaxNameBytes)})
 	}
-	large := sends(t, bob, id, parley.Message{Text: text, Data: data, Attachments: files}, parley.FinalityNone).Seq
+	large := postMessage(t, bob, id, parley.Message{Text: text, Data: data, Attachments: files}, parley.FinalityNone).Seq
 	for range 9 {
-		sends(t, bob, id, parley.Message{Text: "small", Data: raw(t, strings.Repeat("d", 7000))}, parley.FinalityNone)
+		postMessage(t, bob, id, parley.Message{Text: "small", Data: raw(t, strings.Repeat("d", 7000))}, parley.FinalityNone)
 	}
 	for since, more := int64(0), true; more; {
-		var r reading
+		var r selection
 		got := alice.call("read_conversation", map[string]any{"conversation_id": id, "since_seq": since})
-		for what, size := range map[string]int{"text": utf8.RuneCountInString(textOf(got)), "structured": utf8.RuneCount(raw(t, got.StructuredContent))} {
+		for what, size := range map[string]int{"text": utf8.RuneCountInString(schemaText(got)),
+			"structured": utf8.RuneCount(raw(t, got.StructuredContent))} {
 			if size > mcp.MaxChars+4000 {
 				t.Errorf("after #%d: %d characters of %s", since, size, what)
 			}
@@ -187,32 +194,39 @@ func TestDataIsBounded(t *testing.T) {
 	}
 	pieces := func(argument string, of func(*readEvent) (string, int)) string {
 		var b strings.Builder
-		var r reading
-		shown := alice.must("read_conversation", map[string]any{"conversation_id": id, "since_seq": large - 1, "limit": 1}, &r)
+		var r selection
+		shown := alice.must("read_conversation", map[string]any{"conversation_id": id, "since_seq": large - 1, "limit": 1},
+			&r)
 		for len(r.Events) == 1 {
 			piece, next := of(&r.Events[0])
 			b.WriteString(piece)
 			if next == 0 {
 				break
 			}
-			if call := fmt.Sprintf("read_conversation {conversation_id: %q, since_seq: %d, limit: 1, %s: %d}", id, large-1, argument, next); !strings.Contains(shown, call) {
+			if call := fmt.Sprintf("read_conversation {conversation_id: %q, since_seq: %d, limit: 1, %s: %d}", id, large-1,
+				argument, next); !strings.Contains(shown, call) {
 				t.Errorf("the text does not have %s", call)
 			}
-			r = reading{}
-			shown = alice.must("read_conversation", map[string]any{"conversation_id": id, "since_seq": large - 1, "limit": 1, argument: next}, &r)
+			r = selection{}
+			shown = alice.must("read_conversation", map[string]any{"conversation_id": id, "since_seq": large - 1, "limit": 1,
+				argument: next}, &r)
 		}
 		return b.String()
 	}
-	if got := pieces("data_offset", func(e *readEvent) (string, int) { return e.DataText, e.NextDataOffset }); got != string(data) {
-		t.Errorf("the pieces of data are not the data: %d bytes of %d", len(got), len(data))
+	if got := pieces("data_offset", func(e *readEvent) (string, int) {
+		return e.DataText,
+			e.NextDataOffset
+	}); got != string(data) {
+		t.Errorf("the pieces differ from the data: %d bytes of %d", len(got), len(data))
 	}
 	if got := pieces("text_offset", func(e *readEvent) (string, int) { return e.Text, e.NextOffset }); got != text {
-		t.Errorf("the pieces of the text are not the text: %d bytes of %d", len(got), len(text))
+		t.Errorf("the pieces differ from the text: %d bytes of %d", len(got), len(text))
 	}
-	alice.refused("read_conversation", map[string]any{"conversation_id": id, "text_offset": 1, "data_offset": 1}, "validation_failed", "one of them")
+	alice.refused("read_conversation", map[string]any{"conversation_id": id, "text_offset": 1, "data_offset": 1},
+		"validation_failed", "one of them")
 }
 
-// TestNotesAreRead: a note is read among the messages, as what it is; the hub's own events are not.
+// A note is read among the messages, with its type. Events of the hub are not read.
 func TestNotesAreRead(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
@@ -222,12 +236,13 @@ func TestNotesAreRead(t *testing.T) {
 	if _, err := bob.SendNote(t.Context(), &parley.SendNoteParams{ConversationID: id, Payload: note}); err != nil {
 		t.Fatal(err)
 	}
-	says(t, bob, id, "see the chart", parley.FinalityTurn)
-	var r, page reading
+	postAs(t, bob, id, "see the chart", parley.FinalityTurn)
+	var r, page selection
 	text := alice.must("read_conversation", map[string]any{"conversation_id": id}, &r)
 	newWire(t, serverOf(t, h, "alice"), modern, map[string]any{}).readResource(conversations+id+"/events", &page)
-	for what, r := range map[string]reading{"read": r, "resource": page} {
-		if len(r.Events) != 2 || r.Events[0].Type != "note" || r.Events[0].From != "bob" || r.Events[0].Schema != "chart.v1" || len(r.Events[0].Tags) != 1 || string(r.Events[0].Data) != `{"pages":3}` {
+	for what, r := range map[string]selection{"read": r, "resource": page} {
+		if len(r.Events) != 2 || r.Events[0].Type != "note" || r.Events[0].From != "bob" ||
+			r.Events[0].Schema != "chart.v1" || len(r.Events[0].Tags) != 1 || string(r.Events[0].Data) != `{"pages":3}` {
 			t.Errorf("%s: %+v", what, r.Events)
 		}
 	}
@@ -241,42 +256,47 @@ func TestNotesAreRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r = reading{}
+	r = selection{}
 	text = alice.must("read_conversation", map[string]any{"conversation_id": id, "since_seq": put.Seq - 1}, &r)
 	if len(r.Events) != 1 || r.Events[0].CutDataChars == 0 || utf8.RuneCountInString(text) > mcp.MaxChars+4000 {
 		t.Errorf("a large note: %d characters, %d events", len(text), len(r.Events))
 	}
 }
 
-// TestReadGoesOnAlike: the call that reads on has the arguments of the one before.
-func TestReadGoesOnAlike(t *testing.T) {
+// The call for the next page has the arguments of the previous one.
+func TestNextPageKeepsArguments(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
 	alice, bob := newIDE(t, h, "alice", nil), h.Client(t, "bob")
 	id := h.Create(t, "bob", "alice")
 	for range 6 {
-		says(t, bob, id, "word", parley.FinalityNone)
+		postAs(t, bob, id, "word", parley.FinalityNone)
 	}
-	var r reading
+	var r selection
 	text := alice.must("read_conversation", map[string]any{"conversation_id": id, "limit": 2, "include_traces": true}, &r)
-	want := fmt.Sprintf("read_conversation {conversation_id: %q, since_seq: %d, limit: 2, include_traces: true}", id, r.SinceSeq)
+	want := fmt.Sprintf("read_conversation {conversation_id: %q, since_seq: %d, limit: 2, include_traces: true}", id,
+		r.SinceSeq)
 	if !r.More || r.Next != want || !strings.Contains(text, want) {
 		t.Errorf("next %q, expected %q", r.Next, want)
 	}
 	long := strings.Repeat("think ", 10_000)
-	trace, err := bob.SendTrace(t.Context(), &parley.SendTraceParams{ConversationID: id, Payload: raw(t, parley.Trace{Kind: "thought", Text: long})})
+	trace, err := bob.SendTrace(t.Context(), &parley.SendTraceParams{ConversationID: id,
+		Payload: raw(t, parley.Trace{Kind: "thought", Text: long})})
 	if err != nil {
 		t.Fatal(err)
 	}
 	himself := newIDE(t, h, "bob", nil)
-	r = reading{}
-	text = himself.must("read_conversation", map[string]any{"conversation_id": id, "since_seq": trace.Seq - 1, "include_traces": true}, &r)
-	want = fmt.Sprintf("read_conversation {conversation_id: %q, since_seq: %d, limit: 1, include_traces: true, text_offset: %d}", id, trace.Seq-1, r.Events[0].NextOffset)
+	r = selection{}
+	text = himself.must("read_conversation", map[string]any{"conversation_id": id, "since_seq": trace.Seq - 1,
+		"include_traces": true}, &r)
+	want = fmt.Sprintf("read_conversation {conversation_id: %q, since_seq: %d, limit: 1, include_traces: true, "+
+		"text_offset: %d}", id, trace.Seq-1, r.Events[0].NextOffset)
 	if !strings.Contains(text, want) {
-		t.Errorf("a cut trace does not say %s", want)
+		t.Errorf("a cut trace does not have the call %s", want)
 	}
 	from := r.Events[0].NextOffset
-	himself.must("read_conversation", map[string]any{"conversation_id": id, "since_seq": trace.Seq - 1, "limit": 1, "include_traces": true, "text_offset": from}, &r)
+	himself.must("read_conversation", map[string]any{"conversation_id": id, "since_seq": trace.Seq - 1, "limit": 1,
+		"include_traces": true, "text_offset": from}, &r)
 	if len(r.Events) != 1 || r.Events[0].Seq != trace.Seq || !strings.Contains(long, r.Events[0].Text[:1000]) {
 		t.Errorf("the rest of a trace: %d events", len(r.Events))
 	}
@@ -292,8 +312,8 @@ func TestReadGoesOnAlike(t *testing.T) {
 	}
 }
 
-// TestWithdrawnFarBehindThePage: that holds also where the attempt was longer than what the hub examines for one page.
-func TestWithdrawnFarBehindThePage(t *testing.T) {
+// The same if the attempt was longer than what the hub examines for one page.
+func TestWithdrawnLongAfterPage(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("20,000 messages")
@@ -304,8 +324,8 @@ func TestWithdrawnFarBehindThePage(t *testing.T) {
 	for i := range words {
 		words[i] = "dead"
 	}
-	failing(t, h.InProcess(t, "bob"), id, words...)
-	var r reading
+	failTurn(t, h.InProcess(t, "bob"), id, words...)
+	var r selection
 	newIDE(t, h, "alice", nil).must("read_conversation", map[string]any{"conversation_id": id}, &r)
 	if len(r.Events) > 0 || !r.More {
 		t.Errorf("%d events, the first %.100s", len(r.Events), r.texts())

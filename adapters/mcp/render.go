@@ -9,13 +9,14 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// The bounds of one result.
+// The limits of one result.
 const (
-	// MaxEvents is the most events.
+	// MaxEvents is the maximum number of events.
 	MaxEvents = 50
-	// MaxChars is about the most characters of what was said, data and names of attachments included; more than that models are not shown by some clients.
+	// MaxChars is about the maximum number of characters of text, data and attachment names. Some
+	// clients do not show more than that to models.
 	MaxChars = 20_000
-	// maxTextChars is the most of one event, where there are others.
+	// maxTextChars is the maximum for one event among others.
 	maxTextChars = 8000
 )
 
@@ -24,8 +25,8 @@ type guidanceView struct {
 	Kind    string `json:"kind" jsonschema:"may_speak, wait or closed"`
 	Action  string `json:"action,omitempty" jsonschema:"start_turn or continue_turn, with may_speak"`
 	Turn    int64  `json:"turn"`
-	Speaker string `json:"speaker,omitempty" jsonschema:"who has the floor"`
-	Reason  string `json:"reason" jsonschema:"why, in a sentence"`
+	Speaker string `json:"speaker,omitempty" jsonschema:"the participant that has the floor"`
+	Reason  string `json:"reason" jsonschema:"reason, in one sentence"`
 }
 
 func viewGuidance(g *parley.Guidance) guidanceView {
@@ -48,22 +49,24 @@ func (g *guidanceView) line() string {
 	return fmt.Sprintf("%s, turn %d: %s", s, g.Turn, g.Reason)
 }
 
-// offsets are how many characters of a text, or of the JSON text of the data beside it, a reader has read already.
+// offsets are the numbers of characters that the reader has already read: of a text, and of the
+// JSON text of its data.
 type offsets struct{ text, data int }
 
-// label says where what is shown begins.
+// label names the offset of the shown part.
 func (o offsets) label() string {
 	switch {
 	case o.data > 0:
-		return fmt.Sprintf("(data from character %d on)", o.data)
+		return fmt.Sprintf("(data from character %d)", o.data)
 	case o.text > 0:
-		return fmt.Sprintf("(text from character %d on) ", o.text)
+		return fmt.Sprintf("(text from character %d) ", o.text)
 	}
 	return ""
 }
 
-// shares are what of a text and its data fits into a result. Data is all of it, or dataText is a piece of its JSON text.
-type shares struct {
+// contentPart is the part of a text and its data that fits into a result. data is the whole data,
+// or dataText is a piece of its JSON text.
+type contentPart struct {
 	text              string
 	cut, next         int
 	data              any
@@ -71,18 +74,19 @@ type shares struct {
 	cutData, nextData int
 }
 
-// share divides so many characters between a text and its data. Who reads on in one of them is not given the other again. Each that there is gets a piece, so that
-// what is left out of it begins at an offset other than 0.
-func share(text string, data json.RawMessage, at offsets, chars int) (s shares) {
+// fitContent divides chars between a text and its data. A reader that continues one of them does
+// not receive the other again. Otherwise both get a piece, so that the offset of the rest is never
+// 0.
+func fitContent(text string, data json.RawMessage, at offsets, chars int) (s contentPart) {
 	size := utf8.RuneCount(data)
 	if at.data > 0 {
-		s.piece(string(data), at.data, chars)
+		s.addDataPiece(string(data), at.data, chars)
 		return s
 	}
 	if at.text > 0 {
 		size = 0
 	}
-	s.text, s.cut = window(text, at.text, chars-min(size, chars/4))
+	s.text, s.cut = textWindow(text, at.text, chars-min(size, chars/4))
 	if s.cut > 0 {
 		s.next = at.text + utf8.RuneCountInString(s.text)
 	}
@@ -91,19 +95,20 @@ func share(text string, data json.RawMessage, at offsets, chars int) (s shares) 
 	case size <= left:
 		s.data = data
 	default:
-		s.piece(string(data), 0, left)
+		s.addDataPiece(string(data), 0, left)
 	}
 	return s
 }
 
-func (s *shares) piece(data string, offset, chars int) {
-	if s.dataText, s.cutData = window(data, offset, chars); s.cutData > 0 {
+func (s *contentPart) addDataPiece(data string, offset, chars int) {
+	if s.dataText, s.cutData = textWindow(data, offset, chars); s.cutData > 0 {
 		s.nextData = offset + utf8.RuneCountInString(s.dataText)
 	}
 }
 
-// window gives so many characters of a text from an offset on, and how many are left behind them.
-func window(s string, offset, chars int) (string, int) {
+// textWindow returns chars characters of a text from an offset, and the number of characters after
+// them.
+func textWindow(s string, offset, chars int) (string, int) {
 	total := utf8.RuneCountInString(s)
 	if offset == 0 && total <= chars {
 		return s, 0
@@ -114,25 +119,25 @@ func window(s string, offset, chars int) (string, int) {
 	return string(runes[from:to]), total - to
 }
 
-// cut shortens a text.
+// cut shortens a text, and states how much is left out.
 func cut(s string, chars int) string {
-	short, left := window(s, 0, chars)
+	short, left := textWindow(s, 0, chars)
 	if left == 0 {
 		return s
 	}
 	return fmt.Sprintf("%s [... %d more characters]", short, left)
 }
 
-// page is what of some events fits into a result.
+// page is the part of some events that fits into a result.
 type page struct {
 	events []eventView
-	// next is the seq of the last, or what was given where all fit.
+	// next is the seq of the last event, or the given cursor if all events fit.
 	next int64
 	more bool
 }
 
-// fit takes events as long as there is room. next is the cursor behind all of them.
-func fit(events []parley.Event, next int64, more bool) page {
+// fitEvents adds events while they fit. next is the cursor after all of them.
+func fitEvents(events []parley.Event, next int64, more bool) page {
 	p := page{events: []eventView{}, next: next, more: more}
 	chars, most := 0, maxTextChars
 	if len(events) == 1 {

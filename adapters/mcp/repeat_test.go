@@ -11,26 +11,28 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// newTalk is a conversation in which alice has the floor as a person.
+// newTalk creates a conversation in which the person alice has the floor.
 func newTalk(t *testing.T, alice *ide) (id string, since int64) {
 	t.Helper()
 	var made struct {
 		ConversationID string `json:"conversation_id"`
 		SinceSeq       int64  `json:"since_seq"`
 	}
-	alice.must("create_conversation", map[string]any{"participants": []any{map[string]any{"id": "alice", "kind": "human"}, map[string]any{"id": "bob", "kind": "peer"}}}, &made)
+	alice.must("create_conversation", map[string]any{"participants": []any{map[string]any{"id": "alice", "kind": "human"},
+		map[string]any{"id": "bob", "kind": "peer"}}}, &made)
 	return made.ConversationID, made.SinceSeq
 }
 
-// TestTheSameTwice: the same words at the same place are posted once, which the answer says, and how to post them twice; that is so.
-func TestTheSameTwice(t *testing.T) {
+// The same text at the same since_seq is posted once. The result says so, and names the way to post
+// it twice.
+func TestRepeatedMessageIsPostedOnce(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
 	alice := newIDE(t, h, "alice", nil)
 	id, since := newTalk(t, alice)
 	args := map[string]any{"conversation_id": id, "since_seq": since, "text": "knock", "finality": "none"}
 	var first, again, other struct {
-		posted
+		postResult
 		Next string
 	}
 	alice.must("post_message", args, &first)
@@ -40,7 +42,7 @@ func TestTheSameTwice(t *testing.T) {
 	}
 	for _, told := range []string{text, again.Next} {
 		if !strings.Contains(told, "another client_request_id") || !strings.Contains(told, "wait_for_updates") {
-			t.Errorf("it does not say how to post it twice: %s", told)
+			t.Errorf("the result does not name the way to post it twice: %s", told)
 		}
 	}
 	twice := maps.Clone(args)
@@ -56,13 +58,13 @@ func TestTheSameTwice(t *testing.T) {
 		switch tool.Name {
 		case "post_message", "create_conversation", "start_agent_session":
 			if !strings.Contains(tool.Description, "client_request_id") {
-				t.Errorf("%s: the description does not say what happens when it is called again: %s", tool.Name, tool.Description)
+				t.Errorf("%s: the description does not explain repeated calls: %s", tool.Name, tool.Description)
 			}
 		}
 	}
 }
 
-// TestOutcomeUnknown: an error that leaves open whether a thing was done says how to find out without doing it twice, for each tool as that one works.
+// An error with an unknown outcome explains for each tool how to find out without a second effect.
 func TestOutcomeUnknown(t *testing.T) {
 	t.Parallel()
 	seats := []any{map[string]any{"id": "alice", "kind": "human"}}
@@ -71,12 +73,19 @@ func TestOutcomeUnknown(t *testing.T) {
 		args        map[string]any
 		words, none []string
 	}{
-		{"create_conversation", map[string]any{"participants": seats}, []string{"would do it once more", "list_conversations", "with a client_request_id"}, []string{"never does it twice"}},
-		{"create_conversation", map[string]any{"participants": seats, "client_request_id": "k1"}, []string{`the same call again with client_request_id "k1", which never does it twice`}, []string{"once more"}},
-		{"start_agent_session", map[string]any{"agent_name": "clerk", "prompt": "x"}, []string{"would do it once more", "list_conversations", "with a client_request_id"}, []string{"never does it twice"}},
-		{"start_agent_session", map[string]any{"agent_name": "clerk", "prompt": "x", "client_request_id": "k1"}, []string{`client_request_id "k1"`}, []string{"once more"}},
-		{"post_message", map[string]any{"text": "hello"}, []string{"the same call again", "never does it twice"}, []string{"with client_request_id"}},
-		{"close_conversation", map[string]any{}, []string{"the same call again", "never does it twice"}, nil},
+		{"create_conversation", map[string]any{"participants": seats}, []string{"may have a second effect",
+			"list_conversations",
+			"with a client_request_id"}, []string{"no second effect"}},
+		{"create_conversation", map[string]any{"participants": seats, "client_request_id": "k1"},
+			[]string{`the same call again with client_request_id "k1". It has no second effect`},
+			[]string{"may have a second effect"}},
+		{"start_agent_session", map[string]any{"agent_name": "clerk", "prompt": "x"}, []string{"may have a second effect",
+			"list_conversations", "with a client_request_id"}, []string{"no second effect"}},
+		{"start_agent_session", map[string]any{"agent_name": "clerk", "prompt": "x", "client_request_id": "k1"},
+			[]string{`client_request_id "k1"`}, []string{"may have a second effect"}},
+		{"post_message", map[string]any{"text": "hello"}, []string{"the same call again", "no second effect"},
+			[]string{"with client_request_id"}},
+		{"close_conversation", map[string]any{}, []string{"the same call again", "no second effect"}, nil},
 	} {
 		t.Run(c.tool, func(t *testing.T) {
 			h := sdktest.NewHub(t)
@@ -94,22 +103,23 @@ func TestOutcomeUnknown(t *testing.T) {
 			text := alice.refused(c.tool, args, append(c.words, "outcome_unknown")...)
 			for _, none := range c.none {
 				if strings.Contains(text, none) {
-					t.Errorf("it says %q: %s", none, text)
+					t.Errorf("the error has %q: %s", none, text)
 				}
 			}
 		})
 	}
 }
 
-// TestWhereToLook: what was created or started without a key is the last of list_conversations, and a call with a key that is made again says that it was done before.
-func TestWhereToLook(t *testing.T) {
+// A conversation or session without a key is the last of list_conversations, and a repeated call
+// with a key says that it is a repetition.
+func TestRepeatedCallIsFound(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	alice := newIDE(t, o.h, "alice", nil)
 	newTalk(t, alice)
 	for what, make := range map[string]func() string{
 		"conversation": func() string { id, _ := newTalk(t, alice); return id },
-		"session":      func() string { return o.begins(alice, map[string]any{}) },
+		"session":      func() string { return o.startFor(alice, map[string]any{}) },
 	} {
 		id := make()
 		var list struct {
@@ -123,13 +133,14 @@ func TestWhereToLook(t *testing.T) {
 			t.Errorf("%s: the last is %+v, expected %s", what, last, id)
 		}
 	}
-	create := map[string]any{"client_request_id": "k1", "participants": []any{map[string]any{"id": "alice", "kind": "human"}}}
+	create := map[string]any{"client_request_id": "k1", "participants": []any{map[string]any{"id": "alice",
+		"kind": "human"}}}
 	start := map[string]any{"client_request_id": "k1", "agent_name": "clerk", "prompt": "x", "mode": "async_poll"}
 	for tool, args := range map[string]map[string]any{"create_conversation": create, "start_agent_session": start} {
 		var first, again struct{ Duplicate bool }
 		alice.must(tool, args, &first)
 		text := alice.must(tool, args, &again)
-		if first.Duplicate || !again.Duplicate || !strings.Contains(text, "before, by an earlier call") {
+		if first.Duplicate || !again.Duplicate || !strings.Contains(text, "An earlier call with the same") {
 			t.Errorf("%s: %+v, then %+v: %s", tool, first, again, text)
 		}
 	}

@@ -14,46 +14,47 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// origin is what is known of the request that a handler works for, where the library does not hand it on.
-type origin struct {
+// requestInfo is the data of a request that the library does not pass to handlers.
+type requestInfo struct {
 	extra *protocol.RequestExtra
-	// version is the revision of the protocol that the request is of.
-	version string
-	able    abilities
-	// listen is set below subscriptions/listen.
+	// version is the protocol revision of the request.
+	version      string
+	capabilities clientCapabilities
+	// listen is set for subscriptions/listen.
 	listen *listen
-	// offer is set below tools/call, where the answer may be a task.
-	offer *offer
+	// offer is set for a tools/call whose answer may be a task.
+	offer *taskOffer
 }
 
-type originKey struct{}
+type requestInfoKey struct{}
 
-func originOf(ctx context.Context) *origin {
-	if o, ok := ctx.Value(originKey{}).(*origin); ok {
+func requestInfoOf(ctx context.Context) *requestInfo {
+	if o, ok := ctx.Value(requestInfoKey{}).(*requestInfo); ok {
 		return o
 	}
-	return &origin{}
+	return &requestInfo{}
 }
 
-// abilities are what a client says, with a request, that it can do. Before 2026-07-28 no request says it.
-type abilities struct {
+// clientCapabilities are the capabilities that a request declares. Requests before revision
+// 2026-07-28 declare none.
+type clientCapabilities struct {
 	Extensions  map[string]any `json:"extensions"`
 	Elicitation *elicitation   `json:"elicitation"`
 }
 
-// elicitation with nothing in it means forms.
+// elicitation without members means forms.
 type elicitation struct {
 	Form map[string]any `json:"form"`
 	URL  map[string]any `json:"url"`
 }
 
-// forms reports whether the client can ask its user something.
-func (a *abilities) forms() bool {
+// supportsForms reports whether the client can show its user a form.
+func (a *clientCapabilities) supportsForms() bool {
 	return a.Elicitation != nil && (a.Elicitation.Form != nil || a.Elicitation.URL == nil)
 }
 
-func newOrigin(req protocol.Request) *origin {
-	o := &origin{}
+func newRequestInfo(req protocol.Request) *requestInfo {
+	o := &requestInfo{}
 	if from, ok := req.(interface{ GetExtra() *protocol.RequestExtra }); ok {
 		o.extra = from.GetExtra()
 	}
@@ -65,14 +66,15 @@ func newOrigin(req protocol.Request) *origin {
 		return o
 	}
 	raw, err := json.Marshal(meta[protocol.MetaKeyClientCapabilities])
-	if err != nil || json.Unmarshal(raw, &o.able) != nil {
-		o.able = abilities{}
+	if err != nil || json.Unmarshal(raw, &o.capabilities) != nil {
+		o.capabilities = clientCapabilities{}
 	}
 	return o
 }
 
-// bound ends a call with the HTTP request by which it has come: nobody would be there to be answered. What it has done at the hub stands. A notification is none.
-func (o *origin) bound(ctx context.Context, method string) (context.Context, context.CancelFunc) {
+// bindToRequest ends a call with the HTTP request that carried it, because the answer would reach
+// no client. Effects at the hub remain. Notifications are not bound.
+func (o *requestInfo) bindToRequest(ctx context.Context, method string) (context.Context, context.CancelFunc) {
 	request := RequestContext(o.extra)
 	if request == nil || strings.HasPrefix(method, "notifications/") {
 		return ctx, func() {}
@@ -92,14 +94,14 @@ func metaOf(p protocol.Params) map[string]any {
 	return p.GetMeta()
 }
 
-// receive looks at every request before the library's handlers do.
+// receive is the middleware that handles every request before the library does.
 func (s *Server) receive(next protocol.MethodHandler) protocol.MethodHandler {
 	s.read = next
 	return func(ctx context.Context, method string, req protocol.Request) (protocol.Result, error) {
-		r, err := s.guarded(ctx, method, req, next)
+		r, err := s.handle(ctx, method, req, next)
 		if refused, ok := r.(*protocol.CallToolResult); ok && refused != nil && refused.IsError {
 			if p, ok := req.GetParams().(*protocol.CallToolParamsRaw); ok {
-				s.tellArguments(p.Name, refused)
+				s.explainArguments(p.Name, refused)
 			}
 			shorten(refused)
 		}
@@ -107,33 +109,36 @@ func (s *Server) receive(next protocol.MethodHandler) protocol.MethodHandler {
 	}
 }
 
-// guarded answers a request. A panic is answered too: the library runs it on a goroutine on which it would end the process.
-func (s *Server) guarded(ctx context.Context, method string, req protocol.Request, next protocol.MethodHandler) (r protocol.Result, err error) {
+// handle answers a request. It also answers after a panic, because the library would let it end the
+// process.
+func (s *Server) handle(ctx context.Context, method string, req protocol.Request,
+	next protocol.MethodHandler) (r protocol.Result, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			s.opts.Logger.Error("an MCP handler panicked", "method", method, "panic", fmt.Sprint(fault), "stack", string(debug.Stack()))
+			s.opts.Logger.Error("an MCP handler panicked", "method", method, "panic", fmt.Sprint(fault), "stack",
+				string(debug.Stack()))
 			r, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: parley.ErrInternal.Error()}
 		}
 	}()
 	if p, ok := req.GetParams().(*protocol.CallToolParamsRaw); ok && p != nil {
 		p.Arguments = withoutNulls(p.Arguments, s.arguments[p.Name])
 	}
-	o := newOrigin(req)
-	ctx, end := o.bound(ctx, method)
+	o := newRequestInfo(req)
+	ctx, end := o.bindToRequest(ctx, method)
 	defer end()
-	ctx, tell := o.traced(ctx, method, req)
-	defer func() { tell(r, err) }()
-	ctx = context.WithValue(ctx, originKey{}, o)
-	if meet, ok := s.meets[method]; ok {
-		return meet(ctx, o, req, next)
+	ctx, endSpan := o.startRequestSpan(ctx, method, req)
+	defer func() { endSpan(r, err) }()
+	ctx = context.WithValue(ctx, requestInfoKey{}, o)
+	if handle, ok := s.handlers[method]; ok {
+		return handle(ctx, o, req, next)
 	}
 	return next(ctx, method, req)
 }
 
-// maxErrorChars bounds the text of an error.
+// maxErrorChars limits the text of an error.
 const maxErrorChars = 8000
 
-// shorten cuts the text of a result.
+// shorten cuts the texts of a result to maxErrorChars.
 func shorten(r *protocol.CallToolResult) {
 	for _, c := range r.Content {
 		if t, ok := c.(*protocol.TextContent); ok {
@@ -142,21 +147,22 @@ func shorten(r *protocol.CallToolResult) {
 	}
 }
 
-// meeting handles a method, with the library's handler at hand.
-type meeting func(ctx context.Context, o *origin, req protocol.Request, next protocol.MethodHandler) (protocol.Result, error)
+// methodHandler handles a method. It may call the handler of the library.
+type methodHandler func(ctx context.Context, o *requestInfo, req protocol.Request,
+	next protocol.MethodHandler) (protocol.Result, error)
 
-// fault is an error of the hub as an error of the protocol, for what is no tool.
-func fault(err error, h hints) error {
+// protocolError converts an error of the hub for methods other than tools/call.
+func protocolError(err error, h hints) error {
 	code := int64(jsonrpc.CodeInternalError)
 	switch parley.ErrorRowOf(err).Err {
 	case parley.ErrNotFound, parley.ErrValidationFailed, parley.ErrInvalidRequest, parley.ErrCursorAhead:
 		code = jsonrpc.CodeInvalidParams
 	}
-	return &jsonrpc.Error{Code: code, Message: explained(err, h).Error()}
+	return &jsonrpc.Error{Code: code, Message: explain(err, h).Error()}
 }
 
-// encoded is v as JSON text. What is given here always has one.
-func encoded(v any) string {
+// jsonText returns v as JSON. All callers pass values that can be encoded.
+func jsonText(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return "null"

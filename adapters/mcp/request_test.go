@@ -12,7 +12,8 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// TestRequestsAreAnswered: also those that the library refuses before any handler sees them, those whose handler panics, and those whose arguments are null.
+// Requests are answered even if the library refuses them before a handler runs, if their handler
+// panics, or if their arguments are null.
 func TestRequestsAreAnswered(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
@@ -26,14 +27,15 @@ func TestRequestsAreAnswered(t *testing.T) {
 			return client, func() {}, nil
 		}
 	})
-	if _, err := alice.session.CallTool(t.Context(), &protocol.CallToolParams{Name: "list_conversations"}); err == nil || !strings.Contains(err.Error(), "internal") {
+	if _, err := alice.session.CallTool(t.Context(), &protocol.CallToolParams{Name: "list_conversations"}); err == nil ||
+		!strings.Contains(err.Error(), "internal") {
 		t.Errorf("a handler that panics: %v", err)
 	}
 	if _, err := alice.session.CallTool(t.Context(), &protocol.CallToolParams{Name: "no_such_tool"}); err == nil {
-		t.Error("an unknown tool is called")
+		t.Error("an unknown tool is accepted")
 	}
 	if _, err := alice.session.GetPrompt(t.Context(), &protocol.GetPromptParams{Name: "no_such_prompt"}); err == nil {
-		t.Error("an unknown prompt is given")
+		t.Error("an unknown prompt is accepted")
 	}
 	alice.must("list_conversations", nil, nil)
 }

@@ -15,37 +15,40 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// The resources: a conversation as it stands, and the first page of what was said in it.
+// The resources: the state of a conversation, and the first page of its messages.
 const (
 	resourceRoot = "parley://conversations/"
 	eventsSuffix = "/events"
 )
 
 const (
-	// maxListed bounds the conversations that are listed as resources, and maxListPages the pages of 100 that are looked through for the newest.
+	// maxListed limits the conversations that are listed as resources, and maxListPages the pages of
+	// 100 that are searched for the newest.
 	maxListed, maxListPages = 50, 20
 	jsonType                = "application/json"
-	// scopePrivate keeps what one caller may see out of the caches that others share.
+	// scopePrivate keeps the result of one caller out of shared caches.
 	scopePrivate = "private"
 )
 
-// codeResourceNotFound is the code before 2026-07-28; since then it is that of invalid params.
+// codeResourceNotFound is the code before revision 2026-07-28, which uses that of invalid params.
 const codeResourceNotFound = -32002
 
 func (s *Server) addResources() {
 	s.AddResourceTemplate(&protocol.ResourceTemplate{
-		Name: "conversation", Title: "A conversation as it stands", URITemplate: resourceRoot + "{conversation_id}", MIMEType: jsonType,
-		Description: "Who takes part, whose turn it is, and what you may do. You can subscribe to it.",
+		Name: "conversation", Title: "State of a conversation", URITemplate: resourceRoot +
+			"{conversation_id}", MIMEType: jsonType,
+		Description: "The participants, whose turn it is, and whether you may speak. You can subscribe to it.",
 	}, s.readResource)
 	s.AddResourceTemplate(&protocol.ResourceTemplate{
-		Name: "conversation_events", Title: "What was said in a conversation", URITemplate: resourceRoot + "{conversation_id}" + eventsSuffix, MIMEType: jsonType,
-		Description: "The first page of messages, and how to read on. You can subscribe to it.",
+		Name: "conversation_events", Title: "Messages of a conversation", URITemplate: resourceRoot + "{conversation_id}" +
+			eventsSuffix, MIMEType: jsonType,
+		Description: "The first page of messages, and the call that reads the next. You can subscribe to it.",
 	}, s.readResource)
-	s.meets["resources/list"] = s.meetList
-	s.meets["resources/read"] = s.meetRead
+	s.handlers["resources/list"] = s.handleResourceList
+	s.handlers["resources/read"] = s.handleResourceRead
 }
 
-// parseResource gives the conversation that a URI names.
+// parseResource returns the conversation that a URI names.
 func parseResource(uri string) (id string, events, ok bool) {
 	rest, ok := strings.CutPrefix(uri, resourceRoot)
 	if !ok {
@@ -56,34 +59,37 @@ func parseResource(uri string) (id string, events, ok bool) {
 	return id, events, err == nil && id != "" && !strings.Contains(id, "/")
 }
 
-// notFound says that there is no such resource, as the revision of the request wants it said.
+// notFound returns the error for a missing resource in the protocol revision of the request.
 func notFound(uri, version string) error {
-	e := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Resource not found", Data: json.RawMessage(encoded(map[string]string{"uri": uri}))}
+	e := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Resource not found",
+		Data: json.RawMessage(jsonText(map[string]string{"uri": uri}))}
 	if version < statelessSince {
 		e.Code = codeResourceNotFound
 	}
 	return e
 }
 
-// resourceFault is why a resource cannot be had. One that is not for the caller is not there.
-func resourceFault(err error, uri, version string) error {
+// resourceError converts an error of the hub. A resource that the caller must not see does not
+// exist.
+func resourceError(err error, uri, version string) error {
 	switch parley.ErrorRowOf(err).Err {
 	case parley.ErrNotFound, parley.ErrValidationFailed, parley.ErrInvalidRequest:
 		return notFound(uri, version)
 	}
-	return fault(err, hints{})
+	return protocolError(err, hints{})
 }
 
-// meetRead mends what the library says of resources that are not there.
-func (s *Server) meetRead(ctx context.Context, o *origin, req protocol.Request, next protocol.MethodHandler) (protocol.Result, error) {
+// handleResourceRead corrects the error of the library for missing resources.
+func (s *Server) handleResourceRead(ctx context.Context, o *requestInfo, req protocol.Request,
+	next protocol.MethodHandler) (protocol.Result, error) {
 	got, err := next(ctx, "resources/read", req)
 	if err != nil {
-		return nil, sameNotFound(err, req, o)
+		return nil, mapNotFound(err, req, o)
 	}
 	return got, nil
 }
 
-func sameNotFound(err error, req protocol.Request, o *origin) error {
+func mapNotFound(err error, req protocol.Request, o *requestInfo) error {
 	var e *jsonrpc.Error
 	r, ok := req.(*protocol.ReadResourceRequest)
 	if ok && errors.As(err, &e) && e.Code == jsonrpc.CodeInvalidParams && e.Message == "Resource not found" {
@@ -92,15 +98,16 @@ func sameNotFound(err error, req protocol.Request, o *origin) error {
 	return err
 }
 
-func (s *Server) readResource(ctx context.Context, req *protocol.ReadResourceRequest) (*protocol.ReadResourceResult, error) {
-	uri, version := req.Params.URI, originOf(ctx).version
+func (s *Server) readResource(ctx context.Context, req *protocol.ReadResourceRequest) (*protocol.ReadResourceResult,
+	error) {
+	uri, version := req.Params.URI, requestInfoOf(ctx).version
 	id, events, ok := parseResource(uri)
 	if !ok {
 		return nil, notFound(uri, version)
 	}
 	client, release, err := s.opts.Connect(ctx, req.Extra)
 	if err != nil {
-		return nil, fault(err, hints{})
+		return nil, protocolError(err, hints{})
 	}
 	defer release()
 	var text string
@@ -110,7 +117,7 @@ func (s *Server) readResource(ctx context.Context, req *protocol.ReadResourceReq
 		text, err = stateText(ctx, client, id)
 	}
 	if err != nil {
-		return nil, resourceFault(err, uri, version)
+		return nil, resourceError(err, uri, version)
 	}
 	return &protocol.ReadResourceResult{
 		Cacheable: protocol.Cacheable{CacheScope: scopePrivate},
@@ -118,7 +125,7 @@ func (s *Server) readResource(ctx context.Context, req *protocol.ReadResourceReq
 	}, nil
 }
 
-// stateView is a conversation without what was said in it.
+// stateView is the state of a conversation without its messages.
 type stateView struct {
 	ConversationID string            `json:"conversation_id"`
 	Title          string            `json:"title,omitempty"`
@@ -129,7 +136,7 @@ type stateView struct {
 	You            string            `json:"you"`
 	Guidance       guidanceView      `json:"guidance"`
 	LatestSeq      int64             `json:"latest_seq"`
-	Events         string            `json:"events"` // where what was said is
+	Events         string            `json:"events"` // URI of the messages
 }
 
 func stateText(ctx context.Context, c parley.Client, id string) (string, error) {
@@ -138,13 +145,14 @@ func stateText(ctx context.Context, c parley.Client, id string) (string, error) 
 		return "", err
 	}
 	v := viewConversation(s, c.AgentID())
-	return encoded(&stateView{
-		ConversationID: v.ConversationID, Title: v.Title, Status: v.Status, Outcome: v.Outcome, Policy: v.Policy, Participants: v.Participants, You: v.You,
+	return jsonText(&stateView{
+		ConversationID: v.ConversationID, Title: v.Title, Status: v.Status, Outcome: v.Outcome, Policy: v.Policy,
+		Participants: v.Participants, You: v.You,
 		Guidance: v.Guidance, LatestSeq: v.LatestSeq, Events: resourceRoot + v.ConversationID + eventsSuffix,
 	}), nil
 }
 
-// eventsView is the first page of what was said.
+// eventsView is the first page of the messages of a conversation.
 type eventsView struct {
 	ConversationID string      `json:"conversation_id"`
 	Events         []eventView `json:"events"`
@@ -163,14 +171,15 @@ func (s *Server) eventsText(ctx context.Context, c parley.Client, id string) (st
 	if v.More {
 		how = "read_conversation"
 	}
-	return encoded(&eventsView{
+	return jsonText(&eventsView{
 		ConversationID: v.ConversationID, Events: v.Events, SinceSeq: v.SinceSeq, LatestSeq: v.LatestSeq, More: v.More,
-		Next: fmt.Sprintf("What comes after: %s {conversation_id: %q, since_seq: %d}.", how, v.ConversationID, v.SinceSeq),
+		Next: fmt.Sprintf("Next page: %s {conversation_id: %q, since_seq: %d}.", how, v.ConversationID, v.SinceSeq),
 	}), nil
 }
 
-// meetList adds the caller's newest active conversations to the first page.
-func (s *Server) meetList(ctx context.Context, o *origin, req protocol.Request, next protocol.MethodHandler) (protocol.Result, error) {
+// handleResourceList adds the newest active conversations of the caller to the first page.
+func (s *Server) handleResourceList(ctx context.Context, o *requestInfo, req protocol.Request,
+	next protocol.MethodHandler) (protocol.Result, error) {
 	r, ok := req.(*protocol.ListResourcesRequest)
 	first := ok && (r.Params == nil || r.Params.Cursor == "")
 	got, err := next(ctx, "resources/list", req)
@@ -184,12 +193,12 @@ func (s *Server) meetList(ctx context.Context, o *origin, req protocol.Request, 
 	}
 	client, release, err := s.opts.Connect(ctx, o.extra)
 	if err != nil {
-		return nil, fault(err, hints{})
+		return nil, protocolError(err, hints{})
 	}
 	defer release()
 	newest, err := newestActive(ctx, client)
 	if err != nil {
-		return nil, fault(err, hints{})
+		return nil, protocolError(err, hints{})
 	}
 	for _, c := range newest {
 		list.Resources = append(list.Resources, &protocol.Resource{
@@ -200,7 +209,7 @@ func (s *Server) meetList(ctx context.Context, o *origin, req protocol.Request, 
 	return list, nil
 }
 
-// newestActive gives the caller's newest active conversations, the newest first.
+// newestActive returns the newest active conversations of the caller, newest first.
 func newestActive(ctx context.Context, c parley.Client) ([]parley.ConversationSummary, error) {
 	var last []parley.ConversationSummary
 	p := &parley.ListConversationsParams{Status: parley.StatusActive, Limit: 100}

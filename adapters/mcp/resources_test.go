@@ -13,13 +13,13 @@ import (
 
 const conversations = "parley://conversations/"
 
-// serverOf is an adapter for one participant.
+// serverOf returns an adapter for one participant.
 func serverOf(t *testing.T, h *sdktest.Hub, agentID string) *mcp.Server {
 	t.Helper()
 	return mcp.NewServer(&mcp.Options{Connect: mcp.Client(h.Client(t, agentID)), Version: "test"})
 }
 
-// readResource reads a resource of one content.
+// readResource reads a resource with one content.
 func (w *wire) readResource(uri string, into any) {
 	w.t.Helper()
 	var r struct {
@@ -39,14 +39,14 @@ func (w *wire) readResource(uri string, into any) {
 	}
 }
 
-// TestResources: a conversation can be read as it stands, and what was said in it, and how to read on.
+// The state and the messages of a conversation can be read, with the call that reads the next page.
 func TestResources(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
 	id := h.Create(t, "bob", "alice")
 	bob := h.Client(t, "bob")
 	for n := range 60 {
-		says(t, bob, id, fmt.Sprintf("word %d", n), parley.FinalityNone)
+		postAs(t, bob, id, fmt.Sprintf("word %d", n), parley.FinalityNone)
 	}
 	s := serverOf(t, h, "alice")
 	for _, era := range eras {
@@ -54,7 +54,8 @@ func TestResources(t *testing.T) {
 			w := newWire(t, s, era, map[string]any{})
 			var state map[string]any
 			w.readResource(conversations+id, &state)
-			if state["status"] != "active" || state["you"] != "alice" || state["latest_seq"].(float64) < 61 || state["events"] != conversations+id+"/events" {
+			if state["status"] != "active" || state["you"] != "alice" || state["latest_seq"].(float64) < 61 ||
+				state["events"] != conversations+id+"/events" {
 				t.Errorf("%v", state)
 			}
 			var page struct {
@@ -64,7 +65,8 @@ func TestResources(t *testing.T) {
 				Next     string
 			}
 			w.readResource(conversations+id+"/events", &page)
-			if len(page.Events) != mcp.MaxEvents || page.Events[0].Text != "word 0" || !page.More || !strings.Contains(page.Next, fmt.Sprintf("read_conversation {conversation_id: %q, since_seq: %d}", id, page.SinceSeq)) {
+			if len(page.Events) != mcp.MaxEvents || page.Events[0].Text != "word 0" || !page.More || !strings.Contains(page.Next,
+				fmt.Sprintf("read_conversation {conversation_id: %q, since_seq: %d}", id, page.SinceSeq)) {
 				t.Errorf("%d events, %+v", len(page.Events), page.Next)
 			}
 			var templates struct {
@@ -78,7 +80,8 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// TestResourceList: the list has the caller's newest active conversations, the newest first, and no more than some; nobody else's.
+// The list has the newest active conversations of the caller, newest first, up to a limit, and none
+// of other participants.
 func TestResourceList(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -91,10 +94,12 @@ func TestResourceList(t *testing.T) {
 		mine = append(mine, h.Create(t, "alice"))
 	}
 	foreign := h.Create(t, "bob")
-	if _, err := alice.CloseConversation(t.Context(), &parley.CloseConversationParams{ConversationID: mine[119]}); err == nil {
-		t.Fatal("an agent has closed what it has not created")
+	if _, err := alice.CloseConversation(t.Context(),
+		&parley.CloseConversationParams{ConversationID: mine[119]}); err == nil {
+		t.Fatal("an agent closed a conversation that it did not create")
 	}
-	if _, err := h.Admin(t).CloseConversation(t.Context(), &parley.CloseConversationParams{ConversationID: mine[119]}); err != nil {
+	if _, err := h.Admin(t).CloseConversation(t.Context(),
+		&parley.CloseConversationParams{ConversationID: mine[119]}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := bob.GetConversation(t.Context(), &parley.GetConversationParams{ConversationID: foreign}); err != nil {
@@ -107,7 +112,8 @@ func TestResourceList(t *testing.T) {
 			CacheScope string
 		}
 		newWire(t, s, era, map[string]any{}).must("resources/list", map[string]any{}, &list)
-		if len(list.Resources) != 50 || list.Resources[0].URI != conversations+mine[118] || list.Resources[49].URI != conversations+mine[69] {
+		if len(list.Resources) != 50 || list.Resources[0].URI != conversations+mine[118] ||
+			list.Resources[49].URI != conversations+mine[69] {
 			t.Errorf("%s: %d, %+v", era, len(list.Resources), list.Resources)
 		}
 		if list.CacheScope != "private" {
@@ -116,8 +122,9 @@ func TestResourceList(t *testing.T) {
 	}
 }
 
-// TestNoResource: what is foreign, what is not there and what is no resource are refused in the same words, with the code of the revision.
-func TestNoResource(t *testing.T) {
+// Invisible, missing and invalid resources are refused in the same words, with the code of the
+// revision.
+func TestMissingResource(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
 	foreign := h.Create(t, "bob")
@@ -125,8 +132,10 @@ func TestNoResource(t *testing.T) {
 	for era, code := range map[string]int64{modern: -32602, legacy: -32002, "2025-06-18": -32002} {
 		w := newWire(t, s, era, map[string]any{})
 		for _, uri := range []string{
-			conversations + foreign, conversations + "nowhere", conversations + foreign + "/events", conversations + "nowhere/events", conversations, conversations + "a b/\x07",
-			conversations + "%2e%2e", conversations + strings.Repeat("x", 5000), "parley://sessions/1", "file:///etc/passwd", "nothing",
+			conversations + foreign, conversations + "nowhere", conversations + foreign + "/events", conversations +
+				"nowhere/events", conversations, conversations + "a b/\x07",
+			conversations + "%2e%2e", conversations + strings.Repeat("x",
+				5000), "parley://sessions/1", "file:///etc/passwd", "nothing",
 		} {
 			_, read := w.call("resources/read", map[string]any{"uri": uri})
 			_, subscribe := w.subscribe(uri)
@@ -137,7 +146,8 @@ func TestNoResource(t *testing.T) {
 				data json.RawMessage
 			}{{"read", read.Code, read.Message, read.Data}, {"subscribe", subscribe.Code, subscribe.Message, subscribe.Data}} {
 				var data struct{ URI string }
-				if err := json.Unmarshal(e.data, &data); err != nil || data.URI != uri || e.code != code || e.text != "Resource not found" {
+				if err := json.Unmarshal(e.data, &data); err != nil || data.URI != uri || e.code != code ||
+					e.text != "Resource not found" {
 					t.Errorf("%s: %s %.60q: %d %s %.80s", era, e.what, uri, e.code, e.text, e.data)
 				}
 			}
@@ -145,7 +155,7 @@ func TestNoResource(t *testing.T) {
 	}
 }
 
-// TestToolsetsOfResources: resources and the prompt are of the toolset of conversations.
+// Resources and the prompt belong to the toolset of conversations.
 func TestToolsetsOfResources(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
@@ -159,7 +169,8 @@ func TestToolsetsOfResources(t *testing.T) {
 	}
 	r.Capabilities.Resources, r.Capabilities.Prompts = nil, nil
 	newWire(t, serverOf(t, h, "alice"), modern, map[string]any{}).must("server/discover", map[string]any{}, &r)
-	if r.Capabilities.Resources["subscribe"] != true || r.Capabilities.Resources["listChanged"] != nil || r.Capabilities.Prompts == nil {
+	if r.Capabilities.Resources["subscribe"] != true || r.Capabilities.Resources["listChanged"] != nil ||
+		r.Capabilities.Prompts == nil {
 		t.Errorf("%+v", r)
 	}
 }

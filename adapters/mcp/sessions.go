@@ -9,107 +9,121 @@ import (
 )
 
 type startArgs struct {
-	AgentName            string         `json:"agent_name" jsonschema:"the name of an agent, as list_agent_blueprints gives it"`
-	Parameters           map[string]any `json:"parameters,omitempty" jsonschema:"an object that matches the agent's parameters_schema"`
-	Prompt               string         `json:"prompt,omitempty" jsonschema:"stands for parameters {prompt: ...}; not together with parameters"`
-	Mode                 string         `json:"mode,omitempty" jsonschema:"sync waits for the result; async_poll and async_callback answer at once"`
-	ParentConversationID string         `json:"parent_conversation_id,omitempty" jsonschema:"the conversation that the work is for; async_callback needs it and says the result there"`
-	WaitSeconds          float64        `json:"wait_seconds,omitempty" jsonschema:"with sync: how long to wait before the session_id is given instead of the result"`
-	ClientRequestID      string         `json:"client_request_id,omitempty" jsonschema:"a key of your choice: the same call with the same key starts one session. Without it every call starts another, also one that is made again after an error"`
+	AgentName            string         `json:"agent_name" jsonschema:"name of the agent, from list_agent_blueprints"`
+	Parameters           map[string]any `json:"parameters,omitempty"`
+	Prompt               string         `json:"prompt,omitempty"`
+	Mode                 string         `json:"mode,omitempty"`
+	ParentConversationID string         `json:"parent_conversation_id,omitempty"`
+	WaitSeconds          float64        `json:"wait_seconds,omitempty"`
+	ClientRequestID      string         `json:"client_request_id,omitempty"`
 }
 
 func refineStart(a *arguments) {
-	a.length(1, 256, "agent_name")
-	a.length(0, maxPostChars, "prompt")
-	a.length(0, 64, "parent_conversation_id")
-	a.length(0, parley.MaxKeyBytes, "client_request_id")
+	a.textLength(1, 256, "agent_name")
+	a.textLength(0, maxPostChars, "prompt")
+	a.textLength(0, 64, "parent_conversation_id")
+	a.textLength(0, parley.MaxKeyBytes, "client_request_id")
 	a.oneOf("mode", "sync", "async_poll", "async_callback")
-	a.bounded("wait_seconds", 0, 3600, DefaultMaxWait.Seconds())
+	a.numberRange("wait_seconds", 0, 3600, DefaultMaxWait.Seconds())
+	a.describe("mode", "sync waits for the result; async_poll and async_callback return at once")
+	a.describe("parent_conversation_id", "the conversation that the work is for. "+
+		"async_callback requires it and posts the result there")
+	a.describe("wait_seconds", "with sync: seconds to wait for the result before the call returns the session_id instead")
+	a.describe("client_request_id", "a key of your choice: calls with the same key start one session. "+
+		"Without it, every call starts another one, also a call that is repeated after an error")
+	a.describe("parameters", "an object that matches the parameters_schema of the agent")
+	a.describe("prompt", "short for parameters {prompt: ...}; excludes parameters")
 }
 
 type sessionArgs struct {
-	SessionID   string  `json:"session_id" jsonschema:"as start_agent_session gave it"`
-	WaitSeconds float64 `json:"wait_seconds,omitempty" jsonschema:"how long to wait for the end; 0 answers at once"`
-	TextOffset  int     `json:"text_offset,omitempty" jsonschema:"characters of result_text to skip: for the rest of one that was cut"`
-	DataOffset  int     `json:"data_offset,omitempty" jsonschema:"likewise of the JSON text of result_data; not together with text_offset"`
+	SessionID   string  `json:"session_id" jsonschema:"session_id that start_agent_session returned"`
+	WaitSeconds float64 `json:"wait_seconds,omitempty" jsonschema:"seconds to wait for the end; 0 returns at once"`
+	TextOffset  int     `json:"text_offset,omitempty"`
+	DataOffset  int     `json:"data_offset,omitempty"`
 }
 
 func refineGet(a *arguments) {
-	a.length(1, 64, "session_id")
-	a.bounded("wait_seconds", 0, 3600, 0)
-	a.since("text_offset")
-	a.since("data_offset")
+	a.textLength(1, 64, "session_id")
+	a.numberRange("wait_seconds", 0, 3600, 0)
+	a.nonNegative("text_offset")
+	a.nonNegative("data_offset")
+	a.describe("text_offset", "characters of result_text to skip, to read on after a cut")
+	a.describe("data_offset", "the same for the JSON text of result_data; excludes text_offset")
 }
 
 type stopArgs struct {
-	SessionID string `json:"session_id" jsonschema:"as start_agent_session gave it"`
-	Reason    string `json:"reason,omitempty" jsonschema:"why, for whoever reads the session"`
+	SessionID string `json:"session_id" jsonschema:"session_id that start_agent_session returned"`
+	Reason    string `json:"reason,omitempty" jsonschema:"reason, for the readers of the session"`
 }
 
 func refineStop(a *arguments) {
-	a.length(1, 64, "session_id")
-	a.length(0, parley.MaxReasonBytes, "reason")
+	a.textLength(1, 64, "session_id")
+	a.textLength(0, parley.MaxReasonBytes, "reason")
 }
 
 func startSession(ctx context.Context, c *call, in *startArgs) (*sessionView, error) {
-	h := hints{conversation: in.ParentConversationID, starts: true, key: in.ClientRequestID, look: "list_conversations has it at the end of its last page, under its session_id and between you and the agent, if it was started"}
+	h := hints{conversation: in.ParentConversationID, starts: true, key: in.ClientRequestID,
+		look: "list_conversations lists a started session at the end of its last page, by its session_id, between you and " +
+			"the agent"}
 	p := &parley.StartSessionParams{
-		AgentName: in.AgentName, Prompt: in.Prompt, Mode: parley.SessionMode(in.Mode), ParentConversationID: in.ParentConversationID, ClientRequestID: in.ClientRequestID,
+		AgentName: in.AgentName, Prompt: in.Prompt, Mode: parley.SessionMode(in.Mode),
+		ParentConversationID: in.ParentConversationID, ClientRequestID: in.ClientRequestID,
 	}
 	if in.Parameters != nil {
 		raw, err := json.Marshal(in.Parameters)
 		if err != nil {
-			return nil, explained(parley.Refuse(parley.ErrValidationFailed, "parameters are no JSON", "an object"), h)
+			return nil, explain(parley.Refuse(parley.ErrValidationFailed, "parameters is not valid JSON", "a JSON object"), h)
 		}
 		p.Parameters = raw
 	}
 	if p.Mode != parley.ModeSync {
 		s, err := c.client.StartSession(ctx, p)
 		if err != nil {
-			return nil, explained(err, h)
+			return nil, explain(err, h)
 		}
 		return viewSession(s), nil
 	}
 	until := time.Now().Add(c.wait(in.WaitSeconds))
-	p.TimeoutMs = 1 // it is waited for with getSession, which tells of progress
+	p.TimeoutMs = 1 // the call waits with getSession, which returns progress
 	s, err := c.client.StartSession(ctx, p)
 	if err != nil {
-		return nil, explained(err, h)
+		return nil, explain(err, h)
 	}
-	if o := originOf(ctx).offer; o != nil && !s.Status.Ended() {
-		o.session = s // the answer is a task
+	if o := requestInfoOf(ctx).offer; o != nil && !s.Status.Ended() {
+		o.session = s // the result of the call is a task
 		return viewSession(s), nil
 	}
-	ended, err := c.follow(ctx, s, until)
+	ended, err := c.awaitSession(ctx, s, until)
 	if err != nil {
-		return viewSession(s), nil // it goes on, and is found by its id
+		return viewSession(s), nil // the session continues, and the caller has its id
 	}
 	ended.Duplicate = s.Duplicate
-	v := c.waitedFor(ended, offsets{}, in.WaitSeconds)
-	v.wanted = true
+	v := c.viewAfterWait(ended, offsets{}, in.WaitSeconds)
+	v.resultWanted = true
 	return v, nil
 }
 
 func getSession(ctx context.Context, c *call, in *sessionArgs) (*sessionView, error) {
 	if in.TextOffset > 0 && in.DataOffset > 0 {
-		return nil, explained(parley.Refuse(parley.ErrValidationFailed, "text_offset and data_offset are both given", "one of them"), hints{session: in.SessionID})
+		return nil, explain(parley.Refuse(parley.ErrValidationFailed, "text_offset and data_offset are mutually exclusive",
+			"one of them"), hints{session: in.SessionID})
 	}
 	until := time.Now().Add(c.wait(in.WaitSeconds))
 	s, err := c.client.GetSession(ctx, &parley.GetSessionParams{SessionID: in.SessionID})
 	if err == nil {
-		s, err = c.follow(ctx, s, until)
+		s, err = c.awaitSession(ctx, s, until)
 	}
 	if err != nil {
-		return nil, explained(err, hints{session: in.SessionID})
+		return nil, explain(err, hints{session: in.SessionID})
 	}
-	return c.waitedFor(s, offsets{in.TextOffset, in.DataOffset}, in.WaitSeconds), nil
+	return c.viewAfterWait(s, offsets{in.TextOffset, in.DataOffset}, in.WaitSeconds), nil
 }
 
-// waitedFor is a session after a wait for its end.
-func (c *call) waitedFor(s *parley.Session, at offsets, seconds float64) *sessionView {
+// viewAfterWait returns a session after a wait for its end.
+func (c *call) viewAfterWait(s *parley.Session, at offsets, seconds float64) *sessionView {
 	v := viewSessionAt(s, at, seconds)
 	if s.Status == parley.SessionPending || s.Status == parley.SessionRunning {
-		v.Next += c.capped(seconds)
+		v.Next += c.capNotice(seconds)
 	}
 	return v
 }
@@ -117,25 +131,26 @@ func (c *call) waitedFor(s *parley.Session, at offsets, seconds float64) *sessio
 func stopSession(ctx context.Context, c *call, in *stopArgs) (*sessionView, error) {
 	s, err := c.client.StopSession(ctx, &parley.StopSessionParams{SessionID: in.SessionID, Reason: in.Reason})
 	if err != nil {
-		return nil, explained(err, hints{session: in.SessionID, once: true})
+		return nil, explain(err, hints{session: in.SessionID, once: true})
 	}
 	return viewSession(s), nil
 }
 
-// follow waits until a session has ended or waits for input, or the time is over, and tells of its progress meanwhile.
-func (c *call) follow(ctx context.Context, s *parley.Session, until time.Time) (*parley.Session, error) {
-	told, seen := 0.0, int64(0)
+// awaitSession waits until a session has ended, waits for input, or the time is over. It sends
+// progress meanwhile.
+func (c *call) awaitSession(ctx context.Context, s *parley.Session, until time.Time) (*parley.Session, error) {
+	sent, seen := 0.0, int64(0)
 	for {
 		left := time.Until(until)
 		if s.Status.Ended() || s.Status == parley.SessionInputRequired || left <= 0 {
 			return s, nil
 		}
-		told++
+		sent++
 		if s.Progress != nil && s.Progress.Seq > seen {
 			seen = s.Progress.Seq
-			c.progress(ctx, told, s.Progress.Text)
-		} else if told > 1 {
-			c.progress(ctx, told, s.AgentName+" is "+string(s.Status))
+			c.sendProgress(ctx, sent, s.Progress.Text)
+		} else if sent > 1 {
+			c.sendProgress(ctx, sent, s.AgentName+" is "+string(s.Status))
 		}
 		next, err := c.client.GetSession(ctx, &parley.GetSessionParams{
 			SessionID: s.SessionID, TimeoutMs: max(1, min(left, heartbeat).Milliseconds()), ProgressSince: &seen,

@@ -23,14 +23,15 @@ type sessions struct {
 	url string
 }
 
-// do makes a request of a session, which may be empty.
+// do makes a request of a session. An empty session is left out.
 func (c *sessions) do(ctx context.Context, verb, token, session, body string) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, verb, c.url, strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	r.Header = http.Header{
-		"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Authorization": {"Bearer " + token}, "Mcp-Protocol-Version": {legacy},
+		"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Authorization": {"Bearer " +
+			token}, "Mcp-Protocol-Version": {legacy},
 	}
 	if session != "" {
 		r.Header.Set("Mcp-Session-Id", session)
@@ -38,10 +39,11 @@ func (c *sessions) do(ctx context.Context, verb, token, session, body string) (*
 	return http.DefaultClient.Do(r)
 }
 
-const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + legacy + `","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + legacy +
+	`","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
 
-// begin begins a session; id is empty where it is refused.
-func (c *sessions) begin(token string) (id string, status int) {
+// send starts a session. id is empty if the server refuses it.
+func (c *sessions) start(token string) (id string, status int) {
 	resp, err := c.do(c.t.Context(), http.MethodPost, token, "", initialize)
 	if err != nil {
 		c.t.Error(err)
@@ -52,8 +54,9 @@ func (c *sessions) begin(token string) (id string, status int) {
 	return resp.Header.Get("Mcp-Session-Id"), resp.StatusCode
 }
 
-// TestSessionsOfOneAreBounded: a caller has 64 sessions, however many it begins at once; others have theirs, and one that has ended makes room.
-func TestSessionsOfOneAreBounded(t *testing.T) {
+// A caller has at most 64 sessions, even if it starts many at once. Other callers have their own
+// limit, and an ended session makes room.
+func TestSessionsPerCallerAreBounded(t *testing.T) {
 	t.Parallel()
 	p := newSite(t, sdktest.NewHub(t))
 	c := &sessions{t, p.url}
@@ -63,7 +66,7 @@ func TestSessionsOfOneAreBounded(t *testing.T) {
 	var all sync.WaitGroup
 	for range tries {
 		all.Go(func() {
-			switch id, status := c.begin("alice"); {
+			switch id, status := c.start("alice"); {
 			case status == http.StatusOK && id != "":
 				begun.Add(1)
 				last.Store(id)
@@ -76,9 +79,10 @@ func TestSessionsOfOneAreBounded(t *testing.T) {
 	}
 	all.Wait()
 	if begun.Load() != ofOne || refused.Load() != tries-ofOne {
-		t.Errorf("%d sessions have begun and %d were refused, expected %d and %d", begun.Load(), refused.Load(), ofOne, tries-ofOne)
+		t.Errorf("%d sessions started and %d were refused, expected %d and %d", begun.Load(), refused.Load(), ofOne,
+			tries-ofOne)
 	}
-	if _, status := c.begin("bob"); status != http.StatusOK {
+	if _, status := c.start("bob"); status != http.StatusOK {
 		t.Errorf("another: HTTP %d", status)
 	}
 	resp, err := c.do(t.Context(), http.MethodDelete, "alice", last.Load().(string), "")
@@ -86,42 +90,43 @@ func TestSessionsOfOneAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	if _, status := c.begin("alice"); status != http.StatusOK {
-		t.Errorf("in the place of one that has ended: HTTP %d", status)
+	if _, status := c.start("alice"); status != http.StatusOK {
+		t.Errorf("in place of an ended session: HTTP %d", status)
 	}
-	if _, status := c.begin("alice"); status != http.StatusServiceUnavailable {
+	if _, status := c.start("alice"); status != http.StatusServiceUnavailable {
 		t.Errorf("one more: HTTP %d", status)
 	}
 }
 
-// TestHungUpCall: a call of a session ends with the request by which it has come, and a notification does not.
-func TestHungUpCall(t *testing.T) {
+// A call of a session ends with its HTTP request, and a notification does not.
+func TestCallEndsWithRequest(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
 	p := newSite(t, h)
 	c := &sessions{t, p.url}
 	token := h.NewToken(t, "alice")
 	id := h.Create(t, "bob", "alice")
-	session, _ := c.begin(token)
+	session, _ := c.start(token)
 	ctx, hangUp := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		args := fmt.Sprintf(`{"conversation_id":%q,"until":"closed","wait_seconds":%d}`, id, longWait)
-		resp, err := c.do(ctx, http.MethodPost, token, session, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"wait_for_updates","arguments":`+args+`}}`)
+		resp, err := c.do(ctx, http.MethodPost, token, session,
+			`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"wait_for_updates","arguments":`+args+`}}`)
 		if err == nil {
 			_, _ = io.Copy(io.Discard, resp.Body)
 			resp.Body.Close()
 		}
 	}()
-	p.busy(token)
+	p.waitBusy(token)
 	hangUp()
 	<-ended
-	p.idle(token)
+	p.waitIdle(token)
 }
 
-// busy waits until a client of a token is lent.
-func (p *site) busy(token string) {
+// waitBusy waits until a client of a token is in use.
+func (p *site) waitBusy(token string) {
 	p.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		p.mu.Lock()
@@ -131,14 +136,14 @@ func (p *site) busy(token string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			p.t.Fatal("no client is lent")
+			p.t.Fatal("no client is in use")
 		}
 	}
 }
 
-// TestStreamOfALostSubscription: when the token by which a session has subscribed has ended, the session's stream ends and so does the session, though the stream was
-// opened with another token of the caller.
-func TestStreamOfALostSubscription(t *testing.T) {
+// If the token with which a session subscribed ends, the stream of the session and the session end,
+// even if the stream was opened with another token of the caller.
+func TestStreamEndsWithToken(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
 	id := h.Create(t, "bob", "alice")
@@ -156,10 +161,11 @@ func TestStreamOfALostSubscription(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := h.NewToken(t, "alice")
-	session, _ := c.begin(first.Token)
-	other, _ := c.begin(second)
+	session, _ := c.start(first.Token)
+	other, _ := c.start(second)
 	for session, token := range map[string]string{session: first.Token, other: second} {
-		resp, err := c.do(t.Context(), http.MethodPost, token, session, fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":%q}}`, conversations+id))
+		resp, err := c.do(t.Context(), http.MethodPost, token, session,
+			fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":%q}}`, conversations+id))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,9 +198,9 @@ func TestStreamOfALostSubscription(t *testing.T) {
 			t.Error(err)
 		}
 	case <-time.After(patience):
-		t.Fatal("the stream goes on and tells nothing")
+		t.Fatal("the stream continues without notifications")
 	}
-	p.idle(first.Token)
+	p.waitIdle(first.Token)
 	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) { // the session ends right after its stream
 		resp, err := c.do(t.Context(), http.MethodPost, second, session, `{"jsonrpc":"2.0","id":3,"method":"ping"}`)
 		if err != nil {
@@ -205,10 +211,10 @@ func TestStreamOfALostSubscription(t *testing.T) {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the session goes on: HTTP %d", resp.StatusCode)
+			t.Fatalf("the session continues: HTTP %d", resp.StatusCode)
 		}
 	}
-	says(t, h.Client(t, "bob"), id, "hello", parley.FinalityNone)
+	postAs(t, h.Client(t, "bob"), id, "hello", parley.FinalityNone)
 	told := make([]byte, 1<<10)
 	for n, said := 0, ""; !strings.Contains(said, conversations+id); said += string(told[:n]) {
 		if n, err = others.Body.Read(told); err != nil {

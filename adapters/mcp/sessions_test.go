@@ -12,7 +12,7 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// sessionView is what the tools say of a session.
+// sessionView is a session in the results of the tools.
 type sessionView struct {
 	SessionID      string `json:"session_id"`
 	Status         string
@@ -29,17 +29,18 @@ type sessionView struct {
 	Next           string
 }
 
-// closes ends a session with a message.
-func (o *office) closes(id string, m parley.Message) {
+// endSessionWith ends a session with a message.
+func (o *office) endSessionWith(id string, m parley.Message) {
 	o.t.Helper()
-	_, err := o.agent.SendMessage(o.t.Context(), &parley.SendMessageParams{ConversationID: id, Payload: raw(o.t, m), Finality: parley.FinalityConversation})
+	_, err := o.agent.SendMessage(o.t.Context(), &parley.SendMessageParams{ConversationID: id, Payload: raw(o.t, m),
+		Finality: parley.FinalityConversation})
 	if err != nil {
 		o.t.Fatal(err)
 	}
 }
 
-// begins starts the agent for an IDE, and gives the id of the session.
-func (o *office) begins(i *ide, args map[string]any) string {
+// startFor starts the agent for an IDE, and returns the id of the session.
+func (o *office) startFor(i *ide, args map[string]any) string {
 	o.t.Helper()
 	args["agent_name"], args["prompt"] = "clerk", "book a table"
 	if args["mode"] == nil {
@@ -50,14 +51,15 @@ func (o *office) begins(i *ide, args map[string]any) string {
 	return v.SessionID
 }
 
-// TestResultIsReadWhole: a result that is too large for one answer is bounded in both forms, and read piece by piece with the calls that each piece names.
-func TestResultIsReadWhole(t *testing.T) {
+// A result that is too large for one answer is bounded in both forms, and is read in pieces with
+// the calls that each piece names.
+func TestLongResultIsReadInPieces(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	alice := newIDE(t, o.h, "alice", nil)
 	text, data := strings.Repeat("wörd ", 12_000), raw(t, map[string]string{"table": strings.Repeat("ü", 50_000)})
-	id := o.begins(alice, map[string]any{})
-	o.closes(id, parley.Message{Text: text, Data: data})
+	id := o.startFor(alice, map[string]any{})
+	o.endSessionWith(id, parley.Message{Text: text, Data: data})
 	read := func(argument string, of func(*sessionView) (string, int)) string {
 		var b strings.Builder
 		for args := map[string]any{"session_id": id}; ; {
@@ -66,7 +68,8 @@ func TestResultIsReadWhole(t *testing.T) {
 			if err := json.Unmarshal(raw(t, r.StructuredContent), &v); err != nil {
 				t.Fatal(err)
 			}
-			if shown, structured := utf8.RuneCountInString(textOf(r)), utf8.RuneCount(raw(t, r.StructuredContent)); shown > mcp.MaxChars+2000 || structured > mcp.MaxChars+2000 {
+			if shown, structured := utf8.RuneCountInString(schemaText(r)), utf8.RuneCount(raw(t,
+				r.StructuredContent)); shown > mcp.MaxChars+2000 || structured > mcp.MaxChars+2000 {
 				t.Errorf("%d characters of text, %d structured", shown, structured)
 			}
 			piece, next := of(&v)
@@ -74,54 +77,65 @@ func TestResultIsReadWhole(t *testing.T) {
 			if next == 0 {
 				return b.String()
 			}
-			if call := fmt.Sprintf("get_agent_session {session_id: %q, %s: %d}", id, argument, next); !strings.Contains(textOf(r), call) || !strings.Contains(strings.Join(v.Rest, ";"), call) {
+			if call := fmt.Sprintf("get_agent_session {session_id: %q, %s: %d}", id, argument,
+				next); !strings.Contains(schemaText(r), call) || !strings.Contains(strings.Join(v.Rest, ";"), call) {
 				t.Fatalf("neither form has %s", call)
 			}
 			args[argument] = next
 		}
 	}
 	if got := read("text_offset", func(v *sessionView) (string, int) { return v.ResultText, v.NextOffset }); got != text {
-		t.Errorf("the pieces are not the text: %d bytes of %d", len(got), len(text))
+		t.Errorf("the pieces differ from the text: %d bytes of %d", len(got), len(text))
 	}
-	if got := read("data_offset", func(v *sessionView) (string, int) { return v.ResultDataText, v.NextDataOffset }); got != string(data) {
-		t.Errorf("the pieces are not the data: %d bytes of %d", len(got), len(data))
+	if got := read("data_offset", func(v *sessionView) (string, int) {
+		return v.ResultDataText,
+			v.NextDataOffset
+	}); got != string(data) {
+		t.Errorf("the pieces differ from the data: %d bytes of %d", len(got), len(data))
 	}
-	alice.refused("get_agent_session", map[string]any{"session_id": id, "text_offset": 1, "data_offset": 1}, "validation_failed", "one of them")
+	alice.refused("get_agent_session", map[string]any{"session_id": id, "text_offset": 1, "data_offset": 1},
+		"validation_failed", "one of them")
 }
 
-// TestResultInAttachment: a result that is an attachment is read with the call that is named, by who has started the session and in the callback to its parent; and so
-// is what is wrong with a result.
+// A result in an attachment is read with the named call, by the caller that started the session and
+// from the callback to its parent. The same holds for the validation errors of a result.
 func TestResultInAttachment(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	alice := newIDE(t, o.h, "alice", nil)
 	parent := o.h.Create(t, "alice", "bob")
-	id := o.begins(alice, map[string]any{"mode": "async_callback", "parent_conversation_id": parent})
-	put, err := o.agent.PutAttachment(t.Context(), &parley.PutAttachmentParams{ConversationID: id, Data: []byte("the whole of it")})
+	id := o.startFor(alice, map[string]any{"mode": "async_callback", "parent_conversation_id": parent})
+	put, err := o.agent.PutAttachment(t.Context(), &parley.PutAttachmentParams{ConversationID: id,
+		Data: []byte("the whole of it")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	beginning := "the whole"
 	var faults []parley.ValidationError
 	for n := range 40 {
-		faults = append(faults, parley.ValidationError{Path: fmt.Sprintf("$.row[%d]", n), Message: strings.Repeat("m", 400), SchemaPath: "items.type"})
+		faults = append(faults, parley.ValidationError{Path: fmt.Sprintf("$.row[%d]", n), Message: strings.Repeat("m", 400),
+			SchemaPath: "items.type"})
 	}
-	o.closes(id, parley.Message{Result: &parley.SessionResult{
-		ResultType: parley.AgentTypeAgent, ResultText: &beginning, Attachment: &parley.Attachment{SHA256: put.SHA256}, ValidationErrors: faults,
+	o.endSessionWith(id, parley.Message{Result: &parley.SessionResult{
+		ResultType: parley.AgentTypeAgent, ResultText: &beginning, Attachment: &parley.Attachment{SHA256: put.SHA256},
+		ValidationErrors: faults,
 	}})
 	call := fmt.Sprintf("read_attachment {conversation_id: %q, sha256: %q}", id, put.SHA256)
 	var v sessionView
 	text := alice.must("get_agent_session", map[string]any{"session_id": id}, &v)
-	if v.Attachment.SHA256 != put.SHA256 || !strings.Contains(strings.Join(v.Rest, ";"), call) || !strings.Contains(text, call) {
+	if v.Attachment.SHA256 != put.SHA256 || !strings.Contains(strings.Join(v.Rest, ";"), call) || !strings.Contains(text,
+		call) {
 		t.Errorf("%s\n%+v", text, v)
 	}
-	if len(v.Errors) == 0 || len(v.Errors)+v.CutErrors != len(faults) || !strings.Contains(text, "$.row[0]") || !strings.Contains(text, fmt.Sprintf("read_conversation {conversation_id: %q", id)) {
+	if len(v.Errors) == 0 || len(v.Errors)+v.CutErrors != len(faults) || !strings.Contains(text, "$.row[0]") ||
+		!strings.Contains(text, fmt.Sprintf("read_conversation {conversation_id: %q", id)) {
 		t.Errorf("%d faults, %d left out: %s", len(v.Errors), v.CutErrors, text)
 	}
-	var whole reading
+	var whole selection
 	for _, call := range v.Rest {
 		var since int64
-		if _, err := fmt.Sscanf(call, "read_conversation {conversation_id: "+fmt.Sprintf("%q", id)+", since_seq: %d}", &since); err == nil {
+		if _, err := fmt.Sscanf(call, "read_conversation {conversation_id: "+fmt.Sprintf("%q", id)+", since_seq: %d}",
+			&since); err == nil {
 			alice.must("read_conversation", map[string]any{"conversation_id": id, "since_seq": since}, &whole)
 		}
 	}
@@ -138,7 +152,7 @@ func TestResultInAttachment(t *testing.T) {
 	}
 }
 
-// TestManyFaults: of parameters with many faults some are told, and how to learn of the others.
+// If parameters have many faults, some are listed, with the way to see the others.
 func TestManyFaults(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
@@ -148,20 +162,22 @@ func TestManyFaults(t *testing.T) {
 		name := fmt.Sprintf("a_rather_long_name_of_a_property_%d", n)
 		properties[name], wrong[name] = map[string]any{"type": "integer"}, strings.Repeat("w", 400)
 	}
-	h.RegisterAgent(t, parley.AgentInfo{Name: "strict", Type: parley.AgentTypeAgent, ParametersSchema: raw(t, map[string]any{"type": "object", "properties": properties})})
+	h.RegisterAgent(t, parley.AgentInfo{Name: "strict", Type: parley.AgentTypeAgent, ParametersSchema: raw(t,
+		map[string]any{"type": "object", "properties": properties})})
 	text := alice.refused("start_agent_session", map[string]any{"agent_name": "strict", "parameters": wrong},
-		"parameter_validation_failed", "more errors are left out: mend these", `list_agent_blueprints {agent_name: "strict"}`, "Next: the same call")
+		"parameter_validation_failed", "more errors are left out: correct these",
+		`list_agent_blueprints {agent_name: "strict"}`, "Next: the same call")
 	if len(text) > 8000 {
 		t.Errorf("%d bytes", len(text))
 	}
 }
 
-// TestSessionWaitsAlike: the call that looks again waits as long as the one before.
-func TestSessionWaitsAlike(t *testing.T) {
+// The call that polls again waits as long as the previous one.
+func TestNextPollKeepsWait(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	alice := newIDE(t, o.h, "alice", nil)
-	id := o.begins(alice, map[string]any{})
+	id := o.startFor(alice, map[string]any{})
 	for waited, want := range map[float64]string{0: "wait_seconds: 20}", 0.01: "wait_seconds: 0.01}"} {
 		var v sessionView
 		text := alice.must("get_agent_session", map[string]any{"session_id": id, "wait_seconds": waited}, &v)

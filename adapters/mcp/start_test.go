@@ -14,14 +14,16 @@ import (
 	"github.com/parleyhub/parley/adapters/mcp"
 )
 
-// tableSchema is what the parameters of the strict agent of these tests must match.
-const tableSchema = `{"type":"object","properties":{"guests":{"type":"integer","minimum":1}},"required":["guests"],"additionalProperties":false}`
+// tableSchema is the parameters schema of the strict agent of these tests.
+const tableSchema = `{"type":"object","properties":{"guests":{"type":"integer","minimum":1}},"required":["guests"],` +
+	`"additionalProperties":false}`
 
-// TestStartRefusals: what is wrong with a start is said with each fault and the schema, and nothing is started.
+// A refused start lists each fault and the schema, and starts nothing.
 func TestStartRefusals(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	o.h.RegisterAgent(t, parley.AgentInfo{Name: "strict", Type: parley.AgentTypeAgent, ParametersSchema: json.RawMessage(tableSchema)})
+	o.h.RegisterAgent(t, parley.AgentInfo{Name: "strict", Type: parley.AgentTypeAgent,
+		ParametersSchema: json.RawMessage(tableSchema)})
 	alice := newIDE(t, o.h, "alice", nil)
 	foreign := o.h.Create(t, "bob")
 	for _, c := range []struct {
@@ -29,14 +31,22 @@ func TestStartRefusals(t *testing.T) {
 		words []string
 	}{
 		{map[string]any{"agent_name": "strict", "parameters": map[string]any{"guests": "four", "when": "now"}},
-			[]string{"parameter_validation_failed", "guests", "when", `"parameters_schema":` + tableSchema, "Next: the same call", "Nothing was started"}},
-		{map[string]any{"agent_name": "strict", "parameters": map[string]any{"guests": 0}}, []string{"parameter_validation_failed", "guests", "minimum"}},
-		{map[string]any{"agent_name": "strict", "prompt": "a table"}, []string{"parameter_validation_failed", `"parameters_schema":` + tableSchema}},
-		{map[string]any{"agent_name": "clerk", "prompt": "a table", "parameters": map[string]any{"prompt": "another"}}, []string{"validation_failed", "prompt", "parameters"}},
-		{map[string]any{"agent_name": "clerk", "prompt": "a table", "mode": "async_callback"}, []string{"validation_failed", "parent_conversation_id"}},
-		{map[string]any{"agent_name": "clerk", "prompt": "a table", "mode": "async_callback", "parent_conversation_id": foreign}, []string{"not_found", "list_conversations"}},
-		{map[string]any{"agent_name": "clerk", "prompt": "a table", "mode": "later"}, []string{"mode", "later", "async_poll"}},
-		{map[string]any{"agent_name": "nobody", "prompt": "a table"}, []string{"not_found", "nobody", "list_agent_blueprints"}},
+			[]string{"parameter_validation_failed", "guests", "when", `"parameters_schema":` + tableSchema,
+				"Next: the same call", "Nothing was started"}},
+		{map[string]any{"agent_name": "strict", "parameters": map[string]any{"guests": 0}},
+			[]string{"parameter_validation_failed", "guests", "minimum"}},
+		{map[string]any{"agent_name": "strict", "prompt": "a table"}, []string{"parameter_validation_failed",
+			`"parameters_schema":` + tableSchema}},
+		{map[string]any{"agent_name": "clerk", "prompt": "a table", "parameters": map[string]any{"prompt": "another"}},
+			[]string{"validation_failed", "prompt", "parameters"}},
+		{map[string]any{"agent_name": "clerk", "prompt": "a table", "mode": "async_callback"}, []string{"validation_failed",
+			"parent_conversation_id"}},
+		{map[string]any{"agent_name": "clerk", "prompt": "a table", "mode": "async_callback",
+			"parent_conversation_id": foreign}, []string{"not_found", "list_conversations"}},
+		{map[string]any{"agent_name": "clerk", "prompt": "a table", "mode": "later"}, []string{"mode", "later",
+			"async_poll"}},
+		{map[string]any{"agent_name": "nobody", "prompt": "a table"}, []string{"not_found", "nobody",
+			"list_agent_blueprints"}},
 	} {
 		alice.refused("start_agent_session", c.args, c.words...)
 	}
@@ -46,30 +56,33 @@ func TestStartRefusals(t *testing.T) {
 	}
 }
 
-// TestStartModes: a start waits for the result, or gives an id when that takes too long, or at once, or has the result said in a conversation; parameters and a prompt get to the agent.
+// A start returns the result, or an id if that takes too long, or an id at once, or posts the
+// result in a conversation. Parameters and a prompt reach the agent.
 func TestStartModes(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	alice := newIDE(t, o.h, "alice", nil)
 	parent := o.h.Create(t, "alice", "bob")
 	began := alice.starts(t.Context(), map[string]any{"agent_name": "clerk", "prompt": "book a table"})
-	o.ends(o.first(), parley.OutcomeCompleted, "a table for four")
+	o.ends(o.firstSession(), parley.OutcomeCompleted, "a table for four")
 	var v sessionView
-	text := (<-began).of(t, &v)
+	text := (<-began).decode(t, &v)
 	if v.Status != "completed" || v.ResultText != "a table for four" || !strings.Contains(text, "a table for four") {
 		t.Errorf("sync: %s", text)
 	}
-	if got := o.asked(v.SessionID); got != `{"prompt":"book a table"}` {
+	if got := o.parametersOf(v.SessionID); got != `{"prompt":"book a table"}` {
 		t.Errorf("the agent was asked for %s", got)
 	}
-	late := alice.call("start_agent_session", map[string]any{"agent_name": "clerk", "parameters": map[string]any{"prompt": "a room"}, "wait_seconds": 0.01})
+	late := alice.call("start_agent_session", map[string]any{"agent_name": "clerk",
+		"parameters": map[string]any{"prompt": "a room"}, "wait_seconds": 0.01})
 	if err := json.Unmarshal(raw(t, late.StructuredContent), &v); err != nil {
 		t.Fatal(err)
 	}
-	if next := fmt.Sprintf("get_agent_session {session_id: %q", v.SessionID); late.IsError || v.Status != "pending" && v.Status != "running" || !strings.Contains(v.Next, next) || !strings.Contains(textOf(late), next) {
-		t.Errorf("sync that takes longer: %s", textOf(late))
+	if next := fmt.Sprintf("get_agent_session {session_id: %q", v.SessionID); late.IsError || v.Status != "pending" &&
+		v.Status != "running" || !strings.Contains(v.Next, next) || !strings.Contains(schemaText(late), next) {
+		t.Errorf("sync that takes longer: %s", schemaText(late))
 	}
-	if got := o.asked(v.SessionID); got != `{"prompt":"a room"}` {
+	if got := o.parametersOf(v.SessionID); got != `{"prompt":"a room"}` {
 		t.Errorf("the agent was asked for %s", got)
 	}
 	o.ends(v.SessionID, parley.OutcomeFailed, "no room")
@@ -77,52 +90,53 @@ func TestStartModes(t *testing.T) {
 	if v.Status != "failed" {
 		t.Errorf("looked at later: %+v", v)
 	}
-	id := o.begins(alice, map[string]any{"mode": "async_callback", "parent_conversation_id": parent})
+	id := o.startFor(alice, map[string]any{"mode": "async_callback", "parent_conversation_id": parent})
 	o.ends(id, parley.OutcomeCompleted, "booked")
 	text = alice.must("wait_for_updates", map[string]any{"conversation_id": parent, "until": "message"}, nil)
 	if !strings.Contains(text, id) || !strings.Contains(text, "booked") {
 		t.Errorf("the callback: %s", text)
 	}
-	if text = alice.must("get_agent_session", map[string]any{"session_id": id}, nil); !strings.Contains(text, "Its callback is delivered") {
+	if text = alice.must("get_agent_session", map[string]any{"session_id": id}, nil); !strings.Contains(text,
+		"Its callback is delivered") {
 		t.Errorf("after the callback: %s", text)
 	}
 }
 
-// begun is what a call has brought.
-type begun struct {
+// startResult is the result of a call.
+type startResult struct {
 	result *protocol.CallToolResult
 	err    error
 }
 
-// starts calls start_agent_session, asks to be told of progress, and does not wait.
-func (i *ide) starts(ctx context.Context, args map[string]any) <-chan begun {
-	c := make(chan begun, 1)
+// starts calls start_agent_session with a progress token, and does not wait.
+func (i *ide) starts(ctx context.Context, args map[string]any) <-chan startResult {
+	c := make(chan startResult, 1)
 	go func() {
 		p := &protocol.CallToolParams{Name: "start_agent_session", Arguments: args}
 		p.SetProgressToken("t1")
 		r, err := i.session.CallTool(ctx, p)
-		c <- begun{r, err}
+		c <- startResult{r, err}
 	}()
 	return c
 }
 
-// of reads what was brought, which is no refusal.
-func (b begun) of(t *testing.T, into any) (text string) {
+// decode decodes a result that is not an error.
+func (b startResult) decode(t *testing.T, into any) (text string) {
 	t.Helper()
 	if b.err != nil || b.result.IsError {
 		t.Fatalf("%v, %+v", b.err, b.result)
 	}
 	if into == nil {
-		return textOf(b.result)
+		return schemaText(b.result)
 	}
 	if err := json.Unmarshal(raw(t, b.result.StructuredContent), into); err != nil {
 		t.Fatal(err)
 	}
-	return textOf(b.result)
+	return schemaText(b.result)
 }
 
-// asked gives the parameters that a session was started with.
-func (o *office) asked(id string) string {
+// parametersOf returns the parameters of a session.
+func (o *office) parametersOf(id string) string {
 	o.t.Helper()
 	page, err := o.agent.Tail(o.t.Context(), &parley.TailParams{ConversationID: id, Limit: parley.MaxPage})
 	if err != nil {
@@ -136,24 +150,30 @@ func (o *office) asked(id string) string {
 	return ""
 }
 
-// tells has the agent tell of its progress.
-func (o *office) tells(id, kind, words string) {
+// reportProgress lets the agent report progress.
+func (o *office) reportProgress(id, kind, words string) {
 	o.t.Helper()
-	if _, err := o.agent.SendTrace(o.t.Context(), &parley.SendTraceParams{ConversationID: id, Payload: raw(o.t, parley.Trace{Kind: kind, Text: words})}); err != nil {
+	if _, err := o.agent.SendTrace(o.t.Context(), &parley.SendTraceParams{ConversationID: id,
+		Payload: raw(o.t, parley.Trace{Kind: kind, Text: words})}); err != nil {
 		o.t.Fatal(err)
 	}
 }
 
-// TestProgressOfSessions: who waits for a session and asks for progress is told what the agent tells of it, each once and in order, and of none of its other traces.
+// A caller that waits for a session and asks for progress receives the progress traces of the agent
+// once and in order, and no other traces.
 func TestProgressOfSessions(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
 		t.Run(era, func(t *testing.T) {
 			o := newOffice(t)
 			told := make(chan *protocol.ProgressNotificationParams, 100)
-			alice := serveAs(t, o.s, "test-ide", era, &protocol.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *protocol.ProgressNotificationClientRequest) { told <- r.Params }})
+			alice := serveAs(t, o.s, "test-ide", era,
+				&protocol.ClientOptions{ProgressNotificationHandler: func(_ context.Context,
+					r *protocol.ProgressNotificationClientRequest) {
+					told <- r.Params
+				}})
 			began := alice.starts(t.Context(), map[string]any{"agent_name": "clerk", "prompt": "book a table"})
-			id := o.first()
+			id := o.firstSession()
 			last := 0.0
 			hears := func(words string) {
 				t.Helper()
@@ -166,29 +186,29 @@ func TestProgressOfSessions(t *testing.T) {
 						if last = p.Progress; p.Message == words {
 							return
 						}
-						if !strings.HasPrefix(p.Message, "clerk is ") { // how it stands
-							t.Errorf("told of %q, expected %q", p.Message, words)
+						if !strings.HasPrefix(p.Message, "clerk is ") { // the status, not a trace
+							t.Errorf("progress %q, expected %q", p.Message, words)
 						}
 					case <-time.After(patience):
-						t.Fatalf("not told of %q", words)
+						t.Fatalf("no progress %q", words)
 					}
 				}
 			}
-			o.tells(id, "thought", "which table?")
-			o.tells(id, "progress", "looked at the tables")
+			o.reportProgress(id, "thought", "which table?")
+			o.reportProgress(id, "progress", "looked at the tables")
 			hears("looked at the tables")
-			o.tells(id, "progress", "wrote to the waiter")
+			o.reportProgress(id, "progress", "wrote to the waiter")
 			hears("wrote to the waiter")
 			o.ends(id, parley.OutcomeCompleted, "booked")
-			if text := (<-began).of(t, nil); !strings.Contains(text, "booked") {
+			if text := (<-began).decode(t, nil); !strings.Contains(text, "booked") {
 				t.Errorf("the result: %s", text)
 			}
 		})
 	}
 }
 
-// first waits for a session, and gives its id.
-func (o *office) first() string {
+// firstSession waits for a session and returns its id.
+func (o *office) firstSession() string {
 	o.t.Helper()
 	for {
 		r, err := o.agent.ListConversations(o.t.Context(), &parley.ListConversationsParams{})
@@ -202,33 +222,39 @@ func (o *office) first() string {
 	}
 }
 
-// TestStartGivenUp: a client that cancels a start ends the waiting and not the work: the session goes on, and its result is there for who looks.
-func TestStartGivenUp(t *testing.T) {
+// A client that cancels a start ends the waiting, not the work: the session continues, and its
+// result can be read.
+func TestCanceledStartContinues(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
 		t.Run(era, func(t *testing.T) {
 			o := newOffice(t)
 			told := make(chan struct{}, 100)
-			l := &lender{client: o.h.Client(t, "alice")}
+			l := &clientLender{client: o.h.Client(t, "alice")}
 			alice := serveAs(t, mcp.NewServer(&mcp.Options{Connect: l.connect}), "test-ide", era, &protocol.ClientOptions{
-				ProgressNotificationHandler: func(context.Context, *protocol.ProgressNotificationClientRequest) { told <- struct{}{} },
+				ProgressNotificationHandler: func(context.Context,
+					*protocol.ProgressNotificationClientRequest) {
+					told <- struct{}{}
+				},
 			})
 			ctx, cancel := context.WithCancel(t.Context())
 			began := alice.starts(ctx, map[string]any{"agent_name": "clerk", "prompt": "book a table"})
-			id := o.first()
-			o.tells(id, "progress", "looked at the tables")
-			<-told // it waits
+			id := o.firstSession()
+			o.reportProgress(id, "progress", "looked at the tables")
+			<-told // the call waits
 			cancel()
 			if got := <-began; got.err == nil {
-				t.Errorf("a call that was given up is answered: %s", textOf(got.result))
+				t.Errorf("a canceled call is answered: %s", schemaText(got.result))
 			}
-			l.back(t, 0) // the adapter has heard of it
+			l.waitInUse(t, 0) // the adapter has noticed
 			var v sessionView
-			if alice.must("get_agent_session", map[string]any{"session_id": id}, &v); v.Status != "pending" && v.Status != "running" {
-				t.Errorf("after the client has given up: %+v", v)
+			if alice.must("get_agent_session", map[string]any{"session_id": id}, &v); v.Status != "pending" &&
+				v.Status != "running" {
+				t.Errorf("after the cancel: %+v", v)
 			}
 			o.ends(id, parley.OutcomeCompleted, "booked")
-			if alice.must("get_agent_session", map[string]any{"session_id": id, "wait_seconds": 10}, &v); v.Status != "completed" || v.ResultText != "booked" {
+			if alice.must("get_agent_session", map[string]any{"session_id": id, "wait_seconds": 10},
+				&v); v.Status != "completed" || v.ResultText != "booked" {
 				t.Errorf("at the end: %+v", v)
 			}
 		})

@@ -14,51 +14,56 @@ import (
 )
 
 const (
-	// maxSubscriptions bounds the subscriptions of one session, or of one subscriptions/listen, and maxSubscriptionsOfOne those of one caller.
+	// maxSubscriptions limits the subscriptions of one session or of one subscriptions/listen.
+	// maxSubscriptionsOfOne limits those of one caller.
 	maxSubscriptions, maxSubscriptionsOfOne = 64, 256
-	// updateEvery is the least time between two notifications of one subscription. The last change is always told.
+	// updateEvery is the minimum time between two notifications of one subscription. The last change
+	// is always sent.
 	updateEvery = 500 * time.Millisecond
-	// retryEvery is the time between attempts to tell a session whose stream is away.
+	// retryEvery is the time between attempts to notify a session without a stream.
 	retryEvery = 2 * time.Second
-	// notifyTimeout bounds the sending of one.
+	// notifyTimeout limits the sending of one notification.
 	notifyTimeout = 10 * time.Second
 )
 
-// codeTooMany is the error of one subscription more than there may be.
+// codeTooMany is the error code for too many subscriptions.
 const codeTooMany = -32000
 
-// subscriptions tell sessions that a conversation has changed.
+// subscriptions notifies sessions of changes in conversations.
 //
-//	hub --Subscribe--> follower (one for a caller's client and a conversation) --news--> watch (one for a session and a URI) --> client
+//	hub --Subscribe--> follower (one per client and conversation)
+//	    --changes--> watch (one per session and URI) --> MCP client
 //
-// Each follower reads with the client of the caller who has subscribed, and each watch gets news of its own follower only: who may not read a conversation
-// hears nothing of it. A follower and its watches end together when the hub refuses the caller.
+// Each follower reads with the client of the caller that subscribed, and a watch is notified by its
+// own follower only. So a caller that may not read a conversation receives no notification of it. A
+// follower and its watches end together when the hub refuses the caller.
 type subscriptions struct {
 	server *Server
 	send   protocol.MethodHandler // sends to a session; set once, before any request
-	// lost, if not nil, hears of sessions that had a subscription which the hub has ended; set once, before any request.
-	lost func(*protocol.ServerSession)
-	life context.Context // of all followers and watches
-	stop context.CancelFunc
-	wg   sync.WaitGroup // followers and watches
+	// onLost, if not nil, is called with sessions whose subscription the hub has ended. It is set
+	// once, before any request.
+	onLost func(*protocol.ServerSession)
+	life   context.Context // of all followers and watches
+	stop   context.CancelFunc
+	wg     sync.WaitGroup // followers and watches
 
-	mu        sync.Mutex // guards the fields below
-	closed    bool
-	watches   map[watchKey]*watch
-	followers map[followerKey]*follower
-	load      map[any]int // watches by session or listen, and by client
-	awaited   map[*protocol.ServerSession]bool
+	mu              sync.Mutex // guards the fields below
+	closed          bool
+	watches         map[watchKey]*watch
+	followers       map[followerKey]*follower
+	count           map[any]int // number of watches by session or listen, and by client
+	awaitedSessions map[*protocol.ServerSession]bool
 }
 
-// watchKey names a subscription: listen is nil for one of resources/subscribe.
+// watchKey identifies a subscription. listen is nil for resources/subscribe.
 type watchKey struct {
 	session *protocol.ServerSession
 	listen  *listen
 	uri     string
 }
 
-// holder is what the subscription ends with: the listen, or else the session.
-func (k *watchKey) holder() any {
+// owner returns the listen or session with which the subscription ends.
+func (k *watchKey) owner() any {
 	if k.listen != nil {
 		return k.listen
 	}
@@ -67,7 +72,7 @@ func (k *watchKey) holder() any {
 
 type watch struct {
 	key      watchKey
-	follower *follower     // nil for a resource that is not the hub's
+	follower *follower     // nil for a resource that is not of the hub
 	news     chan struct{} // one slot
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -85,22 +90,23 @@ type follower struct {
 	watches map[*watch]bool // guarded by subscriptions.mu
 }
 
-// listen is one subscriptions/listen under way.
+// listen is a running subscriptions/listen.
 type listen struct {
 	end   context.CancelFunc
-	acked chan struct{} // closed when id is set: nothing may be sent before
+	acked chan struct{} // closed when id is set; notifications must wait for it
 	id    any
 }
 
 func newSubscriptions(s *Server) *subscriptions {
 	life, stop := context.WithCancel(context.Background())
 	return &subscriptions{
-		server: s, life: life, stop: stop, watches: map[watchKey]*watch{}, followers: map[followerKey]*follower{}, load: map[any]int{},
-		awaited: map[*protocol.ServerSession]bool{},
+		server: s, life: life, stop: stop, watches: map[watchKey]*watch{}, followers: map[followerKey]*follower{},
+		count:           map[any]int{},
+		awaitedSessions: map[*protocol.ServerSession]bool{},
 	}
 }
 
-// close ends all subscriptions, and waits until they have.
+// close ends all subscriptions and waits for their goroutines.
 func (s *subscriptions) close() {
 	s.mu.Lock()
 	s.closed = true
@@ -109,20 +115,22 @@ func (s *subscriptions) close() {
 	s.wg.Wait()
 }
 
-// meetListen lets a listen be ended from here.
-func (s *Server) meetListen(ctx context.Context, o *origin, req protocol.Request, next protocol.MethodHandler) (protocol.Result, error) {
+// handleListen lets the adapter end a listen.
+func (s *Server) handleListen(ctx context.Context, o *requestInfo, req protocol.Request,
+	next protocol.MethodHandler) (protocol.Result, error) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	o.listen = &listen{end: end, acked: make(chan struct{})}
 	return next(ctx, "subscriptions/listen", req)
 }
 
-// sending keeps the way to a single session, and learns the ids of listens, which the library tells nobody but their clients.
-func (s *subscriptions) sending(next protocol.MethodHandler) protocol.MethodHandler {
+// sendingMiddleware keeps the send handler of the library, and records the ids of listens, which
+// the library sends only to clients.
+func (s *subscriptions) sendingMiddleware(next protocol.MethodHandler) protocol.MethodHandler {
 	s.send = next
 	return func(ctx context.Context, method string, req protocol.Request) (protocol.Result, error) {
 		got, err := next(ctx, method, req)
-		l := originOf(ctx).listen
+		l := requestInfoOf(ctx).listen
 		if ack, ok := req.GetParams().(*protocol.SubscriptionsAcknowledgedParams); ok && l != nil && err == nil {
 			l.id = ack.Meta[protocol.MetaKeySubscriptionID]
 			close(l.acked)
@@ -131,70 +139,75 @@ func (s *subscriptions) sending(next protocol.MethodHandler) protocol.MethodHand
 	}
 }
 
-// subscribe lets a session hear of a resource, if the caller can read it.
+// subscribe subscribes a session to a resource that the caller can read.
 func (s *subscriptions) subscribe(ctx context.Context, req *protocol.SubscribeRequest) error {
-	o := originOf(ctx)
+	o := requestInfoOf(ctx)
 	key := watchKey{req.Session, o.listen, req.Params.URI}
 	id, _, ok := parseResource(key.uri)
 	if !ok {
-		return s.subscribeElse(ctx, o, key)
+		return s.subscribeOther(ctx, o, key)
 	}
 	client, release, err := s.server.opts.Connect(ctx, o.extra)
 	if err != nil {
-		return fault(err, hints{})
+		return protocolError(err, hints{})
 	}
 	at, err := client.GetConversation(ctx, &parley.GetConversationParams{ConversationID: id, Limit: 1})
 	if err != nil {
 		release()
-		return resourceFault(err, key.uri, o.version)
+		return resourceError(err, key.uri, o.version)
 	}
-	took, err := s.add(key, followerKey{client, id}, release, at)
+	took, err := s.addWatch(key, followerKey{client, id}, release, at)
 	if !took {
 		release()
 	}
 	return err
 }
 
-// subscribeElse is subscribe for a resource that somebody else has added to the server, and tells of.
-func (s *subscriptions) subscribeElse(ctx context.Context, o *origin, key watchKey) error {
-	r := &protocol.ReadResourceRequest{Session: key.session, Params: &protocol.ReadResourceParams{URI: key.uri}, Extra: o.extra}
+// subscribeOther subscribes to a resource that another package has added to the server.
+func (s *subscriptions) subscribeOther(ctx context.Context, o *requestInfo, key watchKey) error {
+	r := &protocol.ReadResourceRequest{Session: key.session, Params: &protocol.ReadResourceParams{URI: key.uri},
+		Extra: o.extra}
 	if _, err := s.server.read(ctx, "resources/read", r); err != nil {
-		return sameNotFound(err, r, o)
+		return mapNotFound(err, r, o)
 	}
-	_, err := s.add(key, followerKey{}, nil, nil)
+	_, err := s.addWatch(key, followerKey{}, nil, nil)
 	return err
 }
 
-// add makes a watch, and its follower if there is none; took says that the follower has taken the client over.
-func (s *subscriptions) add(key watchKey, follows followerKey, release func(), at *parley.Snapshot) (took bool, err error) {
+// addWatch creates a watch, and its follower if there is none. tookClient reports that the follower
+// took over the client.
+func (s *subscriptions) addWatch(key watchKey, follows followerKey, release func(), at *parley.Snapshot) (took bool,
+	err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
-		return false, fault(parley.Refuse(parley.ErrUnavailable, "the server is about to stop", ""), hints{})
+		return false, protocolError(parley.Refuse(parley.ErrUnavailable, "the server is about to stop", ""), hints{})
 	case s.watches[key] != nil:
 		return false, nil
-	case s.load[key.holder()] >= maxSubscriptions:
-		return false, &jsonrpc.Error{Code: codeTooMany, Message: fmt.Sprintf("too many subscriptions: expected at most %d at once", maxSubscriptions)}
-	case follows.client != nil && s.load[follows.client] >= maxSubscriptionsOfOne:
-		return false, &jsonrpc.Error{Code: codeTooMany, Message: fmt.Sprintf("too many subscriptions of one caller: expected at most %d", maxSubscriptionsOfOne)}
+	case s.count[key.owner()] >= maxSubscriptions:
+		return false, &jsonrpc.Error{Code: codeTooMany,
+			Message: fmt.Sprintf("too many subscriptions: expected at most %d at once", maxSubscriptions)}
+	case follows.client != nil && s.count[follows.client] >= maxSubscriptionsOfOne:
+		return false, &jsonrpc.Error{Code: codeTooMany,
+			Message: fmt.Sprintf("too many subscriptions of one caller: expected at most %d", maxSubscriptionsOfOne)}
 	}
 	w := &watch{key: key, news: make(chan struct{}, 1)}
 	w.ctx, w.cancel = context.WithCancel(s.life)
 	s.watches[key] = w
-	s.load[key.holder()]++
-	s.awaitLocked(&key)
+	s.count[key.owner()]++
+	s.endWithSessionLocked(&key)
 	if follows.client == nil {
 		return false, nil
 	}
 	w.follower, took = s.followerLocked(follows, release, at)
 	w.follower.watches[w] = true
-	s.load[follows.client]++
-	s.wg.Go(func() { s.tell(w) })
+	s.count[follows.client]++
+	s.wg.Go(func() { s.sendNotifications(w) })
 	return took, nil
 }
 
-// followerLocked gives the follower of a key; made says that it is new.
+// followerLocked returns the follower of a key, and whether it is new.
 func (s *subscriptions) followerLocked(key followerKey, release func(), at *parley.Snapshot) (f *follower, made bool) {
 	if f := s.followers[key]; f != nil {
 		return f, false
@@ -206,19 +219,19 @@ func (s *subscriptions) followerLocked(key followerKey, release func(), at *parl
 	return f, true
 }
 
-// awaitLocked has the subscriptions of a session end with it. Those of a listen end by themselves.
-// What waits for the end of a session ends with the session.
-func (s *subscriptions) awaitLocked(key *watchKey) {
+// endWithSessionLocked removes the subscriptions of a session when the session ends. Those of a
+// listen end with the listen.
+func (s *subscriptions) endWithSessionLocked(key *watchKey) {
 	session := key.session
-	if key.listen != nil || s.awaited[session] {
+	if key.listen != nil || s.awaitedSessions[session] {
 		return
 	}
-	s.awaited[session] = true
+	s.awaitedSessions[session] = true
 	go func() {
-		_ = session.Wait() // however it ends
+		_ = session.Wait() // the reason does not matter
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.awaited, session)
+		delete(s.awaitedSessions, session)
 		for _, w := range s.watches {
 			if w.key.session == session {
 				s.removeLocked(w)
@@ -227,55 +240,57 @@ func (s *subscriptions) awaitLocked(key *watchKey) {
 	}()
 }
 
-// unsubscribe ends a subscription, if there is one.
+// unsubscribe ends a subscription, if it exists.
 func (s *subscriptions) unsubscribe(ctx context.Context, req *protocol.UnsubscribeRequest) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w := s.watches[watchKey{req.Session, originOf(ctx).listen, req.Params.URI}]; w != nil {
+	if w := s.watches[watchKey{req.Session, requestInfoOf(ctx).listen, req.Params.URI}]; w != nil {
 		s.removeLocked(w)
 	}
 	return nil
 }
 
-// removeLocked ends a watch, and its follower when that was the last.
+// removeLocked ends a watch, and its follower if that was its last watch.
 func (s *subscriptions) removeLocked(w *watch) {
 	w.cancel()
 	delete(s.watches, w.key)
-	s.unloadLocked(w.key.holder())
+	s.decrementLocked(w.key.owner())
 	f := w.follower
 	if f == nil {
 		return
 	}
-	s.unloadLocked(f.key.client)
+	s.decrementLocked(f.key.client)
 	if delete(f.watches, w); len(f.watches) == 0 {
 		f.cancel()
 		delete(s.followers, f.key)
 	}
 }
 
-func (s *subscriptions) unloadLocked(key any) {
-	if s.load[key]--; s.load[key] == 0 {
-		delete(s.load, key)
+func (s *subscriptions) decrementLocked(key any) {
+	if s.count[key]--; s.count[key] == 0 {
+		delete(s.count, key)
 	}
 }
 
-// follow hears of a conversation until nobody watches any more, or the hub refuses: then whoever still watches has it no more, and their listens and sessions end.
+// awaitSession reads a conversation until the last watch is gone or the hub refuses the caller. If
+// the hub refuses, it ends the listens and sessions of the remaining watches.
 func (s *subscriptions) follow(ctx context.Context, f *follower, at *parley.Snapshot) {
-	s.hear(ctx, f, at.LatestSeq, at.Guidance)
-	left := s.forsake(f)
+	s.forwardChanges(ctx, f, at.LatestSeq, at.Guidance)
+	left := s.removeWatches(f)
 	f.cancel()
 	f.release()
-	if s.lost == nil || s.life.Err() != nil {
+	if s.onLost == nil || s.life.Err() != nil {
 		return
 	}
 	for session := range left {
-		s.lost(session)
+		s.onLost(session)
 	}
 }
 
-// hear tells of each change after a seq.
-func (s *subscriptions) hear(ctx context.Context, f *follower, since int64, last parley.Guidance) {
-	for n, err := range f.key.client.Subscribe(ctx, &parley.SubscribeParams{ConversationID: f.key.conversationID, SinceSeq: since}) {
+// forwardChanges wakes the watches after each change behind seq since.
+func (s *subscriptions) forwardChanges(ctx context.Context, f *follower, since int64, last parley.Guidance) {
+	for n, err := range f.key.client.Subscribe(ctx, &parley.SubscribeParams{ConversationID: f.key.conversationID,
+		SinceSeq: since}) {
 		if err != nil {
 			return
 		}
@@ -291,8 +306,9 @@ func (s *subscriptions) hear(ctx context.Context, f *follower, since int64, last
 	}
 }
 
-// forsake ends the watches of a follower and their listens, and gives the sessions of the others.
-func (s *subscriptions) forsake(f *follower) map[*protocol.ServerSession]bool {
+// removeWatches ends the watches of a follower and their listens. It returns the sessions of the
+// other watches.
+func (s *subscriptions) removeWatches(f *follower) map[*protocol.ServerSession]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	left := map[*protocol.ServerSession]bool{}
@@ -318,12 +334,12 @@ func (s *subscriptions) wake(f *follower) {
 func (w *watch) wake() {
 	select {
 	case w.news <- struct{}{}:
-	default: // it has not told of the last news yet
+	default: // a notification is already pending
 	}
 }
 
-// tell notifies of news until the watch ends.
-func (s *subscriptions) tell(w *watch) {
+// sendNotifications notifies the client of changes until the watch ends.
+func (s *subscriptions) sendNotifications(w *watch) {
 	defer w.cancel()
 	if l := w.key.listen; l != nil {
 		select {
@@ -346,10 +362,10 @@ func (s *subscriptions) tell(w *watch) {
 		case <-w.news:
 		}
 		if w.ctx.Err() != nil {
-			return // both were ready
+			return // both cases were ready
 		}
 		if err := s.notify(w); err != nil && w.ctx.Err() == nil {
-			s.server.opts.Logger.Debug("a subscriber was not told", "uri", w.key.uri, "error", err)
+			s.server.opts.Logger.Debug("a subscriber was not notified", "uri", w.key.uri, "error", err)
 			w.wake()
 			timer.Reset(retryEvery)
 			continue
@@ -358,7 +374,7 @@ func (s *subscriptions) tell(w *watch) {
 	}
 }
 
-// notify tells one session, and no other, that a resource has changed.
+// notify sends one session a notification that a resource has changed.
 func (s *subscriptions) notify(w *watch) error {
 	ctx, cancel := context.WithTimeout(w.ctx, notifyTimeout)
 	defer cancel()
@@ -366,6 +382,7 @@ func (s *subscriptions) notify(w *watch) error {
 	if l := w.key.listen; l != nil {
 		p.Meta = protocol.Meta{protocol.MetaKeySubscriptionID: l.id}
 	}
-	_, err := s.send(ctx, "notifications/resources/updated", &protocol.ServerRequest[*protocol.ResourceUpdatedNotificationParams]{Session: w.key.session, Params: p})
+	_, err := s.send(ctx, "notifications/resources/updated",
+		&protocol.ServerRequest[*protocol.ResourceUpdatedNotificationParams]{Session: w.key.session, Params: p})
 	return err
 }

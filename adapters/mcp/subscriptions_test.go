@@ -20,8 +20,8 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// lender gives one client to all callers, and counts those that were not given back.
-type lender struct {
+// clientLender returns one client to all callers, and counts those in use.
+type clientLender struct {
 	client parley.Client
 
 	mu   sync.Mutex // guards the fields below
@@ -29,7 +29,7 @@ type lender struct {
 	most int
 }
 
-func (l *lender) connect(context.Context, *protocol.RequestExtra) (parley.Client, func(), error) {
+func (l *clientLender) connect(context.Context, *protocol.RequestExtra) (parley.Client, func(), error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lent++
@@ -41,24 +41,24 @@ func (l *lender) connect(context.Context, *protocol.RequestExtra) (parley.Client
 	}), nil
 }
 
-func (l *lender) out() int {
+func (l *clientLender) inUse() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lent
 }
 
-// back waits until so many clients are lent.
-func (l *lender) back(t *testing.T, want int) {
+// waitInUse waits until want clients are in use.
+func (l *clientLender) waitInUse(t *testing.T, want int) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); l.out() != want; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); l.inUse() != want; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d clients are lent, expected %d", l.out(), want)
+			t.Fatalf("%d clients are in use, expected %d", l.inUse(), want)
 		}
 	}
 }
 
-// TestSubscriptions: who has subscribed is told that a conversation has changed, over a restart of the hub, until it unsubscribes; a client of the hub is held so
-// long, one for all subscriptions to a conversation.
+// A subscriber is notified of changes of a conversation, across a restart of the hub, until it
+// unsubscribes. All subscriptions to a conversation share one client of the hub.
 func TestSubscriptions(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
@@ -66,7 +66,7 @@ func TestSubscriptions(t *testing.T) {
 			h := sdktest.NewHub(t)
 			id, other := h.Create(t, "bob", "alice"), h.Create(t, "bob", "alice")
 			bob := h.Client(t, "bob")
-			l := &lender{client: h.Client(t, "alice")}
+			l := &clientLender{client: h.Client(t, "alice")}
 			s := mcp.NewServer(&mcp.Options{Connect: l.connect})
 			defer s.Close()
 			w := newWire(t, s, era, map[string]any{})
@@ -74,80 +74,80 @@ func TestSubscriptions(t *testing.T) {
 			if e != nil {
 				t.Fatal(e)
 			}
-			l.back(t, 1)
+			l.waitInUse(t, 1)
 			told := func() {
 				t.Helper()
-				got := map[string]bool{w.updated(): true, w.updated(): true}
+				got := map[string]bool{w.nextUpdate(): true, w.nextUpdate(): true}
 				if !got[conversations+id] || !got[conversations+id+"/events"] {
 					t.Fatalf("%v", got)
 				}
 			}
-			says(t, bob, other, "elsewhere", parley.FinalityTurn)
-			says(t, bob, id, "hello", parley.FinalityTurn)
+			postAs(t, bob, other, "elsewhere", parley.FinalityTurn)
+			postAs(t, bob, id, "hello", parley.FinalityTurn)
 			told()
 			h.Restart(t)
-			says(t, h.Client(t, "alice"), id, "hello bob", parley.FinalityTurn)
+			postAs(t, h.Client(t, "alice"), id, "hello bob", parley.FinalityTurn)
 			told()
 			end()
-			l.back(t, 0)
+			l.waitInUse(t, 0)
 			if again, e := w.subscribe(conversations + id); e != nil {
 				t.Errorf("again: %v", e)
 			} else {
 				again()
 			}
-			l.back(t, 0)
+			l.waitInUse(t, 0)
 		})
 	}
 }
 
-// TestForeignSubscription: nobody subscribes to what it may not read.
+// Subscribing to a conversation that the caller may not read fails.
 func TestForeignSubscription(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
 	id, foreign := h.Create(t, "bob", "alice"), h.Create(t, "bob")
-	l := &lender{client: h.Client(t, "alice")}
+	l := &clientLender{client: h.Client(t, "alice")}
 	s := mcp.NewServer(&mcp.Options{Connect: l.connect})
 	defer s.Close()
 	for _, era := range eras {
 		w := newWire(t, s, era, map[string]any{})
 		if _, e := w.subscribe(conversations+id, conversations+foreign); e == nil {
-			t.Errorf("%s: alice has subscribed to a conversation of bob", era)
+			t.Errorf("%s: alice can subscribe to a conversation of bob", era)
 		}
 		w.close()
-		l.back(t, 0)
+		l.waitInUse(t, 0)
 	}
 }
 
-// TestSessionEnd: what a session or a listen has subscribed to ends with it.
-func TestSessionEnd(t *testing.T) {
+// The subscriptions of a session or listen end with it.
+func TestSubscriptionsEndWithSession(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
 	id := h.Create(t, "bob", "alice")
-	l := &lender{client: h.Client(t, "alice")}
+	l := &clientLender{client: h.Client(t, "alice")}
 	s := mcp.NewServer(&mcp.Options{Connect: l.connect})
 	for _, era := range eras {
 		w := newWire(t, s, era, map[string]any{})
 		if _, e := w.subscribe(conversations + id); e != nil {
 			t.Fatal(e)
 		}
-		l.back(t, 1)
+		l.waitInUse(t, 1)
 		w.close()
-		l.back(t, 0)
+		l.waitInUse(t, 0)
 	}
 	w := newWire(t, s, legacy, map[string]any{})
 	if _, e := w.subscribe(conversations + id); e != nil {
 		t.Fatal(e)
 	}
 	s.Close()
-	if l.out() != 0 {
-		t.Error("a client is held after Close")
+	if l.inUse() != 0 {
+		t.Error("a client is in use after Close")
 	}
 	if _, e := w.subscribe(conversations + id + "/events"); e == nil {
 		t.Error("a subscription after Close")
 	}
 }
 
-// TestTooManySubscriptions: a session has only so many, and a caller over all its sessions.
+// A session has a limit of subscriptions, and so has a caller over all its sessions.
 func TestTooManySubscriptions(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -168,7 +168,7 @@ func TestTooManySubscriptions(t *testing.T) {
 			if _, e := w.subscribe(ids...); e == nil || e.Code != -32000 {
 				t.Errorf("%s, session %d: one more: %v", era, n, e)
 			}
-			if era < modern { // there the first ones stay
+			if era < modern { // there the first ones remain
 				continue
 			}
 			end, e := w.subscribe(ids[:ofSession]...)
@@ -193,7 +193,8 @@ func TestTooManySubscriptions(t *testing.T) {
 	}
 }
 
-// TestManyListens: listens of one connection to the same resource do not disturb each other; each notification names its own.
+// Listens of one connection to the same resource are independent, and each notification names its
+// own.
 func TestManyListens(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
@@ -221,17 +222,18 @@ func TestManyListens(t *testing.T) {
 		}
 		return got
 	}
-	says(t, bob, id, "hello", parley.FinalityNone)
+	postAs(t, bob, id, "hello", parley.FinalityNone)
 	if got := ids(2); len(got) != 2 || got[nil] {
 		t.Errorf("%v", got)
 	}
 	endFirst()
-	says(t, bob, id, "hello again", parley.FinalityNone)
+	postAs(t, bob, id, "hello again", parley.FinalityNone)
 	ids(1)
 }
 
-// TestTokenOfSubscription: when the token of a subscriber has ended, it is told nothing more, and its listen ends; another caller's subscription goes on.
-func TestTokenOfSubscription(t *testing.T) {
+// When the token of a subscriber ends, it receives no more notifications and its listen ends. The
+// subscription of another caller continues.
+func TestSubscriptionEndsWithToken(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
 		t.Run(era, func(t *testing.T) {
@@ -241,11 +243,13 @@ func TestTokenOfSubscription(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			callers := map[string]parley.Client{"alice": h.Dial(t, &sdk.Options{Token: made.Token}), "carol": h.Client(t, "carol")}
-			var l lender
+			callers := map[string]parley.Client{"alice": h.Dial(t, &sdk.Options{Token: made.Token}),
+				"carol": h.Client(t, "carol")}
+			var l clientLender
 			var wires []*wire
 			var next parley.Client
-			s := mcp.NewServer(&mcp.Options{Connect: func(ctx context.Context, e *protocol.RequestExtra) (parley.Client, func(), error) {
+			s := mcp.NewServer(&mcp.Options{Connect: func(ctx context.Context, e *protocol.RequestExtra) (parley.Client, func(),
+				error) {
 				_, release, err := l.connect(ctx, e)
 				return next, release, err
 			}})
@@ -258,36 +262,36 @@ func TestTokenOfSubscription(t *testing.T) {
 				wires = append(wires, w)
 			}
 			bob := h.Client(t, "bob")
-			says(t, bob, id, "hello both", parley.FinalityNone)
-			wires[0].updated()
-			wires[1].updated()
-			l.back(t, 2)
+			postAs(t, bob, id, "hello both", parley.FinalityNone)
+			wires[0].nextUpdate()
+			wires[1].nextUpdate()
+			l.waitInUse(t, 2)
 			if _, err := h.Admin(t).RevokeToken(t.Context(), &parley.RevokeTokenParams{TokenID: made.TokenID}); err != nil {
 				t.Fatal(err)
 			}
-			l.back(t, 1)
+			l.waitInUse(t, 1)
 			if era >= modern {
 				<-wires[0].listened
 			}
 			for n := range 3 {
-				says(t, bob, id, fmt.Sprintf("hello carol %d", n), parley.FinalityNone)
-				wires[1].updated()
+				postAs(t, bob, id, fmt.Sprintf("hello carol %d", n), parley.FinalityNone)
+				wires[1].nextUpdate()
 			}
 			if n := len(wires[0].notes); n > 0 {
-				t.Errorf("alice was told of %d changes with a token that has ended", n)
+				t.Errorf("alice received %d notifications after her token ended", n)
 			}
 			s.Close()
 		})
 	}
 }
 
-// lab is a hub and an adapter in a bubble, where time is the test's.
+// lab is a hub and an adapter in a synctest bubble with its own clock.
 type lab struct {
 	t          *testing.T
 	alice, bob parley.Client
 	id         string
 	s          *mcp.Server
-	// connecting is called before alice is given her client.
+	// connecting is called before alice receives her client.
 	connecting func()
 }
 
@@ -316,7 +320,9 @@ func newLabWith(t *testing.T, o *mcp.Options) *lab {
 			t.Error(err)
 		}
 	})
-	made, err := l.bob.CreateConversation(t.Context(), &parley.CreateConversationParams{Participants: []parley.Participant{{ID: "bob", Kind: parley.KindAgent}, {ID: "alice", Kind: parley.KindAgent}}})
+	made, err := l.bob.CreateConversation(t.Context(),
+		&parley.CreateConversationParams{Participants: []parley.Participant{{ID: "bob", Kind: parley.KindAgent},
+			{ID: "alice", Kind: parley.KindAgent}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,17 +330,18 @@ func newLabWith(t *testing.T, o *mcp.Options) *lab {
 	return l
 }
 
-// TestNotificationsAreFew: between two notifications there is half a second, the last change is told, and nothing when nothing has changed.
-func TestNotificationsAreFew(t *testing.T) {
+// Notifications are at least half a second apart, the last change is sent, and without a change
+// nothing is sent.
+func TestNotificationRate(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
 		t.Run(era, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { fewNotifications(t, era) })
+			synctest.Test(t, func(t *testing.T) { checkNotificationRate(t, era) })
 		})
 	}
 }
 
-func fewNotifications(t *testing.T, era string) {
+func checkNotificationRate(t *testing.T, era string) {
 	l := newLab(t)
 	w := newWire(t, l.s, era, map[string]any{})
 	if _, e := w.subscribe(conversations + l.id); e != nil {
@@ -355,7 +362,7 @@ func fewNotifications(t *testing.T, era string) {
 	told = nil
 	var last time.Time
 	for range 40 {
-		says(t, l.bob, l.id, "word", parley.FinalityNone)
+		postAs(t, l.bob, l.id, "word", parley.FinalityNone)
 		last = time.Now()
 		pass(30 * time.Millisecond)
 	}
@@ -366,19 +373,19 @@ func fewNotifications(t *testing.T, era string) {
 		t.Errorf("%d notifications of 1.2 s of changes", n)
 	}
 	if n := len(told); n > 0 && told[n-1].Before(last) {
-		t.Error("the last change was not told")
+		t.Error("the last change was not sent")
 	}
 }
 
-// TestAcknowledgementIsFirst: what changes while a listen is still taken up is told after its acknowledgement.
+// Changes while a listen starts are sent after its acknowledgment.
 func TestAcknowledgementIsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)
 		calls := 0
 		l.connecting = func() {
-			if calls++; calls == 2 { // for the second resource: the first is followed already
+			if calls++; calls == 2 { // for the second resource: the first one already has a follower
 				synctest.Wait()
-				says(t, l.bob, l.id, "word", parley.FinalityNone)
+				postAs(t, l.bob, l.id, "word", parley.FinalityNone)
 				time.Sleep(time.Second) // in the bubble
 				synctest.Wait()
 			}
@@ -387,8 +394,8 @@ func TestAcknowledgementIsFirst(t *testing.T) {
 		if _, e := w.subscribe(conversations+l.id, conversations+l.id+"/events"); e != nil {
 			t.Fatal(e)
 		}
-		if uri := w.updated(); uri != conversations+l.id {
-			t.Errorf("told of %s", uri)
+		if uri := w.nextUpdate(); uri != conversations+l.id {
+			t.Errorf("notified of %s", uri)
 		}
 	})
 }

@@ -13,46 +13,48 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// tasksExtension is the extension of the protocol by which the answer to a call may be a task. Here a task is a session of an agent: it is in the hub's log
-// before anybody hears of its id, and whoever may read the session may ask for the task.
+// tasksExtension is the protocol extension in which the result of a call may be a task. Here a task
+// is a session of an agent. It is in the log of the hub before the client receives its id, and a
+// caller that may read the session may get the task.
 const tasksExtension = "io.modelcontextprotocol/tasks"
 
-// taskTool is the tool whose answer may be a task.
+// taskTool is the tool whose result may be a task.
 const taskTool = "start_agent_session"
 
-// offer is to whom a tool may answer with a task.
-type offer struct {
-	session *parley.Session // what the task is; nil: the answer is the tool's
+// taskOffer lets a tool answer with a task.
+type taskOffer struct {
+	session *parley.Session // the session of the task; nil if the tool returns its own result
 }
 
-func (s *Server) givesTasks() bool { return s.serves(Agents) && !s.opts.ReadOnly }
+func (s *Server) offersTasks() bool { return s.serves(Agents) && !s.opts.ReadOnly }
 
 func (s *Server) addTasks() {
-	s.meets["tools/call"] = s.meetCall
-	s.meets["server/discover"] = declared("server/discover")
-	s.meets["initialize"] = declared("initialize")
+	s.handlers["tools/call"] = s.handleToolCall
+	s.handlers["server/discover"] = hideTasks("server/discover")
+	s.handlers["initialize"] = hideTasks("initialize")
 	for _, err := range []error{
 		protocol.AddReceivingCustomMethod(s.Server, "tasks/get", s.getTask),
 		protocol.AddReceivingCustomMethod(s.Server, "tasks/update", s.updateTask),
 		protocol.AddReceivingCustomMethod(s.Server, "tasks/cancel", s.cancelTask),
 	} {
 		if err != nil {
-			panic(fmt.Sprintf("mcp: %v", err)) // the library has a method of that name
+			panic(fmt.Sprintf("mcp: %v", err)) // the library already has the method
 		}
 	}
 }
 
-// tasks reports whether a request says that its client knows tasks.
-func (o *origin) tasks() bool { return o.able.Extensions[tasksExtension] != nil }
+// declaresTasks reports whether the request declares the tasks extension.
+func (o *requestInfo) declaresTasks() bool { return o.capabilities.Extensions[tasksExtension] != nil }
 
-// declared tells of tasks only who asks with tasks.
-func declared(method string) meeting {
-	return func(ctx context.Context, o *origin, req protocol.Request, next protocol.MethodHandler) (protocol.Result, error) {
+// hideTasks announces tasks only to clients that declare them.
+func hideTasks(method string) methodHandler {
+	return func(ctx context.Context, o *requestInfo, req protocol.Request, next protocol.MethodHandler) (protocol.Result,
+		error) {
 		got, err := next(ctx, method, req)
-		if err != nil || o.tasks() {
+		if err != nil || o.declaresTasks() {
 			return got, err
 		}
-		var caps *protocol.ServerCapabilities // of this answer alone
+		var caps *protocol.ServerCapabilities // a copy for this response
 		switch r := got.(type) {
 		case *protocol.DiscoverResult:
 			caps = r.Capabilities
@@ -69,11 +71,13 @@ func declared(method string) meeting {
 	}
 }
 
-// meetCall answers a call with a task, where the tool has begun one and the client knows them.
-func (s *Server) meetCall(ctx context.Context, o *origin, req protocol.Request, next protocol.MethodHandler) (protocol.Result, error) {
+// handleToolCall answers with a task if the tool has started a session for a client that declares
+// tasks.
+func (s *Server) handleToolCall(ctx context.Context, o *requestInfo, req protocol.Request,
+	next protocol.MethodHandler) (protocol.Result, error) {
 	r, ok := req.(*protocol.CallToolRequest)
-	if ok && r.Params.Name == taskTool && o.tasks() {
-		o.offer = &offer{}
+	if ok && r.Params.Name == taskTool && o.declaresTasks() {
+		o.offer = &taskOffer{}
 	}
 	got, err := next(ctx, "tools/call", req)
 	if err != nil || o.offer == nil || o.offer.session == nil {
@@ -96,7 +100,7 @@ type updateTaskParams struct {
 	InputResponses map[string]json.RawMessage `json:"inputResponses"`
 }
 
-// id is empty where a request has no parameters.
+// id returns "" for a request without params.
 func (p *taskParams) id() string {
 	if p == nil {
 		return ""
@@ -111,13 +115,15 @@ func (p *updateTaskParams) id() string {
 	return p.TaskID
 }
 
-// taskClient gives the client of who asks for a task, if it knows tasks.
+// taskClient returns the client of a caller that declares tasks.
 func (s *Server) taskClient(ctx context.Context, id string) (parley.Client, func(), error) {
-	o := originOf(ctx)
-	if !o.tasks() {
-		need := map[string]any{"requiredCapabilities": map[string]any{"extensions": map[string]any{tasksExtension: struct{}{}}}}
+	o := requestInfoOf(ctx)
+	if !o.declaresTasks() {
+		extensions := map[string]any{"extensions": map[string]any{tasksExtension: struct{}{}}}
+		need := map[string]any{"requiredCapabilities": extensions}
 		return nil, nil, &jsonrpc.Error{
-			Code: protocol.CodeMissingRequiredClientCapabilities, Message: "the request does not declare the extension " + tasksExtension, Data: json.RawMessage(encoded(need)),
+			Code: protocol.CodeMissingRequiredClientCapabilities, Message: "the request does not declare the extension " +
+				tasksExtension, Data: json.RawMessage(jsonText(need)),
 		}
 	}
 	if id == "" {
@@ -125,7 +131,7 @@ func (s *Server) taskClient(ctx context.Context, id string) (parley.Client, func
 	}
 	client, release, err := s.opts.Connect(ctx, o.extra)
 	if err != nil {
-		return nil, nil, fault(err, hints{})
+		return nil, nil, protocolError(err, hints{})
 	}
 	return client, release, nil
 }
@@ -138,14 +144,14 @@ func (s *Server) getTask(ctx context.Context, _ *protocol.ServerSession, p *task
 	defer release()
 	session, err := client.GetSession(ctx, &parley.GetSessionParams{SessionID: p.TaskID})
 	if err != nil {
-		return nil, taskFault(err)
+		return nil, taskError(err)
 	}
 	t := viewTask(session)
 	t.ResultType = "complete"
 	if session.Status != parley.SessionInputRequired {
 		return t, nil
 	}
-	if err := t.ask(ctx, client, session, originOf(ctx).able.forms()); err != nil {
+	if err := t.addQuestion(ctx, client, session, requestInfoOf(ctx).capabilities.supportsForms()); err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -158,13 +164,13 @@ func (s *Server) cancelTask(ctx context.Context, _ *protocol.ServerSession, p *t
 	}
 	defer release()
 	if _, err := client.StopSession(ctx, &parley.StopSessionParams{SessionID: p.TaskID}); err != nil {
-		return nil, taskFault(err)
+		return nil, taskError(err)
 	}
 	return &taskDone{ResultType: "complete"}, nil
 }
 
-// updateTask hands on the answer to the question that the task asks now. Answers to others are passed over, as the extension wants it: the same answer again
-// says nothing twice.
+// updateTask posts the answer to the current question of the task. As the extension requires, it
+// ignores answers to other questions, so a repeated answer has no effect.
 func (s *Server) updateTask(ctx context.Context, _ *protocol.ServerSession, p *updateTaskParams) (*taskDone, error) {
 	client, release, err := s.taskClient(ctx, p.id())
 	if err != nil {
@@ -173,7 +179,7 @@ func (s *Server) updateTask(ctx context.Context, _ *protocol.ServerSession, p *u
 	defer release()
 	session, err := client.GetSession(ctx, &parley.GetSessionParams{SessionID: p.TaskID})
 	if err != nil {
-		return nil, taskFault(err)
+		return nil, taskError(err)
 	}
 	done := &taskDone{ResultType: "complete"}
 	if session.Status != parley.SessionInputRequired {
@@ -181,7 +187,7 @@ func (s *Server) updateTask(ctx context.Context, _ *protocol.ServerSession, p *u
 	}
 	q, err := questionOf(ctx, client, session)
 	if err != nil {
-		return nil, taskFault(err)
+		return nil, taskError(err)
 	}
 	answer, ok := p.InputResponses[q.key]
 	if !ok {
@@ -189,7 +195,7 @@ func (s *Server) updateTask(ctx context.Context, _ *protocol.ServerSession, p *u
 	}
 	text, err := answerText(answer)
 	if err == nil && text != "" {
-		err = q.answer(ctx, client, text)
+		err = q.postAnswer(ctx, client, text)
 	}
 	if err != nil {
 		return nil, err
@@ -197,18 +203,19 @@ func (s *Server) updateTask(ctx context.Context, _ *protocol.ServerSession, p *u
 	return done, nil
 }
 
-// taskFault is why a task cannot be had. One of somebody else is not there.
-func taskFault(err error) error {
+// taskError converts an error of the hub. A task of another caller does not exist.
+func taskError(err error) error {
 	switch parley.ErrorRowOf(err).Err {
 	case parley.ErrNotFound, parley.ErrValidationFailed, parley.ErrInvalidRequest:
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no such task"}
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no such task"}
 	}
-	return fault(err, hints{})
+	return protocolError(err, hints{})
 }
 
-// passed reports whether an answer was refused because its question is no more.
-func passed(err error) bool {
-	for _, over := range []error{parley.ErrTurnConflict, parley.ErrTurnClosed, parley.ErrNotYourTurn, parley.ErrConversationClosed, parley.ErrIdempotencyConflict} {
+// isObsolete reports whether an answer was refused because its question is no longer current.
+func isObsolete(err error) bool {
+	for _, over := range []error{parley.ErrTurnConflict, parley.ErrTurnClosed, parley.ErrNotYourTurn,
+		parley.ErrConversationClosed, parley.ErrIdempotencyConflict} {
 		if errors.Is(err, over) {
 			return true
 		}
@@ -216,20 +223,21 @@ func passed(err error) bool {
 	return false
 }
 
-// answerText is what a person answers; empty when the question stays.
+// answerText returns the answer of a person. It is empty if the question remains open.
 func answerText(raw json.RawMessage) (string, error) {
 	var r struct {
 		Action  string         `json:"action"`
 		Content map[string]any `json:"content"`
 	}
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the response is no answer: expected action and content"}
+		return "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid response (expected: action and content)"}
 	}
 	switch r.Action {
 	case "accept":
 		text, _ := r.Content[answerField].(string)
 		if strings.TrimSpace(text) == "" {
-			return "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the response has no text: expected content." + answerField}
+			return "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
+				Message: "missing text in the response (expected: content." + answerField + ")"}
 		}
 		return text, nil
 	case "decline":

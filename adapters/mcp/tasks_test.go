@@ -13,13 +13,14 @@ import (
 
 const tasksExtension = "io.modelcontextprotocol/tasks"
 
-// What clients say that they can do.
+// Capabilities that clients declare.
 var (
 	knowsTasks = map[string]any{"extensions": map[string]any{tasksExtension: map[string]any{}}}
-	knowsForms = map[string]any{"extensions": map[string]any{tasksExtension: map[string]any{}}, "elicitation": map[string]any{}}
+	knowsForms = map[string]any{"extensions": map[string]any{tasksExtension: map[string]any{}},
+		"elicitation": map[string]any{}}
 )
 
-// task is what tasks/get and a call answer.
+// task is the result of tasks/get and of a call.
 type task struct {
 	ResultType, TaskID, Status, StatusMessage, CreatedAt, LastUpdatedAt string
 
@@ -40,11 +41,11 @@ type task struct {
 		}
 		IsError bool
 	}
-	// Content is there in the answer of a tool.
+	// Content is set in the result of a tool.
 	Content []struct{ Text string }
 }
 
-// office is a hub with an agent who speaks when the test wants, and a caller.
+// office is a hub with an agent, whose messages the test sends, and a caller.
 type office struct {
 	t     *testing.T
 	h     *sdktest.Hub
@@ -76,12 +77,14 @@ func (o *office) ends(id string, status parley.OutcomeStatus, words string) {
 	}
 }
 
-// start starts the agent and gives the task that is the answer.
+// start starts the agent and returns the task in the result.
 func (o *office) start(w *wire) task {
 	o.t.Helper()
 	var got task
-	w.must("tools/call", map[string]any{"name": "start_agent_session", "arguments": map[string]any{"agent_name": "clerk", "prompt": "book a table"}}, &got)
-	if got.ResultType != "task" || got.Status != "working" || got.TaskID == "" || string(got.TTLMs) != "null" || got.PollIntervalMs <= 0 || got.Content != nil || got.Result != nil {
+	w.must("tools/call", map[string]any{"name": "start_agent_session", "arguments": map[string]any{"agent_name": "clerk",
+		"prompt": "book a table"}}, &got)
+	if got.ResultType != "task" || got.Status != "working" || got.TaskID == "" || string(got.TTLMs) != "null" ||
+		got.PollIntervalMs <= 0 || got.Content != nil || got.Result != nil {
 		o.t.Fatalf("%+v", got)
 	}
 	for _, at := range []string{got.CreatedAt, got.LastUpdatedAt} {
@@ -102,7 +105,8 @@ func (w *wire) task(id string) task {
 	return got
 }
 
-// TestTasks: for a client that knows tasks a session is one, from its start to each of its ends, also over a restart of the hub.
+// For a client that declares tasks, a session is a task from its start to each kind of end, also
+// across a restart of the hub.
 func TestTasks(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -122,13 +126,16 @@ func TestTasks(t *testing.T) {
 		}
 		o.ends(id, c.status, "that is all")
 		got := w.task(id)
-		if got.Status != "completed" || got.Result == nil || got.Result.StructuredContent.Status != c.want || got.Result.StructuredContent.SessionID != id || !strings.Contains(got.Result.Content[0].Text, c.want) {
+		if got.Status != "completed" || got.Result == nil || got.Result.StructuredContent.Status != c.want ||
+			got.Result.StructuredContent.SessionID != id || !strings.Contains(got.Result.Content[0].Text, c.want) {
 			t.Errorf("%s: %+v", c.want, got)
 		}
 		var plain task
-		newWire(t, o.s, modern, map[string]any{}).must("tools/call", map[string]any{"name": "get_agent_session", "arguments": map[string]any{"session_id": id}}, &plain)
+		newWire(t, o.s, modern, map[string]any{}).must("tools/call", map[string]any{"name": "get_agent_session",
+			"arguments": map[string]any{"session_id": id}}, &plain)
 		if plain.Content[0].Text != got.Result.Content[0].Text {
-			t.Errorf("the task's result is not that of the session: %s\n%s", got.Result.Content[0].Text, plain.Content[0].Text)
+			t.Errorf("the result of the task differs from that of the session: %s\n%s", got.Result.Content[0].Text,
+				plain.Content[0].Text)
 		}
 	}
 	id := o.start(w).TaskID
@@ -140,13 +147,15 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-// TestTasksAreAsked: who does not know tasks is told nothing of them, gets none, and may not ask for any. A call that asks for a session at once gets that.
-func TestTasksAreAsked(t *testing.T) {
+// A client that does not declare tasks learns nothing of them, receives none, and may not request
+// any. A call that asks for a session at once receives a session.
+func TestTasksMustBeDeclared(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	asks := newWire(t, o.s, modern, knowsTasks)
 	id := o.start(asks).TaskID
-	call := map[string]any{"name": "start_agent_session", "arguments": map[string]any{"agent_name": "clerk", "prompt": "book a table", "wait_seconds": 0}}
+	call := map[string]any{"name": "start_agent_session", "arguments": map[string]any{"agent_name": "clerk",
+		"prompt": "book a table", "wait_seconds": 0}}
 	type told struct {
 		Capabilities struct{ Extensions map[string]any }
 	}
@@ -158,7 +167,8 @@ func TestTasksAreAsked(t *testing.T) {
 		}
 		for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
 			_, e := w.call(method, map[string]any{"taskId": id, "inputResponses": map[string]any{}})
-			if e == nil || e.Code != -32021 || !strings.Contains(string(e.Data), `"requiredCapabilities":{"extensions":{"`+tasksExtension+`":{}}}`) {
+			if e == nil || e.Code != -32021 || !strings.Contains(string(e.Data),
+				`"requiredCapabilities":{"extensions":{"`+tasksExtension+`":{}}}`) {
 				t.Errorf("%s: %s: %+v", w.era, method, e)
 			}
 		}
@@ -173,7 +183,7 @@ func TestTasksAreAsked(t *testing.T) {
 	var r told
 	asks.must("server/discover", map[string]any{}, &r)
 	if r.Capabilities.Extensions[tasksExtension] == nil {
-		t.Error("tasks are not declared to who asks")
+		t.Error("tasks are not declared to a client that declares them")
 	}
 	call["arguments"].(map[string]any)["mode"] = "async_poll"
 	var got task
@@ -188,15 +198,16 @@ func TestTasksAreAsked(t *testing.T) {
 	}
 }
 
-// TestNoTask: a task of somebody else is not there, and neither is a conversation that is no session.
-func TestNoTask(t *testing.T) {
+// A task of another caller does not exist, and neither does a conversation that is not a session.
+func TestMissingTask(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	id := o.start(newWire(t, o.s, modern, knowsTasks)).TaskID
 	carol := newWire(t, serverOf(t, o.h, "carol"), modern, knowsTasks)
 	for _, id := range []string{id, "ses_none", o.h.Create(t, "carol"), ""} {
 		for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
-			if _, e := carol.call(method, map[string]any{"taskId": id, "inputResponses": map[string]any{}}); e == nil || e.Code != -32602 {
+			if _, e := carol.call(method, map[string]any{"taskId": id, "inputResponses": map[string]any{}}); e == nil ||
+				e.Code != -32602 {
 				t.Errorf("%s %q: %+v", method, id, e)
 			}
 		}
@@ -206,25 +217,26 @@ func TestNoTask(t *testing.T) {
 	}
 }
 
-// TestTaskAsks: what an agent wants to know is asked of the user, and each answer is said once, to the question that it is for.
-func TestTaskAsks(t *testing.T) {
+// A question of an agent is sent to the user, and each answer is posted once, for its question.
+func TestTaskQuestion(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	w := newWire(t, o.s, modern, knowsForms)
 	id := o.start(w).TaskID
 	question := func(words string) string {
 		t.Helper()
-		says(t, o.agent, id, words, parley.FinalityTurn)
+		postAs(t, o.agent, id, words, parley.FinalityTurn)
 		got := w.task(id)
 		if got.Status != "input_required" || len(got.InputRequests) != 1 {
 			t.Fatalf("%+v", got)
 		}
 		for key, q := range got.InputRequests {
-			if q.Method != "elicitation/create" || q.Params.Mode != "form" || q.Params.Message != words || q.Params.RequestedSchema["type"] != "object" {
+			if q.Method != "elicitation/create" || q.Params.Mode != "form" || q.Params.Message != words ||
+				q.Params.RequestedSchema["type"] != "object" {
 				t.Errorf("%+v", q)
 			}
 			if again := w.task(id); len(again.InputRequests) != 1 || again.InputRequests[key].Method == "" {
-				t.Errorf("asked again under another key: %+v", again)
+				t.Errorf("the same question has another key: %+v", again)
 			}
 			return key
 		}
@@ -245,23 +257,25 @@ func TestTaskAsks(t *testing.T) {
 	answer("turn-99", accept("a stranger's"))
 	answer(first, map[string]any{"action": "cancel"})
 	if got := w.task(id); got.Status != "input_required" {
-		t.Errorf("nothing was answered: %+v", got)
+		t.Errorf("after an ignored answer: %+v", got)
 	}
-	if _, e := w.call("tasks/update", map[string]any{"taskId": id, "inputResponses": map[string]any{first: map[string]any{"action": "accept"}}}); e == nil || e.Code != -32602 {
-		t.Errorf("an answer without a text: %+v", e)
+	if _, e := w.call("tasks/update", map[string]any{"taskId": id,
+		"inputResponses": map[string]any{first: map[string]any{"action": "accept"}}}); e == nil || e.Code != -32602 {
+		t.Errorf("answer without text: %+v", e)
 	}
 	answer(first, accept("for four"))
 	answer(first, accept("for four"))
 	if got := w.task(id); got.Status != "working" {
-		t.Errorf("answered: %+v", got)
+		t.Errorf("after the answer: %+v", got)
 	}
 	second := question("and when?")
 	if second == first {
-		t.Errorf("two questions under the key %s", first)
+		t.Errorf("two questions have the key %s", first)
 	}
 	answer(first, accept("for five"))
-	if got := newWire(t, o.s, modern, knowsTasks).task(id); got.Status != "working" || !strings.Contains(got.StatusMessage, "post_message") {
-		t.Errorf("to who cannot ask: %+v", got)
+	if got := newWire(t, o.s, modern, knowsTasks).task(id); got.Status != "working" || !strings.Contains(got.StatusMessage,
+		"post_message") {
+		t.Errorf("client without forms: %+v", got)
 	}
 	answer(second, map[string]any{"action": "decline"})
 	o.ends(id, parley.OutcomeCompleted, "booked")
@@ -278,7 +292,8 @@ func TestTaskAsks(t *testing.T) {
 			said = append(said, m.Text)
 		}
 	}
-	if got := strings.Join(said, "|"); !strings.HasSuffix(got, "|for four|I do not want to answer this.") || strings.Count(got, "|") != 2 {
-		t.Errorf("alice has said %s", got)
+	if got := strings.Join(said, "|"); !strings.HasSuffix(got, "|for four|I do not want to answer this.") ||
+		strings.Count(got, "|") != 2 {
+		t.Errorf("messages of alice %s", got)
 	}
 }

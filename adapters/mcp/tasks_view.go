@@ -10,7 +10,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// The states of a task that are used here. failed is for errors of the protocol: an agent that has failed has given a result, which says so.
+// The states of a task. failed is not used: it is for protocol errors, and an agent that failed has
+// a result with isError.
 const (
 	taskWorking   = "working"
 	taskAsks      = "input_required"
@@ -18,10 +19,10 @@ const (
 	taskCancelled = "cancelled"
 )
 
-// taskPollMs is how often a client is to ask.
+// taskPollMs is the suggested interval between polls.
 const taskPollMs = 1000
 
-// task is a session as a task.
+// task is a session in the form of a task.
 type task struct {
 	protocol.ResultBase
 	ResultType    string           `json:"resultType"`
@@ -30,15 +31,15 @@ type task struct {
 	StatusMessage string           `json:"statusMessage,omitempty"`
 	CreatedAt     parley.Timestamp `json:"createdAt"`
 	LastUpdatedAt parley.Timestamp `json:"lastUpdatedAt"`
-	// TTLMs is null: as long as the hub keeps its log.
+	// TTLMs is null: the task exists as long as the hub keeps its log.
 	TTLMs          *int64                   `json:"ttlMs"`
 	PollIntervalMs int64                    `json:"pollIntervalMs"`
 	InputRequests  protocol.InputRequestMap `json:"inputRequests,omitempty"`
-	// Result is what the call would have answered.
+	// Result is what the call would have returned without a task.
 	Result *protocol.CallToolResult `json:"result,omitempty"`
 }
 
-// taskDone acknowledges.
+// taskDone is an empty acknowledgment.
 type taskDone struct {
 	protocol.ResultBase
 	ResultType string `json:"resultType"`
@@ -46,7 +47,8 @@ type taskDone struct {
 
 func viewTask(s *parley.Session) *task {
 	t := &task{
-		TaskID: s.SessionID, Status: taskWorking, CreatedAt: s.CreatedAt, LastUpdatedAt: cmp.Or(s.EndedAt, s.StartedAt, s.CreatedAt), PollIntervalMs: taskPollMs,
+		TaskID: s.SessionID, Status: taskWorking, CreatedAt: s.CreatedAt, LastUpdatedAt: cmp.Or(s.EndedAt, s.StartedAt,
+			s.CreatedAt), PollIntervalMs: taskPollMs,
 		StatusMessage: s.AgentName + " is " + string(s.Status) + ".",
 	}
 	if s.Progress != nil {
@@ -59,7 +61,8 @@ func viewTask(s *parley.Session) *task {
 		view := viewSession(s)
 		t.Status = taskCompleted
 		t.Result = &protocol.CallToolResult{
-			Content: []protocol.Content{&protocol.TextContent{Text: view.text()}}, StructuredContent: view, IsError: s.Status == parley.SessionFailed,
+			Content: []protocol.Content{&protocol.TextContent{Text: view.text()}}, StructuredContent: view,
+			IsError: s.Status == parley.SessionFailed,
 		}
 	}
 	if s.Result != nil && s.Result.Error != "" {
@@ -69,18 +72,18 @@ func viewTask(s *parley.Session) *task {
 }
 
 const (
-	// maxStatusChars bounds what is told of how a task stands, and maxQuestionChars a question.
+	// maxStatusChars limits the status message of a task, and maxQuestionChars a question.
 	maxStatusChars, maxQuestionChars = 500, 8000
-	// answerField is the field of the form in which a person answers.
+	// answerField is the field of the form for the answer of a person.
 	answerField = "answer"
 )
 
-// question is what a session wants to know of its caller.
+// question is a question of a session to its caller.
 type question struct {
 	session string
-	// key names it among all questions of the session: each is asked in a turn of its own.
+	// key identifies the question within the session. Each question has a separate turn.
 	key string
-	// latest is where the log of the session stood.
+	// latest is the last seq of the session when the question was read.
 	latest int64
 }
 
@@ -92,22 +95,24 @@ func questionOf(ctx context.Context, c parley.Client, s *parley.Session) (*quest
 	return &question{s.SessionID, fmt.Sprintf("turn-%d", g.Guidance.Turn), g.LatestSeq}, nil
 }
 
-// ask puts the question of a session into the task, for a client that can ask its user. For others the task goes on, and says what it waits for.
-func (t *task) ask(ctx context.Context, c parley.Client, s *parley.Session, forms bool) error {
+// addQuestion adds the question of a session to the task if the client supports forms. For other
+// clients the task stays "working", and its status message names the question.
+func (t *task) addQuestion(ctx context.Context, c parley.Client, s *parley.Session, forms bool) error {
 	if !forms {
 		t.StatusMessage = viewSession(s).Next
 		return nil
 	}
 	q, err := questionOf(ctx, c, s)
 	if err != nil {
-		return taskFault(err)
+		return taskError(err)
 	}
 	text := s.AgentName + " waits for an answer."
 	if s.Result != nil && s.Result.ResultText != nil {
 		text = *s.Result.ResultText
 	}
 	t.Status = taskAsks
-	t.InputRequests = protocol.InputRequestMap{q.key: &protocol.ElicitParams{Mode: "form", Message: cut(text, maxQuestionChars), RequestedSchema: answerSchema}}
+	t.InputRequests = protocol.InputRequestMap{q.key: &protocol.ElicitParams{Mode: "form",
+		Message: cut(text, maxQuestionChars), RequestedSchema: answerSchema}}
 	return nil
 }
 
@@ -116,17 +121,18 @@ var answerSchema = map[string]any{
 	"properties": map[string]any{answerField: map[string]any{"type": "string", "title": "Answer", "minLength": 1}},
 }
 
-// answer says the answer in the session, once, and only if the question is still the last that was said.
-func (q *question) answer(ctx context.Context, c parley.Client, text string) error {
-	payload, err := messageOf(text, nil)
+// postAnswer posts the answer once, and only if no message followed the question.
+func (q *question) postAnswer(ctx context.Context, c parley.Client, text string) error {
+	payload, err := messagePayload(text, nil)
 	if err != nil {
-		return fault(err, hints{})
+		return protocolError(err, hints{})
 	}
 	_, err = c.SendMessage(ctx, &parley.SendMessageParams{
-		ConversationID: q.session, Payload: payload, Finality: parley.FinalityTurn, AfterSeq: &q.latest, ClientRequestID: "mcp-task-" + q.key,
+		ConversationID: q.session, Payload: payload, Finality: parley.FinalityTurn, AfterSeq: &q.latest,
+		ClientRequestID: "mcp-task-" + q.key,
 	})
-	if err != nil && !passed(err) {
-		return fault(err, hints{conversation: q.session})
+	if err != nil && !isObsolete(err) {
+		return protocolError(err, hints{conversation: q.session})
 	}
 	return nil
 }

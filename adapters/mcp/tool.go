@@ -14,22 +14,23 @@ import (
 
 // tool is one row of the table of tools.
 type tool struct {
-	set                Toolset
-	name, title, about string
-	hint               effect
-	// refine adds to the schema of the arguments what Go's types do not say.
-	refine func(*arguments)
-	add    func(*Server, *tool)
+	set                      Toolset
+	name, title, description string
+	hint                     effect
+	// refine adds constraints and descriptions to the schema of the arguments.
+	refine   func(*arguments)
+	register func(*Server, *tool)
 }
 
-// effect is what a tool does to the world, as clients are told, which ask their user for leave accordingly.
+// effect is what a tool does outside of its result. Clients decide by these hints whether to ask
+// their user for permission.
 type effect struct{ readOnly, destructive, idempotent, openWorld bool }
 
 var (
-	reads   = effect{readOnly: true, idempotent: true}
-	adds    = effect{}
-	ends    = effect{destructive: true, idempotent: true}
-	startsX = effect{openWorld: true}
+	readEffect  = effect{readOnly: true, idempotent: true}
+	writeEffect = effect{}
+	endEffect   = effect{destructive: true, idempotent: true}
+	startEffect = effect{openWorld: true}
 )
 
 func (t *tool) reads() bool { return t.hint.readOnly }
@@ -42,84 +43,93 @@ type call struct {
 	req    *protocol.CallToolRequest
 }
 
-// said is what a tool answers: its fields are the structured content.
-type said interface{ text() string }
+// toolResult is the result of a tool. Its fields are the structured content.
+type toolResult interface{ text() string }
 
-// typed makes the tool of a function.
-func typed[In any, Out said](f func(ctx context.Context, c *call, in *In) (Out, error)) func(*Server, *tool) {
+// registration returns the function that adds a tool with the handler f to a server.
+func registration[In any, Out toolResult](f func(ctx context.Context, c *call, in *In) (Out, error)) func(*Server,
+	*tool) {
 	return func(s *Server, t *tool) {
 		in := argumentsOf[In](t.refine)
 		s.arguments[t.name] = in
 		spec := &protocol.Tool{
-			Name: t.name, Title: t.title, Description: t.about,
+			Name: t.name, Title: t.title, Description: t.description,
 			Annotations: &protocol.ToolAnnotations{
-				Title: t.title, ReadOnlyHint: t.hint.readOnly, DestructiveHint: &t.hint.destructive, IdempotentHint: t.hint.idempotent, OpenWorldHint: &t.hint.openWorld,
+				Title: t.title, ReadOnlyHint: t.hint.readOnly, DestructiveHint: &t.hint.destructive,
+				IdempotentHint: t.hint.idempotent, OpenWorldHint: &t.hint.openWorld,
 			},
-			InputSchema: textOf(in), OutputSchema: textOf(schemaOf[Out]()),
+			InputSchema: schemaText(in), OutputSchema: schemaText(schemaOf[Out]()),
 		}
-		protocol.AddTool(s.Server, spec, func(ctx context.Context, req *protocol.CallToolRequest, in In) (*protocol.CallToolResult, Out, error) {
+		handle := func(ctx context.Context, req *protocol.CallToolRequest, in In) (*protocol.CallToolResult, Out, error) {
 			out, err := answer(ctx, &call{server: s, tool: t, req: req}, &in, f)
 			if err != nil {
 				var none Out
-				if !errors.As(err, new(*failure)) { // what is none is the library's, of arguments
-					err = explained(err, hints{})
+				if !errors.As(err, new(*failure)) { // an error without advice
+					err = explain(err, hints{})
 				}
 				return nil, none, err
 			}
 			r := &protocol.CallToolResult{Content: []protocol.Content{&protocol.TextContent{Text: out.text()}}}
 			if f, ok := any(out).(interface{ failed() bool }); ok {
-				r.IsError = f.failed() // what was asked for was done, and has failed
+				r.IsError = f.failed() // the call succeeded, but its subject failed
 			}
 			return r, out, nil
-		})
+		}
+		protocol.AddTool(s.Server, spec, handle)
 	}
 }
 
-// textOf gives a schema as text: the library writes that of a tool's arguments out at each call over HTTP, to look for headers that it may name.
-func textOf(s *jsonschema.Schema) json.RawMessage { return json.RawMessage(encoded(s)) }
+// schemaText encodes a schema once. Otherwise the library encodes the schema of the arguments at
+// every call over HTTP, to look for headers in it.
+func schemaText(s *jsonschema.Schema) json.RawMessage { return json.RawMessage(jsonText(s)) }
 
-// schemaOf gives the schema of a type. It panics where there is none: then the table of tools is wrong.
+// schemaOf returns the schema of a type. It panics if the type has none, which is a mistake in the
+// table of tools.
 func schemaOf[T any]() *jsonschema.Schema {
 	s, err := jsonschema.For[T](nil)
 	if err != nil {
 		panic(fmt.Sprintf("mcp: %v", err))
 	}
-	plain(s)
+	simplify(s)
 	return s
 }
 
-// plain takes the null out of lists and pointers: there is none in what the tools give, and strict clients refuse types that are lists. They refuse what has no type
-// too, so that what may be anything lists all types.
-func plain(s *jsonschema.Schema) {
+// simplify removes null from the types of lists and pointers: tools never return it, and strict
+// clients refuse a list of types. They also refuse a property without a type, so simplify lists all
+// types for those. It adds the description of a property whose tag has none.
+func simplify(s *jsonschema.Schema) {
 	if s == nil {
 		return
 	}
 	if len(s.Types) == 2 && s.Types[0] == "null" {
 		s.Type, s.Types = s.Types[1], nil
 	}
-	for _, p := range s.Properties {
-		plain(p)
+	for name, p := range s.Properties {
+		simplify(p)
+		if p.Description == "" {
+			p.Description = descriptions[name]
+		}
 		if p.Type == "" {
-			p.AnyOf = anything()
+			p.AnyOf = anyType()
 		}
 	}
-	plain(s.Items)
-	plain(s.AdditionalProperties)
+	simplify(s.Items)
+	simplify(s.AdditionalProperties)
 }
 
-// anything is one schema for each type of JSON.
-func anything() (all []*jsonschema.Schema) {
+// anyType returns one schema for each type of JSON.
+func anyType() (all []*jsonschema.Schema) {
 	for _, name := range []string{"object", "array", "string", "number", "boolean", "null"} {
 		all = append(all, &jsonschema.Schema{Type: name})
 	}
 	return all
 }
 
-// arguments are the schema of a tool's arguments.
+// arguments wraps the schema of the arguments of a tool.
 type arguments struct{ schema *jsonschema.Schema }
 
-// argumentsOf gives the schema of a tool's arguments. One that may be anything is an object: models are given these schemas, and some take no choice of types and
-// no array of anything.
+// argumentsOf returns the schema of the arguments of a tool. An argument of any type is declared as
+// an object, because some models accept neither a choice of types nor an array of anything.
 func argumentsOf[In any](refine func(*arguments)) *jsonschema.Schema {
 	a := &arguments{schemaOf[In]()}
 	for _, p := range a.schema.Properties {
@@ -133,8 +143,8 @@ func argumentsOf[In any](refine func(*arguments)) *jsonschema.Schema {
 	return a.schema
 }
 
-// of gives the schema of an argument.
-func (a *arguments) of(name string) *jsonschema.Schema {
+// argument returns the schema of one argument.
+func (a *arguments) argument(name string) *jsonschema.Schema {
 	p := a.schema.Properties[name]
 	if p == nil {
 		panic("mcp: there is no argument " + name)
@@ -142,32 +152,35 @@ func (a *arguments) of(name string) *jsonschema.Schema {
 	return p
 }
 
-// oneOf lists the values of an argument; the first is the default.
+// describe sets the description of an argument that is too long for a struct tag.
+func (a *arguments) describe(name, text string) { a.argument(name).Description = text }
+
+// oneOf sets the values of an argument. The first one is the default.
 func (a *arguments) oneOf(name string, values ...string) {
-	p := a.of(name)
+	p := a.argument(name)
 	for _, v := range values {
 		p.Enum = append(p.Enum, v)
 	}
 	p.Default = fmt.Appendf(nil, "%q", values[0])
 }
 
-// bounded bounds a number, which has a default.
-func (a *arguments) bounded(name string, least, most, standard float64) {
-	p := a.of(name)
+// numberRange sets the bounds and the default of a number.
+func (a *arguments) numberRange(name string, least, most, standard float64) {
+	p := a.argument(name)
 	p.Minimum, p.Maximum = &least, &most
 	p.Default = fmt.Appendf(nil, "%v", standard)
 }
 
-// since says what a cursor is.
-func (a *arguments) since(name string) {
+// nonNegative sets the minimum of a number to 0.
+func (a *arguments) nonNegative(name string) {
 	least := 0.0
-	a.of(name).Minimum = &least
+	a.argument(name).Minimum = &least
 }
 
-// length bounds a text.
-func (a *arguments) length(least, most int, names ...string) {
+// textLength sets the length of texts in characters.
+func (a *arguments) textLength(least, most int, names ...string) {
 	for _, name := range names {
-		p := a.of(name)
+		p := a.argument(name)
 		if p.MaxLength = &most; least > 0 {
 			p.MinLength = &least
 		}

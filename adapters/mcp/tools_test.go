@@ -14,7 +14,7 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// effects are what clients are told of each tool. They ask their user for leave accordingly: read-only, destructive, idempotent, open world.
+// effects are the annotations of each tool: read-only, destructive, idempotent, open world.
 var effects = map[string]string{
 	"list_conversations":    "reads idempotent",
 	"create_conversation":   "",
@@ -31,20 +31,23 @@ var effects = map[string]string{
 	"answer_approval":       "destroys idempotent",
 }
 
-// defaults are what arguments are when they are not given, and bounds the least and the most of numbers.
+// defaults are the default values of arguments, and bounds the minimum and maximum of numbers.
 var (
 	defaults = map[string]string{
-		"list_conversations.limit": "50", "create_conversation.policy": `"round_robin"`, "wait_for_updates.until": `"my_turn"`, "wait_for_updates.wait_seconds": "20",
-		"post_message.finality": `"turn"`, "read_conversation.limit": "50", "close_conversation.outcome": `"completed"`, "start_agent_session.mode": `"sync"`,
+		"list_conversations.limit": "50", "create_conversation.policy": `"round_robin"`,
+		"wait_for_updates.until": `"my_turn"`, "wait_for_updates.wait_seconds": "20",
+		"post_message.finality": `"turn"`, "read_conversation.limit": "50", "close_conversation.outcome": `"completed"`,
+		"start_agent_session.mode":         `"sync"`,
 		"start_agent_session.wait_seconds": "50", "get_agent_session.wait_seconds": "0", "list_approvals.status": `"pending"`,
 	}
 	bounds = map[string]string{
-		"list_conversations.limit": "1 100", "wait_for_updates.wait_seconds": "0 3600", "read_conversation.limit": "1 50", "start_agent_session.wait_seconds": "0 3600",
+		"list_conversations.limit": "1 100", "wait_for_updates.wait_seconds": "0 3600", "read_conversation.limit": "1 " +
+			"50", "start_agent_session.wait_seconds": "0 3600",
 		"get_agent_session.wait_seconds": "0 3600",
 	}
 )
 
-// schema is what the tests look at of a JSON Schema.
+// schema has the members of a JSON Schema that the tests check.
 type schema struct {
 	Type                 any
 	Description          string
@@ -80,7 +83,8 @@ func schemaOf(t *testing.T, from any) *schema {
 	return s
 }
 
-// TestToolsAreDescribed: each tool has a title, words, and all four annotations; each of its arguments is described and bounded, and nothing else is taken.
+// Each tool has a title, a description and all four annotations. Each argument is described and
+// bounded, and no other arguments are accepted.
 func TestToolsAreDescribed(t *testing.T) {
 	t.Parallel()
 	tools := toolsOf(t, newIDE(t, sdktest.NewHub(t), "alice", nil))
@@ -124,7 +128,8 @@ func effectOf(a *protocol.ToolAnnotations) string {
 	for _, w := range []struct {
 		is   bool
 		word string
-	}{{a.ReadOnlyHint, "reads"}, {*a.DestructiveHint, "destroys"}, {a.IdempotentHint, "idempotent"}, {*a.OpenWorldHint, "open"}} {
+	}{{a.ReadOnlyHint, "reads"}, {*a.DestructiveHint, "destroys"}, {a.IdempotentHint, "idempotent"}, {*a.OpenWorldHint,
+		"open"}} {
 		if w.is {
 			words = append(words, w.word)
 		}
@@ -132,11 +137,11 @@ func effectOf(a *protocol.ToolAnnotations) string {
 	return strings.Join(words, " ")
 }
 
-// described fails for an argument that is not described, or that may be of any size.
+// described fails for an argument without a description or without a limit of its size.
 func (s *schema) described(t *testing.T, path string) {
 	t.Helper()
 	if string(s.AdditionalProperties) != "false" {
-		t.Errorf("%s: a misspelt argument would be taken: %s", path, s.AdditionalProperties)
+		t.Errorf("%s: misspelled arguments are accepted: %s", path, s.AdditionalProperties)
 	}
 	for name, p := range s.Properties {
 		at := path + "." + name
@@ -160,7 +165,7 @@ func (s *schema) described(t *testing.T, path string) {
 		case "object", "boolean":
 		case nil:
 			if len(p.AnyOf) == 0 {
-				t.Errorf("%s may be anything, and does not say so", at)
+				t.Errorf("%s has no type", at)
 			}
 		default:
 			t.Errorf("%s: type %v", at, p.Type)
@@ -168,7 +173,8 @@ func (s *schema) described(t *testing.T, path string) {
 	}
 }
 
-// TestResultsAreDescribed: each tool has an output schema that strict clients take: an object in which each type is one, and no list of types.
+// Each tool has an output schema for strict clients: an object in which each member has one type,
+// never a list of types.
 func TestResultsAreDescribed(t *testing.T) {
 	t.Parallel()
 	for name, tool := range toolsOf(t, newIDE(t, sdktest.NewHub(t), "alice", nil)) {
@@ -193,7 +199,7 @@ func (s *schema) strict(t *testing.T, path string) {
 	}
 }
 
-// TestInstructions: the loop comes first, in the order in which it is gone through, and clients that cut the rest have it.
+// The loop comes first, in the order of its steps, so that clients that cut the text keep it.
 func TestInstructions(t *testing.T) {
 	t.Parallel()
 	text := newIDE(t, sdktest.NewHub(t), "alice", nil).session.InitializeResult().Instructions
@@ -201,7 +207,8 @@ func TestInstructions(t *testing.T) {
 		t.Errorf("%d characters", n)
 	}
 	at := 0
-	for _, step := range []string{"wait_for_updates", "guidance", "may_speak", "post_message", "Go on with step 1", "closed", "list_conversations", "start_agent_session", "answer_approval"} {
+	for _, step := range []string{"wait_for_updates", "guidance", "may_speak", "post_message", "Continue with step 1",
+		"closed", "list_conversations", "start_agent_session", "answer_approval"} {
 		i := strings.Index(text[at:], step)
 		if i < 0 {
 			t.Fatalf("%q does not come after %q", step, text[:at])

@@ -8,14 +8,15 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// The names of W3C Trace Context, in the _meta of a request and among the headers of HTTP.
+// The names of W3C Trace Context in the _meta of a request and in HTTP headers.
 const (
 	traceparentMeta   = "traceparent"
 	traceparentHeader = "Traceparent"
 )
 
-// parentOf gives the traceparent of a request: that in its _meta, which the client has written for this very request, else that of the header. One that is not valid is as none.
-func (o *origin) parentOf(req protocol.Request) string {
+// traceparentOf returns the traceparent of a request. The one in _meta belongs to this request and
+// has precedence over the header. Invalid values are ignored.
+func (o *requestInfo) traceparentOf(req protocol.Request) string {
 	if s, _ := metaOf(req.GetParams())[traceparentMeta].(string); parley.ValidTraceparent(s) {
 		return s
 	}
@@ -28,12 +29,15 @@ func (o *origin) parentOf(req protocol.Request) string {
 	return ""
 }
 
-// traced gives the context in which a request is served: what it does at the hub goes on in the client's spans. A call of a tool has a span of its own, which tell ends.
-func (o *origin) traced(ctx context.Context, method string, req protocol.Request) (_ context.Context, tell func(protocol.Result, error)) {
-	if request := RequestContext(o.extra); request != nil && parley.TracerOf(request) != nil { // ctx may be of the request that has begun the session
+// startRequestSpan returns the context in which a request is handled, so that calls to the hub
+// continue the spans of the client. A tool call has a separate span, which end ends.
+func (o *requestInfo) startRequestSpan(ctx context.Context, method string, req protocol.Request) (_ context.Context,
+	end func(protocol.Result, error)) {
+	// ctx may belong to the request that started the session
+	if request := RequestContext(o.extra); request != nil && parley.TracerOf(request) != nil {
 		ctx = parley.WithTracer(ctx, parley.TracerOf(request))
 	}
-	parent := o.parentOf(req)
+	parent := o.traceparentOf(req)
 	call, ok := req.GetParams().(*protocol.CallToolParamsRaw)
 	if !ok || call == nil {
 		return parley.WithTraceparent(ctx, parent), func(protocol.Result, error) {}
@@ -55,5 +59,5 @@ func (o *origin) traced(ctx context.Context, method string, req protocol.Request
 	}
 }
 
-// maxToolChars bounds the name of a tool in a span: the name may be anything that a client sends.
+// maxToolChars limits the tool name in a span. The client may send any name.
 const maxToolChars = 64

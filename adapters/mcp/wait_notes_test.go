@@ -8,8 +8,8 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// TestWaitHearsNotes: a wait gives the notes among the messages, each once, and none of what was withdrawn.
-func TestWaitHearsNotes(t *testing.T) {
+// A wait returns the notes among the messages, each once, and no withdrawn events.
+func TestWaitReturnsNotes(t *testing.T) {
 	t.Parallel()
 	h := sdktest.NewHub(t)
 	alice, bob := newIDE(t, h, "alice", nil), h.Client(t, "bob")
@@ -22,9 +22,9 @@ func TestWaitHearsNotes(t *testing.T) {
 		}
 	}
 	note("first")
-	failing(t, bob, id, "dead one")
+	failTurn(t, bob, id, "dead one")
 	note("second")
-	says(t, h.Client(t, "bob"), id, "alive", parley.FinalityTurn)
+	postAs(t, h.Client(t, "bob"), id, "alive", parley.FinalityTurn)
 	note("third")
 	var heard []string
 	for since, more := int64(0), true; more; {
@@ -33,7 +33,8 @@ func TestWaitHearsNotes(t *testing.T) {
 			SinceSeq int64 `json:"since_seq"`
 			More     bool
 		}
-		text := alice.must("wait_for_updates", map[string]any{"conversation_id": id, "since_seq": since, "until": "any", "wait_seconds": 0}, &u)
+		text := alice.must("wait_for_updates", map[string]any{"conversation_id": id, "since_seq": since, "until": "any",
+			"wait_seconds": 0}, &u)
 		if !strings.Contains(text, "bob (note)") {
 			t.Errorf("no note: %s", text)
 		}
@@ -43,6 +44,6 @@ func TestWaitHearsNotes(t *testing.T) {
 		since, more = u.SinceSeq, u.More
 	}
 	if got := strings.Join(heard, "|"); got != `note "first"|note "second"|message alive|note "third"` {
-		t.Errorf("heard %s", got)
+		t.Errorf("read %s", got)
 	}
 }

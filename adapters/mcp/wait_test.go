@@ -15,15 +15,15 @@ import (
 	"github.com/parleyhub/parley/adapters/mcp"
 )
 
-// waitingIDE is an IDE in a bubble that may ask to be told of progress.
+// waitingIDE is an IDE in a synctest bubble that can ask for progress.
 type waitingIDE struct {
 	*ide
 	asks bool // for progress
-	told []sign
+	told []progressSign
 }
 
-// sign is a sign of life.
-type sign struct {
+// progressSign is a progress notification.
+type progressSign struct {
 	at       time.Time
 	progress float64
 	text     string
@@ -32,21 +32,22 @@ type sign struct {
 func newWaitingIDE(t *testing.T, s *mcp.Server, name, era string, asks bool) *waitingIDE {
 	t.Helper()
 	w := &waitingIDE{asks: asks}
-	w.ide = serveAs(t, s, name, era, &protocol.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *protocol.ProgressNotificationClientRequest) {
-		w.told = append(w.told, sign{time.Now(), r.Params.Progress, r.Params.Message})
+	w.ide = serveAs(t, s, name, era, &protocol.ClientOptions{ProgressNotificationHandler: func(_ context.Context,
+		r *protocol.ProgressNotificationClientRequest) {
+		w.told = append(w.told, progressSign{time.Now(), r.Params.Progress, r.Params.Message})
 	}})
 	return w
 }
 
-type waited struct {
+type waitResult struct {
 	updates
 	Guidance struct{ Kind string }
 	WaitedMs int64 `json:"waited_ms"`
 	CapMs    int64 `json:"cap_ms"`
 }
 
-// waits waits, and says for how long.
-func (w *waitingIDE) waits(args map[string]any) (u waited, text string, took time.Duration) {
+// waits makes a call and returns its duration.
+func (w *waitingIDE) waits(args map[string]any) (u waitResult, text string, took time.Duration) {
 	w.t.Helper()
 	p := &protocol.CallToolParams{Name: "wait_for_updates", Arguments: args}
 	if w.asks {
@@ -61,11 +62,12 @@ func (w *waitingIDE) waits(args map[string]any) (u waited, text string, took tim
 	if err := json.Unmarshal(raw(w.t, r.StructuredContent), &u); err != nil {
 		w.t.Fatal(err)
 	}
-	return u, textOf(r), took
+	return u, schemaText(r), took
 }
 
-// TestWaitIsBounded: a wait takes 20 s unless it is told otherwise and at most 50 s, more for a client that is known to wait longer and is told of progress; who asks for it has a sign of
-// life every 10 s. Its end is a short success, which says what to call next, and what it was cut to.
+// A wait takes 20 s by default and at most 50 s, or more for a client that is known to wait longer
+// and asks for progress. A caller that asks for progress receives it every 10 s. A timeout is a
+// short success that names the next call and the limit.
 func TestWaitIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
@@ -95,16 +97,17 @@ func TestWaitIsBounded(t *testing.T) {
 						args[k] = v
 					}
 					u, text, took := w.waits(args)
-					if took != c.want || u.TimedOut != (c.want > 0) || u.MaySpeak || u.CapMs != c.most.Milliseconds() || u.WaitedMs != took.Milliseconds() || u.SinceSeq != 1 {
+					if took != c.want || u.TimedOut != (c.want > 0) || u.MaySpeak || u.CapMs != c.most.Milliseconds() ||
+						u.WaitedMs != took.Milliseconds() || u.SinceSeq != 1 {
 						t.Errorf("after %s, expected %s, of at most %s: %+v", took, c.want, c.most, u)
 					}
 					next := fmt.Sprintf("wait_for_updates {conversation_id: %q, since_seq: 1", l.id)
 					if len(text) > 400 || !strings.Contains(text, next) || u.TimedOut && !strings.Contains(text, "nothing is lost") {
-						t.Errorf("a wait in which nothing has come says in %d bytes: %s", len(text), text)
+						t.Errorf("a wait without messages has %d bytes: %s", len(text), text)
 					}
 					asked, _ := c.args["wait_seconds"].(int)
 					if cut := strings.Contains(text, fmt.Sprintf("at most %v s", c.most.Seconds())); cut != (asked == 300) {
-						t.Errorf("whether the wait was cut: %s", text)
+						t.Errorf("the notice of the limit: %s", text)
 					}
 					w.checkSigns(took)
 				})
@@ -113,7 +116,7 @@ func TestWaitIsBounded(t *testing.T) {
 	}
 }
 
-// checkSigns looks at the signs of life of a wait.
+// checkSigns checks the progress notifications of a wait.
 func (w *waitingIDE) checkSigns(took time.Duration) {
 	w.t.Helper()
 	synctest.Wait()
@@ -121,7 +124,7 @@ func (w *waitingIDE) checkSigns(took time.Duration) {
 	if w.asks {
 		want = int(took / (10 * time.Second))
 	}
-	if n := len(w.told); n != want && n != want-1 { // the last would come with the answer
+	if n := len(w.told); n != want && n != want-1 { // the last one would come with the answer
 		w.t.Errorf("%d signs of life in %s", n, took)
 	}
 	for i, s := range w.told {
@@ -131,18 +134,20 @@ func (w *waitingIDE) checkSigns(took time.Duration) {
 	}
 }
 
-// TestWaitUntil: a wait ends with what it is for and nothing less; by default with one's turn. Whatever it is for, it ends when the conversation is closed.
+// A wait ends with its condition and nothing less. The default is the turn of the caller. Every
+// wait ends when the conversation is closed.
 func TestWaitUntil(t *testing.T) {
 	t.Parallel()
 	const trace, word, turn, end = 1 * time.Second, 2 * time.Second, 3 * time.Second, 4 * time.Second
 	for _, era := range eras {
-		for until, want := range map[string]time.Duration{"": turn, "my_turn": turn, "message": word, "any": trace, "closed": end} {
-			for _, closes := range []bool{false, true} { // at once, instead of all that
+		for until, want := range map[string]time.Duration{"": turn, "my_turn": turn, "message": word, "any": trace,
+			"closed": end} {
+			for _, closes := range []bool{false, true} { // close at once, without the other steps
 				t.Run(fmt.Sprintf("%s/%s/%t", era, until, closes), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						l := newLab(t)
 						w := newWaitingIDE(t, l.s, "test-ide", era, false)
-						go l.speaks(closes)
+						go l.runBob(closes)
 						args := map[string]any{"conversation_id": l.id, "since_seq": 1}
 						if until != "" {
 							args["until"] = until
@@ -155,13 +160,15 @@ func TestWaitUntil(t *testing.T) {
 						if took != expected || u.TimedOut {
 							t.Errorf("after %s, expected %s: %s", took, expected, text)
 						}
-						if ended := closes || until == "closed"; ended != (u.Status == "closed") || ended != (u.Guidance.Kind == "closed") || ended && !strings.Contains(text, "closed") {
+						if ended := closes || until == "closed"; ended != (u.Status == "closed") ||
+							ended != (u.Guidance.Kind == "closed") || ended && !strings.Contains(text, "closed") {
 							t.Errorf("closed is %t: %+v: %s", ended, u, text)
 						}
-						if speaks := took == turn; u.MaySpeak != speaks || speaks && !strings.Contains(text, "You may speak: post_message") {
+						if speaks := took == turn; u.MaySpeak != speaks || speaks && !strings.Contains(text,
+							"You may speak: post_message") {
 							t.Errorf("may speak is %t: %s", u.MaySpeak, text)
 						}
-						time.Sleep(10 * time.Second) // in the bubble, until bob has done all
+						time.Sleep(10 * time.Second) // in the bubble, until bob has finished
 					})
 				})
 			}
@@ -169,14 +176,16 @@ func TestWaitUntil(t *testing.T) {
 	}
 }
 
-// speaks has bob leave a trace, say a word, end his turn, and close the conversation, a second after another; or close it after a second.
-func (l *lab) speaks(closes bool) {
+// runBob lets bob add a trace, post a message, end his turn and close the conversation, one second
+// apart. With closes, he only closes it after a second.
+func (l *lab) runBob(closes bool) {
 	steps := []func() error{
 		func() error {
-			_, err := l.bob.SendTrace(context.Background(), &parley.SendTraceParams{ConversationID: l.id, Payload: raw(l.t, parley.Trace{Kind: "thought", Text: "hm"})})
+			_, err := l.bob.SendTrace(context.Background(), &parley.SendTraceParams{ConversationID: l.id,
+				Payload: raw(l.t, parley.Trace{Kind: "thought", Text: "hm"})})
 			return err
 		},
-		l.says("a word", parley.FinalityNone), l.says("that is all", parley.FinalityTurn),
+		l.post("a word", parley.FinalityNone), l.post("that is all", parley.FinalityTurn),
 		func() error {
 			_, err := l.bob.CloseConversation(context.Background(), &parley.CloseConversationParams{ConversationID: l.id})
 			return err
@@ -193,9 +202,10 @@ func (l *lab) speaks(closes bool) {
 	}
 }
 
-func (l *lab) says(text string, f parley.Finality) func() error {
+func (l *lab) post(text string, f parley.Finality) func() error {
 	return func() error {
-		_, err := l.bob.SendMessage(context.Background(), &parley.SendMessageParams{ConversationID: l.id, Payload: raw(l.t, parley.Message{Text: text}), Finality: f})
+		_, err := l.bob.SendMessage(context.Background(), &parley.SendMessageParams{ConversationID: l.id,
+			Payload: raw(l.t, parley.Message{Text: text}), Finality: f})
 		return err
 	}
 }

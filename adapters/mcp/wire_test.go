@@ -15,7 +15,7 @@ import (
 	"github.com/parleyhub/parley/adapters/mcp"
 )
 
-// eras are the revisions that each test of the wire speaks.
+// eras are the revisions that each wire test uses.
 var eras = []string{modern, legacy}
 
 // wire is a client that speaks the protocol message by message.
@@ -24,11 +24,11 @@ type wire struct {
 	era  string
 	caps map[string]any
 	conn protocol.Connection
-	// notes are the notifications that have come.
+	// notes are the received notifications.
 	notes chan *jsonrpc.Request
-	// listened gets the answer to the last listen: its end.
+	// listened receives the answer to the last listen, which ends it.
 	listened <-chan *jsonrpc.Response
-	// offered is what the server has said in an initialize.
+	// offered is the initialize result of the server.
 	offered struct{ Capabilities map[string]any }
 
 	mu      sync.Mutex // guards the fields below
@@ -45,7 +45,8 @@ func newWire(t *testing.T, s *mcp.Server, era string, caps map[string]any) *wire
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &wire{t: t, era: era, caps: caps, conn: conn, notes: make(chan *jsonrpc.Request, 1000), answers: map[any]chan *jsonrpc.Response{}}
+	w := &wire{t: t, era: era, caps: caps, conn: conn, notes: make(chan *jsonrpc.Request, 1000),
+		answers: map[any]chan *jsonrpc.Response{}}
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = s.Run(ctx, far) })
 	wg.Go(w.read)
@@ -55,7 +56,8 @@ func newWire(t *testing.T, s *mcp.Server, era string, caps map[string]any) *wire
 		wg.Wait()
 	})
 	if era < modern {
-		w.must("initialize", map[string]any{"protocolVersion": era, "capabilities": caps, "clientInfo": map[string]any{"name": "wire", "version": "1"}}, &w.offered)
+		w.must("initialize", map[string]any{"protocolVersion": era, "capabilities": caps,
+			"clientInfo": map[string]any{"name": "wire", "version": "1"}}, &w.offered)
 		w.notify("notifications/initialized", map[string]any{})
 	}
 	return w
@@ -81,8 +83,8 @@ func (w *wire) read() {
 	}
 }
 
-// begin sends a request.
-func (w *wire) begin(method string, params map[string]any) (id int64, answer <-chan *jsonrpc.Response) {
+// send sends a request.
+func (w *wire) send(method string, params map[string]any) (id int64, answer <-chan *jsonrpc.Response) {
 	w.t.Helper()
 	c := make(chan *jsonrpc.Response, 1)
 	w.mu.Lock()
@@ -129,7 +131,7 @@ func raw(t *testing.T, v any) json.RawMessage {
 // call sends a request and waits for its answer.
 func (w *wire) call(method string, params map[string]any) (json.RawMessage, *jsonrpc.Error) {
 	w.t.Helper()
-	_, answer := w.begin(method, params)
+	_, answer := w.send(method, params)
 	select {
 	case r := <-answer:
 		return r.Result, fail(r)
@@ -147,7 +149,7 @@ func fail(r *jsonrpc.Response) *jsonrpc.Error {
 	return e
 }
 
-// must is call for what may not fail.
+// must is call for requests that must succeed.
 func (w *wire) must(method string, params map[string]any, into any) {
 	w.t.Helper()
 	got, e := w.call(method, params)
@@ -162,7 +164,7 @@ func (w *wire) must(method string, params map[string]any, into any) {
 	}
 }
 
-// subscribe subscribes to resources, as the era does it, and gives what ends it.
+// subscribe subscribes to resources in the way of the era, and returns the function that ends it.
 func (w *wire) subscribe(uris ...string) (end func(), failed *jsonrpc.Error) {
 	w.t.Helper()
 	if w.era >= modern {
@@ -182,7 +184,8 @@ func (w *wire) subscribe(uris ...string) (end func(), failed *jsonrpc.Error) {
 
 func (w *wire) listen(uris ...string) (end func(), failed *jsonrpc.Error) {
 	w.t.Helper()
-	id, answer := w.begin("subscriptions/listen", map[string]any{"notifications": map[string]any{"resourceSubscriptions": uris}})
+	id, answer := w.send("subscriptions/listen",
+		map[string]any{"notifications": map[string]any{"resourceSubscriptions": uris}})
 	w.listened = answer
 	select {
 	case n := <-w.notes:
@@ -200,8 +203,8 @@ func (w *wire) listen(uris ...string) (end func(), failed *jsonrpc.Error) {
 	}, nil
 }
 
-// updated waits for a notification, and gives its URI.
-func (w *wire) updated() string {
+// nextUpdate waits for a notification and returns its URI.
+func (w *wire) nextUpdate() string {
 	w.t.Helper()
 	select {
 	case n := <-w.notes:

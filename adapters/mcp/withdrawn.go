@@ -8,34 +8,36 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// standing tells which events of a page count: those of an attempt that has failed do not, though the log keeps them.
-type standing struct {
-	heard  map[int64]bool // the messages that count
-	upTo   int64          // heard has all of them up to here
-	ranges []parley.Withdrawn
+// withdrawals knows which events of a page count. The log keeps the events of failed attempts, but
+// they do not count.
+type withdrawals struct {
+	visible map[int64]bool // seqs of the messages that count
+	upTo    int64          // visible has all of them up to this seq
+	ranges  []parley.Withdrawn
 }
 
-// standing asks the hub which of the events after a seq count; there are at most readAtOnce of them.
-func (c *call) standing(ctx context.Context, id string, since int64) (*standing, error) {
+// withdrawalsAfter asks the hub which of the events after a seq count. It covers readAtOnce events.
+func (c *call) withdrawalsAfter(ctx context.Context, id string, since int64) (*withdrawals, error) {
 	got, err := c.client.GetUpdates(ctx, &parley.GetUpdatesParams{ConversationID: id, SinceSeq: since, Limit: readAtOnce})
 	if err != nil {
 		return nil, err
 	}
-	return standingOf(got), nil
+	return withdrawalsOf(got), nil
 }
 
-func standingOf(got *parley.GetUpdatesResult) *standing {
-	s := &standing{heard: map[int64]bool{}, upTo: got.NextSeq, ranges: got.Withdrawn}
+func withdrawalsOf(got *parley.GetUpdatesResult) *withdrawals {
+	s := &withdrawals{visible: map[int64]bool{}, upTo: got.NextSeq, ranges: got.Withdrawn}
 	for _, m := range got.Messages {
-		s.heard[m.Seq] = true
+		s.visible[m.Seq] = true
 	}
 	return s
 }
 
-// counts reports whether an event counts. A range may end behind the page, so that of messages those count that the hub still tells.
-func (s *standing) counts(e *parley.Event) bool {
+// counts reports whether an event counts. A range may end after the page; for messages the hub's
+// list decides.
+func (s *withdrawals) counts(e *parley.Event) bool {
 	if e.Type == parley.TypeMessage && e.Seq <= s.upTo {
-		return s.heard[e.Seq]
+		return s.visible[e.Seq]
 	}
 	if e.Type == parley.TypeSystem {
 		return true
@@ -48,21 +50,23 @@ func (s *standing) counts(e *parley.Event) bool {
 	return true
 }
 
-// before gives the ranges that were withdrawn by an event up to next: a reader may have had what is in them.
-func (s *standing) before(next int64) (told []turnRange) {
+// before returns the ranges that were withdrawn by an event up to next: the reader may have read
+// their messages.
+func (s *withdrawals) before(next int64) (ranges []turnRange) {
 	for _, w := range s.ranges {
 		if w.ToSeq < next {
-			told = append(told, turnRange(w))
+			ranges = append(ranges, turnRange(w))
 		}
 	}
-	return told
+	return ranges
 }
 
-// forget says what counts no more.
-func forget(ranges []turnRange) string {
+// withdrawnText asks the reader to ignore withdrawn messages.
+func withdrawnText(ranges []turnRange) string {
 	var b strings.Builder
 	for _, w := range ranges {
-		fmt.Fprintf(&b, "Forget #%d to #%d (turn %d): that attempt has failed and counts no more.\n", w.FromSeq, w.ToSeq, w.Turn)
+		fmt.Fprintf(&b, "Ignore #%d to #%d (turn %d): that attempt failed, and its messages are withdrawn.\n", w.FromSeq,
+			w.ToSeq, w.Turn)
 	}
 	return b.String()
 }

@@ -20,7 +20,7 @@ const (
 	legacy = "2025-11-25"
 )
 
-// ide is a client of the protocol whose seat is alice.
+// ide is an MCP client with the seat alice.
 type ide struct {
 	t       *testing.T
 	session *protocol.ClientSession
@@ -36,10 +36,11 @@ func newIDE(t *testing.T, h *sdktest.Hub, agentID string, change func(*mcp.Optio
 	return serveAs(t, mcp.NewServer(o), "test-ide", "", &protocol.ClientOptions{})
 }
 
-// patience is how long a test waits for an event that must come. Only a program that hangs takes that long.
+// patience is the timeout of tests for an event that must come. Only a program that hangs reaches
+// it.
 const patience = 3 * time.Minute
 
-// serveAs connects a client of a name, of an era; empty: the latest.
+// serveAs connects a client with a name and an era. An empty era means the latest.
 func serveAs(t *testing.T, s *mcp.Server, name, era string, o *protocol.ClientOptions) *ide {
 	t.Helper()
 	near, far := protocol.NewInMemoryTransports()
@@ -49,7 +50,8 @@ func serveAs(t *testing.T, s *mcp.Server, name, era string, o *protocol.ClientOp
 		defer close(done)
 		_ = s.Run(ctx, far)
 	}()
-	session, err := protocol.NewClient(&protocol.Implementation{Name: name, Version: "1"}, o).Connect(ctx, near, &protocol.ClientSessionOptions{ProtocolVersion: era})
+	session, err := protocol.NewClient(&protocol.Implementation{Name: name, Version: "1"}, o).Connect(ctx, near,
+		&protocol.ClientSessionOptions{ProtocolVersion: era})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,12 +73,12 @@ func (i *ide) call(name string, args map[string]any) *protocol.CallToolResult {
 	return r
 }
 
-// must is call for what may not be refused: it reads the structured content.
+// must is call for tools that must succeed. It decodes the structured content.
 func (i *ide) must(name string, args map[string]any, into any) (text string) {
 	i.t.Helper()
 	r := i.call(name, args)
 	if r.IsError {
-		i.t.Fatalf("%s %v: %s", name, args, textOf(r))
+		i.t.Fatalf("%s %v: %s", name, args, schemaText(r))
 	}
 	raw, err := json.Marshal(r.StructuredContent)
 	if err == nil && into != nil {
@@ -85,14 +87,14 @@ func (i *ide) must(name string, args map[string]any, into any) (text string) {
 	if err != nil {
 		i.t.Fatalf("%s: %v in %s", name, err, raw)
 	}
-	return textOf(r)
+	return schemaText(r)
 }
 
-// refused calls a tool that must refuse, in words that have all of some.
+// refused calls a tool that must refuse, with an error that has all the given words.
 func (i *ide) refused(name string, args map[string]any, words ...string) (text string) {
 	i.t.Helper()
 	r := i.call(name, args)
-	text = textOf(r)
+	text = schemaText(r)
 	if !r.IsError {
 		i.t.Errorf("%s %v: not refused: %s", name, args, text)
 	}
@@ -104,7 +106,7 @@ func (i *ide) refused(name string, args map[string]any, words ...string) (text s
 	return text
 }
 
-func textOf(r *protocol.CallToolResult) string {
+func schemaText(r *protocol.CallToolResult) string {
 	var b strings.Builder
 	for _, c := range r.Content {
 		if t, ok := c.(*protocol.TextContent); ok {
@@ -129,14 +131,14 @@ type updates struct {
 	Next     string
 }
 
-type posted struct {
+type postResult struct {
 	Seq, Turn int64
 	SinceSeq  int64 `json:"since_seq"`
 	Duplicate bool
 }
 
-// says has a client say something.
-func says(t *testing.T, c parley.Client, id, text string, f parley.Finality) int64 {
+// postAs posts a message with a client.
+func postAs(t *testing.T, c parley.Client, id, text string, f parley.Finality) int64 {
 	t.Helper()
 	payload, _ := json.Marshal(parley.Message{Text: text})
 	r, err := c.SendMessage(t.Context(), &parley.SendMessageParams{ConversationID: id, Payload: payload, Finality: f})

@@ -20,7 +20,7 @@ func TestSchedule_Gaps(t *testing.T) {
 		{"Europe/Berlin", "30 2 * * *", "2026-03-28T12:00:00Z", "2026-03-29T01:00:00Z"},
 		{"Europe/Berlin", "*/10 2 * * *", "2026-03-28T12:00:00Z", "2026-03-29T01:00:00Z"},
 		{"Europe/Berlin", "*/10 2 * * *", "2026-03-29T01:00:00Z", "2026-03-30T00:00:00Z"},
-		{"Europe/Berlin", "30 * * * *", "2026-03-29T00:30:00Z", "2026-03-29T01:30:00Z"}, // due in every hour that there is
+		{"Europe/Berlin", "30 * * * *", "2026-03-29T00:30:00Z", "2026-03-29T01:30:00Z"},  // due in every hour that there is
 		{"Pacific/Apia", "0 12 30 12 *", "2011-12-29T00:00:00Z", "2011-12-30T10:00:00Z"}, // a day that there is not
 		{"America/Havana", "30 0 * * *", "2026-11-01T04:00:00Z", "2026-11-01T04:30:00Z"},
 		{"America/Havana", "30 0 * * *", "2026-11-01T04:30:00Z", "2026-11-02T05:30:00Z"}, // 00:30 is shown twice
