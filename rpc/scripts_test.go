@@ -114,7 +114,7 @@ func TestProtocolLinksItsScripts(t *testing.T) {
 var excerptBlock = regexp.MustCompile("(?ms)^```(transcript|http) ([a-z0-9-]+)\n(.*?)^```\n")
 
 // TestExamplesAreExcerpts compares the examples of protocol.md with the scripts that they name. The
-// lines of an example are lines of the script, in the same order. In a line, "..." stands for any
+// lines of an example are lines of the script, in the same order. In a line, "..." matches any
 // text. An indented line continues the one before.
 func TestExamplesAreExcerpts(t *testing.T) {
 	scripts := map[string]script{}
@@ -166,7 +166,7 @@ func excerptPattern(line string) *regexp.Regexp {
 }
 
 // maxProtocolBytes is the most that a person reads as one document.
-const maxProtocolBytes = 124 << 10
+const maxProtocolBytes = 120 << 10
 
 // TestProtocolFitsOneReading requires that protocol.md stays short. Details belong to the scripts
 // and to docs/reference.
