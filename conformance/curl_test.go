@@ -15,33 +15,37 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/tools/txtar"
+
 	"github.com/parleyhub/parley/internal/hubproc"
 )
 
-var httpBlock = regexp.MustCompile("(?ms)^```http ([a-z0-9 -]+)\n(.*?)^```\n")
-
-// TestCurlExamples runs the examples of plain HTTP in protocol.md as they stand there, in a shell, and compares status lines, the headers that
-// are shown and bodies. Only times, ids of claims, tokens and what hangs on them may differ.
+// TestCurlExamples runs the curl commands of the protocol in a shell, exactly as they are written, and compares status
+// lines, the headers that the examples show, and bodies. Only times, claim ids, tokens and values made of them may
+// differ.
 func TestCurlExamples(t *testing.T) {
 	t.Parallel()
 	require(t, "curl")
-	doc, err := os.ReadFile(filepath.Join("..", "protocol.md"))
+	paths, err := filepath.Glob(filepath.Join("..", "rpc", "testdata", "protocol", "http-*.txtar"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := httpBlock.FindAllSubmatch(doc, -1)
-	if len(blocks) < 3 {
-		t.Fatalf("protocol.md has %d examples of HTTP", len(blocks))
+	if len(paths) < 3 {
+		t.Fatalf("there are only %d scripts with curl commands", len(paths))
 	}
-	for _, b := range blocks {
-		t.Run(string(b[1]), func(t *testing.T) {
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			script, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
 			h := program.Start(t, t.TempDir())
 			ids := secrets{}
-			for _, e := range examples(string(b[2])) {
+			for _, e := range examples(string(script.Files[0].Data)) {
 				want := timeless(e.answer)
 				answer := ids.learn(e.answer, shown(shell(t, h, ids.real(e.command)), want))
 				if got := timeless(answer); got != want {
-					t.Errorf("%s\nanswered:\n%s\nshown in protocol.md:\n%s", e.command, got, want)
+					t.Errorf("%s\nanswered:\n%s\nwritten in the script:\n%s", e.command, got, want)
 				}
 			}
 			h.Stop(t)
@@ -78,7 +82,7 @@ func (c secrets) real(command string) string {
 
 type example struct{ command, answer string }
 
-// examples takes a block apart.
+// examples returns the commands of a script with their answers.
 func examples(block string) []example {
 	var all []example
 	open := false // the command goes on in the next line

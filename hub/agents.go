@@ -161,7 +161,7 @@ func (a sessionAgents) FindAgent(name string, demands map[string]string) (*sessi
 		return sessionAgent(b, name, met), nil
 	}
 	return nil, parley.Refuse(parley.ErrNotFound, fmt.Sprintf("there is no agent %s", policy.Clip(name)),
-		"a name that listAgents gives")
+		"a name from listAgents")
 }
 
 func agentWithSchema(name string, schema json.RawMessage) (a *sessions.Agent, err error) {

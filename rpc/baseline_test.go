@@ -71,7 +71,10 @@ func replaySession(t *testing.T, dir string) {
 	synctest.Test(t, func(t *testing.T) { replay(boltWorld(t, data, 0), t, text) })
 }
 
-// replayProtocol plays the transcripts of that version's protocol.md.
+// transcriptBlock is one transcript in protocol.transcript.
+var transcriptBlock = regexp.MustCompile("(?ms)^```transcript ([a-z0-9 -]+)\n(.*?)^```\n")
+
+// replayProtocol plays the transcripts of that version's protocol.
 func replayProtocol(t *testing.T, dir string) {
 	played := 0
 	text := readFile(t, filepath.Join(dir, "protocol.transcript"))
@@ -169,8 +172,8 @@ func writeBaseline(t *testing.T, dir string) {
 	}
 	record("reopened.transcript", baseline.Unpack(t, filepath.Join(dir, "data")), reopenAfter, reopenedIDs)
 	var blocks strings.Builder
-	for _, block := range transcriptBlock.FindAllString(readFile(t, protocolFile), -1) {
-		blocks.WriteString(block)
+	for _, s := range readScripts(t, transcripts) {
+		fmt.Fprintf(&blocks, "```transcript %s\n%s```\n", s.name, s.text)
 	}
 	writeFile(t, filepath.Join(dir, "protocol.transcript"), blocks.String())
 }

@@ -5,50 +5,20 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"regexp"
 	"strings"
 	"testing"
-	"testing/synctest"
 )
-
-var httpBlock = regexp.MustCompile("(?ms)^```http ([a-z0-9 -]+)\n(.*?)^```\n")
 
 // shownHeaders are those of an answer that the examples show.
 var shownHeaders = []string{"Content-Type", "Location", "Retry-After", "Www-Authenticate"} // as they go out
 
-// TestHTTPExamples plays the examples of plain HTTP in protocol.md, each against a fresh hub, and
+// TestHTTPExamples plays the curl commands of the protocol, each script against a new hub, and
 // compares the answers byte for byte.
 func TestHTTPExamples(t *testing.T) {
-	doc, err := os.ReadFile(protocolFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	played := 0
-	fresh := httpBlock.ReplaceAllFunc(doc, func(block []byte) []byte {
-		m := httpBlock.FindSubmatch(block)
-		name, text := string(m[1]), string(m[2])
-		got := text
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { got = playHTTP(t, text) })
-			if got != text && !*update {
-				t.Errorf("played, it goes otherwise (-update rewrites it):\n%s", firstDifference(text, got))
-			}
-		})
-		played++
-		return fmt.Appendf(nil, "```http %s\n%s```\n", name, got)
-	})
-	if played < 3 {
-		t.Errorf("protocol.md has %d examples of HTTP", played)
-	}
-	if *update && !bytes.Equal(fresh, doc) {
-		if err := os.WriteFile(protocolFile, fresh, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	playScripts(t, httpExamples, playHTTP)
 }
 
-// playHTTP runs the commands of a block and returns the block with their answers.
+// playHTTP runs the commands of a script and returns the script with their answers.
 func playHTTP(t *testing.T, text string) string {
 	w := newWorld(t, nil)
 	var out strings.Builder
@@ -61,7 +31,7 @@ func playHTTP(t *testing.T, text string) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// commands yields the comments and the commands of a block, with their line breaks.
+// commands yields the comments and the commands of a script, with their line breaks.
 func commands(text string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		var command string
@@ -82,7 +52,7 @@ func commands(text string) func(yield func(string) bool) {
 	}
 }
 
-// words splits a command as a shell does that knows quotes, variables, and lines that go on.
+// words splits a command like a shell: with quotes, variables, and lines that end with a backslash.
 func words(t *testing.T, line string) []string {
 	t.Helper()
 	var out []string

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -83,13 +82,9 @@ type httpWitness struct {
 // TestSchemasOfHTTPAreTrue: the schemas accept every JSON body of the examples of plain HTTP, and
 // every message of their streams.
 func TestSchemasOfHTTPAreTrue(t *testing.T) {
-	doc, err := os.ReadFile(protocolFile)
-	if err != nil {
-		t.Fatal(err)
-	}
 	w := &httpWitness{t: t, sent: published{t: t}, got: published{t: t, change: closed}, seen: map[string]int{}}
-	for _, block := range httpBlock.FindAllSubmatch(doc, -1) {
-		for _, exchange := range strings.Split("\n"+string(block[2]), "\n$ ")[1:] {
+	for _, s := range readScripts(t, httpExamples) {
+		for _, exchange := range strings.Split("\n"+s.text, "\n$ ")[1:] {
 			command, answer, _ := strings.Cut(exchange, "\nHTTP/1.1 ")
 			w.exchange(words(t, command+"\n"), answer)
 		}

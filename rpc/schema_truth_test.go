@@ -3,7 +3,6 @@ package rpc_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -34,21 +33,19 @@ func TestSchemasAreTrue(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it makes one call after another: the race detector, which is slow, learns nothing from so many")
 	}
-	doc, err := os.ReadFile(protocolFile)
-	if err != nil {
-		t.Fatal(err)
-	}
 	w := &schemaWitness{t: t, sent: published{t: t}, got: published{t: t, change: closed}, async: asyncMessages(t),
 		seen: map[string]bool{}}
-	for _, block := range transcriptBlock.FindAllSubmatch(doc, -1) {
+	for _, s := range readScripts(t, transcripts) {
 		w.calls = map[string]string{}
-		for line := range strings.Lines(string(block[2])) {
+		for line := range strings.Lines(s.text) {
 			w.line(strings.TrimSuffix(line, "\n"))
 		}
 	}
-	for line := range strings.Lines(string(doc)) {
-		if line = strings.TrimSpace(line); strings.HasPrefix(line, `{"type":"urn:parley:error:`) {
-			w.holds("problem", line)
+	for _, s := range readScripts(t, httpExamples) {
+		for line := range strings.Lines(s.text) {
+			if strings.HasPrefix(line, `{"type":"urn:parley:error:`) {
+				w.holds("problem", strings.TrimSpace(line))
+			}
 		}
 	}
 	for _, m := range rpc.ServedMethods() {

@@ -1,11 +1,9 @@
 package rpc_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -18,41 +16,14 @@ import (
 	"github.com/parleyhub/parley/hub/journal"
 )
 
-var update = flag.Bool("update", false, "rewrite the replies in the transcripts of protocol.md")
+var update = flag.Bool("update", false, "rewrite the replies in testdata/protocol and the generated files")
 
 const protocolFile = "../protocol.md"
 
-var transcriptBlock = regexp.MustCompile("(?ms)^```transcript ([a-z0-9 -]+)\n(.*?)^```\n")
-
-// TestTranscripts plays every transcript of protocol.md against a hub and compares what comes back
-// byte for byte.
+// TestTranscripts plays every transcript of the protocol against a hub and compares the frames that
+// come back byte for byte.
 func TestTranscripts(t *testing.T) {
-	doc, err := os.ReadFile(protocolFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	played := 0
-	fresh := transcriptBlock.ReplaceAllFunc(doc, func(block []byte) []byte {
-		m := transcriptBlock.FindSubmatch(block)
-		name, text := string(m[1]), string(m[2])
-		got := text
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { got = play(t, text) })
-			if got != text && !*update {
-				t.Errorf("played, it goes otherwise (-update rewrites it):\n%s", firstDifference(text, got))
-			}
-		})
-		played++
-		return fmt.Appendf(nil, "```transcript %s\n%s```\n", name, got)
-	})
-	if played < 10 {
-		t.Errorf("protocol.md has %d transcripts", played)
-	}
-	if *update && !bytes.Equal(fresh, doc) {
-		if err := os.WriteFile(protocolFile, fresh, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	playScripts(t, transcripts, play)
 }
 
 func firstDifference(want, got string) string {

@@ -111,7 +111,7 @@ func (a *Approval) Refuse() error {
 		parley.ApprovalApproved: "the approval was answered already: approved",
 		parley.ApprovalRejected: "the approval was answered already: rejected",
 		parley.ApprovalTimedOut: "the approval has timed out before it was answered",
-		parley.ApprovalCanceled: "the approval is canceled: its turn has ended before it was answered",
+		parley.ApprovalCanceled: "the approval was canceled: its turn ended before it was answered",
 	}[a.Status]
 	return parley.Refuse(parley.ErrAlreadyResolved, how+fmt.Sprintf(" (seq %d)", a.ResolvedSeq), "")
 }

@@ -21,7 +21,7 @@ func (a *Create) decide(d *decision) {
 		for i := 0; same && a.Session == nil && i < len(q.Participants); i++ { // the seats of the first call
 			same = d.s.SeatPrivates[i] == idempotency.DigestPrivate(q.Participants[i].Private)
 		}
-		d.meetBegun(same, "another conversationId, or none")
+		d.meetBegun(same, "another conversationId, or no conversationId")
 		return
 	case a.Session != nil && a.Payload == nil: // it was there when its caller looked, but its commit has failed
 		d.refuse(parley.ErrUnavailable, "the session has not begun", "")

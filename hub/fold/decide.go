@@ -197,7 +197,7 @@ func (d *decision) mayAppend(turn int64, afterSeq *int64) bool {
 	case afterSeq != nil && *afterSeq > d.s.Seq:
 		d.refuse(parley.ErrCursorAhead, fmt.Sprintf("afterSeq %d is beyond the log", *afterSeq), fmt.Sprintf("at most %d", d.s.Seq))
 	case afterSeq != nil && d.s.spokenByOtherSince(d.c.From, *afterSeq):
-		d.refuseTurn(parley.ErrTurnConflict, fmt.Sprintf("somebody has spoken after seq %d", *afterSeq), fmt.Sprintf("afterSeq of at least %d", d.s.MessageSeq))
+		d.refuseTurn(parley.ErrTurnConflict, fmt.Sprintf("another participant spoke after seq %d", *afterSeq), fmt.Sprintf("afterSeq of at least %d", d.s.MessageSeq))
 	default:
 		return true
 	}
@@ -273,14 +273,14 @@ func (d *decision) closeAtLimit() {
 	}
 }
 
-// closeAtStop closes the conversation if what it was to stop at has come with e.
+// closeAtStop closes the conversation if its stopWhen condition is true after e.
 func (d *decision) closeAtStop(e *parley.Event) {
 	if d.s.Limits.StopWhen == "" {
 		return
 	}
 	ended := d.s.ended(e)
 	if stop, _ := policy.Stop(d.s.Limits.StopWhen, &ended); stop {
-		d.hubClose(parley.Outcome{Status: parley.OutcomeCompleted, Reason: parley.ReasonStopWhen}, "What the conversation was to stop at has come.")
+		d.hubClose(parley.Outcome{Status: parley.OutcomeCompleted, Reason: parley.ReasonStopWhen}, "The conversation met its stopWhen condition.")
 	}
 }
 
@@ -311,13 +311,13 @@ func (s *State) limitReached() string {
 
 func (a *Close) decide(d *decision) {
 	if d.s.Session != nil {
-		d.refuse(parley.ErrForbidden, "a session is not closed", "stopSession, or a message with finality conversation from who has the floor")
+		d.refuse(parley.ErrForbidden, "a session is not closed", "stopSession, or a closing message of the participant that has the floor")
 		return
 	}
 	seat := d.s.Seat(d.c.From)
 	human := seat >= 0 && d.s.Participants[seat].Kind == parley.KindHuman
 	if !d.c.Admin && d.c.From != d.s.CreatedBy && !human {
-		d.refuse(parley.ErrForbidden, "only the creator, human participants and admins close a conversation", "a message with finality conversation from who has the floor")
+		d.refuse(parley.ErrForbidden, "only the creator, human participants and admins close a conversation", "a message with finality conversation from the participant that has the floor")
 		return
 	}
 	o := parley.Outcome{Status: parley.OutcomeCompleted, Reason: parley.ReasonClosed}

@@ -136,7 +136,7 @@ func (s *State) afterPass(who string) *Chosen {
 	switch s.Policy.Kind {
 	case parley.PolicyModerator:
 		if !slices.Contains(s.Passed, s.Policy.Moderator) && s.Seat(s.Policy.Moderator) >= 0 {
-			return &Chosen{found: policy.Choice{Next: s.Policy.Moderator, Rule: ruleModerator, Because: fmt.Sprintf("%s has passed, and the floor goes back to the moderator", who)}}
+			return &Chosen{found: policy.Choice{Next: s.Policy.Moderator, Rule: ruleModerator, Because: fmt.Sprintf("%s passed, and the floor returns to the moderator", who)}}
 		}
 	case parley.PolicyAddressed, parley.PolicyRules:
 	default:
@@ -224,7 +224,7 @@ func (s *State) tried(f Floor) []parley.RuleTried {
 	}{
 		{ruleApproval, s.whyNotApproval()},
 		{ruleOpenTurn, "no turn is open"},
-		{ruleClaim, "no claim stands"},
+		{ruleClaim, "no claim is current"},
 		{rulePassed, "not everybody has passed since the last message"},
 		{ruleAutonomous, s.whyNotHuman()},
 		{ruleCallback, s.whyNotCallback()},

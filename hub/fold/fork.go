@@ -23,7 +23,7 @@ type Fork struct {
 func (f *Fork) decide(d *decision) {
 	switch {
 	case d.s.Exists():
-		d.meetBegun(d.s.ParamsHash == f.Digest, "another forkId, or none")
+		d.meetBegun(d.s.ParamsHash == f.Digest, "another forkId, or no forkId")
 		return
 	case len(f.Shared) == 0: // it was there when its caller looked, but its commit has failed
 		d.refuse(parley.ErrUnavailable, "the fork has not begun", "")

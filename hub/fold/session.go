@@ -273,7 +273,7 @@ func (s *State) CheckSession(from string, f parley.Finality, parameters, result 
 	switch {
 	case parameters && (r == nil || from != r.Caller):
 		return parley.Refuse(parley.ErrValidationFailed,
-			"payload.parameters are for who has started a session, in its conversation", "text or data")
+			"payload.parameters is only for the caller of a session, in its conversation", "text or data")
 	case result && (r == nil || from != r.AgentID || f != parley.FinalityConversation):
 		return parley.Refuse(parley.ErrValidationFailed,
 			"payload.result is for the agent of a session, in the message that closes it", "text or data")

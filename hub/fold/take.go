@@ -42,7 +42,7 @@ func (d *decision) sameExecutor(c *Claim) bool {
 }
 
 func (d *decision) refuseLost() {
-	d.refuseTurn(parley.ErrClaimLost, "the claim does not stand, or no longer", "")
+	d.refuseTurn(parley.ErrClaimLost, "the claim is not the current one", "")
 }
 
 // claims lets an agent's unfinished message or trace take the claim of its turn.

@@ -76,7 +76,7 @@ func checkRules(rules []parley.Rule, seats []parley.Participant) error {
 }
 
 // expected says what an expression must be.
-const expected = "an expression in CEL that gives a bool"
+const expected = "a CEL expression that returns a bool"
 
 func checkExpression(path, expr string) error {
 	if n := len(expr); n < 1 || n > parley.MaxExpressionBytes {

@@ -55,7 +55,7 @@ func TestCheckRefuses(t *testing.T) {
 		{parley.Policy{Kind: parley.PolicyRules, Rules: []parley.Rule{{When: "true", Next: "stranger"}}}, "", `policy.rules[0].next names "stranger"`, "a participant"},
 		{rules("true", "last.form == 'payer'"), "", "policy.rules[1].when: 1:5: undefined field 'form'", "a bool"},
 		{rules("true &&\n  lst.from == 'payer'"), "", "policy.rules[0].when: 2:3: undeclared reference to 'lst'", "a bool"},
-		{rules("turns"), "", "policy.rules[0].when: the expression gives int", "a bool"},
+		{rules("turns"), "", "policy.rules[0].when: the expression returns int", "a bool"},
 		{rules(""), "", "policy.rules[0].when has 0 bytes", "1 to 2048 bytes"},
 		{rules(strings.Repeat(" ", 2044) + "true "), "", "policy.rules[0].when has 2049 bytes", "1 to 2048 bytes"},
 		{rules("last.text == 'a\x00'"), "", "policy.rules[0].when has the character U+0000", "control"},

@@ -92,7 +92,7 @@ func (e *Ended) byRules() Choice {
 			c.Because = fmt.Sprintf("rule %d names %s, who does not take part", i+1, Clip(r.Next))
 			return c
 		case holds:
-			c.Next, c.Because = r.Next, fmt.Sprintf("rule %d gives it to %s", i+1, r.Next)
+			c.Next, c.Because = r.Next, fmt.Sprintf("rule %d names %s", i+1, r.Next)
 			return c
 		}
 	}
@@ -107,7 +107,7 @@ func (e *Ended) moderated() Choice {
 	case !e.seated(moderator):
 		c.Because = fmt.Sprintf("the moderator, %s, does not take part", Clip(moderator))
 	case e.From != moderator:
-		c.Next, c.Because = moderator, fmt.Sprintf("%s has spoken, and the floor goes back to the moderator, %s", e.From, moderator)
+		c.Next, c.Because = moderator, fmt.Sprintf("after %s the floor returns to the moderator, %s", e.From, moderator)
 	default:
 		c.Next, c.Because = e.named()
 	}
@@ -120,15 +120,15 @@ func (e *Ended) named() (next, because string) {
 		if e.Hint == e.From || !e.seated(e.Hint) {
 			return "", fmt.Sprintf("the turnHint of %s names %s, who is no other participant", e.From, Clip(e.Hint))
 		}
-		return e.Hint, fmt.Sprintf("%s has named %s as the next", e.From, e.Hint)
+		return e.Hint, fmt.Sprintf("%s named %s as the next speaker", e.From, e.Hint)
 	}
 	if !mayMention(e.Payload) {
-		return "", fmt.Sprintf("%s has named nobody", e.From)
+		return "", fmt.Sprintf("%s named no one", e.From)
 	}
 	found := mentions(e.read().Text, e.Seats, e.From)
 	switch len(found) {
 	case 0:
-		return "", fmt.Sprintf("%s has named nobody", e.From)
+		return "", fmt.Sprintf("%s named no one", e.From)
 	case 1:
 		return found[0], fmt.Sprintf("%s has mentioned %s", e.From, found[0])
 	}

@@ -66,7 +66,7 @@ func newProgram(expr string) (p cel.Program, err error) {
 		return nil, firstOf(issues)
 	}
 	if !ast.OutputType().IsExactType(types.BoolType) && !ast.OutputType().IsExactType(types.DynType) {
-		return nil, fmt.Errorf("the expression gives %s", ast.OutputType())
+		return nil, fmt.Errorf("the expression returns %s", ast.OutputType())
 	}
 	patterns, err := inspect(ast)
 	if err != nil {

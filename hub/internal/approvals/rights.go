@@ -87,7 +87,7 @@ var (
 	errNoSeat = forbid("approvals are answered by people and peers who take part in the conversation, "+
 		"or in one above it in the tree of sessions, and by admins", "a seat of kind human or peer")
 	errNoScope   = forbid("the token does not have the scope approve", "a token with scope approve")
-	errRequester = forbid("the requester of an approval does not answer it", "an answer of someone else")
+	errRequester = forbid("the requester of an approval does not answer it", "an answer from another participant")
 	errSameToken = forbid("the approval was asked for with this token",
 		"another token, that counts under another account")
 	errSameAccount = forbid("the token counts under the same account as the one that requested the approval",

@@ -99,13 +99,13 @@ func checkStart(q *parley.StartSessionParams) error {
 	case q.Resume != "" && (q.Mode != "" || len(q.Demands) > 0 || len(q.Metadata) > 0 || q.ParentConversationID != ""):
 		return invalid("those of the session, which stay", "resume with mode, demands, metadata or parentConversationId")
 	case !parley.ValidAgentName(q.AgentName):
-		return invalid("a name that listAgents gives", "agentName %q is not acceptable", policy.Clip(q.AgentName))
+		return invalid("a name from listAgents", "agentName %q is not acceptable", policy.Clip(q.AgentName))
 	case q.Prompt != "" && len(q.Parameters) > 0:
 		return invalid("one of them", "prompt and parameters")
 	case !q.Mode.Valid():
 		return invalid("sync, async_poll or async_callback", "mode is %q", policy.Clip(string(q.Mode)))
 	case q.Mode == parley.ModeAsyncCallback && q.ParentConversationID == "":
-		return invalid("the conversation that is to be told", "mode async_callback without parentConversationId")
+		return invalid("the conversation that receives the result", "mode async_callback without parentConversationId")
 	case q.TimeoutMs < 0:
 		return invalid(fmt.Sprintf("0 to %d", parley.MaxWaitMs), "timeoutMs is %d", q.TimeoutMs)
 	}

@@ -86,7 +86,7 @@ func (x *explanation) read(ctx context.Context, seq int64) (err error) {
 	}
 	if x.event == nil || !x.event.isNote && x.state.IsWithdrawn(seq) || conv.Reserved(x.state.ID) {
 		return parley.Refuse(parley.ErrValidationFailed,
-			fmt.Sprintf("event %d wakes nobody", seq), "a note, or a message of a participant that ends a turn")
+			fmt.Sprintf("event %d cannot trigger an agent", seq), "a note, or a message of a participant that ends a turn")
 	}
 	if seq == x.state.Seq {
 		return nil

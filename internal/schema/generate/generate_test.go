@@ -153,3 +153,20 @@ func sourceOf(t *testing.T) *source {
 	}
 	return s
 }
+
+// TestReferenceNeedsARuleOfEachMethod: a method without rules is an error, and so are rules without
+// a method.
+func TestReferenceNeedsARuleOfEachMethod(t *testing.T) {
+	if _, err := Reference("../../..", testMethods()); err == nil {
+		t.Error("Reference wrote a page without some of the methods")
+	}
+	for _, headings := range [][]string{{"a"}, {"b", "a"}, {"a", "b", "c"}} {
+		if _, err := readSections("\n## a\none\n## b\ntwo\n", headings); err == nil {
+			t.Errorf("the sections a and b were accepted as %v", headings)
+		}
+	}
+	sections, err := readSections("\n## a\none\n## b\ntwo\n", []string{"a", "b"})
+	if err != nil || sections["a"] != "one" || sections["b"] != "two" {
+		t.Errorf("the sections are %v, %v", sections, err)
+	}
+}
