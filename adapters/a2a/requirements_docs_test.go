@@ -34,7 +34,7 @@ var kitRequirements = []struct{ ids, why string }{
 	{"CORE-CAP-004", "no extension is required"},
 }
 
-// TestRequirementsAreTold: docs/a2a-requirements.md lists what is held, each with its test, and what is left out; nothing of the kit is in neither.
+// TestRequirementsAreTold: docs/reference/a2a-requirements.md lists what is held, each with its test, and what is left out; nothing of the kit is in neither.
 func TestRequirementsAreTold(t *testing.T) {
 	var rows []string
 	for _, r := range frontRequirements {
@@ -75,5 +75,5 @@ Left out, besides those of gRPC, which is not spoken here:
 | id | why |
 |---|---|
 ` + strings.Join(left, "")
-	golden.Compare(t, filepath.Join("..", "..", "docs", "a2a-requirements.md"), want)
+	golden.Compare(t, filepath.Join("..", "..", "docs", "reference", "a2a-requirements.md"), want)
 }

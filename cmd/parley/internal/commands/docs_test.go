@@ -30,10 +30,10 @@ func TestDocsQuoteRealCommands(t *testing.T) {
 	t.Parallel()
 	var lines []string
 	for file, least := range map[string]int{
-		"README.md": 8, "docs/operations.md": 15, "docs/scale.md": 6, "docs/configuration.md": 3, "docs/clients.md": 5,
-		"docs/commands.md": 1, "examples/agents/README.md": 4, "docs/metrics.md": 2, "docs/telemetry.md": 3,
-		"docs/executors.md": 4, "docs/scenarios.md": 4, "docs/blueprints.md": 12, "docs/llm.md": 8, "docs/mcp.md": 8,
-		"docs/triggers.md": 3, "docs/workflows.md": 1,
+		"README.md": 8, "docs/guides/operations.md": 15, "docs/guides/several-hubs.md": 6, "docs/reference/configuration.md": 3, "docs/guides/clients.md": 5,
+		"docs/guides/programs.md": 1, "examples/agents/README.md": 4, "docs/reference/metrics.md": 2, "docs/guides/telemetry.md": 3,
+		"docs/guides/executors.md": 4, "docs/guides/scenarios.md": 4, "docs/guides/blueprints.md": 12, "docs/guides/llm.md": 8, "docs/guides/mcp.md": 8,
+		"docs/guides/triggers.md": 3, "docs/guides/workflows.md": 1,
 	} {
 		found := commandLines(t, filepath.Join("..", "..", "..", "..", filepath.FromSlash(file)))
 		if len(found) < least {

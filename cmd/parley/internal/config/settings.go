@@ -20,7 +20,7 @@ type Setting struct {
 var Settings = []Setting{
 	row("listen", "address to listen on; a port alone means loopback, port 0 any free one", address, func(c *Config) any { return &c.Listen }),
 	row("data", "directory of the log", path, func(c *Config) any { return &c.Data }).defaultsTo("$XDG_STATE_HOME/parley; in memory with --dev"),
-	row("journal", "NATS servers with the log that several hubs share, instead of one in data, which then has this hub's replica of it; see docs/scale.md", journalURL, func(c *Config) any { return &c.Journal }),
+	row("journal", "NATS servers with the log that several hubs share, instead of one in data, which then has this hub's replica of it; see docs/guides/several-hubs.md", journalURL, func(c *Config) any { return &c.Journal }),
 	row("allowHosts", "names that clients may call this hub by, besides those of loopback", host, func(c *Config) any { return &c.AllowHosts }),
 	row("allowOrigins", "origins whose web pages may call this hub, besides its own", origin, func(c *Config) any { return &c.AllowOrigins }),
 	row("insecurePublic", "listen beyond loopback although there is no TLS", rule{}, func(c *Config) any { return &c.InsecurePublic }),

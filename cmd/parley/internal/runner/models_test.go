@@ -16,11 +16,11 @@ import (
 
 var backquoted = regexp.MustCompile("`([a-z_.]+)`")
 
-// TestDocsOfLLM: the table of docs/llm.md has all fields that there are, and names tests that there
+// TestDocsOfLLM: the table of docs/guides/llm.md has all fields that there are, and names tests that there
 // are; its example is a file that can be read.
 func TestDocsOfLLM(t *testing.T) {
 	t.Parallel()
-	text := clitest.Document(t, "docs", "llm.md")
+	text := clitest.Document(t, "docs", "guides", "llm.md")
 	_, table, _ := strings.Cut(text,
 		"| field | default | what it does, and what enforces it | test |\n|---|---|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")

@@ -49,7 +49,7 @@ func NewCommand(a *cli.App) *cobra.Command {
 		Long: `run --agent starts CMD once for each turn of an agent, without a shell. The program reads one JSON
 document from stdin: the conversation, and the events since its last turn. It answers with JSON
 lines on stdout, such as {"text":"hello"}, and ends with exit code 0. Its stderr becomes traces. See
-docs/commands.md.
+docs/guides/programs.md.
 
 The program gets PATH, HOME, TZ, LANG and TMPDIR, PARLEY_AGENT, PARLEY_CONVERSATION and PARLEY_TURN,
 PARLEY_URL with PARLEY_TOKEN, a token for this turn alone, TRACEPARENT if the turn is a part of a
@@ -60,9 +60,9 @@ One line about each turn goes to stderr, or with -o json an object to stdout.
 
 run --blueprints is a runner: each file of DIR describes a command and its parameters. 'parley
 start' begins a session of one, the command runs once, and its stdout is the result. See
-docs/blueprints.md. The id of the runner is kept in DIR, so that it is known again. --check only
+docs/guides/blueprints.md. The id of the runner is kept in DIR, so that it is known again. --check only
 prints the faults of the files. A file of type agent is an LLM agent, which asks a model and uses
-tools: docs/llm.md. With --agent NAME it takes the seats of that name too, as it does of every agent
+tools: docs/guides/llm.md. With --agent NAME it takes the seats of that name too, as it does of every agent
 with triggers. The token must be able to speak as their names, and grant the workspaces that they
 watch.
 

@@ -82,11 +82,11 @@ func TestSessionTold(t *testing.T) {
 	}
 }
 
-// TestDocsOfBlueprints: the table of docs/blueprints.md has the keys that there are, and its
+// TestDocsOfBlueprints: the table of docs/guides/blueprints.md has the keys that there are, and its
 // example is a blueprint.
 func TestDocsOfBlueprints(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "blueprints.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "guides", "blueprints.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,11 +149,11 @@ var toldElsewhere = map[string]string{"agent_id": "triggers.md", "subscriptions"
 // holdsText fails where a page of the documents does not have a text.
 func holdsText(t *testing.T, page, text string) {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", page))
+	b, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "guides", page))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(b), text) {
-		t.Errorf("docs/%s does not tell of %s", page, text)
+		t.Errorf("docs/guides/%s does not describe %s", page, text)
 	}
 }
