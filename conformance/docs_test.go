@@ -3,6 +3,7 @@ package conformance
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -149,10 +150,11 @@ type typist struct {
 
 // An endless command runs until it gets a signal.
 type endless struct {
-	text string
-	cmd  *exec.Cmd
-	out  *watchedBuffer
-	done chan error
+	text     string
+	cmd      *exec.Cmd
+	out      *watchedBuffer
+	done     chan error
+	tolerant bool // a signal may end it: it is no hub and no runner
 }
 
 // statementTime is how long one statement of a document may take.
@@ -342,7 +344,7 @@ func (p *typist) start(cmd *exec.Cmd, text, started string) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	e := &endless{text: text, cmd: cmd, out: out, done: make(chan error, 1)}
+	e := &endless{text: text, cmd: cmd, out: out, done: make(chan error, 1), tolerant: started == ""}
 	go func() { e.done <- cmd.Wait() }()
 	p.mu.Lock()
 	p.running = append(p.running, e)
@@ -376,7 +378,11 @@ func (p *typist) stopAll() {
 	for _, e := range slices.Backward(running) {
 		syscall.Kill(-e.cmd.Process.Pid, syscall.SIGTERM) // fails for one that has ended
 		stuck := time.AfterFunc(patience, func() { syscall.Kill(-e.cmd.Process.Pid, syscall.SIGKILL) })
-		if err := <-e.done; err != nil && e.cmd.Args[0] != "go" {
+		err := <-e.done
+		if e.tolerant && e.cmd.ProcessState.Sys().(syscall.WaitStatus).Signaled() {
+			err = nil
+		}
+		if err != nil {
 			p.t.Errorf("%s: %v\n%s", e.text, err, e.out)
 		}
 		stuck.Stop()
@@ -410,4 +416,67 @@ func (w *watchedBuffer) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.b.String()
+}
+
+var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
+
+// TestDocsGo compiles the Go of the documents. A block is a whole file, or a part of a file of the examples.
+func TestDocsGo(t *testing.T) {
+	t.Parallel()
+	words := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	replaced := map[string]string{} // the overlay of the build
+	args := []string{"build", "-o", os.DevNull, "-overlay", filepath.Join(dir, "overlay.json")}
+	examples := exampleFiles(t)
+	parts := 0
+	for _, page := range docPages(t) {
+		for _, m := range goBlock.FindAllStringSubmatch(read(t, filepath.Join("..", filepath.FromSlash(page))), -1) {
+			if !strings.HasPrefix(m[1], "package ") {
+				parts++
+				if !slices.ContainsFunc(examples, func(file string) bool { return strings.Contains(words(file), words(m[1])) }) {
+					t.Errorf("%s: no file of the examples contains this part:\n%s", page, m[1])
+				}
+				continue
+			}
+			name := fmt.Sprintf("docs_block_%d", len(replaced))
+			file := filepath.Join(dir, name+".go")
+			write(t, file, m[1])
+			replaced[filepath.Join(root, name, "main.go")] = file
+			args = append(args, "./"+name)
+		}
+	}
+	if len(replaced) < 4 || parts == 0 {
+		t.Errorf("found %d files and %d parts of Go in the documents: expected 4 and 1", len(replaced), parts)
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replaced})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "overlay.json"), string(overlay))
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	t.Logf("%d files compiled, %d parts found in the examples", len(replaced), parts)
+}
+
+// exampleFiles returns the text of the Go files of the examples.
+func exampleFiles(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	err := filepath.WalkDir(filepath.Join("..", "examples"), func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && filepath.Ext(path) == ".go" {
+			all = append(all, read(t, path))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
