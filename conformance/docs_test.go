@@ -28,9 +28,9 @@ import (
 // The documents mark their blocks of shell commands by the words after the fence:
 //
 //	sh          the test runs the block
-//	sh norun    the test checks the syntax only: the block needs root, a service manager, a vendor's key or other machines
+//	sh norun    the test checks the syntax only: the block needs root, a key, or other machines, or has placeholders
 //
-// A comment <!-- run: ... --> before a block has commands that only the test runs: it prepares files that the page talks about.
+// A comment <!-- run: ... --> has commands that only the test runs. They prepare files, or replace placeholders.
 var shellBlock = regexp.MustCompile("(?ms)^(?:```(sh[^\n]*)\n(.*?)^```$|<!-- run:\n(.*?)^-->$)")
 
 // A docBlock is one block of shell commands of a document.
@@ -121,11 +121,16 @@ func TestDocs(t *testing.T) {
 			}
 			t.Run(page, func(t *testing.T) {
 				t.Parallel()
-				newTypist(t, totals).typePage(page, blocks)
+				p := newTypist(t, totals)
+				p.typePage(page, blocks)
+				if page == "README.md" && !t.Failed() {
+					p.awaitOutput("parley tail hello", "Message 3 was: And now?")
+				}
 			})
 		}
 	})
-	t.Logf("%d blocks, of which %d had their syntax checked only; commands run: %v", totals.blocks, totals.skipped, totals.ran)
+	t.Logf("%d blocks, of which %d had their syntax checked only; commands run: %v",
+		totals.blocks, totals.skipped, totals.ran)
 	if totals.ran["parley"] < 100 || totals.ran["curl"] < 3 {
 		t.Errorf("the test ran %v: expected 100 commands of parley and 3 of curl", totals.ran)
 	}
@@ -179,7 +184,7 @@ func newTypist(t *testing.T, totals *docTotals) *typist {
 		switch e.Name() {
 		case "examples": // commands write into it
 			err = os.CopyFS(to, os.DirFS(from))
-		case ".git", ".github", "bin", "conformance", "torture", "bench", "go.work", "go.work.sum":
+		case ".git", ".github", "bin", "conformance", "torture", "bench", "tools", "testdata", "go.work", "go.work.sum":
 		default:
 			err = os.Symlink(from, to)
 		}
@@ -250,6 +255,28 @@ func (p *typist) typePage(page string, blocks []docBlock) {
 	}
 }
 
+// awaitOutput repeats a command until its output has a text.
+func (p *typist) awaitOutput(command, text string) {
+	file, err := parseShell(command)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var out bytes.Buffer
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(lookEvery) {
+		out.Reset()
+		if err := interp.StdIO(nil, &out, &out)(p.runner); err != nil {
+			p.t.Fatal(err)
+		}
+		if err := p.runner.Run(p.t.Context(), file); err != nil {
+			p.t.Fatalf("%s: %v\n%s", command, err, out.Bytes())
+		}
+		if strings.Contains(out.String(), text) {
+			return
+		}
+	}
+	p.t.Errorf("%s does not print %q:\n%s", command, text, out.Bytes())
+}
+
 // execute runs one simple command of a block.
 func (p *typist) execute(interp.ExecHandlerFunc) interp.ExecHandlerFunc {
 	return func(ctx context.Context, args []string) error {
@@ -300,7 +327,8 @@ func (p *typist) execute(interp.ExecHandlerFunc) interp.ExecHandlerFunc {
 // local replaces the addresses and directories of the documents by those of the test.
 func (p *typist) local(arg string) string {
 	return strings.NewReplacer("127.0.0.1:7447", p.address, "localhost:7447", p.address,
-		"/var/lib/parley", filepath.Join(p.dir, "var-lib-parley"), "/backup/", filepath.Join(p.dir, "backup")+"/").Replace(arg)
+		"/var/lib/parley", filepath.Join(p.dir, "var-lib-parley"),
+		"/backup/", filepath.Join(p.dir, "backup")+"/").Replace(arg)
 }
 
 func isServe(args []string) bool {
@@ -328,7 +356,8 @@ func startedBy(name string, args []string) (text string, isEndless bool) {
 		return "listening on ", true
 	case name == "parley" && args[1] == "run" && !has("--check"), name == "parley" && has("invite"):
 		return "-- ", true
-	case name == "parley" && (has("-f") || has("--watch") || has("watch")), name == "go" && args[1] == "run":
+	case name == "parley" && (has("-f") || has("--watch") || has("watch")),
+		name == "go" && args[1] == "run":
 		return "", true
 	}
 	return "", false
@@ -376,7 +405,7 @@ func (p *typist) stopAll() {
 	p.running = nil
 	p.mu.Unlock()
 	for _, e := range slices.Backward(running) {
-		syscall.Kill(-e.cmd.Process.Pid, syscall.SIGTERM) // fails for one that has ended
+		syscall.Kill(-e.cmd.Process.Pid, syscall.SIGTERM) // fails for an ended process
 		stuck := time.AfterFunc(patience, func() { syscall.Kill(-e.cmd.Process.Pid, syscall.SIGKILL) })
 		err := <-e.done
 		if e.tolerant && e.cmd.ProcessState.Sys().(syscall.WaitStatus).Signaled() {

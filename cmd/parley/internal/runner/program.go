@@ -8,8 +8,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -166,10 +169,31 @@ func (f *TurnFlags) agent(argv []string) (*command.Agent, error) {
 		}
 		agent.Env = append(agent.Env, v)
 	}
+	if err := checkScript(argv, f.dir); err != nil {
+		return nil, err
+	}
 	if err := agent.Check(); err != nil {
 		return nil, exit.Usage(err)
 	}
 	return agent, nil
+}
+
+// interpreters run the file that their first argument names, if that is no option.
+var interpreters = regexp.MustCompile(`^(python|node|perl|ruby)[0-9.]*$`)
+
+// checkScript refuses an interpreter with a missing file, because every turn would fail.
+func checkScript(argv []string, dir string) error {
+	if len(argv) < 2 || !interpreters.MatchString(filepath.Base(argv[0])) || strings.HasPrefix(argv[1], "-") {
+		return nil
+	}
+	path := argv[1]
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return exit.Usagef("%s: no such file %q", cli.Clean(argv[0]), argv[1])
+	}
+	return nil
 }
 
 func (f *TurnFlags) Options() (*executors.Options, error) {

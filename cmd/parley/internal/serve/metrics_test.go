@@ -23,7 +23,8 @@ func TestDocsOfLLMMetrics(t *testing.T) {
 		}
 		fmt.Fprintf(&rows, "| `%s` | %s | %s | %s |\n", m.Name, kind, labels, m.Help)
 	}
-	if !strings.Contains(clitest.Document(t, "docs", "reference", "metrics.md"), "|---|---|---|---|\n"+rows.String()+"\n") {
+	doc := clitest.Document(t, "docs", "reference", "metrics.md")
+	if !strings.Contains(doc, "|---|---|---|---|\n"+rows.String()+"\n") {
 		t.Errorf("docs/reference/metrics.md does not have the rows\n%s", rows.String())
 	}
 }

@@ -256,7 +256,8 @@ func TestDocsOfSharedMetrics(t *testing.T) {
 		}
 		fmt.Fprintf(&rows, "| `%s` | %s | - | %s |\n", m.name, kind, m.help)
 	}
-	if !strings.Contains(clitest.Document(t, "docs", "reference", "metrics.md"), "|---|---|---|---|\n"+rows.String()+"\n") {
+	doc := clitest.Document(t, "docs", "reference", "metrics.md")
+	if !strings.Contains(doc, "|---|---|---|---|\n"+rows.String()+"\n") {
 		t.Errorf("docs/reference/metrics.md does not have the rows\n%s", rows.String())
 	}
 }
