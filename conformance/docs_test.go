@@ -79,6 +79,15 @@ func docBlocks(t *testing.T, page string) []docBlock {
 		}
 		all = append(all, b)
 	}
+	hidden := 0
+	for _, b := range all {
+		if b.hidden {
+			hidden++
+		}
+	}
+	if n := strings.Count(text, "<!-- run:"); n != hidden {
+		t.Errorf("%s: %d comments of commands, of which %d end with a line -->", page, n, hidden)
+	}
 	return all
 }
 
@@ -354,8 +363,8 @@ func startedBy(name string, args []string) (text string, isEndless bool) {
 	case has("--help"):
 	case name == "parley" && isServe(args):
 		return "listening on ", true
-	case name == "parley" && args[1] == "run" && !has("--check"), name == "parley" && has("invite"):
-		return "-- ", true
+	case name == "parley" && args[1] == "run" && !has("--check"):
+		return " runs ", true
 	case name == "parley" && (has("-f") || has("--watch") || has("watch")),
 		name == "go" && args[1] == "run":
 		return "", true
