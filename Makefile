@@ -98,7 +98,7 @@ test-bench: test-program
 	@cd bench && PARLEY_TEST_PROGRAM=$(PROGRAM) $(GO) test -count=1 -timeout 30m $$($(GO) list ./... | grep -v /compare$$) 2>&1 | tee ../bin/$@.log
 
 test-attacks: test-program
-	@echo "the attacks of docs/guarantees.md, short:"
+	@echo "the attacks of docs/concepts/guarantees.md, short:"
 	@export PARLEY_TEST_PROGRAM=$(PROGRAM); cd torture; \
 	{ $(SHORT_ATTACK) -p 2 $$($(GO) list ./... | grep -v -x $(addprefix -e github.com/parleyhub/parley/torture/,$(ALONE))) ; \
 	  $(SHORT_ATTACK) $(addprefix ./,$(ALONE)) ; \
@@ -113,7 +113,7 @@ $(ATTACK) -timeout 30m ./llm -llm.rounds 5 ; \
 $(ATTACK) -timeout 30m ./triggers -triggers.count 10000 -triggers.conversations 100 -triggers.every 1s -triggers.runnerkills 5 -triggers.kills 30
 endef
 
-torture: ## every promise attacked for about an hour, all races, and every planted bug (as root for all of it); writes the figures into docs/guarantees.md
+torture: ## every promise attacked for about an hour, all races, and every planted bug (as root for all of it); writes the figures into docs/concepts/guarantees.md
 	@code=0; cd torture; { $(ATTACK) -parallel 1 -timeout 60m ./network -cut.subscribers 200 -cut.seconds 60 -cut.catchup 55s -slow.fast 1000 -slow.stopped 50 -slow.trickle 50 -slow.pairs 5 -slow.window 10s -slow.within 20 -slow.dropped 20s \
 	    -halfopen.clients 100 -halfopen.within 30s -storm.clients 5000 -storm.within 20s \
 	    -crawl.sockets 2000 -crawl.pairs 5 -crawl.window 10s -crawl.within 50 -flood.conns 16 -flood.pairs 5 -flood.window 10s -flood.within 900 ; \
@@ -126,7 +126,7 @@ torture: ## every promise attacked for about an hour, all races, and every plant
 	  $(ATTACK) -timeout 30m ./hub/journal/bolt -bolt.thorough -rapid.checks 100 ; \
 	  $(ATTACK) -timeout 30m ./hub/archive -archive.step 1 ; \
 	  $(ATTACK) -timeout 30m -run '^TestConformance$$' ./hub/journal/jetstream -rapid.checks 100 ; \
-	  $(ATTACK) -timeout 30m -run 'ComesToAnEnd$$' ./internal/selector ./internal/paramschema -stall.within 1s ; } 2>&1 | $(SUMMARY) -record ../docs/guarantees.md || code=1; \
+	  $(ATTACK) -timeout 30m -run 'ComesToAnEnd$$' ./internal/selector ./internal/paramschema -stall.within 1s ; } 2>&1 | $(SUMMARY) -record ../docs/concepts/guarantees.md || code=1; \
 	cd $(CURDIR) && $(MAKE) -k race plants || code=1; exit $$code
 
 torture-nats: ## the same of hubs that keep their log on a NATS server, but for what is about the files of a log; prints the figures

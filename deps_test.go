@@ -117,7 +117,7 @@ var never = []struct {
 	{"internal/selector", "internal/paramschema", "What matches validates nothing.", nil},
 	{"examples", "hub", "An example is what a partner could write.", nil},
 	{"examples", "rpc", "An example is what a partner could write.", nil},
-	{"examples", "sdk", "An agent works with any Client.", nil},
+	{"examples", "sdk", "An agent works with any Client. The program of the README connects.", []string{"examples/hello"}},
 	{"internal", "hub", "Doors and the sdk share this code, so it depends on neither.", []string{"internal/worktest"}},
 	{"internal", "rpc", "Doors and the sdk share this code, so it depends on neither.", []string{"internal/worktest"}},
 	{"internal", "sdk", "Doors and the sdk share this code, so it depends on neither.", []string{"internal/worktest"}},

@@ -20,7 +20,7 @@ const (
 	SpanEmbeddings = "embeddings "
 	// SpanExecuteTool is a call of a tool. The whole name is "execute_tool {tool}". From the GenAI semantic conventions 1.41 (Development).
 	SpanExecuteTool = "execute_tool "
-	// SpanApproval is the wait of a tool call for somebody to approve it.
+	// SpanApproval is the wait of a tool call for its approval.
 	SpanApproval = "approval"
 	// SpanStep is a step of a workflow. The whole name is "parley.step {name}".
 	SpanStep = "parley.step "
@@ -84,7 +84,7 @@ const (
 	AttrGenAIToolType = "gen_ai.tool.type"
 	// AttrGenAIWorkflowName is the workflow that a step is of. From the GenAI semantic conventions 1.41 (Development).
 	AttrGenAIWorkflowName = "gen_ai.workflow.name"
-	// AttrGenAISystemInstructions is content: what the model was told to be, as JSON. From the GenAI semantic conventions 1.41 (Development).
+	// AttrGenAISystemInstructions is content: the instructions of the model, as JSON. From the GenAI semantic conventions 1.41 (Development).
 	AttrGenAISystemInstructions = "gen_ai.system_instructions"
 	// AttrGenAIInputMessages is content: what the model was given, as JSON. From the GenAI semantic conventions 1.41 (Development).
 	AttrGenAIInputMessages = "gen_ai.input.messages"
@@ -94,7 +94,7 @@ const (
 	AttrGenAIToolCallArguments = "gen_ai.tool.call.arguments"
 	// AttrGenAIToolCallResult is content: what the tool gave back, as JSON. From the GenAI semantic conventions 1.41 (Development).
 	AttrGenAIToolCallResult = "gen_ai.tool.call.result"
-	// AttrErrorType is the kind of the error, of what has failed: an error name of protocol.md, or another short one. From the semantic conventions 1.41.
+	// AttrErrorType is the kind of the error: an error name of protocol.md, or another short name. From the semantic conventions 1.41.
 	AttrErrorType = "error.type"
 	// AttrRPCSystemName is the protocol of a call at a door: jsonrpc. From the semantic conventions 1.41.
 	AttrRPCSystemName = "rpc.system.name"
@@ -114,7 +114,7 @@ const (
 	AttrCallerID = "parley.caller.id"
 	// AttrWorkspace is the workspace of the conversation.
 	AttrWorkspace = "parley.workspace"
-	// AttrEventSeq is the seq of the event that a call has written, or has found written.
+	// AttrEventSeq is the seq of the event that a call wrote, or found.
 	AttrEventSeq = "parley.event.seq"
 	// AttrDuplicate is whether the call was a retry of one that was served before.
 	AttrDuplicate = "parley.duplicate"

@@ -85,8 +85,7 @@ func countTree(t *testing.T, root string) map[string][]styleFile {
 		}
 		name := d.Name()
 		if d.IsDir() {
-			hidden := strings.HasPrefix(name, ".") && name != "." && name != ".github"
-			if hidden || slices.Contains([]string{"bin", "dist", "node_modules"}, name) {
+			if skippedDir(name) {
 				return fs.SkipDir
 			}
 			return nil
@@ -120,6 +119,12 @@ func countTree(t *testing.T, root string) map[string][]styleFile {
 		t.Fatal(err)
 	}
 	return packages
+}
+
+// skippedDir reports whether the tests of documents skip a directory: one that git ignores or a hidden one.
+func skippedDir(name string) bool {
+	hidden := strings.HasPrefix(name, ".") && name != "." && name != ".github"
+	return hidden || slices.Contains([]string{"bin", "dist", "node_modules"}, name)
 }
 
 // An excess is a count above its ceiling.

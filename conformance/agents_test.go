@@ -121,18 +121,18 @@ func TestPythonCommand(t *testing.T) {
 	})
 }
 
-// TestPythonInDocs plays the agent that docs/commands.md shows.
+// TestPythonInDocs plays the agent that docs/guides/programs.md shows.
 func TestPythonInDocs(t *testing.T) {
 	t.Parallel()
 	python := require(t, "python3")
-	text, err := os.ReadFile(filepath.Join("..", "docs", "commands.md"))
+	text, err := os.ReadFile(filepath.Join("..", "docs", "guides", "programs.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, code, found := strings.Cut(string(text), "```python\n")
 	code, _, closed := strings.Cut(code, "```")
 	if !found || !closed {
-		t.Fatal("docs/commands.md shows no agent in Python")
+		t.Fatal("docs/guides/programs.md shows no agent in Python")
 	}
 	h := program.Start(t, t.TempDir())
 	defer h.Stop(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/parleyhub/parley/internal/hubproc"
 )
 
-// TestNginx puts a real nginx, with the lines of docs/operations.md, before a hub. A WebSocket goes through, and the events of an SSE stream
+// TestNginx puts a real nginx, with the lines of docs/guides/operations.md, before a hub. A WebSocket goes through, and the events of an SSE stream
 // come through one by one.
 func TestNginx(t *testing.T) {
 	t.Parallel()
@@ -67,13 +67,13 @@ func TestNginx(t *testing.T) {
 	awaitLine(t, events, `"text":"live"`)
 }
 
-// fencedAs gives the block of docs/operations.md in a language.
+// fencedAs gives the block of docs/guides/operations.md in a language.
 func fencedAs(t *testing.T, language string) string {
 	t.Helper()
-	text := read(t, filepath.Join("..", "docs", "operations.md"))
+	text := read(t, filepath.Join("..", "docs", "guides", "operations.md"))
 	m := regexp.MustCompile("(?s)```" + language + "\n(.*?)```").FindStringSubmatch(text)
 	if m == nil {
-		t.Fatalf("docs/operations.md has no block of %s", language)
+		t.Fatalf("docs/guides/operations.md has no block of %s", language)
 	}
 	return m[1]
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,29 +12,6 @@ import (
 	"github.com/parleyhub/parley/sdk"
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
-
-// TestReadmeIsCompiled: each block of Go in the README stands in the example, which the compiler reads, but for white space.
-func TestReadmeIsCompiled(t *testing.T) {
-	t.Parallel()
-	readme, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	example, err := os.ReadFile("example_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	words := func(text []byte) string { return strings.Join(strings.Fields(string(text)), " ") }
-	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllSubmatch(readme, -1)
-	if len(blocks) == 0 {
-		t.Fatal("the README has no Go")
-	}
-	for _, block := range blocks {
-		if !strings.Contains(words(example), words(block[1])) {
-			t.Errorf("example_test.go does not have what the README shows:\n%s", block[1])
-		}
-	}
-}
 
 // environ sets what Run reads.
 func environ(t *testing.T, url, token string) {

@@ -45,7 +45,7 @@ var kitRequirements = []struct{ ids, why string }{
 	{"CORE-CAP-004", "no extension is required"},
 }
 
-// docs/a2a-requirements.md lists the tested requirements with their tests, and those that are left
+// docs/reference/a2a-requirements.md lists the tested requirements with their tests, and those that are left
 // out. Every requirement of the kit is in one of the lists.
 func TestRequirementsAreDocumented(t *testing.T) {
 	var rows []string
@@ -89,5 +89,5 @@ Left out, besides those of gRPC, which is not supported:
 | id | why |
 |---|---|
 ` + strings.Join(left, "")
-	golden.Compare(t, filepath.Join("..", "..", "docs", "a2a-requirements.md"), want)
+	golden.Compare(t, filepath.Join("..", "..", "docs", "reference", "a2a-requirements.md"), want)
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// ID names a promise: P1 to P23 of docs/guarantees.md.
+// ID names a promise: P1 to P23 of docs/concepts/guarantees.md.
 type ID int
 
 // Last is the highest ID.

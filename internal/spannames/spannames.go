@@ -1,5 +1,5 @@
 // Package spannames is the table of every name that Parley tells OpenTelemetry: spans, attributes, values and metrics. From it come the constants of the nouns (spannames.go) and the table of
-// docs/telemetry.md, which the test of this package keeps true:
+// docs/reference/spans.md, which the test of this package keeps true:
 //
 //	go test ./internal/spannames -update
 package spannames
@@ -67,7 +67,7 @@ func (n Name) comment() string {
 	return s
 }
 
-// Markdown gives the tables of docs/telemetry.md.
+// Markdown gives the tables of docs/reference/spans.md.
 func Markdown() []byte {
 	var b strings.Builder
 	for i, k := range Table {

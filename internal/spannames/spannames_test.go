@@ -19,12 +19,12 @@ func TestConstantsAreThoseOfTheTable(t *testing.T) {
 }
 
 const (
-	document = "../../docs/telemetry.md"
+	document = "../../docs/reference/spans.md"
 	begin    = "<!-- names: go test ./internal/spannames -update -->\n"
 	end      = "<!-- end of names -->\n"
 )
 
-// TestDocumentHasTheTable compares docs/telemetry.md with the table.
+// TestDocumentHasTheTable compares docs/reference/spans.md with the table.
 func TestDocumentHasTheTable(t *testing.T) {
 	golden.CompareSection(t, document, begin, end, "\n"+string(spannames.Markdown())+"\n")
 }

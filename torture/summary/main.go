@@ -1,7 +1,7 @@
 // Command summary reads the output of go test, passes it on, and ends it with one line for each promise: how hard it was tried, and by which tests. It fails when a
 // test has failed, a promise was broken, or one was neither tried nor left out.
 //
-//	go test -v ./torture/... | go run ./torture/summary [-record docs/guarantees.md]
+//	go test -v ./torture/... | go run ./torture/summary [-record docs/concepts/guarantees.md]
 package main
 
 import (

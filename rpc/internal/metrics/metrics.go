@@ -1,5 +1,5 @@
 // Package metrics describes the counters of a hub as metrics of Prometheus. It owns the table of
-// docs/metrics.md, and keeps no values:
+// docs/reference/metrics.md, and keeps no values:
 //
 //	g := metrics.NewGatherer(stats, more) // stats is called for each scrape
 package metrics

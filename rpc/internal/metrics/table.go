@@ -45,7 +45,7 @@ func newHubState(name, help string, s parley.HubState) metric {
 	})
 }
 
-// table has the metrics of a hub in the order of docs/metrics.md.
+// table has the metrics of a hub in the order of docs/reference/metrics.md.
 var table = []metric{
 	{
 		name: "parley_build_info", kind: prometheus.GaugeValue, labels: []string{"version", "protocol"},

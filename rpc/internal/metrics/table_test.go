@@ -1,6 +1,6 @@
 package metrics
 
-// White-box: the table of docs/metrics.md is compared with the one that the metrics are made from.
+// White-box: the table of docs/reference/metrics.md is compared with the one that the metrics are made from.
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-const metricsDoc = "../../../docs/metrics.md"
+const metricsDoc = "../../../docs/reference/metrics.md"
 
-// metricRows are the rows that docs/metrics.md should have.
+// metricRows are the rows that docs/reference/metrics.md should have.
 func metricRows() string {
 	kinds := map[prometheus.ValueType]string{
 		0: "histogram", prometheus.GaugeValue: "gauge", prometheus.CounterValue: "counter",

@@ -32,7 +32,7 @@ func NewCommand(a *cli.App) *cobra.Command {
 		Long: `a2a speaks the Agent2Agent protocol (A2A) 1.0 and 0.3, by JSON-RPC and by REST. 'serve' shows agents
 of a hub. 'probe' shows the offers of a remote agent, and whether it answers. 'invite' puts it on a
 seat in conversations of the hub. 'parley a2a --url ws://...', with flags and no command, is serve.
-See docs/a2a.md.`,
+See docs/guides/a2a.md.`,
 	}, serve.NewA2ACommand(a), newProbeCommand(a), newInviteCommand(a))
 	serveWithFlags(a, c)
 	return c

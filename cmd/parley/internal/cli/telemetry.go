@@ -60,7 +60,7 @@ func OpenTelemetry(ctx context.Context, o *telemetry.Options) (*telemetry.Teleme
 	o.Version = Version()
 	t, err := telemetry.Open(ctx, o)
 	if err != nil {
-		return nil, exit.WithHint(exit.Usage(err), "docs/telemetry.md says what can be set")
+		return nil, exit.WithHint(exit.Usage(err), "docs/guides/telemetry.md says what can be set")
 	}
 	if where := t.Where(); len(where) > 0 {
 		o.Logger.Info("traces and metrics are exported by OTLP", "to", strings.Join(where, ", "))

@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley/sdk"
 )
 
-// contentKeys are the attributes that docs/telemetry.md calls content.
+// contentKeys are the attributes that docs/reference/spans.md calls content.
 var contentKeys = []string{
 	parley.AttrGenAISystemInstructions, parley.AttrGenAIInputMessages, parley.AttrGenAIOutputMessages,
 	parley.AttrGenAIToolCallArguments, parley.AttrGenAIToolCallResult,

@@ -1,7 +1,7 @@
 // Package config is the configuration of a hub.
 //
 // One table, [Settings], says what there is. From it come the flags of parley serve, the variables of the environment, the keys of the
-// configuration file, its JSON Schema, the table in docs/configuration.md and what parley config show prints.
+// configuration file, its JSON Schema, the table in docs/reference/configuration.md and what parley config show prints.
 //
 // A setting may be given by a flag, by the environment and by the file; the first of these that has it counts. All of them are checked, also
 // where another is stronger. [Load] never takes half of a configuration: it gives all of it, or every [Fault] that it found.

@@ -17,7 +17,7 @@ var docs = filepath.Join("..", "..", "..", "..", "docs")
 // TestPublished: the Schema and the table of the documents are those of the code.
 func TestPublished(t *testing.T) {
 	golden.Compare(t, filepath.Join(docs, "parley.schema.json"), config.Schema())
-	golden.CompareSection(t, filepath.Join(docs, "configuration.md"), "<!-- settings: made from the code -->\n", "<!-- end of settings -->\n", config.Table())
+	golden.CompareSection(t, filepath.Join(docs, "reference", "configuration.md"), "<!-- settings: made from the code -->\n", "<!-- end of settings -->\n", config.Table())
 }
 
 // TestSchemaAgrees: what Load takes the Schema takes, and what Load refuses the Schema refuses, but for what it cannot tell.

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Table is the table of settings in Markdown, as it stands in docs/configuration.md. Only the test that keeps it there calls it.
+// Table is the table of settings in Markdown, as it stands in docs/reference/configuration.md. Only the test that keeps it there calls it.
 func Table() string {
 	var b strings.Builder
 	b.WriteString("| in the file | flag | environment | type | default | what |\n|---|---|---|---|---|---|\n")

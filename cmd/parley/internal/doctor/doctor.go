@@ -145,7 +145,7 @@ func (d *doctor) environment() {
 		cli.EnvA2AToken, cli.EnvEmbeddingsKey, cli.EnvNATSPassword, "PARLEY_SESSION", "PARLEY_CONTEXT_FILE"}
 	unknown := config.UnknownEnv(os.Environ(), known...)
 	for _, name := range unknown {
-		advice := "unset it, or see docs/configuration.md"
+		advice := "unset it, or see docs/reference/configuration.md"
 		if near := yamlfile.Nearest(name, append(config.EnvNames(), known...)); near != "" {
 			advice = "is it " + near + "?"
 		}

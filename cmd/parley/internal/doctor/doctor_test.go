@@ -110,7 +110,7 @@ func TestDoctorOfBrokenSetups(t *testing.T) {
 			[]string{`^ok +reach `, `^fail +tls .*begins with ws://`, `^skipped +livez `}},
 		"an unknown authority": {"wss://" + overTLS + "/rpc", []string{`^fail +tls .*unknown authority; PARLEY_CA=FILE`}},
 		"a hub that drains": {drained.URL,
-			[]string{`^ok +livez `, `^fail +readyz .*docs/operations.md`, `^fail +socket `}},
+			[]string{`^ok +livez `, `^fail +readyz .*docs/guides/operations.md`, `^fail +socket `}},
 		"a name that is nobody's": {"ws://hub.invalid:7447/rpc", []string{`^fail +reach `}},
 		"a password": {"ws://me:" + secret + "@127.0.0.1:7447/rpc",
 			[]string{`^fail +url .*never into an address`}},

@@ -159,7 +159,7 @@ func (h *hubCheck) ready(ctx context.Context, check string) string {
 	case err != nil:
 		h.fail(check, err.Error(), "")
 	case status != http.StatusOK:
-		h.fail(check, text, "see docs/operations.md, Alarms")
+		h.fail(check, text, "see docs/guides/operations.md, Alarms")
 	default:
 		h.ok(check, "it takes reads and writes")
 	}
@@ -169,7 +169,7 @@ func (h *hubCheck) ready(ctx context.Context, check string) string {
 // socket opens a WebSocket.
 func (h *hubCheck) socket(ctx context.Context, check string) string {
 	if err := h.Open(ctx); err != nil {
-		h.fail(check, err.Error(), "a proxy in between must pass Upgrade on; see docs/operations.md")
+		h.fail(check, err.Error(), "a proxy in between must pass Upgrade on; see docs/guides/operations.md")
 		return "there is no WebSocket"
 	}
 	h.ok(check, "the WebSocket is open")

@@ -86,7 +86,7 @@ func (d *doctor) faults(err error) {
 		d.fail("config", err.Error(), "--config and "+config.EnvFile+" name a file")
 	}
 	for _, f := range faults {
-		d.fail("config", f.String(), "see docs/configuration.md")
+		d.fail("config", f.String(), "see docs/reference/configuration.md")
 	}
 }
 

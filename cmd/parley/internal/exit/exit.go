@@ -128,7 +128,7 @@ func classify(ctx context.Context, err error) Failure {
 	}
 	if errors.Is(err, journal.ErrUnavailable) && !errors.Is(err, parley.ErrUnavailable) {
 		return Failure{What: err.Error(), Reason: "unavailable",
-			Hint: "are the NATS servers there, and is the user right? see docs/scale.md", Exit: CodeUnavailable}
+			Hint: "are the NATS servers there, and is the user right? see docs/guides/several-hubs.md", Exit: CodeUnavailable}
 	}
 	if row := parley.ErrorRowOf(err); errors.Is(err, row.Err) {
 		return Failure{What: messageOf(err, row), Reason: row.Reason(), Code: row.Code, Hint: Hints[row.Err],

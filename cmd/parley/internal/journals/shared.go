@@ -40,7 +40,7 @@ func newShared(address, dir string) (*sharedLog, error) {
 	j, err := config.ParseJournal(address)
 	if err != nil {
 		return nil, exit.WithHint(exit.Usagef("the address of the log: %w", err),
-			"such as nats://host:4222?stream=parley; see docs/scale.md")
+			"such as nats://host:4222?stream=parley; see docs/guides/several-hubs.md")
 	}
 	return &sharedLog{Journal: j, dir: dir}, nil
 }
@@ -105,7 +105,7 @@ func (s *sharedLog) explain(err error) error {
 	switch {
 	case errors.Is(err, jetstream.ErrNotDurable):
 		return exit.WithHint(err, "jetstream { sync_interval: always } on the servers, and monitor=http://host:8222 in the "+
-			"address for each; see docs/scale.md")
+			"address for each; see docs/guides/several-hubs.md")
 	case errors.Is(err, jetstream.ErrNoStream):
 		return exit.WithHint(err, "stream= in the address names it; 'parley serve --journal' and 'parley log import' make it")
 	case errors.Is(err, jetstream.ErrOtherStream):
@@ -114,7 +114,7 @@ func (s *sharedLog) explain(err error) error {
 	case errors.Is(err, jetstream.ErrRefused):
 		return exit.WithHint(fmt.Errorf("%s: %w", s.Where(), err),
 			"user@ in the address and $"+cli.EnvNATSPassword+", or credentials=, are the hub's; with tls:// ca= is the "+
-				"servers' authority, cert= and key= the hub's own; see docs/scale.md")
+				"servers' authority, cert= and key= the hub's own; see docs/guides/several-hubs.md")
 	case errors.Is(err, journal.ErrUnavailable):
 		return fmt.Errorf("%s: %w", s.Where(), err)
 	}

@@ -26,7 +26,7 @@ func newImportCommand(a *cli.App) *cobra.Command {
 		Short: "put an export or a backup into the log of a hub that is not running",
 		Long: `import appends the events of FILE that the log in --data lacks. The directory is created if it is
 absent. So conversations move from a directory to NATS servers and back (--data
-nats://host:4222?stream=NAME, see docs/scale.md), with the same hashes. First it checks all of FILE,
+nats://host:4222?stream=NAME, see docs/guides/several-hubs.md), with the same hashes. First it checks all of FILE,
 and that each conversation in it continues the one of the log: if anything is wrong, nothing is
 written, and the line is named.
 

@@ -16,12 +16,12 @@ import (
 
 var backquoted = regexp.MustCompile("`([a-z_.]+)`")
 
-// TestDocsOfLLM: the table of docs/llm.md has all fields that there are, and names tests that there
-// are; its example is a file that can be read.
+// TestDocsOfLLM: the table of docs/reference/blueprint.md has all fields and names existing tests, and
+// the example of docs/guides/llm.md is an LLM agent.
 func TestDocsOfLLM(t *testing.T) {
 	t.Parallel()
-	text := clitest.Document(t, "docs", "llm.md")
-	_, table, _ := strings.Cut(text,
+	text := clitest.Document(t, "docs", "guides", "llm.md")
+	_, table, _ := strings.Cut(clitest.Document(t, "docs", "reference", "blueprint.md"),
 		"| field | default | what it does, and what enforces it | test |\n|---|---|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	var tests strings.Builder

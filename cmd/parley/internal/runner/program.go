@@ -8,8 +8,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -49,7 +52,7 @@ func NewCommand(a *cli.App) *cobra.Command {
 		Long: `run --agent starts CMD once for each turn of an agent, without a shell. The program reads one JSON
 document from stdin: the conversation, and the events since its last turn. It answers with JSON
 lines on stdout, such as {"text":"hello"}, and ends with exit code 0. Its stderr becomes traces. See
-docs/commands.md.
+docs/guides/programs.md.
 
 The program gets PATH, HOME, TZ, LANG and TMPDIR, PARLEY_AGENT, PARLEY_CONVERSATION and PARLEY_TURN,
 PARLEY_URL with PARLEY_TOKEN, a token for this turn alone, TRACEPARENT if the turn is a part of a
@@ -60,9 +63,9 @@ One line about each turn goes to stderr, or with -o json an object to stdout.
 
 run --blueprints is a runner: each file of DIR describes a command and its parameters. 'parley
 start' begins a session of one, the command runs once, and its stdout is the result. See
-docs/blueprints.md. The id of the runner is kept in DIR, so that it is known again. --check only
+docs/guides/blueprints.md. The id of the runner is kept in DIR, so that it is known again. --check only
 prints the faults of the files. A file of type agent is an LLM agent, which asks a model and uses
-tools: docs/llm.md. With --agent NAME it takes the seats of that name too, as it does of every agent
+tools: docs/guides/llm.md. With --agent NAME it takes the seats of that name too, as it does of every agent
 with triggers. The token must be able to speak as their names, and grant the workspaces that they
 watch.
 
@@ -166,10 +169,31 @@ func (f *TurnFlags) agent(argv []string) (*command.Agent, error) {
 		}
 		agent.Env = append(agent.Env, v)
 	}
+	if err := checkScript(argv, f.dir); err != nil {
+		return nil, err
+	}
 	if err := agent.Check(); err != nil {
 		return nil, exit.Usage(err)
 	}
 	return agent, nil
+}
+
+// interpreters run the file that their first argument names, if that is no option.
+var interpreters = regexp.MustCompile(`^(python|node|perl|ruby)[0-9.]*$`)
+
+// checkScript refuses an interpreter with a missing file, because every turn would fail.
+func checkScript(argv []string, dir string) error {
+	if len(argv) < 2 || !interpreters.MatchString(filepath.Base(argv[0])) || strings.HasPrefix(argv[1], "-") {
+		return nil
+	}
+	path := argv[1]
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return exit.Usagef("%s: no such file %q", cli.Clean(argv[0]), argv[1])
+	}
+	return nil
 }
 
 func (f *TurnFlags) Options() (*executors.Options, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	yaml "go.yaml.in/yaml/v4"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/cmd/parley/internal/clitest"
 	"github.com/parleyhub/parley/executors/blueprint"
 )
 
@@ -82,14 +82,12 @@ func TestSessionTold(t *testing.T) {
 	}
 }
 
-// TestDocsOfBlueprints: the table of docs/blueprints.md has the keys that there are, and its
-// example is a blueprint.
+// TestDocsOfBlueprints: the table of docs/reference/blueprint.md has all keys, and the example of
+// docs/guides/blueprints.md is a blueprint.
 func TestDocsOfBlueprints(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "blueprints.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := clitest.Document(t, "docs", "guides", "blueprints.md")
+	reference := clitest.Document(t, "docs", "reference", "blueprint.md")
 	var schema struct {
 		Properties map[string]any
 		Else       struct{ Properties map[string]any } // what commands do not have
@@ -100,17 +98,19 @@ func TestDocsOfBlueprints(t *testing.T) {
 	var keys, told []string
 	for key := range schema.Properties {
 		_, other := schema.Else.Properties[key]
-		if page, elsewhere := toldElsewhere[key]; elsewhere {
-			holdsText(t, page, key)
+		if slices.Contains(otherTables, key) {
+			if !strings.Contains(reference, "`"+key+"`") {
+				t.Errorf("docs/reference/blueprint.md does not describe %s", key)
+			}
 		} else if !other {
 			keys = append(keys, key)
 		}
 	}
-	_, table, _ := strings.Cut(string(text), "| key | default | |\n|---|---|---|\n")
+	_, table, _ := strings.Cut(reference, "| key | default | |\n|---|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	for row := range strings.SplitSeq(table, "\n") {
 		key, _, _ := strings.Cut(strings.TrimPrefix(row, "| `"), "`")
-		if toldElsewhere[key] == "" {
+		if !slices.Contains(otherTables, key) {
 			told = append(told, key)
 		}
 	}
@@ -120,7 +120,7 @@ func TestDocsOfBlueprints(t *testing.T) {
 		t.Errorf("the table: %s", diff)
 	}
 
-	_, example, _ := strings.Cut(string(text), "```yaml\n")
+	_, example, _ := strings.Cut(text, "```yaml\n")
 	example, _, _ = strings.Cut(example, "```")
 	var read struct{ Argv []string }
 	if err := yaml.Unmarshal([]byte(example), &read); err != nil || len(read.Argv) != 2 {
@@ -137,23 +137,10 @@ func TestDocsOfBlueprints(t *testing.T) {
 		!slices.Equal(argv, want) {
 		t.Errorf("%q, %v", argv, err)
 	}
-	if !strings.Contains(string(text), "`python3 "+strings.Join(argv[1:], " ")+"`") {
+	if !strings.Contains(text, "`python3 "+strings.Join(argv[1:], " ")+"`") {
 		t.Errorf("the document does not say %q", argv)
 	}
 }
 
-// toldElsewhere are the keys of blueprints that other pages describe.
-var toldElsewhere = map[string]string{"agent_id": "triggers.md", "subscriptions": "triggers.md",
-	"steps": "workflows.md", "output": "workflows.md"}
-
-// holdsText fails where a page of the documents does not have a text.
-func holdsText(t *testing.T, page, text string) {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", page))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(b), text) {
-		t.Errorf("docs/%s does not tell of %s", page, text)
-	}
-}
+// otherTables are the keys that other tables of the page describe.
+var otherTables = []string{"agent_id", "subscriptions", "steps", "output"}

@@ -37,10 +37,10 @@ that asks for it (NOTIFY_SOCKET) is notified too. --ready-file gets that line as
 at all; an old one is removed first.
 
 Every setting can also be in the environment (PARLEY_LISTEN for --listen) or in a file (--config). A
-flag wins, then the environment, then the file. See docs/configuration.md, 'parley config show' and
+flag wins, then the environment, then the file. See docs/reference/configuration.md, 'parley config show' and
 'parley config check'.
 
-With --blueprints it runs commands (docs/blueprints.md), workflows and LLM agents (docs/llm.md) too.
+With --blueprints it runs commands (docs/guides/blueprints.md), workflows and LLM agents (docs/guides/llm.md) too.
 It refuses to start if none of the files can be used, and warns of those that cannot. LLM agents,
 and agents with triggers, take the seats of their names. --workspaces names the workspaces that they
 watch.

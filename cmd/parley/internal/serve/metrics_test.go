@@ -9,7 +9,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 )
 
-// TestDocsOfLLMMetrics: docs/metrics.md has a row for each metric of LLM agents.
+// TestDocsOfLLMMetrics: docs/reference/metrics.md has a row for each metric of LLM agents.
 func TestDocsOfLLMMetrics(t *testing.T) {
 	t.Parallel()
 	var rows strings.Builder
@@ -23,7 +23,8 @@ func TestDocsOfLLMMetrics(t *testing.T) {
 		}
 		fmt.Fprintf(&rows, "| `%s` | %s | %s | %s |\n", m.Name, kind, labels, m.Help)
 	}
-	if !strings.Contains(clitest.Document(t, "docs", "metrics.md"), "|---|---|---|---|\n"+rows.String()+"\n") {
-		t.Errorf("docs/metrics.md does not have the rows\n%s", rows.String())
+	doc := clitest.Document(t, "docs", "reference", "metrics.md")
+	if !strings.Contains(doc, "|---|---|---|---|\n"+rows.String()+"\n") {
+		t.Errorf("docs/reference/metrics.md does not have the rows\n%s", rows.String())
 	}
 }

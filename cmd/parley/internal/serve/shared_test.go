@@ -245,7 +245,7 @@ func dialAt(t *testing.T, ctx context.Context, first, other string) *sdk.Client 
 	}
 }
 
-// TestDocsOfSharedMetrics: docs/metrics.md has a row for each metric of a shared log.
+// TestDocsOfSharedMetrics: docs/reference/metrics.md has a row for each metric of a shared log.
 func TestDocsOfSharedMetrics(t *testing.T) {
 	t.Parallel()
 	var rows strings.Builder
@@ -256,7 +256,8 @@ func TestDocsOfSharedMetrics(t *testing.T) {
 		}
 		fmt.Fprintf(&rows, "| `%s` | %s | - | %s |\n", m.name, kind, m.help)
 	}
-	if !strings.Contains(clitest.Document(t, "docs", "metrics.md"), "|---|---|---|---|\n"+rows.String()+"\n") {
-		t.Errorf("docs/metrics.md does not have the rows\n%s", rows.String())
+	doc := clitest.Document(t, "docs", "reference", "metrics.md")
+	if !strings.Contains(doc, "|---|---|---|---|\n"+rows.String()+"\n") {
+		t.Errorf("docs/reference/metrics.md does not have the rows\n%s", rows.String())
 	}
 }
