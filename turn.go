@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/parleyhub/parley/internal/spannames"
 )
 
 // Turn is what an agent gets to work with: one turn of one conversation, under one claim. Its methods may be called from any goroutine, but the
@@ -244,14 +246,14 @@ func (t *Turn) StartSession(ctx context.Context, p *StartSessionParams) (*Sessio
 // turn. Meanwhile the claim stands and its time does not run. An attempt that comes after this one meets the same approval by the same key, answered or not. Only an approval with the Status
 // ApprovalApproved allows anything, and where it has an Answer that is what to do. When ctx ends the approval stays as it is.
 func (t *Turn) Approve(ctx context.Context, p *RequestApprovalParams) (*Approval, error) {
-	ctx, span := StartSpan(ctx, SpanStart{Name: SpanApproval, Attributes: []Attribute{{Key: AttrGenAIConversationID, Value: t.ConversationID}}})
+	ctx, span := StartSpan(ctx, SpanStart{Name: spannames.SpanApproval, Attributes: []Attribute{{Key: spannames.AttrGenAIConversationID, Value: t.ConversationID}}})
 	defer span.End()
 	a, err := t.approve(ctx, p)
 	if err != nil {
 		span.Fail(ErrorKind(err))
 		return nil, err
 	}
-	span.Set(Attribute{Key: AttrApprovalID, Value: a.ApprovalID}, Attribute{Key: AttrApprovalDecision, Value: string(a.Status)})
+	span.Set(Attribute{Key: spannames.AttrApprovalID, Value: a.ApprovalID}, Attribute{Key: spannames.AttrApprovalDecision, Value: string(a.Status)})
 	return a, nil
 }
 

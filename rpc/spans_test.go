@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/spannames"
 	"github.com/parleyhub/parley/internal/spantest"
 	"github.com/parleyhub/parley/rpc"
 )
@@ -160,11 +161,11 @@ func TestSpansOfCalls(t *testing.T) {
 parley.sendMessage ws ann case 2 true
 parley.sendNote ws ann none !not_found
 `
-		if got := spans.Tree(span1, parley.AttrDoor, parley.AttrCallerID, parley.AttrGenAIConversationID, parley.AttrEventSeq,
-			parley.AttrDuplicate); got != want {
+		if got := spans.Tree(span1, spannames.AttrDoor, spannames.AttrCallerID, spannames.AttrGenAIConversationID, spannames.AttrEventSeq,
+			spannames.AttrDuplicate); got != want {
 			t.Errorf("got\n%swant\n%s", got, want)
 		}
-		if got := spans.Tree(span3, parley.AttrRPCMethod); got != "parley.createConversation createConversation\n" {
+		if got := spans.Tree(span3, spannames.AttrRPCMethod); got != "parley.createConversation createConversation\n" {
 			t.Error(got)
 		}
 		if n := len(spans.Spans()); n != 7 {

@@ -12,6 +12,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm"
 	"github.com/parleyhub/parley/executors/llm/record"
 	"github.com/parleyhub/parley/executors/llm/tool"
+	"github.com/parleyhub/parley/internal/spannames"
 	"github.com/parleyhub/parley/internal/spantest"
 )
 
@@ -53,7 +54,7 @@ func TestSpans(t *testing.T) {
       chat m bot.child children
   chat m bot own
 `
-	got := r.Tree(asker, parley.AttrGenAIAgentName, parley.AttrAgentConfigHash)
+	got := r.Tree(asker, spannames.AttrGenAIAgentName, spannames.AttrAgentConfigHash)
 	for name, hash := range w.hashes() {
 		got = strings.ReplaceAll(got, hash, name)
 	}

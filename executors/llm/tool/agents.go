@@ -12,6 +12,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors/llm"
 	"github.com/parleyhub/parley/internal/paramschema"
+	"github.com/parleyhub/parley/internal/spannames"
 )
 
 // agent is a Tool that starts a session of an agent of the hub.
@@ -65,7 +66,7 @@ func (a *agent) Run(ctx context.Context, c *Call) (*Result, error) {
 	if err != nil {
 		return refused(a.name, err)
 	}
-	c.span.Set(parley.Attribute{Key: parley.AttrChildConversationID, Value: s.SessionID})
+	c.span.Set(parley.Attribute{Key: spannames.AttrChildConversationID, Value: s.SessionID})
 	return a.told(ctx, c, s), nil
 }
 

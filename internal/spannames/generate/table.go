@@ -1,4 +1,4 @@
-package spannames
+package generate
 
 // Table is every name.
 var Table = []Kind{spans, attributes, operations, metrics}

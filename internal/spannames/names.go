@@ -1,6 +1,8 @@
-// Code generated from internal/spannames by its test. DO NOT EDIT.
+// Code generated from internal/spannames/generate by its test. DO NOT EDIT.
 
-package parley
+// Package spannames has the names of the spans, attributes and metrics that Parley exports to
+// OpenTelemetry. Package parley has the functions that start spans, such as parley.StartSpan.
+package spannames
 
 // What the names of spans begin with.
 const (

@@ -1,8 +1,9 @@
-// Package spannames is the table of every name that Parley tells OpenTelemetry: spans, attributes, values and metrics. From it come the constants of the nouns (spannames.go) and the table of
-// docs/telemetry.md, which the test of this package keeps true:
+// Package generate has the table of all names that Parley exports to OpenTelemetry: spans, attributes,
+// operations and metrics. The constants of package spannames and the tables of docs/telemetry.md are
+// generated from it. After a change of the table, run:
 //
-//	go test ./internal/spannames -update
-package spannames
+//	go test ./internal/spannames/generate -update
+package generate
 
 import (
 	"fmt"
@@ -44,7 +45,10 @@ type Kind struct {
 // Constants gives the Go file of all names.
 func Constants() ([]byte, error) {
 	var b strings.Builder
-	b.WriteString("// Code generated from internal/spannames by its test. DO NOT EDIT.\n\npackage parley\n")
+	b.WriteString("// Code generated from internal/spannames/generate by its test. DO NOT EDIT.\n\n" +
+		"// Package spannames has the names of the spans, attributes and metrics that Parley exports to\n" +
+		"// OpenTelemetry. Package parley has the functions that start spans, such as parley.StartSpan.\n" +
+		"package spannames\n")
 	for _, k := range Table {
 		fmt.Fprintf(&b, "\n// %s\nconst (\n", k.Doc)
 		for _, n := range k.Names {
