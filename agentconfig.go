@@ -11,31 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-)
 
-// Bounds and defaults of agent configs.
-const (
-	DefaultMaxSteps   = 12
-	MaxMaxSteps       = 100
-	DefaultSubagents  = 3
-	MaxSubagents      = 7 // seed 002, section 6
-	DefaultMaxRetries = 2
-	MaxMaxRetries     = 10
-	// MaxInstructionsBytes bounds instructions, planning_instructions and user_template each, and MaxAgentConfigBytes the whole config.
-	MaxInstructionsBytes = 64 << 10
-	MaxAgentConfigBytes  = 256 << 10
-	MaxModelTokens       = 10_000_000
-	MaxAgentTools        = 128
-	MaxMCPServers        = 16
-	MaxInjectedArgs      = 32
-)
-
-// The names of the tools by which an agent starts children, and the suffix of the agent that they are: see AgentConfig.AllowSelfSpawn.
-const (
-	ToolSpawnSelf  = "spawn_self"
-	ToolParallel   = "run_parallel_subagents"
-	ChildSuffix    = ".child"
-	MaxSpawnerName = 64 - len(ChildSuffix)
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // AgentConfig is what makes an LLM agent of a blueprint: the table of seed 002 and what a run needs besides. Every field is enforced, and an absent one has its default. It stands
@@ -135,28 +112,13 @@ type AgentBudget struct {
 const BudgetPerMessage = "per-message"
 
 var (
-	modelName    = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}:[!-9;-~][!-~]{0,199}$`)
 	toolName     = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 	serverName   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
 	argumentName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	headerName   = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$")
 	budgetLimit  = regexp.MustCompile(`^limit:(0|[1-9][0-9]?|100)$`)
-	noToolName   = regexp.MustCompile(`[^A-Za-z0-9_-]`)
 )
-
-// AgentToolName gives the name of the tool that an agent of the hub is: its own, with _ for what no tool may have in its name.
-func AgentToolName(agent string) string { return clipName(noToolName.ReplaceAllString(agent, "_")) }
-
-// MCPToolName gives the name of a tool of an MCP server: that of the server, __ and its own, with _ for what no tool may have in its name.
-func MCPToolName(server, tool string) string {
-	return clipName(server + "__" + noToolName.ReplaceAllString(tool, "_"))
-}
-
-func clipName(s string) string { return s[:min(len(s), 64)] }
-
-// ValidModelName reports whether a model may be named so: a runtime, a colon and what that calls it.
-func ValidModelName(s string) bool { return modelName.MatchString(s) }
 
 // BudgetLimit gives N of a budget_awareness limit:N; false for another.
 func (c *AgentConfig) BudgetLimit() (percent int, ok bool) {
@@ -176,7 +138,7 @@ func (c *AgentConfig) EmitsMCPProgress() bool { return c.EmitMCPProgress == nil 
 // Subagents is MaxParallelSubagents with its default.
 func (c *AgentConfig) Subagents() int {
 	if c.MaxParallelSubagents == 0 {
-		return DefaultSubagents
+		return limits.DefaultSubagents
 	}
 	return c.MaxParallelSubagents
 }
@@ -185,8 +147,8 @@ func (c *AgentConfig) Subagents() int {
 // the last counts, and doors and files refuse such.
 func ParseAgentConfig(raw json.RawMessage) (*AgentConfig, []ValidationError) {
 	f := &configFaults{}
-	if len(raw) > MaxAgentConfigBytes {
-		f.add("$", "expected at most %d bytes", MaxAgentConfigBytes)
+	if len(raw) > limits.MaxAgentConfigBytes {
+		f.add("$", "expected at most %d bytes", limits.MaxAgentConfigBytes)
 		return nil, f.all
 	}
 	c := &AgentConfig{}
@@ -324,8 +286,8 @@ func (f *configFaults) text(path, s string, most int) {
 
 // names faults a list that has too many, or one twice, or one that is not ok.
 func (f *configFaults) names(path string, list []string, expected string, ok func(string) bool) {
-	if len(list) > MaxAgentTools {
-		f.add(path, "expected at most %d", MaxAgentTools)
+	if len(list) > limits.MaxAgentTools {
+		f.add(path, "expected at most %d", limits.MaxAgentTools)
 		return
 	}
 	for i, name := range list {

@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/randomconfig"
+	"github.com/parleyhub/parley/internal/toolnames"
 )
 
 // faultsOf gives the faults of a config, a line each.
@@ -182,9 +184,9 @@ func TestConfigFaults(t *testing.T) {
 		with(`"run_options":{"user_template":"{a b}"}`):                                        "$.run_options.user_template: expected {, a name and } at byte 0",
 		with(`"run_options":{"user_template":"{a{b}"}`):                                        "$.run_options.user_template: expected {, a name and } at byte 0",
 		with(`"run_options":{"user_template":"{{a}"}`):                                         "$.run_options.user_template: expected }} for a brace at byte 3",
-		with(`"instructions":"` + strings.Repeat("x", parley.MaxInstructionsBytes+1) + `"`):    "$.instructions: expected at most 65536 bytes",
+		with(`"instructions":"` + strings.Repeat("x", limits.MaxInstructionsBytes+1) + `"`):    "$.instructions: expected at most 65536 bytes",
 		with(`"instructions":1`):                                                               "$.instructions: expected a text",
-		with(`"instructions":"` + strings.Repeat("\\u0020", parley.MaxAgentConfigBytes) + `"`): "$: expected at most 262144 bytes",
+		with(`"instructions":"` + strings.Repeat("\\u0020", limits.MaxAgentConfigBytes) + `"`): "$: expected at most 262144 bytes",
 	} {
 		got := faultsOf(t, raw)
 		if len(got) != 1 || !strings.HasPrefix(got[0], want) {
@@ -253,11 +255,11 @@ func TestConfigRoundTrip(t *testing.T) {
 // TestToolNames: what tools are called by is a name that models take.
 func TestToolNames(t *testing.T) {
 	for agent, want := range map[string]string{"csv-profile": "csv-profile", "a.b@box": "a_b_box", strings.Repeat("n", 70): strings.Repeat("n", 64)} {
-		if got := parley.AgentToolName(agent); got != want {
+		if got := toolnames.ForAgent(agent); got != want {
 			t.Errorf("%s is %s", agent, got)
 		}
 	}
-	if got := parley.MCPToolName("files", "read/all.now"); got != "files__read_all_now" {
+	if got := toolnames.ForMCP("files", "read/all.now"); got != "files__read_all_now" {
 		t.Error(got)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/json"
+
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // Status of a conversation. It changes once, from active to closed.
@@ -166,24 +168,26 @@ type Limits struct {
 // The limits of turns with their defaults.
 
 // TurnTimeout gives TurnTimeoutMs or its default.
-func (l *Limits) TurnTimeout() int64 { return cmp.Or(l.TurnTimeoutMs, DefaultTurnTimeoutMs) }
+func (l *Limits) TurnTimeout() int64 { return cmp.Or(l.TurnTimeoutMs, limits.DefaultTurnTimeoutMs) }
 
 // Attempts gives MaxAttempts or its default.
-func (l *Limits) Attempts() int { return cmp.Or(l.MaxAttempts, DefaultMaxAttempts) }
+func (l *Limits) Attempts() int { return cmp.Or(l.MaxAttempts, limits.DefaultMaxAttempts) }
 
 // MaxClaim gives MaxClaimMs or its default.
 func (l *Limits) MaxClaim() int64 {
-	return cmp.Or(l.MaxClaimMs, min(10*l.TurnTimeout(), MaxTurnMs))
+	return cmp.Or(l.MaxClaimMs, min(10*l.TurnTimeout(), limits.MaxTurnMs))
 }
 
 // ClaimWindow gives ClaimWindowMs or its default.
-func (l *Limits) ClaimWindow() int64 { return cmp.Or(l.ClaimWindowMs, DefaultClaimWindowMs) }
+func (l *Limits) ClaimWindow() int64 { return cmp.Or(l.ClaimWindowMs, limits.DefaultClaimWindowMs) }
 
 // Hops gives MaxHops or its default.
 func (l *Limits) Hops() int { return cmp.Or(l.MaxHops, DefaultMaxHops) }
 
 // WakesPerMinute gives MaxWakesPerMinute or its default.
-func (l *Limits) WakesPerMinute() int { return cmp.Or(l.MaxWakesPerMinute, DefaultMaxWakesPerMinute) }
+func (l *Limits) WakesPerMinute() int {
+	return cmp.Or(l.MaxWakesPerMinute, limits.DefaultMaxWakesPerMinute)
+}
 
 // AtTurnTimeout gives OnTurnTimeout or its default.
 func (l *Limits) AtTurnTimeout() TurnTimeout { return cmp.Or(l.OnTurnTimeout, TurnReoffer) }

@@ -122,8 +122,8 @@ func ErrorRowOf(err error) ErrorRow {
 	return rowOf(ErrInternal)
 }
 
-// ErrorRowByCode finds the row of a wire code.
-func ErrorRowByCode(code int) (ErrorRow, bool) {
+// errorRowByCode returns the row of a code. It returns false if this version does not know the code.
+func errorRowByCode(code int) (ErrorRow, bool) {
 	for _, r := range Errors {
 		if r.Code == code {
 			return r, true
@@ -191,7 +191,7 @@ func ToWire(err error) WireError {
 // FromWire gives back an error for which errors.Is finds the sentinel. A code that this version does not know
 // becomes ErrInternal, with the message kept.
 func FromWire(w WireError) error {
-	row, ok := ErrorRowByCode(w.Code)
+	row, ok := errorRowByCode(w.Code)
 	if !ok {
 		row = rowOf(ErrInternal)
 	}

@@ -18,9 +18,6 @@ const (
 // HubID is the author of the hub's own events. No participant may have it.
 const HubID = "hub"
 
-// MaxEventBytes is the largest encoded event that the hub takes.
-const MaxEventBytes = 900 << 10
-
 // Event is one record of a conversation. The hub stores the encoding that it sends, so an Event read from a
 // hub keeps it ([Event.Raw]) and encodes to the same bytes again, unknown fields included.
 type Event struct {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // Every sentinel has one code, and the codes of this protocol are the HTTP status times ten plus a digit.
@@ -129,12 +130,12 @@ func TestTimestamp(t *testing.T) {
 // The method table has no name twice, and only known scopes.
 func TestMethodTable(t *testing.T) {
 	seen := map[string]bool{}
-	for _, m := range parley.Methods {
+	for _, m := range methods.Table {
 		if seen[m.Name] {
 			t.Errorf("%s stands in the table twice", m.Name)
 		}
 		seen[m.Name] = true
-		known := m.Scope == parley.ScopeNone || m.Scope == parley.ScopeSelf
+		known := m.Scope == methods.ScopeNone || m.Scope == methods.ScopeSelf
 		for _, s := range parley.Scopes {
 			known = known || m.Scope == s
 		}

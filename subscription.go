@@ -1,6 +1,10 @@
 package parley
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/parleyhub/parley/internal/limits"
+)
 
 // SelectorRole says what an event that a selector matches is for.
 type SelectorRole string
@@ -138,10 +142,10 @@ func (s *Selector) FetchOf() Fetch {
 		f.Method = FetchLatest
 	}
 	if f.Method == FetchRecent && f.Limit == 0 {
-		f.Limit = DefaultFetchLimit
+		f.Limit = limits.DefaultFetchLimit
 	}
 	if f.Method == FetchVector && f.NN == 0 {
-		f.NN = DefaultFetchNN
+		f.NN = limits.DefaultFetchNN
 	}
 	return f
 }
@@ -167,7 +171,7 @@ const (
 // ContextBytes is MaxContextBytes with its default.
 func (s *Subscriptions) ContextBytes() int {
 	if s.MaxContextBytes == 0 {
-		return DefaultContextBytes
+		return limits.DefaultContextBytes
 	}
 	return s.MaxContextBytes
 }

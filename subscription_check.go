@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 var schemaVersion = regexp.MustCompile(`\.v[0-9]+$`)
@@ -26,8 +28,8 @@ func (s *Selector) ContextKey() string {
 
 // check adds all that is wrong with values of the right types.
 func (s *Subscriptions) check(f *subscriptionFaults, read []selectorRead) {
-	f.word("$.answer_schema", s.AnswerSchema, MaxSchemaNameBytes)
-	f.optional("$.max_context_bytes", int64(s.MaxContextBytes), MinContextBytes, MaxContextBytes)
+	f.word("$.answer_schema", s.AnswerSchema, limits.MaxSchemaNameBytes)
+	f.optional("$.max_context_bytes", int64(s.MaxContextBytes), limits.MinContextBytes, limits.MaxContextBytes)
 	keys := map[string]string{}
 	for i := range read {
 		sel, r := &s.Selectors[i], &read[i]
@@ -45,7 +47,7 @@ func (s *Subscriptions) check(f *subscriptionFaults, read []selectorRead) {
 
 func (s *Selector) check(f *subscriptionFaults, r *selectorRead) {
 	if r.there["schema_name"] {
-		f.given(r.path+".schema_name", s.SchemaName, MaxSchemaNameBytes)
+		f.given(r.path+".schema_name", s.SchemaName, limits.MaxSchemaNameBytes)
 	}
 	if r.there["role"] && s.Role != RoleTrigger && s.Role != RoleContext {
 		f.add(r.path+".role", "expected trigger or context")
@@ -90,7 +92,7 @@ func (s *Selector) checkFetch(f *subscriptionFaults, r *selectorRead) {
 	switch {
 	case t.Limit == 0:
 	case t.Method == FetchRecent:
-		f.within(at("limit"), int64(t.Limit), 1, MaxFetchLimit)
+		f.within(at("limit"), int64(t.Limit), 1, limits.MaxFetchLimit)
 	case t.Method != FetchLatest:
 		f.add(at("limit"), "expected with fetch recent only")
 	case t.Limit != 1:
@@ -99,7 +101,7 @@ func (s *Selector) checkFetch(f *subscriptionFaults, r *selectorRead) {
 	switch {
 	case t.NN == 0:
 	case t.Method == FetchVector:
-		f.within(at("nn"), int64(t.NN), 1, MaxFetchNN)
+		f.within(at("nn"), int64(t.NN), 1, limits.MaxFetchNN)
 	default:
 		f.add(at("nn"), "expected with fetch vector only")
 	}
@@ -109,7 +111,7 @@ func (s *Selector) checkFetch(f *subscriptionFaults, r *selectorRead) {
 func (s *Selector) checkKey(f *subscriptionFaults, r *selectorRead, keys map[string]string) {
 	at := r.path + ".key"
 	if r.there["key"] {
-		f.given(at, s.Key, MaxContextKeyBytes)
+		f.given(at, s.Key, limits.MaxContextKeyBytes)
 	}
 	key := s.ContextKey()
 	switch first, taken := keys[key]; {
@@ -130,8 +132,8 @@ func (m *ContextMatch) check(f *subscriptionFaults, path string, there map[strin
 	switch {
 	case there == nil:
 		return
-	case len(m.Path) > MaxMatchPathBytes:
-		f.add(path+".path", "expected at most %d bytes", MaxMatchPathBytes)
+	case len(m.Path) > limits.MaxMatchPathBytes:
+		f.add(path+".path", "expected at most %d bytes", limits.MaxMatchPathBytes)
 	case !strings.HasPrefix(m.Path, "$"):
 		f.add(path+".path", "expected a JSONPath, which begins with $")
 	}
@@ -145,8 +147,8 @@ func (m *ContextMatch) check(f *subscriptionFaults, path string, there map[strin
 	}
 	at, kind := path+".value", kindOfJSON(m.Value)
 	switch {
-	case len(m.Value) > MaxMatchValueBytes:
-		f.add(at, "expected at most %d bytes", MaxMatchValueBytes)
+	case len(m.Value) > limits.MaxMatchValueBytes:
+		f.add(at, "expected at most %d bytes", limits.MaxMatchValueBytes)
 	case m.Op == OpExists:
 		if there["value"] && kind != "boolean" {
 			f.add(at, "expected true or false for exists, or none")
@@ -168,7 +170,7 @@ func (m *ContextMatch) ordered() bool {
 func (h *Hints) check(f *subscriptionFaults, path string, there map[string]bool) {
 	f.fields(path+".include", h.Include)
 	f.fields(path+".exclude", h.Exclude)
-	f.text(path+".template", h.Template, MaxTemplateBytes)
+	f.text(path+".template", h.Template, limits.MaxTemplateBytes)
 	if there["template"] && h.Template == "" {
 		f.add(path+".template", "expected a text that is not empty")
 	}
@@ -190,13 +192,13 @@ func (h *Hints) check(f *subscriptionFaults, path string, there map[string]bool)
 
 // fields faults names of members of which there are too many, or that are none.
 func (f *subscriptionFaults) fields(path string, names []string) {
-	if len(names) > MaxHintFields {
-		f.add(path, "expected at most %d names", MaxHintFields)
+	if len(names) > limits.MaxHintFields {
+		f.add(path, "expected at most %d names", limits.MaxHintFields)
 		return
 	}
 	for i, name := range names {
-		if len(name) > MaxHintBytes || !dottedName(name) {
-			f.add(fmt.Sprintf("%s[%d]", path, i), "expected a dotted name of at most %d bytes, such as user.name", MaxHintBytes)
+		if len(name) > limits.MaxHintBytes || !dottedName(name) {
+			f.add(fmt.Sprintf("%s[%d]", path, i), "expected a dotted name of at most %d bytes, such as user.name", limits.MaxHintBytes)
 		}
 	}
 }
@@ -207,12 +209,12 @@ func dottedName(s string) bool {
 }
 
 func (f *subscriptionFaults) tags(path string, tags []string) {
-	if len(tags) > MaxTags {
-		f.add(path, "expected at most %d tags", MaxTags)
+	if len(tags) > limits.MaxTags {
+		f.add(path, "expected at most %d tags", limits.MaxTags)
 		return
 	}
 	for i, tag := range tags {
-		f.given(fmt.Sprintf("%s[%d]", path, i), tag, MaxTagBytes)
+		f.given(fmt.Sprintf("%s[%d]", path, i), tag, limits.MaxTagBytes)
 	}
 }
 

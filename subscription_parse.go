@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // ParseSubscriptions reads subscriptions: an object with selectors, or a bare list of them. There are subscriptions, or there are faults: all of them, each with
@@ -14,8 +16,8 @@ import (
 // context_match are read where they are compiled.
 func ParseSubscriptions(raw json.RawMessage) (*Subscriptions, []ValidationError) {
 	f := &subscriptionFaults{}
-	if len(raw) > MaxSubscriptionBytes {
-		f.add("$", "expected at most %d bytes", MaxSubscriptionBytes)
+	if len(raw) > limits.MaxSubscriptionBytes {
+		f.add("$", "expected at most %d bytes", limits.MaxSubscriptionBytes)
 		return nil, f.all
 	}
 	s := &Subscriptions{}
@@ -31,7 +33,7 @@ func ParseSubscriptions(raw json.RawMessage) (*Subscriptions, []ValidationError)
 			"max_context_bytes": &s.MaxContextBytes,
 		})
 		if there != nil && !there["selectors"] {
-			f.add("$.selectors", "expected 1 to %d selectors", MaxSelectors)
+			f.add("$.selectors", "expected 1 to %d selectors", limits.MaxSelectors)
 		}
 	default:
 		f.add("$", "expected an object with selectors, or a list of them")
@@ -101,14 +103,14 @@ type selectorRead struct {
 
 func (s *Subscriptions) readSelectors(f *subscriptionFaults, path string, raw json.RawMessage) []selectorRead {
 	s.Selectors = []Selector{}
-	list := f.list(path, raw, "selectors", MaxSelectors)
+	list := f.list(path, raw, "selectors", limits.MaxSelectors)
 	read := make([]selectorRead, len(list))
 	s.Selectors = make([]Selector, len(list))
 	for i, one := range list {
 		read[i] = s.Selectors[i].read(f, fmt.Sprintf("%s[%d]", path, i), one)
 	}
 	if list != nil && len(list) == 0 {
-		f.add(path, "expected 1 to %d selectors", MaxSelectors)
+		f.add(path, "expected 1 to %d selectors", limits.MaxSelectors)
 	}
 	return read
 }
@@ -170,7 +172,7 @@ func (m *FetchMethod) read(f *subscriptionFaults, path string, raw json.RawMessa
 }
 
 func (s *Selector) readMatches(f *subscriptionFaults, path string, raw json.RawMessage) []map[string]bool {
-	list := f.list(path, raw, "conditions", MaxContextMatches)
+	list := f.list(path, raw, "conditions", limits.MaxContextMatches)
 	if len(list) == 0 {
 		return nil
 	}

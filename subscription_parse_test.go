@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // parsed reads subscriptions that are right.
@@ -53,8 +54,8 @@ func TestSubscriptionSpellings(t *testing.T) {
 		`{"role":"context","key":"k","fetch":"recent","limit":5}`:                      recent,
 		`{"role":"context","key":"k","fetch":{"method":"recent"},"limit":5}`:           recent,
 		`{"role":"context","key":"k","limit":5,"fetch":{"limit":5,"method":"recent"}}`: recent,
-		`{"role":"context","key":"k","fetch":"recent"}`:                                {Method: parley.FetchRecent, Limit: parley.DefaultFetchLimit},
-		`{"role":"context","key":"k","fetch":"vector"}`:                                {Method: parley.FetchVector, NN: parley.DefaultFetchNN},
+		`{"role":"context","key":"k","fetch":"recent"}`:                                {Method: parley.FetchRecent, Limit: limits.DefaultFetchLimit},
+		`{"role":"context","key":"k","fetch":"vector"}`:                                {Method: parley.FetchVector, NN: limits.DefaultFetchNN},
 		`{"role":"context","key":"k","fetch":"vector","nn":7}`:                         {Method: parley.FetchVector, NN: 7},
 		`{"role":"context","key":"k","fetch":{"method":"vector","nn":7}}`:              {Method: parley.FetchVector, NN: 7},
 		`{"role":"context","key":"k","fetch":{"method":"recent","limit":100}}`:         {Method: parley.FetchRecent, Limit: 100},
@@ -297,7 +298,7 @@ func FuzzParseSubscriptions(f *testing.F) {
 			t.Fatal(err)
 		}
 		back, faults := parley.ParseSubscriptions(written)
-		if len(faults) > 0 && len(written) <= parley.MaxSubscriptionBytes || len(faults) == 0 && !reflect.DeepEqual(s, back) {
+		if len(faults) > 0 && len(written) <= limits.MaxSubscriptionBytes || len(faults) == 0 && !reflect.DeepEqual(s, back) {
 			t.Fatalf("%s\nis written as %s\nand read as %+v, %v", raw, written, back, faults)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // FanOptions are for NewFan.
@@ -132,7 +133,7 @@ func (f *Fan) subscribe(ctx context.Context) error {
 // subscribeTo subscribes to the events that are still to come, and waits until nothing older can come.
 func subscribeTo(s *socket, conversation string) error {
 	current := false
-	answer, err := s.callAside(parley.MethodSubscribe, &parley.SubscribeParams{ConversationID: conversation}, func(frame []byte) {
+	answer, err := s.callAside(methods.Subscribe, &parley.SubscribeParams{ConversationID: conversation}, func(frame []byte) {
 		current = current || isCaughtUp(frame)
 	})
 	if err != nil {

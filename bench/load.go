@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // LoadOptions are for NewLoad.
@@ -34,8 +36,8 @@ func (o LoadOptions) check() error {
 	switch {
 	case o.Conns < 1 || o.Conns > 8000:
 		return fmt.Errorf("connections: %d: expected 1 to 8000", o.Conns)
-	case o.InFlight < 1 || o.InFlight > parley.MaxInFlight:
-		return fmt.Errorf("in flight: %d: expected 1 to %d", o.InFlight, parley.MaxInFlight)
+	case o.InFlight < 1 || o.InFlight > limits.MaxInFlight:
+		return fmt.Errorf("in flight: %d: expected 1 to %d", o.InFlight, limits.MaxInFlight)
 	case o.Conversations < 1 || o.Conversations > 100_000:
 		return fmt.Errorf("conversations: %d: expected 1 to 100000", o.Conversations)
 	case o.Size < 1 || o.Size > 512<<10:
@@ -152,7 +154,7 @@ func makeConversations(ctx context.Context, t *Target, n int) ([]string, error) 
 // closeConversations closes conversations, and one that is closed already is left so.
 func closeConversations(ctx context.Context, t *Target, ids []string) error {
 	return t.eachOf(ctx, ids, func(s *socket, id string) error {
-		_, err := s.call(parley.MethodCloseConversation, &parley.CloseConversationParams{ConversationID: id})
+		_, err := s.call(methods.CloseConversation, &parley.CloseConversationParams{ConversationID: id})
 		return err
 	})
 }
@@ -184,7 +186,7 @@ func (t *Target) someOf(ctx context.Context, ids []string, from int, do func(s *
 }
 
 func create(s *socket, id string) error {
-	_, err := s.call(parley.MethodCreateConversation, &parley.CreateConversationParams{
+	_, err := s.call(methods.CreateConversation, &parley.CreateConversationParams{
 		ConversationID: id,
 		Participants:   []parley.Participant{{ID: benchAgent, Kind: parley.KindAgent}},
 		Policy:         &parley.Policy{Kind: parley.PolicyOpen},

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // postAhead is how many calls post has under way.
-const postAhead = parley.MaxInFlight
+const postAhead = limits.MaxInFlight
 
 // post appends n messages to a conversation, as fast as they go with one connection, and waits for their acknowledgements. from tells their keys from
 // those of others.

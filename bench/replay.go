@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // ReplayRunOptions of a run of ReplayRun.
@@ -27,7 +27,7 @@ func (o ReplayRunOptions) check() error {
 		if err := by.check(); err != nil {
 			return err
 		}
-		if most := parley.MaxPageBytes / (o.Size + eventRoom); by.Page > most {
+		if most := limits.MaxPageBytes / (o.Size + eventRoom); by.Page > most {
 			return fmt.Errorf("page: %d: expected at most %d with %d bytes of text: more would not come at once", by.Page, most, o.Size)
 		}
 	}

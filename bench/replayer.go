@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // ReplayOptions are for NewReplay.
@@ -156,7 +158,7 @@ func (r *Replay) pages(by ReadBy) error {
 			return err
 		}
 		if short {
-			return fmt.Errorf("a page of %d has fewer events: at %d bytes of text they are more than the %d of a page", by.Page, r.options.Size, parley.MaxPageBytes)
+			return fmt.Errorf("a page of %d has fewer events: at %d bytes of text they are more than the %d of a page", by.Page, r.options.Size, limits.MaxPageBytes)
 		}
 	}
 	return nil
@@ -176,7 +178,7 @@ func (r *Replay) subscribe(ReadBy) error {
 		}
 	}
 	from := int64(0)
-	answer, err := r.socket.callAside(parley.MethodSubscribe, &parley.SubscribeParams{ConversationID: r.conversation, SinceSeq: from}, take)
+	answer, err := r.socket.callAside(methods.Subscribe, &parley.SubscribeParams{ConversationID: r.conversation, SinceSeq: from}, take)
 	if err != nil {
 		return err
 	}
@@ -194,7 +196,7 @@ func (r *Replay) subscribe(ReadBy) error {
 	}
 	at := bytes.Index(answer, subscriptionMark)
 	id, _, _ := bytes.Cut(answer[at+len(subscriptionMark):], []byte(`"`))
-	_, err = r.socket.call(parley.MethodUnsubscribe, &parley.UnsubscribeParams{SubscriptionID: string(id)})
+	_, err = r.socket.call(methods.Unsubscribe, &parley.UnsubscribeParams{SubscriptionID: string(id)})
 	return err
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
@@ -15,7 +17,7 @@ import (
 var turnAgents = [2]string{"left", "right"}
 
 // seatCapacity is how many turns one connection is asked to take at once: half of what may be in flight on it.
-const seatCapacity = parley.MaxInFlight / 2
+const seatCapacity = limits.MaxInFlight / 2
 
 // seat is a connection that is registered as a push executor of one of the agents. It never waits but for the next frame.
 type seat struct {
@@ -61,8 +63,8 @@ func (s *seat) register(token, executor string) error {
 		method string
 		params any
 	}{
-		{parley.MethodAuthenticate, parley.AuthenticateParams{Token: token, AgentID: s.agent}},
-		{parley.MethodRegisterExecutor, parley.RegisterExecutorParams{
+		{methods.Authenticate, parley.AuthenticateParams{Token: token, AgentID: s.agent}},
+		{methods.RegisterExecutor, parley.RegisterExecutorParams{
 			ExecutorID: executor, Agents: []string{s.agent}, Mode: parley.ModePush, Capacity: seatCapacity,
 		}},
 	} {
@@ -144,7 +146,7 @@ func (s *seat) handle(frame []byte) error {
 	if err := json.Unmarshal(frame, &f); err != nil {
 		return fmt.Errorf("%w: %.300s", err, frame)
 	}
-	if f.Method == parley.NotifyRequestTurn {
+	if f.Method == methods.NotifyRequestTurn {
 		return s.call(&f.Params.RequestTurn, `"method":"claimTurn","params":{"conversationId":"%s","claimId":"%s"}`, f.Params.ConversationID, f.Params.ClaimID)
 	}
 	turn := s.turns[f.ID]

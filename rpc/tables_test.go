@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // section returns the text of a section of protocol.md.
@@ -60,9 +61,9 @@ func TestMethodsAreThoseOfTheProtocol(t *testing.T) {
 		doc = append(doc, strings.Join(r, " "))
 	}
 	var code []string
-	for _, m := range parley.Methods {
+	for _, m := range methods.Table {
 		scope, socket := string(m.Scope), "no"
-		if m.Scope == parley.ScopeNone {
+		if m.Scope == methods.ScopeNone {
 			scope = "-"
 		}
 		if m.Socket {
@@ -102,8 +103,8 @@ func TestNotificationsAreThoseOfTheProtocol(t *testing.T) {
 	for _, r := range rows(section(t, "14. Notifications")) {
 		doc = append(doc, r[0])
 	}
-	code := []string{parley.NotifyEvent, parley.NotifyCaughtUp, parley.NotifyGuidance, parley.NotifyDelta,
-		parley.NotifyRequestTurn, parley.NotifyClaimEnded, parley.NotifyClaimWaiting, parley.NotifyClosing}
+	code := []string{methods.NotifyEvent, methods.NotifyCaughtUp, methods.NotifyGuidance, methods.NotifyDelta,
+		methods.NotifyRequestTurn, methods.NotifyClaimEnded, methods.NotifyClaimWaiting, methods.NotifyClosing}
 	compare(t, "the table of notifications", doc, code)
 }
 
@@ -111,7 +112,7 @@ func TestNotificationsAreThoseOfTheProtocol(t *testing.T) {
 // notification.
 func TestTranscriptsShowEverything(t *testing.T) {
 	text := section(t, "20. Transcripts")
-	for _, m := range parley.Methods {
+	for _, m := range methods.Table {
 		if !strings.Contains(text, fmt.Sprintf(`"method":%q`, m.Name)) {
 			t.Errorf("no transcript calls %s", m.Name)
 		}
@@ -121,8 +122,8 @@ func TestTranscriptsShowEverything(t *testing.T) {
 			t.Errorf("no transcript provokes %s", e.Reason())
 		}
 	}
-	for _, n := range []string{parley.NotifyEvent, parley.NotifyCaughtUp, parley.NotifyGuidance, parley.NotifyDelta,
-		parley.NotifyRequestTurn, parley.NotifyClaimEnded, parley.NotifyClaimWaiting, parley.NotifyClosing} {
+	for _, n := range []string{methods.NotifyEvent, methods.NotifyCaughtUp, methods.NotifyGuidance, methods.NotifyDelta,
+		methods.NotifyRequestTurn, methods.NotifyClaimEnded, methods.NotifyClaimWaiting, methods.NotifyClosing} {
 		if !strings.Contains(text, fmt.Sprintf(`<-- {"jsonrpc":"2.0","method":%q`, n)) {
 			t.Errorf("no transcript shows the notification %s", n)
 		}

@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // maxFrameFile is the largest file, in bytes, that fits a frame as base64. Larger ones go by POST /attachments.
@@ -30,7 +31,7 @@ func (c *Client) PutAttachment(ctx context.Context, p *parley.PutAttachmentParam
 		q.Data = []byte{} // refused for what it is, not for the null that nil encodes to
 	}
 	if len(q.Data) <= maxFrameFile {
-		return call[parley.PutAttachmentResult](ctx, c, parley.MethodPutAttachment, q, keyed)
+		return call[parley.PutAttachmentResult](ctx, c, methods.PutAttachment, q, keyed)
 	}
 	if strings.ContainsFunc(q.MediaType, unicode.IsControl) { // no header carries it, and the hub would refuse it
 		return nil, parley.Refuse(parley.ErrValidationFailed, "mediaType has a control character", "text without control characters")
@@ -54,7 +55,7 @@ func (c *Client) PutAttachment(ctx context.Context, p *parley.PutAttachmentParam
 
 // GetAttachment reads a part of a file that was added to a conversation. parley.ReadAttachment reads all of it.
 func (c *Client) GetAttachment(ctx context.Context, p *parley.GetAttachmentParams) (*parley.GetAttachmentResult, error) {
-	return call[parley.GetAttachmentResult](ctx, c, parley.MethodGetAttachment, value(p), always)
+	return call[parley.GetAttachmentResult](ctx, c, methods.GetAttachment, value(p), always)
 }
 
 // upload sends a file, again and again until there is an answer.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 	"github.com/parleyhub/parley/sdk"
 )
@@ -56,16 +57,16 @@ func TestClaimUnderWayIsHeld(t *testing.T) {
 	var again atomic.Bool
 	url := scripted(t, func(conn *wire.Conn, method string, params json.RawMessage) string {
 		switch method {
-		case parley.MethodAuthenticate:
+		case methods.Authenticate:
 			return `{"ok":true,"agentId":"a"}`
-		case parley.MethodRegisterExecutor:
+		case methods.RegisterExecutor:
 			var p parley.RegisterExecutorParams
 			if err := json.Unmarshal(params, &p); err != nil {
 				t.Error(err)
 			}
 			held <- p.Holding
 			return `{"ok":true,"holding":[],"ended":0}`
-		case parley.MethodClaimTurn:
+		case methods.ClaimTurn:
 			if !again.Swap(true) {
 				conn.Cut()
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // ask has a claim its turn and ask for an approval.
@@ -105,11 +106,11 @@ func TestContractBadApprovals(t *testing.T) {
 			"two lines":     {func(p *parley.RequestApprovalParams) { p.Title = "a\nb" }, parley.ErrValidationFailed},
 			"a long title":  {func(p *parley.RequestApprovalParams) { p.Title = strings.Repeat("a", parley.MaxTitleBytes+1) }, parley.ErrValidationFailed},
 			"much to say": {func(p *parley.RequestApprovalParams) {
-				p.Details = json.RawMessage(`{"a":"` + strings.Repeat("a", parley.MaxApprovalBytes) + `"}`)
+				p.Details = json.RawMessage(`{"a":"` + strings.Repeat("a", limits.MaxApprovalBytes) + `"}`)
 			}, parley.ErrValidationFailed},
 			"no schema":      {func(p *parley.RequestApprovalParams) { p.AnswerSchema = json.RawMessage(`{"type":7}`) }, parley.ErrValidationFailed},
-			"a short time":   {func(p *parley.RequestApprovalParams) { p.ExpiresInMs = parley.MinApprovalMs - 1 }, parley.ErrValidationFailed},
-			"a long time":    {func(p *parley.RequestApprovalParams) { p.ExpiresInMs = parley.MaxApprovalMs + 1 }, parley.ErrValidationFailed},
+			"a short time":   {func(p *parley.RequestApprovalParams) { p.ExpiresInMs = limits.MinApprovalMs - 1 }, parley.ErrValidationFailed},
+			"a long time":    {func(p *parley.RequestApprovalParams) { p.ExpiresInMs = limits.MaxApprovalMs + 1 }, parley.ErrValidationFailed},
 			"not UTF-8":      {func(p *parley.RequestApprovalParams) { p.Title = "\xff" }, nil},
 			"details no map": {func(p *parley.RequestApprovalParams) { p.Details = json.RawMessage(`[1]`) }, nil},
 		} {

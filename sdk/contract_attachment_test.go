@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 func fileOf(n int) []byte { return bytes.Repeat([]byte("a file\n"), n/7+1)[:n] }
@@ -26,7 +27,7 @@ func TestContractAttachments(t *testing.T) {
 		put := func(c parley.Client, data []byte, name, mediaType string) (*parley.PutAttachmentResult, error) {
 			return c.PutAttachment(t.Context(), &parley.PutAttachmentParams{ConversationID: s.id, Data: data, Name: name, MediaType: mediaType})
 		}
-		for i, n := range []int{1, parley.MaxAttachmentPart, parley.MaxAttachmentPart + 1, 760 << 10, 760<<10 + 1, parley.MaxAttachmentBytes} {
+		for i, n := range []int{1, limits.MaxAttachmentPart, limits.MaxAttachmentPart + 1, 760 << 10, 760<<10 + 1, parley.MaxAttachmentBytes} {
 			data := fileOf(n)
 			r, err := put(s.b, data, "größe & <name>?.txt", "text/plain; charset=utf-8")
 			if err != nil || *r != (parley.PutAttachmentResult{SHA256: sumOf(data), Size: int64(n), Seq: int64(i) + 2}) {

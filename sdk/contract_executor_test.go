@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // asX are the params of an executor of agent a that is offered turns.
@@ -176,7 +177,7 @@ func TestContractBadRegistrations(t *testing.T) {
 		"many agents":     {func(p *parley.RegisterExecutorParams) { p.Agents = slices.Repeat([]string{"a"}, 65) }, parley.ErrValidationFailed},
 		"foreign agent":   {func(p *parley.RegisterExecutorParams) { p.Agents = []string{"b"} }, parley.ErrForbidden},
 		"no mode":         {func(p *parley.RegisterExecutorParams) { p.Mode = "poll" }, parley.ErrValidationFailed},
-		"capacity":        {func(p *parley.RegisterExecutorParams) { p.Capacity = parley.MaxCapacity + 1 }, parley.ErrValidationFailed},
+		"capacity":        {func(p *parley.RegisterExecutorParams) { p.Capacity = limits.MaxCapacity + 1 }, parley.ErrValidationFailed},
 		"below capacity":  {func(p *parley.RegisterExecutorParams) { p.Capacity = -1 }, parley.ErrValidationFailed},
 		"grace":           {func(p *parley.RegisterExecutorParams) { p.GraceMs = 1 }, parley.ErrValidationFailed},
 		"not UTF-8":       {func(p *parley.RegisterExecutorParams) { p.ExecutorID = "\xff" }, nil},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // claim takes a turn for the participant of a client.
@@ -20,7 +21,7 @@ func (s *scene) claim(c parley.Client, turn int64) *parley.ClaimTurnResult {
 
 // justGiven reports whether a claim that lasts so long was given or renewed a moment ago: what is told is what is left when the answer is written.
 func justGiven(durationMs int64) bool {
-	return parley.DefaultTurnTimeoutMs/2 < durationMs && durationMs <= parley.DefaultTurnTimeoutMs
+	return limits.DefaultTurnTimeoutMs/2 < durationMs && durationMs <= limits.DefaultTurnTimeoutMs
 }
 
 func (s *scene) release(c parley.Client, claimID string, o parley.ReleaseOutcome) {

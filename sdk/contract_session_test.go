@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // TestContractSession: from the call to the result, and what is told on the way.
@@ -132,7 +133,7 @@ func TestContractBadSessions(t *testing.T) {
 			t.Fatal(err)
 		}
 		labels := map[string]string{}
-		for i := range parley.MaxLabels + 1 {
+		for i := range limits.MaxLabels + 1 {
 			labels[fmt.Sprint(i)] = "x"
 		}
 		for name, c := range map[string]struct {
@@ -361,7 +362,7 @@ func TestContractBlueprints(t *testing.T) {
 			{Name: "x", ParametersSchema: echo.ParametersSchema, ParamsVia: "mail"},
 			{Name: "x", ParametersSchema: echo.ParametersSchema, TimeoutMs: 99},
 			{Name: "x", ParametersSchema: echo.ParametersSchema, Labels: map[string]string{"": "x"}},
-			{Name: "x", ParametersSchema: echo.ParametersSchema, Description: strings.Repeat("x", parley.MaxAgentDescriptionBytes+1)},
+			{Name: "x", ParametersSchema: echo.ParametersSchema, Description: strings.Repeat("x", limits.MaxAgentDescriptionBytes+1)},
 		} {
 			_, err := s.a.RegisterBlueprints(t.Context(), &parley.RegisterBlueprintsParams{Blueprints: []parley.Blueprint{bad}})
 			if !errors.Is(err, parley.ErrValidationFailed) && !errors.Is(err, parley.ErrTooLarge) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/registration"
 	"github.com/parleyhub/parley/internal/wire"
 )
@@ -109,9 +110,9 @@ func (r *executor) register(ctx context.Context) (*parley.RegisterExecutorResult
 
 // unnamed are the methods that cannot name a claim: whoever works under one is its participant by the connection alone, on which it is held.
 var unnamed = map[string]bool{
-	parley.MethodGetConversation: true, parley.MethodTail: true, parley.MethodWaitForChange: true, parley.MethodGetUpdates: true, parley.MethodGetGuidance: true,
-	parley.MethodExplain: true, parley.MethodSendNote: true, parley.MethodPutAttachment: true, parley.MethodGetAttachment: true,
-	parley.MethodStartSession: true, parley.MethodGetSession: true, parley.MethodStopSession: true,
+	methods.GetConversation: true, methods.Tail: true, methods.WaitForChange: true, methods.GetUpdates: true, methods.GetGuidance: true,
+	methods.Explain: true, methods.SendNote: true, methods.PutAttachment: true, methods.GetAttachment: true,
+	methods.StartSession: true, methods.GetSession: true, methods.StopSession: true,
 }
 
 // settleTimeout bounds how long such a call waits for the registration: a loop that makes it itself cannot go on meanwhile.
@@ -160,13 +161,13 @@ func (r *executor) say(ctx context.Context, p parley.RegisterExecutorParams) (*p
 		release()
 		return nil, err
 	}
-	raw, err := r.link.call(ctx, parley.MethodRegisterExecutor, body, nil, release)
+	raw, err := r.link.call(ctx, methods.RegisterExecutor, body, nil, release)
 	if err != nil {
 		return nil, err
 	}
 	registered := new(parley.RegisterExecutorResult)
 	if err := json.Unmarshal(raw, registered); err != nil {
-		return nil, fmt.Errorf("%w: result of %s: %w", parley.ErrInternal, parley.MethodRegisterExecutor, err)
+		return nil, fmt.Errorf("%w: result of %s: %w", parley.ErrInternal, methods.RegisterExecutor, err)
 	}
 	return registered, nil
 }

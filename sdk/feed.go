@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // maxFeedBytes bounds the events that wait for a slow loop.
@@ -106,35 +107,35 @@ func (l *link) bind(f *feed, result json.RawMessage) {
 // notify takes a notification to its feed.
 func (l *link) notify(method string, params json.RawMessage) error {
 	switch method {
-	case parley.NotifyEvent:
+	case methods.NotifyEvent:
 		var p parley.EventNotification
 		err := json.Unmarshal(params, &p)
 		return l.pass(err, p.SubscriptionID, p.ConversationID, parley.Notification{Event: &p.Event})
-	case parley.NotifyCaughtUp:
+	case methods.NotifyCaughtUp:
 		var p parley.CaughtUpNotification
 		err := json.Unmarshal(params, &p)
 		return l.pass(err, p.SubscriptionID, p.ConversationID, parley.Notification{CaughtUp: &p})
-	case parley.NotifyGuidance:
+	case methods.NotifyGuidance:
 		var p parley.GuidanceNotification
 		err := json.Unmarshal(params, &p)
 		return l.pass(err, p.SubscriptionID, p.ConversationID, parley.Notification{Guidance: &p})
-	case parley.NotifyDelta:
+	case methods.NotifyDelta:
 		var p parley.DeltaNotification
 		err := json.Unmarshal(params, &p)
 		return l.pass(err, p.SubscriptionID, p.ConversationID, parley.Notification{Delta: &p.Delta})
-	case parley.NotifyRequestTurn:
+	case methods.NotifyRequestTurn:
 		var p parley.RequestTurn
 		err := json.Unmarshal(params, &p)
 		return l.tell(err, method, parley.ExecutorNotification{RequestTurn: &p})
-	case parley.NotifyClaimEnded:
+	case methods.NotifyClaimEnded:
 		var p parley.ClaimEndedNotification
 		err := json.Unmarshal(params, &p)
 		return l.tell(err, method, parley.ExecutorNotification{ClaimEnded: &p})
-	case parley.NotifyClaimWaiting:
+	case methods.NotifyClaimWaiting:
 		var p parley.ClaimWaitingNotification
 		err := json.Unmarshal(params, &p)
 		return l.tell(err, method, parley.ExecutorNotification{ClaimWaiting: &p})
-	case parley.NotifyClosing:
+	case methods.NotifyClosing:
 		var p parley.ClosingNotification
 		if err := json.Unmarshal(params, &p); err != nil {
 			return fmt.Errorf("notification closing: %w", err)
@@ -209,7 +210,7 @@ func (l *link) tidy() {
 func (l *link) unsubscribe(id string) {
 	body, err := encode(&parley.UnsubscribeParams{SubscriptionID: id})
 	if err == nil {
-		_, err = l.call(l.c.life, parley.MethodUnsubscribe, body, nil, func() {})
+		_, err = l.call(l.c.life, methods.Unsubscribe, body, nil, func() {})
 	}
 	if err != nil {
 		l.c.o.Logger.Debug("unsubscribe", "subscription", id, "error", err) // it ends with the connection

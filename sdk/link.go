@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/registration"
 	"github.com/parleyhub/parley/internal/wire"
 )
@@ -68,7 +69,7 @@ func (l *link) authenticate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	raw, err := l.call(ctx, parley.MethodAuthenticate, body, nil, func() {})
+	raw, err := l.call(ctx, methods.Authenticate, body, nil, func() {})
 	if errors.Is(err, wire.ErrBroken) || errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%w: authenticate: %w", parley.ErrUnavailable, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
@@ -29,11 +30,11 @@ func (c *Client) RegisterBlueprints(ctx context.Context, p *parley.RegisterBluep
 	}
 	pauses := c.newBackoff()
 	for {
-		raw, sent, err := c.onRegistered(ctx, parley.MethodRegisterBlueprints, body)
+		raw, sent, err := c.onRegistered(ctx, methods.RegisterBlueprints, body)
 		if err == nil {
 			r := new(parley.RegisterBlueprintsResult)
 			if err := json.Unmarshal(raw, r); err != nil {
-				return nil, fmt.Errorf("%w: result of %s: %w", parley.ErrInternal, parley.MethodRegisterBlueprints, err)
+				return nil, fmt.Errorf("%w: result of %s: %w", parley.ErrInternal, methods.RegisterBlueprints, err)
 			}
 			return r, nil
 		}
@@ -69,14 +70,14 @@ func (c *Client) StartSession(ctx context.Context, p *parley.StartSessionParams)
 	q := value(p)
 	q.ClientRequestID, q.Traceparent = key(q.ClientRequestID), under(ctx, q.Traceparent)
 	if q.TimeoutMs < 0 {
-		return call[parley.Session](ctx, c, parley.MethodStartSession, q, keyed) // refused
+		return call[parley.Session](ctx, c, methods.StartSession, q, keyed) // refused
 	}
 	if q.TimeoutMs == 0 {
 		q.TimeoutMs = parley.MaxWaitMs
 	}
 	start, timeout := time.Now(), min(q.TimeoutMs, parley.MaxWaitMs)
 	q.TimeoutMs = min(timeout, startWait.Milliseconds())
-	started, err := call[parley.Session](ctx, c, parley.MethodStartSession, q, keyed)
+	started, err := call[parley.Session](ctx, c, methods.StartSession, q, keyed)
 	left := timeout - time.Since(start).Milliseconds()
 	if err != nil || !started.TimedOut || left <= 0 {
 		return started, err
@@ -93,7 +94,7 @@ func (c *Client) StartSession(ctx context.Context, p *parley.StartSessionParams)
 func (c *Client) GetSession(ctx context.Context, p *parley.GetSessionParams) (*parley.Session, error) {
 	q := value(p)
 	if q.TimeoutMs <= 0 {
-		return call[parley.Session](ctx, c, parley.MethodGetSession, q, always)
+		return call[parley.Session](ctx, c, methods.GetSession, q, always)
 	}
 	start, timeout := time.Now(), time.Duration(min(q.TimeoutMs, parley.MaxWaitMs))*time.Millisecond
 	for {
@@ -108,15 +109,15 @@ func (c *Client) GetSession(ctx context.Context, p *parley.GetSessionParams) (*p
 // waitSession is one piece of a wait. What an agent that this client runs has started is there for its client on the connection of all calls only, which holds the
 // claim; where that has no room for one more wait, it is asked for a moment only.
 func (c *Client) waitSession(ctx context.Context, q parley.GetSessionParams) (*parley.Session, error) {
-	s, err := callVia[parley.Session](ctx, c, c.enterWait, parley.MethodGetSession, q, always)
+	s, err := callVia[parley.Session](ctx, c, c.enterWait, methods.GetSession, q, always)
 	if !errors.Is(err, parley.ErrNotFound) {
 		return s, err
 	}
 	q.TimeoutMs = min(q.TimeoutMs, startWait.Milliseconds())
-	return call[parley.Session](ctx, c, parley.MethodGetSession, q, always)
+	return call[parley.Session](ctx, c, methods.GetSession, q, always)
 }
 
 // StopSession ends a session. One that has ended is told as it is.
 func (c *Client) StopSession(ctx context.Context, p *parley.StopSessionParams) (*parley.Session, error) {
-	return call[parley.Session](ctx, c, parley.MethodStopSession, value(p), keyed)
+	return call[parley.Session](ctx, c, methods.StopSession, value(p), keyed)
 }

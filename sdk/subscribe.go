@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
@@ -114,7 +115,7 @@ func (c *Client) subscribe(ctx context.Context, s *socket, p parley.SubscribePar
 			return nil, nil, err
 		}
 		f := newFeed(p.ConversationID, p.SinceSeq, c.o.Buffer)
-		if _, err = l.call(ctx, parley.MethodSubscribe, body, f, release); err == nil {
+		if _, err = l.call(ctx, methods.Subscribe, body, f, release); err == nil {
 			return l, f, nil
 		}
 		l.leave(f)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 const (
@@ -44,7 +45,7 @@ func createSeats(t *testing.T, h *hubproc.Hub) ([]string, []*writer) {
 			ws = append(ws, w)
 		}
 		var snap parley.Snapshot
-		if err := c.Call(parley.MethodCreateConversation, p, &snap); err != nil {
+		if err := c.Call(methods.CreateConversation, p, &snap); err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, p.ConversationID)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/promise"
 )
 
@@ -70,7 +71,7 @@ func secondHub(ctx context.Context, dir string) string {
 // sayOne appends one message.
 func sayOne(c *hubproc.Caller[struct{}], w *writer) error {
 	var r parley.SendResult
-	err := c.Call(parley.MethodSendMessage, parley.SendMessageParams{
+	err := c.Call(methods.SendMessage, parley.SendMessageParams{
 		ConversationID: w.conversation, Payload: []byte(`{"text":"here"}`), Finality: parley.FinalityTurn, ClientRequestID: w.key(len(w.acked)),
 	}, &r)
 	w.acked = append(w.acked, r.Seq)

@@ -12,6 +12,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // refuse says what is wrong with a request, and what was expected.
@@ -95,7 +96,7 @@ func plainName(name string) string {
 	if i := strings.LastIndexAny(name, `/\`); i >= 0 {
 		name = name[i+1:]
 	}
-	name = clip(plain(name), parley.MaxNameBytes)
+	name = clip(plain(name), limits.MaxNameBytes)
 	if name == "." || name == ".." {
 		return ""
 	}
@@ -103,7 +104,7 @@ func plainName(name string) string {
 }
 
 // plainType makes of a media type one that the hub takes.
-func plainType(mediaType string) string { return clip(plain(mediaType), parley.MaxMediaTypeBytes) }
+func plainType(mediaType string) string { return clip(plain(mediaType), limits.MaxMediaTypeBytes) }
 
 // plain leaves out what the hub refuses in names.
 func plain(s string) string {

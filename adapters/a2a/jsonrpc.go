@@ -9,7 +9,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // The methods of JSON-RPC.
@@ -122,7 +122,7 @@ func readEnvelope(raw []byte) (*rpcRequest, error) {
 	case q.id == nil:
 		return nil, badRequest("a request without an id is a notification, which is not taken")
 	case !goodID(q.id):
-		return nil, badRequest(fmt.Sprintf("id is a string or a number, of at most %d bytes", parley.MaxIDBytes))
+		return nil, badRequest(fmt.Sprintf("id is a string or a number, of at most %d bytes", limits.MaxIDBytes))
 	case twice != "":
 		return q, badRequest(fmt.Sprintf("%.50q is there twice", twice))
 	case json.Unmarshal(members["jsonrpc"], &jsonrpc) != nil || jsonrpc != "2.0":
@@ -135,7 +135,7 @@ func readEnvelope(raw []byte) (*rpcRequest, error) {
 
 // goodID reports whether an id is one of JSON-RPC, and short: it stands in every event of a stream.
 func goodID(id json.RawMessage) bool {
-	if len(id) > parley.MaxIDBytes {
+	if len(id) > limits.MaxIDBytes {
 		return false
 	}
 	switch c := id[0]; {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // paramShape says which members an object of the protocol has. Their names are taken in camelCase and, as parsers of Protocol Buffers do, in snake_case. What else is
@@ -77,8 +77,8 @@ func checkJSON(raw []byte) error {
 	switch {
 	case !utf8.Valid(raw):
 		return a2a.NewError(a2a.ErrParseError, "the body is not UTF-8")
-	case depth(raw) > parley.MaxDepth:
-		return a2a.NewError(a2a.ErrParseError, fmt.Sprintf("the body is nested deeper than %d", parley.MaxDepth))
+	case depth(raw) > limits.MaxDepth:
+		return a2a.NewError(a2a.ErrParseError, fmt.Sprintf("the body is nested deeper than %d", limits.MaxDepth))
 	case !json.Valid(raw):
 		return a2a.NewError(a2a.ErrParseError, "the body is not JSON")
 	}

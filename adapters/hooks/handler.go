@@ -20,6 +20,7 @@ import (
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 const (
@@ -28,7 +29,7 @@ const (
 	// MaxBodyBytes bounds the body of a delivery. A larger one is refused with HTTP 413.
 	MaxBodyBytes = 256 << 10
 	// maxDepth bounds how deep a body may nest: less than a frame, since it lies in a note.
-	maxDepth = parley.MaxDepth - 8
+	maxDepth = limits.MaxDepth - 8
 	// retryAfterMs is when a delivery may be tried again that a hook could not post.
 	retryAfterMs = 60_000
 )

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 type listArgs struct {
@@ -105,7 +106,7 @@ func refineCreate(a *arguments) {
 	a.length(0, parley.MaxKeyBytes, "client_request_id")
 	a.oneOf("policy", "round_robin", "open", "addressed", "moderator", "triggers")
 	seats := a.of("participants")
-	least, most := 1, parley.MaxParticipants
+	least, most := 1, limits.MaxParticipants
 	seats.MinItems, seats.MaxItems = &least, &most
 	seat := &arguments{seats.Items}
 	seat.of("kind").Enum = []any{"human", "agent", "tool", "peer"}

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 func (s *parleyServer) prepare(ctx context.Context, n int) error {
@@ -40,7 +42,7 @@ func parleySpread(i int) string { return "c-" + strconv.Itoa(i) }
 
 // createConversation makes one in which nobody waits for a turn and no limit is met.
 func createConversation(l *line, id string, speaker parley.ParticipantKind) error {
-	return parleyCall(l, parley.MethodCreateConversation, &parley.CreateConversationParams{
+	return parleyCall(l, methods.CreateConversation, &parley.CreateConversationParams{
 		ConversationID: id,
 		Participants:   []parley.Participant{{ID: parleySpeaker, Kind: speaker}},
 		Policy:         &parley.Policy{Kind: parley.PolicyOpen},
@@ -95,7 +97,7 @@ func (s *parleyServer) appended(ctx context.Context) (int, error) {
 	q := &parley.ListConversationsParams{Limit: 100}
 	for {
 		var page parley.ListConversationsResult
-		if err := parleyCall(l, parley.MethodListConversations, q, &page); err != nil {
+		if err := parleyCall(l, methods.ListConversations, q, &page); err != nil {
 			return 0, err
 		}
 		for _, c := range page.Conversations {
@@ -118,7 +120,7 @@ func (s *parleyServer) subscriber(ctx context.Context, _ int) (*line, error) {
 		return nil, err
 	}
 	q := parley.SubscribeParams{ConversationID: parleyOne, SinceSeq: s.head, Types: []parley.EventType{parley.TypeMessage}}
-	if err = parleyCall(l, parley.MethodSubscribe, q, &parley.SubscribeResult{}); err == nil {
+	if err = parleyCall(l, methods.Subscribe, q, &parley.SubscribeResult{}); err == nil {
 		_, err = l.await(end)
 	}
 	if err != nil {
@@ -130,7 +132,7 @@ func (s *parleyServer) subscriber(ctx context.Context, _ int) (*line, error) {
 
 // publisher opens a lane for the subscribers that are to come. Its messages leave the turn open, so that a message is all that there is to tell.
 func (s *parleyServer) publisher(ctx context.Context) (*lane, error) {
-	l, err := s.lane(ctx, 0, parley.MaxInFlight, parley.FinalityNone, func() string { return parleyOne })
+	l, err := s.lane(ctx, 0, limits.MaxInFlight, parley.FinalityNone, func() string { return parleyOne })
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +141,7 @@ func (s *parleyServer) publisher(ctx context.Context) (*lane, error) {
 	}
 	var now parley.Snapshot
 	if err == nil {
-		err = parleyCall(l.line, parley.MethodGetConversation, &parley.GetConversationParams{ConversationID: parleyOne, Limit: 1}, &now)
+		err = parleyCall(l.line, methods.GetConversation, &parley.GetConversationParams{ConversationID: parleyOne, Limit: 1}, &now)
 	}
 	if err != nil {
 		l.close()
@@ -169,14 +171,14 @@ func (s *parleyServer) readers() []reader {
 func subscribeAll(l *line) (int, error) {
 	var got parley.SubscribeResult
 	q := parley.SubscribeParams{ConversationID: parleyOne, Types: []parley.EventType{parley.TypeMessage}}
-	if err := parleyCall(l, parley.MethodSubscribe, q, &got); err != nil {
+	if err := parleyCall(l, methods.Subscribe, q, &got); err != nil {
 		return 0, err
 	}
 	n, err := l.countUntilEnd()
 	if err != nil {
 		return 0, err
 	}
-	return n, parleyCall(l, parley.MethodUnsubscribe, parley.UnsubscribeParams{SubscriptionID: got.SubscriptionID}, &struct{}{})
+	return n, parleyCall(l, methods.Unsubscribe, parley.UnsubscribeParams{SubscriptionID: got.SubscriptionID}, &struct{}{})
 }
 
 var (

@@ -20,6 +20,7 @@ import (
 	"github.com/parleyhub/parley/executors/llm/agent"
 	"github.com/parleyhub/parley/executors/llm/scripted"
 	"github.com/parleyhub/parley/executors/process"
+	"github.com/parleyhub/parley/internal/toolnames"
 	"github.com/parleyhub/parley/sdk"
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
@@ -126,7 +127,7 @@ func load(dir string, change func(*parley.AgentConfig), wrap ...func(llm.Provide
 // HandleTurn gives a turn to the agent whose it is, or whose child's.
 func (h *hands) HandleTurn(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {
 	name, _, _ := strings.Cut(turn.Agent, "@")
-	if a := h.agents[strings.TrimSuffix(name, parley.ChildSuffix)]; a != nil {
+	if a := h.agents[strings.TrimSuffix(name, toolnames.ChildSuffix)]; a != nil {
 		return a.HandleTurn(ctx, turn)
 	}
 	return h.commands.HandleTurn(ctx, turn)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/promise"
 )
 
@@ -146,7 +147,7 @@ func (f *fullDisk) look() {
 			}
 		}
 		var waited parley.WaitForChangeResult
-		c.must(f.t, parley.MethodWaitForChange, parley.WaitForChangeParams{ConversationID: id, SinceSeq: int64(len(l.raw)), TimeoutMs: 1}, &waited)
+		c.must(f.t, methods.WaitForChange, parley.WaitForChangeParams{ConversationID: id, SinceSeq: int64(len(l.raw)), TimeoutMs: 1}, &waited)
 		if !waited.TimedOut {
 			now.wrong("a wait at the end of %s gives %+v", id, waited)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/promise"
 )
 
@@ -161,7 +162,7 @@ func (j *judge) files(c *caller, w *writer, l *log) {
 			continue
 		}
 		var r parley.GetAttachmentResult
-		err := c.Call(parley.MethodGetAttachment, parley.GetAttachmentParams{ConversationID: w.conversation, SHA256: a.name()}, &r)
+		err := c.Call(methods.GetAttachment, parley.GetAttachmentParams{ConversationID: w.conversation, SHA256: a.name()}, &r)
 		if err != nil || string(r.Data) != string(a.file) {
 			j.wrong("the file %s is in the log and reads as %d bytes, %v", a.key, len(r.Data), err)
 		}

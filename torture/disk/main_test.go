@@ -8,6 +8,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/promise"
 	"github.com/parleyhub/parley/torture/faultfs"
 )
@@ -52,7 +53,7 @@ func create(t *testing.T, h *hubproc.Hub, writers ...string) {
 		for _, w := range writers {
 			p.Participants = append(p.Participants, parley.Participant{ID: w, Kind: parley.KindAgent})
 		}
-		c.must(t, parley.MethodCreateConversation, p, &parley.Snapshot{})
+		c.must(t, methods.CreateConversation, p, &parley.Snapshot{})
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/promise"
 	"github.com/parleyhub/parley/torture/faultfs"
 )
@@ -37,7 +38,7 @@ func TestNothingBeforeSync(t *testing.T) {
 	h := program.Start(t, filepath.Join(m.Dir, "data"))
 	r := &sight{t: t, caller: mustDial(t, h)}
 	for _, id := range conversations {
-		r.caller.must(t, parley.MethodSubscribe, parley.SubscribeParams{ConversationID: id}, &parley.SubscribeResult{})
+		r.caller.must(t, methods.Subscribe, parley.SubscribeParams{ConversationID: id}, &parley.SubscribeResult{})
 	}
 	author, err := dial(h, "a")
 	if err != nil {
@@ -50,7 +51,7 @@ func TestNothingBeforeSync(t *testing.T) {
 		answered := make(chan error, 1)
 		var result parley.SendResult
 		go func() {
-			answered <- author.Call(parley.MethodSendMessage, parley.SendMessageParams{
+			answered <- author.Call(methods.SendMessage, parley.SendMessageParams{
 				ConversationID: conversations[0], Finality: parley.FinalityTurn, ClientRequestID: fmt.Sprint("held-", n),
 				Payload: json.RawMessage(fmt.Sprintf(`{"text":"held %d"}`, n)),
 			}, &result)
@@ -61,7 +62,7 @@ func TestNothingBeforeSync(t *testing.T) {
 			t.Fatalf("append %d was acknowledged at %d after %d syncs, expected %d after at least 2", n, result.Seq, syncs, r.committed+1)
 		}
 		var w parley.WaitForChangeResult
-		r.caller.must(t, parley.MethodWaitForChange, parley.WaitForChangeParams{
+		r.caller.must(t, methods.WaitForChange, parley.WaitForChangeParams{
 			ConversationID: conversations[0], SinceSeq: r.committed, TimeoutMs: parley.MaxWaitMs,
 		}, &w)
 		if w.TimedOut || w.LatestSeq != result.Seq {
@@ -114,11 +115,11 @@ func (r *sight) look(answered <-chan error) {
 	id := conversations[0]
 	events := r.caller.tail(r.t, id, 0)
 	var snapshot parley.Snapshot
-	r.caller.must(r.t, parley.MethodGetConversation, parley.GetConversationParams{ConversationID: id}, &snapshot)
+	r.caller.must(r.t, methods.GetConversation, parley.GetConversationParams{ConversationID: id}, &snapshot)
 	var updates parley.GetUpdatesResult
-	r.caller.must(r.t, parley.MethodGetUpdates, parley.GetUpdatesParams{ConversationID: id, Limit: parley.MaxPage}, &updates)
+	r.caller.must(r.t, methods.GetUpdates, parley.GetUpdatesParams{ConversationID: id, Limit: parley.MaxPage}, &updates)
 	var waited parley.WaitForChangeResult
-	r.caller.must(r.t, parley.MethodWaitForChange, parley.WaitForChangeParams{ConversationID: id, SinceSeq: r.committed, TimeoutMs: 1}, &waited)
+	r.caller.must(r.t, methods.WaitForChange, parley.WaitForChangeParams{ConversationID: id, SinceSeq: r.committed, TimeoutMs: 1}, &waited)
 	told := int64(0)
 	for _, s := range r.caller.shown {
 		if s.conversation == id {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // outcome is what the caller of an append was told.
@@ -79,7 +80,7 @@ func (a *utterance) name() string {
 func (w *writer) send(c *caller, a *utterance) (seq int64, duplicate bool, err error) {
 	if a.file != nil {
 		var r parley.PutAttachmentResult
-		err = c.Call(parley.MethodPutAttachment, parley.PutAttachmentParams{ConversationID: w.conversation, Data: a.file, Name: a.key}, &r)
+		err = c.Call(methods.PutAttachment, parley.PutAttachmentParams{ConversationID: w.conversation, Data: a.file, Name: a.key}, &r)
 		return r.Seq, r.Duplicate, err
 	}
 	payload, err := json.Marshal(parley.Message{Text: a.text})
@@ -87,7 +88,7 @@ func (w *writer) send(c *caller, a *utterance) (seq int64, duplicate bool, err e
 		return 0, false, err
 	}
 	var r parley.SendResult
-	err = c.Call(parley.MethodSendMessage, parley.SendMessageParams{
+	err = c.Call(methods.SendMessage, parley.SendMessageParams{
 		ConversationID: w.conversation, Payload: payload, Finality: parley.FinalityTurn, ClientRequestID: a.key,
 	}, &r)
 	return r.Seq, r.Duplicate, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/history"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // Driver is the participant who asks.
@@ -28,7 +29,7 @@ func Create(ctx context.Context, c parley.Client, id string) error {
 	_, err := c.CreateConversation(ctx, &parley.CreateConversationParams{
 		ConversationID: id,
 		Participants:   []parley.Participant{{ID: Driver, Kind: parley.KindHuman}, {ID: Agent, Kind: parley.KindAgent}},
-		Limits:         &parley.Limits{TurnTimeoutMs: ClaimMs, ClaimWindowMs: WindowMs, MaxAttempts: parley.MaxAttemptsLimit, MaxEvents: parley.MaxEventsLimit},
+		Limits:         &parley.Limits{TurnTimeoutMs: ClaimMs, ClaimWindowMs: WindowMs, MaxAttempts: limits.MaxAttemptsLimit, MaxEvents: parley.MaxEventsLimit},
 	})
 	return err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/executors"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/sdk"
 )
 
@@ -44,7 +45,7 @@ func RunReplica(id string) error {
 		return err
 	}
 	defer f.Close()
-	r := &Recorder{name: id, to: f, graceMs: parley.MinGraceMs}
+	r := &Recorder{name: id, to: f, graceMs: limits.MinGraceMs}
 	if r.Client, err = dialPatiently(ctx, os.Getenv(EnvURL), os.Getenv(EnvToken), Agent); err != nil {
 		if ctx.Err() != nil {
 			return nil // it was told to end before it had begun

@@ -11,6 +11,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/ssetest"
 	"github.com/parleyhub/parley/sdk"
 )
@@ -104,7 +105,7 @@ func readBySocket(ctx context.Context, r *reader) error {
 			if err != nil {
 				return err
 			}
-			if n.Method == parley.NotifyEvent {
+			if n.Method == methods.NotifyEvent {
 				if err := r.history.take(n.Params.Event); err != nil {
 					return err
 				}
@@ -127,7 +128,7 @@ func readByWaiting(ctx context.Context, r *reader) error {
 func (r *reader) waitAndRead(p *peer) error {
 	since := r.history.last()
 	var woken parley.WaitForChangeResult
-	err := p.Call(parley.MethodWaitForChange, parley.WaitForChangeParams{ConversationID: r.conversation, SinceSeq: since, TimeoutMs: parley.MaxWaitMs}, &woken)
+	err := p.Call(methods.WaitForChange, parley.WaitForChangeParams{ConversationID: r.conversation, SinceSeq: since, TimeoutMs: parley.MaxWaitMs}, &woken)
 	if err != nil {
 		return err
 	}
@@ -137,7 +138,7 @@ func (r *reader) waitAndRead(p *peer) error {
 	r.waits.Add(1)
 	for r.history.last() < woken.LatestSeq {
 		var page parley.TailResult
-		if err := p.Call(parley.MethodTail, parley.TailParams{ConversationID: r.conversation, SinceSeq: r.history.last()}, &page); err != nil {
+		if err := p.Call(methods.Tail, parley.TailParams{ConversationID: r.conversation, SinceSeq: r.history.last()}, &page); err != nil {
 			return err
 		}
 		if len(page.Events) == 0 {

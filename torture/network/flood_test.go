@@ -13,6 +13,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/promise"
 )
 
@@ -132,9 +133,9 @@ func (f *flood) pour(p *hubproc.Caller[struct{}], writes bool) error {
 		for range floodInFlight {
 			var err error
 			if writes {
-				err = p.Ask(parley.MethodSendMessage, &message)
+				err = p.Ask(methods.SendMessage, &message)
 			} else {
-				err = p.Ask(parley.MethodTail, &page)
+				err = p.Ask(methods.Tail, &page)
 			}
 			if err != nil {
 				return err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 const (
@@ -75,10 +76,10 @@ func (g *good) work(stop <-chan struct{}) error {
 // call is a durable write or a read, by turns.
 func (g *good) call(p *hubproc.Caller[struct{}], n int) error {
 	if n%2 == 0 {
-		return p.Call(parley.MethodTail, parley.TailParams{ConversationID: g.conversation, Limit: 10}, &parley.TailResult{})
+		return p.Call(methods.Tail, parley.TailParams{ConversationID: g.conversation, Limit: 10}, &parley.TailResult{})
 	}
 	payload := fmt.Appendf(nil, `{"text":%q}`, strings.Repeat("x", 300))
-	return p.Call(parley.MethodSendMessage, parley.SendMessageParams{
+	return p.Call(methods.SendMessage, parley.SendMessageParams{
 		ConversationID: g.conversation, Payload: payload, Finality: parley.FinalityTurn, ClientRequestID: fmt.Sprint("good-", n),
 	}, &parley.SendResult{})
 }
@@ -113,12 +114,12 @@ func (h *publicHub) must(method string, params, result any) {
 // invite makes an agent a conversation of its own and a token.
 func (h *publicHub) invite(agent string) (token string) {
 	h.t.Helper()
-	h.must(parley.MethodCreateConversation, parley.CreateConversationParams{
+	h.must(methods.CreateConversation, parley.CreateConversationParams{
 		ConversationID: "of-" + agent, Participants: []parley.Participant{{ID: agent, Kind: parley.KindPeer}}, Policy: &parley.Policy{Kind: parley.PolicyOpen},
 		Limits: &parley.Limits{MaxEvents: parley.MaxEventsLimit, MaxBytes: parley.MaxBytesLimit},
 	}, nil)
 	var r parley.CreateTokenResult
-	h.must(parley.MethodCreateToken, parley.CreateTokenParams{AgentID: agent}, &r)
+	h.must(methods.CreateToken, parley.CreateTokenParams{AgentID: agent}, &r)
 	return r.Token
 }
 

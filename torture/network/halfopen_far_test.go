@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // farConfig is what a process of peers that are to be gone is told. It says a farReport when all its peers are there, and then reads what comes until it is killed.
@@ -99,7 +100,7 @@ func farSubscriber(c *farConfig, conversation string) error {
 		if err != nil {
 			return err
 		}
-		if n.Method == parley.NotifyCaughtUp {
+		if n.Method == methods.NotifyCaughtUp {
 			go drain(p)
 			return nil
 		}
@@ -121,7 +122,7 @@ func farWaiter(c *farConfig) error {
 	if err != nil {
 		return err
 	}
-	err = p.Ask(parley.MethodWaitForChange, parley.WaitForChangeParams{ConversationID: deadQuiet, SinceSeq: 1, TimeoutMs: parley.MaxWaitMs})
+	err = p.Ask(methods.WaitForChange, parley.WaitForChangeParams{ConversationID: deadQuiet, SinceSeq: 1, TimeoutMs: parley.MaxWaitMs})
 	go drain(p)
 	return err
 }
@@ -183,7 +184,7 @@ func farExecutor(c *farConfig) error {
 
 // takeTurn registers an executor and claims the first turn that it is offered.
 func takeTurn(p *peer, id string) error {
-	err := p.Call(parley.MethodRegisterExecutor, parley.RegisterExecutorParams{
+	err := p.Call(methods.RegisterExecutor, parley.RegisterExecutorParams{
 		ExecutorID: id, Agents: []string{deadAgent}, Mode: parley.ModePush, Capacity: 1, GraceMs: deadGraceMs,
 	}, nil)
 	if err != nil {
@@ -194,8 +195,8 @@ func takeTurn(p *peer, id string) error {
 		if err != nil {
 			return err
 		}
-		if n.Method == parley.NotifyRequestTurn {
-			return p.Call(parley.MethodClaimTurn, parley.ClaimTurnParams{ConversationID: deadTurns, ClaimID: n.Params.ClaimID}, nil)
+		if n.Method == methods.NotifyRequestTurn {
+			return p.Call(methods.ClaimTurn, parley.ClaimTurnParams{ConversationID: deadTurns, ClaimID: n.Params.ClaimID}, nil)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // neighbourConfig is what the process beside the hub is told. It says a neighbourState twice a second, and registers an executor when it is told something.
@@ -94,11 +95,11 @@ func prepare(c *neighbourConfig) error {
 			Limits: &parley.Limits{TurnTimeoutMs: deadTurnMs},
 		},
 	} {
-		if err := p.Call(parley.MethodCreateConversation, q, nil); err != nil {
+		if err := p.Call(methods.CreateConversation, q, nil); err != nil {
 			return fmt.Errorf("%s: %w", q.ConversationID, err)
 		}
 	}
-	return p.Call(parley.MethodSendMessage, parley.SendMessageParams{
+	return p.Call(methods.SendMessage, parley.SendMessageParams{
 		ConversationID: deadTurns, Payload: json.RawMessage(`{"text":"Is it approved?"}`), Finality: parley.FinalityTurn,
 	}, nil)
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // history is what one reader has seen of one conversation, over all its connections. It keeps the hash chain of the protocol: two histories of the same
@@ -93,7 +94,7 @@ func readLog(url, conversation string) (*record, error) {
 	l, h := &record{conversation: conversation}, newHistory(conversation)
 	for {
 		var page parley.TailResult
-		if err := p.Call(parley.MethodTail, parley.TailParams{ConversationID: conversation, SinceSeq: h.last(), Limit: parley.MaxPage}, &page); err != nil {
+		if err := p.Call(methods.Tail, parley.TailParams{ConversationID: conversation, SinceSeq: h.last(), Limit: parley.MaxPage}, &page); err != nil {
 			return nil, err
 		}
 		for _, e := range page.Events {
@@ -108,7 +109,7 @@ func readLog(url, conversation string) (*record, error) {
 		return nil, fmt.Errorf("%s: the log itself has %v", conversation, h.wrong)
 	}
 	var snap parley.Snapshot
-	if err := p.Call(parley.MethodGetConversation, parley.GetConversationParams{ConversationID: conversation, SinceSeq: h.last()}, &snap); err != nil {
+	if err := p.Call(methods.GetConversation, parley.GetConversationParams{ConversationID: conversation, SinceSeq: h.last()}, &snap); err != nil {
 		return nil, err
 	}
 	if want := l.hashes[len(l.hashes)-1]; snap.LatestSeq == l.last() && snap.HeadHash != want {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
@@ -66,7 +67,7 @@ func (p *peer) next() (*note, error) {
 // subscribe subscribes from the cursor of h.
 func (p *peer) subscribe(conversation string, h *history) (id string, err error) {
 	var r parley.SubscribeResult
-	err = p.Call(parley.MethodSubscribe, parley.SubscribeParams{ConversationID: conversation, SinceSeq: h.last()}, &r)
+	err = p.Call(methods.Subscribe, parley.SubscribeParams{ConversationID: conversation, SinceSeq: h.last()}, &r)
 	return r.SubscriptionID, err
 }
 

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // fastReader reads what comes and notes how long it took.
@@ -40,7 +40,7 @@ func (f *fastReader) read() {
 			f.failed = err
 			return
 		}
-		if n.Method != parley.NotifyEvent {
+		if n.Method != methods.NotifyEvent {
 			continue
 		}
 		now := time.Since(born)

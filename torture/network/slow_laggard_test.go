@@ -14,6 +14,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
@@ -96,10 +97,10 @@ func (l *laggard) begin(url string, trickle bool) error {
 		if err := l.take(n); err != nil {
 			return err
 		}
-		caughtUp = n.Method == parley.NotifyCaughtUp
+		caughtUp = n.Method == methods.NotifyCaughtUp
 	}
 	l.trickle.Store(trickle)
-	if err := l.peer.Ask(parley.MethodSubscribe, parley.SubscribeParams{ConversationID: slowBacklog}); err != nil {
+	if err := l.peer.Ask(methods.Subscribe, parley.SubscribeParams{ConversationID: slowBacklog}); err != nil {
 		return err
 	}
 	if trickle {
@@ -174,7 +175,7 @@ func (l *laggard) read() error {
 }
 
 func (l *laggard) take(n *note) error {
-	if n.Method != parley.NotifyEvent {
+	if n.Method != methods.NotifyEvent {
 		return nil
 	}
 	h := l.of[n.Params.SubscriptionID]

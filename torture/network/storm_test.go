@@ -11,6 +11,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/promise"
 	"github.com/parleyhub/parley/internal/wire"
 )
@@ -132,7 +133,7 @@ func callUp(t *testing.T, url string, ids []string, round int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = p.Call(parley.MethodSendMessage, parley.SendMessageParams{ConversationID: id, Payload: payload, Finality: parley.FinalityTurn, ClientRequestID: fmt.Sprintf("%s-%d", crier, round-1)}, nil)
+		err = p.Call(methods.SendMessage, parley.SendMessageParams{ConversationID: id, Payload: payload, Finality: parley.FinalityTurn, ClientRequestID: fmt.Sprintf("%s-%d", crier, round-1)}, nil)
 		if err != nil {
 			t.Fatalf("%s, round %d: %v", id, round, err)
 		}
@@ -226,14 +227,14 @@ func witness(url, room string, ready func()) error {
 	late := time.AfterFunc(stormBack, p.Close)
 	defer late.Stop()
 	var snap parley.Snapshot
-	if err := p.Call(parley.MethodGetConversation, parley.GetConversationParams{ConversationID: room, Limit: 1}, &snap); err != nil {
+	if err := p.Call(methods.GetConversation, parley.GetConversationParams{ConversationID: room, Limit: 1}, &snap); err != nil {
 		return err
 	}
-	err = p.Ask(parley.MethodGetUpdates, parley.GetUpdatesParams{ConversationID: room, SinceSeq: snap.LatestSeq, TimeoutMs: parley.MaxWaitMs, Until: parley.UntilClosed})
+	err = p.Ask(methods.GetUpdates, parley.GetUpdatesParams{ConversationID: room, SinceSeq: snap.LatestSeq, TimeoutMs: parley.MaxWaitMs, Until: parley.UntilClosed})
 	if err != nil {
 		return err
 	}
-	if err := p.Call(parley.MethodPing, struct{}{}, nil); err != nil { // what was asked before it is under way
+	if err := p.Call(methods.Ping, struct{}{}, nil); err != nil { // what was asked before it is under way
 		return err
 	}
 	ready()
@@ -243,7 +244,7 @@ func witness(url, room string, ready func()) error {
 		if err != nil {
 			break
 		}
-		told = told || r.Method == parley.NotifyClosing
+		told = told || r.Method == methods.NotifyClosing
 		answered = answered || r.Error != nil && errors.Is(parley.FromWire(*r.Error), parley.ErrUnavailable)
 	}
 	if code := wire.CloseCode(p.Ended); !answered || !told || code != wire.CloseGoingAway {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // stubborn is how long one message is tried, and a connection looked for, over restarts of the hub.
@@ -101,7 +102,7 @@ func (w *writer) try(url string, p **peer, params *parley.SendMessageParams) (r 
 			return r, err
 		}
 	}
-	if err = (*p).Call(parley.MethodSendMessage, params, &r); errors.Is(err, hubproc.ErrGone) {
+	if err = (*p).Call(methods.SendMessage, params, &r); errors.Is(err, hubproc.ErrGone) {
 		(*p).Close()
 		*p = nil
 		w.unknown++
@@ -127,7 +128,7 @@ func create(t *testing.T, url, id string, speakers ...string) {
 	for _, s := range speakers {
 		params.Participants = append(params.Participants, parley.Participant{ID: s, Kind: parley.KindAgent})
 	}
-	if err := p.Call(parley.MethodCreateConversation, params, nil); err != nil {
+	if err := p.Call(methods.CreateConversation, params, nil); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/internal/hubproc"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/promise"
 	"github.com/parleyhub/parley/torture/workload"
 	"golang.org/x/sync/errgroup"
@@ -111,7 +112,7 @@ func newAskers(t *testing.T, h *hubproc.Hub, round int) []*asker {
 		for _, a := range all[i : i+4] {
 			p.Participants = append(p.Participants, parley.Participant{ID: a.id, Kind: parley.KindAgent})
 		}
-		if err := c.Call(parley.MethodCreateConversation, p, &parley.Snapshot{}); err != nil {
+		if err := c.Call(methods.CreateConversation, p, &parley.Snapshot{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -123,12 +124,12 @@ func (a *asker) compose(round int) {
 	for n := range askKeys {
 		key := fmt.Sprintf("%s-%d", a.id, n)
 		payload := json.RawMessage(fmt.Sprintf(`{"text":%q}`, key))
-		m := &asked{method: parley.MethodSendMessage, params: parley.SendMessageParams{
+		m := &asked{method: methods.SendMessage, params: parley.SendMessageParams{
 			ConversationID: a.conversation, Payload: payload, Finality: parley.FinalityTurn, ClientRequestID: key,
 		}}
 		a.asked = append(a.asked, m)
 	}
-	a.created = asked{method: parley.MethodCreateConversation, params: parley.CreateConversationParams{
+	a.created = asked{method: methods.CreateConversation, params: parley.CreateConversationParams{
 		Participants: []parley.Participant{{ID: a.id, Kind: parley.KindAgent}}, ClientRequestID: fmt.Sprintf("%s-%d", a.id, round),
 	}}
 	a.asked = append(a.asked, &a.created)
@@ -280,7 +281,7 @@ func (a *asker) askOtherwise(h *hubproc.Hub) error {
 			return err
 		}
 	}
-	last := &asked{method: parley.MethodSendMessage, params: parley.SendMessageParams{
+	last := &asked{method: methods.SendMessage, params: parley.SendMessageParams{
 		ConversationID: a.conversation, Payload: json.RawMessage(`{"text":"the end"}`), Finality: parley.FinalityConversation, ClientRequestID: a.id + "-end",
 	}}
 	a.asked = append(a.asked, last)
@@ -319,7 +320,7 @@ func (a *asker) conflict(h *hubproc.Hub, m *asked) error {
 	for _, other := range others {
 		o := &asked{method: m.method, params: other}
 		if _, trace := other.(parley.SendTraceParams); trace {
-			o.method = parley.MethodSendTrace
+			o.method = methods.SendTrace
 		}
 		if err := knock(h.URL, a.id, o, &firstAnswer{}); !errors.Is(err, parley.ErrIdempotencyConflict) {
 			return fmt.Errorf("%v under a key that is taken: %v, expected idempotency_conflict", o, err)
@@ -373,7 +374,7 @@ func (m *asked) seq() int64 {
 func keysOf(t *testing.T, c *workload.Caller, a *asker) (counts map[string]int, seqs map[string]int64) {
 	t.Helper()
 	var page parley.TailResult
-	if err := c.Call(parley.MethodTail, parley.TailParams{ConversationID: a.conversation, Limit: parley.MaxPage}, &page); err != nil {
+	if err := c.Call(methods.Tail, parley.TailParams{ConversationID: a.conversation, Limit: parley.MaxPage}, &page); err != nil {
 		t.Fatal(err)
 	}
 	counts, seqs = map[string]int{}, map[string]int64{}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/sse"
 	"github.com/parleyhub/parley/internal/ssetest"
 	"github.com/parleyhub/parley/internal/wire"
@@ -104,7 +105,7 @@ func (w *world) heard(f *feed, m sse.Message) (end bool) {
 			return false
 		}
 		return f.take(&e)
-	case parley.NotifyGuidance:
+	case methods.NotifyGuidance:
 		var n parley.GuidanceNotification
 		if err := json.Unmarshal(m.Data, &n); err != nil {
 			w.problem(9, "%s reads what is no guidance: %s", f.name, m.Data)
@@ -152,7 +153,7 @@ func (w *world) waitOnce(peer *wire.Peer, conversation string, timeout time.Dura
 func (w *world) ask(peer *wire.Peer, conversation string, since int64, timeout time.Duration) (r parley.WaitForChangeResult, err error) {
 	begin := w.stamps.Add(1)
 	params := fmt.Appendf(nil, `{"conversationId":%q,"sinceSeq":%d,"timeoutMs":%d}`, conversation, since, timeout.Milliseconds())
-	a, err := peer.Start(w.bounded, parley.MethodWaitForChange, params, nil)
+	a, err := peer.Start(w.bounded, methods.WaitForChange, params, nil)
 	if err != nil {
 		return r, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/limits"
 )
 
 // start begins sessions out of the parent, in all modes, some of them with a key that was used.
@@ -56,7 +57,7 @@ func (w *world) runCommands(c parley.Client) {
 		<-w.ended
 		cancel()
 	})
-	p := &parley.RegisterExecutorParams{ExecutorID: "box", Mode: parley.ModePush, Agents: []string{}, Capacity: 50, GraceMs: parley.OfflineMs}
+	p := &parley.RegisterExecutorParams{ExecutorID: "box", Mode: parley.ModePush, Agents: []string{}, Capacity: 50, GraceMs: limits.OfflineMs}
 	for n, err := range c.RegisterExecutor(ctx, p, x.held) {
 		switch {
 		case err != nil && !w.isOver():

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/wire"
 )
 
@@ -26,10 +27,10 @@ type words struct {
 // params gives what the method takes.
 func (s words) params() any {
 	switch s.method {
-	case parley.MethodSendTrace:
+	case methods.SendTrace:
 		payload, _ := json.Marshal(map[string]string{"kind": "k", "text": s.text})
 		return &parley.SendTraceParams{ConversationID: s.conversation, Payload: payload, ClientRequestID: s.key}
-	case parley.MethodSendNote:
+	case methods.SendNote:
 		data, _ := json.Marshal(s.text)
 		return &parley.SendNoteParams{ConversationID: s.conversation, Payload: parley.Note{Schema: "s.v1", Data: data}, ClientRequestID: s.key}
 	}
@@ -71,7 +72,7 @@ func (w *writer) next() words {
 	w.count++
 	s := words{
 		saying: saying{conversation: w.place(w.random), from: w.name, text: fmt.Sprintf("%s.%d", w.name, w.count)},
-		method: pick(w.random, parley.MethodSendMessage, parley.MethodSendMessage, parley.MethodSendTrace, parley.MethodSendNote),
+		method: pick(w.random, methods.SendMessage, methods.SendMessage, methods.SendTrace, methods.SendNote),
 	}
 	s.finality = pick(w.random, parley.FinalityTurn, parley.FinalityTurn, parley.FinalityTurn, parley.FinalityNone)
 	return s

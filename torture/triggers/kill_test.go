@@ -12,6 +12,7 @@ import (
 
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/hub/fold"
+	"github.com/parleyhub/parley/internal/limits"
 	"github.com/parleyhub/parley/internal/promise"
 )
 
@@ -104,7 +105,7 @@ type feed struct {
 
 func (f *feed) run(ctx context.Context) error {
 	_, err := f.feeder.CreateConversation(ctx, &parley.CreateConversationParams{
-		ConversationID: f.id, Policy: &parley.Policy{Kind: parley.PolicyTriggers}, Limits: &parley.Limits{MaxWakesPerMinute: parley.MaxWakesLimit, MaxAttempts: 100},
+		ConversationID: f.id, Policy: &parley.Policy{Kind: parley.PolicyTriggers}, Limits: &parley.Limits{MaxWakesPerMinute: limits.MaxWakesLimit, MaxAttempts: 100},
 		Participants: []parley.Participant{
 			{ID: feeder, Kind: parley.KindPeer}, {ID: counter, Kind: parley.KindTool}, {ID: echo, Kind: parley.KindTool}, {ID: turner, Kind: parley.KindAgent},
 			{ID: second, Kind: parley.KindAgent},

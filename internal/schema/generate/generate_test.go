@@ -8,22 +8,23 @@ import (
 	"testing"
 
 	"github.com/parleyhub/parley"
+	"github.com/parleyhub/parley/internal/methods"
 )
 
 // The tables of this package are private, and so are their tests.
 
 func testMethods() []Method {
-	var methods []Method
+	var all []Method
 	for name, types := range map[string][2]reflect.Type{
-		parley.MethodCreateConversation: {reflect.TypeFor[parley.CreateConversationParams](), reflect.TypeFor[parley.Snapshot]()},
-		parley.MethodSendMessage:        {reflect.TypeFor[parley.SendMessageParams](), reflect.TypeFor[parley.SendResult]()},
-		parley.MethodSendTrace:          {reflect.TypeFor[parley.SendTraceParams](), reflect.TypeFor[parley.SendResult]()},
-		parley.MethodSendNote:           {reflect.TypeFor[parley.SendNoteParams](), reflect.TypeFor[parley.SeqResult]()},
+		methods.CreateConversation: {reflect.TypeFor[parley.CreateConversationParams](), reflect.TypeFor[parley.Snapshot]()},
+		methods.SendMessage:        {reflect.TypeFor[parley.SendMessageParams](), reflect.TypeFor[parley.SendResult]()},
+		methods.SendTrace:          {reflect.TypeFor[parley.SendTraceParams](), reflect.TypeFor[parley.SendResult]()},
+		methods.SendNote:           {reflect.TypeFor[parley.SendNoteParams](), reflect.TypeFor[parley.SeqResult]()},
 	} {
-		m, _ := parley.MethodByName(name)
-		methods = append(methods, Method{m, types[0], types[1]})
+		m, _ := methods.ByName(name)
+		all = append(all, Method{m, types[0], types[1]})
 	}
-	return methods
+	return all
 }
 
 // TestTablesNameWhatThereIs: a bound for a field that is gone would bind nothing, and nobody would see it.
@@ -40,7 +41,7 @@ func TestTablesNameWhatThereIs(t *testing.T) {
 		}
 	}
 	for name := range httpDiffers {
-		if m, ok := parley.MethodByName(name); !ok || m.Route == "" {
+		if m, ok := methods.ByName(name); !ok || m.Route == "" {
 			t.Errorf("httpDiffers: there is no route of %s", name)
 		}
 	}

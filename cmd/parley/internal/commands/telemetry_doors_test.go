@@ -21,6 +21,7 @@ import (
 	"github.com/parleyhub/parley"
 	"github.com/parleyhub/parley/cmd/parley/internal/cli"
 	"github.com/parleyhub/parley/cmd/parley/internal/clitest"
+	"github.com/parleyhub/parley/internal/methods"
 	"github.com/parleyhub/parley/internal/spannames"
 	"github.com/parleyhub/parley/internal/telemetry/telemetrytest"
 	"github.com/parleyhub/parley/sdk"
@@ -198,7 +199,7 @@ func TestDoorTraces(t *testing.T) {
 			if strings.HasPrefix(name, "mcp") {
 				own := collector.Span(t, spannames.SpanTurn+"front").Attributes[spannames.AttrGenAIConversationID]
 				if got := collector.Span(t, spannames.SpanCall+
-					parley.MethodStartSession).Attributes[spannames.AttrChildConversationID]; got == nil || got != own {
+					methods.StartSession).Attributes[spannames.AttrChildConversationID]; got == nil || got != own {
 					t.Errorf("the call has started %v, which is %v", got, own)
 				}
 			}
