@@ -12,7 +12,7 @@ import (
 	"github.com/parleyhub/parley/internal/toolnames"
 )
 
-// check adds all that is wrong with values of the right types.
+// check reports all invalid values among those that could be decoded.
 func (c *AgentConfig) check(f *configFaults) {
 	const model = "expected a runtime, a colon and a model, such as openai:gpt-4o"
 	if !toolnames.ValidModel(c.Model) {
@@ -66,29 +66,49 @@ func (c *AgentConfig) checkTools(f *configFaults) {
 		return toolName.MatchString(s) && s != toolnames.SpawnSelf && s != toolnames.Parallel
 	}
 	f.names("$.tools", c.Tools, name+", not "+toolnames.SpawnSelf+" or "+toolnames.Parallel, isTool)
-	f.names("$.agents", c.Agents, "the name of an agent, or name@runner", func(s string) bool { return ValidAgentName(s) && isTool(toolnames.ForAgent(s)) })
+	f.names(
+		"$.agents",
+		c.Agents,
+		"the name of an agent, or name@runner",
+		func(s string) bool { return ValidAgentName(s) && isTool(toolnames.ForAgent(s)) },
+	)
 	own := slices.Clone(c.Tools)
 	for i, a := range c.Agents {
 		if slices.Contains(own, toolnames.ForAgent(a)) {
-			f.add(fmt.Sprintf("$.agents[%d]", i), "expected a name that makes another tool: there is one named %s", toolnames.ForAgent(a))
+			f.add(
+				fmt.Sprintf("$.agents[%d]", i),
+				"expected a name that makes another tool: there is one named %s",
+				toolnames.ForAgent(a),
+			)
 		}
 		own = append(own, toolnames.ForAgent(a))
 	}
 	c.checkServers(f, own)
 	if slices.ContainsFunc([]string{"$.tools", "$.agents", "$.mcp_servers"}, f.unread) {
-		return // which tools there are is not known
+		return // the set of tools is not known
 	}
-	f.names("$.child_tools", c.ChildTools, "a tool of this agent: "+c.known(own), func(s string) bool { return c.has(own, s) })
+	f.names(
+		"$.child_tools",
+		c.ChildTools,
+		"a tool of this agent: "+c.known(own),
+		func(s string) bool { return c.has(own, s) },
+	)
 	if c.AllowSelfSpawn {
 		own = append(own, toolnames.SpawnSelf)
 	}
 	if c.AllowParallelSubagents {
 		own = append(own, toolnames.Parallel)
 	}
-	f.names("$.hitl_tools", c.HITLTools, "a tool of this agent: "+c.known(own), func(s string) bool { return c.has(own, s) })
+	f.names(
+		"$.hitl_tools",
+		c.HITLTools,
+		"a tool of this agent: "+c.known(own),
+		func(s string) bool { return c.has(own, s) },
+	)
 }
 
-// checkServers adds what is wrong with the servers, one of which could have a tool with the name of another tool.
+// checkServers reports errors of the servers, and names of servers with which two tools would have
+// the same name.
 func (c *AgentConfig) checkServers(f *configFaults, own []string) {
 	if len(c.MCPServers) > limits.MaxMCPServers {
 		f.add("$.mcp_servers", "expected at most %d", limits.MaxMCPServers)
@@ -106,7 +126,7 @@ func (c *AgentConfig) checkServers(f *configFaults, own []string) {
 	}
 }
 
-// has reports whether a tool may be there: what an MCP server offers is known only to it.
+// has reports whether a tool can exist. Only an MCP server itself knows the tools that it offers.
 func (c *AgentConfig) has(own []string, name string) bool {
 	if slices.Contains(own, name) {
 		return true
@@ -116,10 +136,11 @@ func (c *AgentConfig) has(own []string, name string) bool {
 	if !ok || !declared || tool == "" || !toolName.MatchString(name) {
 		return false
 	}
-	return s.Tools == nil || slices.ContainsFunc(s.Tools, func(t string) bool { return toolnames.ForMCP(server, t) == name })
+	return s.Tools == nil ||
+		slices.ContainsFunc(s.Tools, func(t string) bool { return toolnames.ForMCP(server, t) == name })
 }
 
-// known tells which tools there are.
+// known lists the tools for an error.
 func (c *AgentConfig) known(own []string) string {
 	all := slices.Compact(slices.Sorted(slices.Values(own)))
 	for _, server := range slices.Sorted(maps.Keys(c.MCPServers)) {
@@ -140,7 +161,8 @@ func (s *MCPServer) check(f *configFaults, path string) {
 	case s.Command != "" && len(s.Headers) > 0:
 		f.add(path, "expected headers with url only")
 	}
-	if u, err := url.Parse(s.URL); s.URL != "" && !strings.Contains(s.URL, "${") && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
+	if u, err := url.Parse(s.URL); s.URL != "" && !strings.Contains(s.URL, "${") &&
+		(err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
 		f.add(path+".url", "expected an address that begins with https:// or http://")
 	}
 	if strings.ContainsRune(s.Command+strings.Join(s.Args, ""), 0) {
@@ -195,7 +217,7 @@ func (o *AgentRunOptions) check(f *configFaults) {
 	}
 }
 
-// template faults a text in which a brace is none of {name}, {{ and }}: the first.
+// template reports the first brace that is not part of {name}, {{ or }}.
 func (f *configFaults) template(path, s string) {
 	for i := 0; i < len(s); i++ {
 		switch {

@@ -4,16 +4,17 @@ package parley
 // independent of the version of the module.
 const ProtocolVersion = "1"
 
-// Limits of calls. The hub refuses a larger value with [ErrTooLarge] or [ErrValidationFailed], except
-// where the constant says otherwise. The reference documentation lists the other limits of the hub.
+// Limits of calls. The hub refuses a larger value with [ErrTooLarge] or [ErrValidationFailed],
+// except where the constant says otherwise. The reference documentation lists the other limits of
+// the hub.
 const (
-	// MaxFrameBytes is the maximum size of one WebSocket message or HTTP body, in bytes. The hub closes
-	// the WebSocket with code 1009, or answers with HTTP status 413.
+	// MaxFrameBytes is the maximum size of one WebSocket message or HTTP body, in bytes. The hub
+	// closes the WebSocket with code 1009, or answers with HTTP status 413.
 	MaxFrameBytes = 1 << 20
 	// MaxEventBytes is the maximum size of one encoded event, in bytes.
 	MaxEventBytes = 900 << 10
-	// MaxWaitMs is the maximum timeoutMs of a call that waits, in milliseconds. The hub reduces a larger
-	// value to it.
+	// MaxWaitMs is the maximum timeoutMs of a call that waits, in milliseconds. The hub reduces a
+	// larger value to it.
 	MaxWaitMs = 60_000
 	// MaxPage is the maximum limit of a call that returns a page, in rows.
 	MaxPage = 1000

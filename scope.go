@@ -1,9 +1,9 @@
 package parley
 
-// Scope is a power that a token carries.
+// Scope is a permission of a token.
 type Scope string
 
-// The scopes.
+// The scopes. The reference documentation lists the scope of each method.
 const (
 	ScopeRead    Scope = "read"
 	ScopeWrite   Scope = "write"
@@ -14,8 +14,8 @@ const (
 	ScopeAdmin   Scope = "admin"
 )
 
-// Scopes are the scopes that a token may carry. Admin includes all others.
+// Scopes has all values of Scope. ScopeAdmin includes all others.
 var Scopes = []Scope{ScopeRead, ScopeWrite, ScopeCreate, ScopeClaim, ScopeApprove, ScopeTrace, ScopeAdmin}
 
-// DefaultScopes are those of a token made without naming any.
+// DefaultScopes are the scopes of a token that is created without naming any.
 var DefaultScopes = []Scope{ScopeRead, ScopeWrite, ScopeCreate, ScopeClaim}

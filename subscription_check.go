@@ -13,12 +13,14 @@ import (
 
 var schemaVersion = regexp.MustCompile(`\.v[0-9]+$`)
 
-// ContextKey makes the key of a context out of a schema: without its version, and with _ for each dot. browser.page.context.v1 is browser_page_context.
+// ContextKey returns the key that a schema has in an agent context: the schema without its version,
+// and with _ for each dot. The key of browser.page.context.v1 is browser_page_context.
 func ContextKey(schema string) string {
 	return strings.ReplaceAll(schemaVersion.ReplaceAllString(schema, ""), ".", "_")
 }
 
-// ContextKey is Key with its default; empty for a selector that has neither Key nor SchemaName.
+// ContextKey returns Key, or its default. It returns "" if the selector has neither Key nor
+// SchemaName.
 func (s *Selector) ContextKey() string {
 	if s.Key != "" {
 		return s.Key
@@ -26,7 +28,7 @@ func (s *Selector) ContextKey() string {
 	return ContextKey(s.SchemaName)
 }
 
-// check adds all that is wrong with values of the right types.
+// check reports all invalid values among those that could be decoded.
 func (s *Subscriptions) check(f *subscriptionFaults, read []selectorRead) {
 	f.word("$.answer_schema", s.AnswerSchema, limits.MaxSchemaNameBytes)
 	f.optional("$.max_context_bytes", int64(s.MaxContextBytes), limits.MinContextBytes, limits.MaxContextBytes)
@@ -35,7 +37,7 @@ func (s *Subscriptions) check(f *subscriptionFaults, read []selectorRead) {
 		sel, r := &s.Selectors[i], &read[i]
 		sel.check(f, r)
 		switch {
-		case f.unread(r.path+".role") || !sel.Role.Valid(): // what rests on the role is not known
+		case f.unread(r.path+".role") || !sel.Role.Valid(): // checks that depend on the role are not possible
 		case sel.Trigger():
 			sel.checkTrigger(f, r)
 		default:
@@ -65,10 +67,10 @@ func (s *Selector) check(f *subscriptionFaults, r *selectorRead) {
 	}
 }
 
-// checkTrigger faults what only a context selector has.
+// checkTrigger reports the members that only a context selector may have.
 func (s *Selector) checkTrigger(f *subscriptionFaults, r *selectorRead) {
 	if r.there["key"] {
-		f.add(r.path+".key", "expected with role context only: what has woken an agent stands under trigger")
+		f.add(r.path+".key", "expected with role context only: the key of a triggering event is always trigger")
 	}
 	if s.Fetch != nil && s.Fetch.Method != FetchEventData {
 		f.add(r.path+".fetch", "expected event_data for a trigger: the others are for role context")
@@ -77,7 +79,7 @@ func (s *Selector) checkTrigger(f *subscriptionFaults, r *selectorRead) {
 	s.checkFetch(f, r)
 }
 
-// checkFetch holds the numbers of a fetch against its method.
+// checkFetch checks the numbers of a fetch for its method.
 func (s *Selector) checkFetch(f *subscriptionFaults, r *selectorRead) {
 	t := s.Fetch
 	if t == nil {
@@ -107,7 +109,8 @@ func (s *Selector) checkFetch(f *subscriptionFaults, r *selectorRead) {
 	}
 }
 
-// checkKey holds the key of a context selector against those before it: keys has where they stand.
+// checkKey compares the key of a context selector with the earlier ones. keys maps them to their
+// paths.
 func (s *Selector) checkKey(f *subscriptionFaults, r *selectorRead, keys map[string]string) {
 	at := r.path + ".key"
 	if r.there["key"] {
@@ -162,7 +165,7 @@ func (m *ContextMatch) check(f *subscriptionFaults, path string, there map[strin
 	}
 }
 
-// ordered reports whether it asks for more or less.
+// ordered reports whether the operator compares by order.
 func (m *ContextMatch) ordered() bool {
 	return m.Op == OpGt || m.Op == OpGte || m.Op == OpLt || m.Op == OpLte
 }
@@ -190,7 +193,7 @@ func (h *Hints) check(f *subscriptionFaults, path string, there map[string]bool)
 	}
 }
 
-// fields faults names of members of which there are too many, or that are none.
+// fields reports names of members that are not valid, or too many of them.
 func (f *subscriptionFaults) fields(path string, names []string) {
 	if len(names) > limits.MaxHintFields {
 		f.add(path, "expected at most %d names", limits.MaxHintFields)
@@ -198,12 +201,16 @@ func (f *subscriptionFaults) fields(path string, names []string) {
 	}
 	for i, name := range names {
 		if len(name) > limits.MaxHintBytes || !dottedName(name) {
-			f.add(fmt.Sprintf("%s[%d]", path, i), "expected a dotted name of at most %d bytes, such as user.name", limits.MaxHintBytes)
+			f.add(
+				fmt.Sprintf("%s[%d]", path, i),
+				"expected a dotted name of at most %d bytes, such as user.name",
+				limits.MaxHintBytes,
+			)
 		}
 	}
 }
 
-// dottedName reports whether s is names with dots between them, none of them empty.
+// dottedName reports whether s consists of names that are separated by dots, none of them empty.
 func dottedName(s string) bool {
 	return utf8.ValidString(s) && !slices.Contains(strings.Split(s, "."), "")
 }
@@ -218,7 +225,7 @@ func (f *subscriptionFaults) tags(path string, tags []string) {
 	}
 }
 
-// given faults a word that is empty too.
+// given is like word, and also reports an empty text.
 func (f *subscriptionFaults) given(path, s string, most int) {
 	if s == "" {
 		f.add(path, "expected a text that is not empty")
@@ -227,7 +234,7 @@ func (f *subscriptionFaults) given(path, s string, most int) {
 	f.word(path, s, most)
 }
 
-// word faults what no event may have for a schema or a tag.
+// word reports a text that an event may not have as schema or tag.
 func (f *subscriptionFaults) word(path, s string, most int) {
 	switch {
 	case len(s) > most:
@@ -237,7 +244,7 @@ func (f *subscriptionFaults) word(path, s string, most int) {
 	}
 }
 
-// clipped is s in at most 64 bytes.
+// clipped returns s in at most 64 bytes.
 func clipped(s string) string {
 	if len(s) <= 64 {
 		return s

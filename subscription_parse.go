@@ -11,9 +11,10 @@ import (
 	"github.com/parleyhub/parley/internal/limits"
 )
 
-// ParseSubscriptions reads subscriptions: an object with selectors, or a bare list of them. There are subscriptions, or there are faults: all of them, each with
-// the path of what is wrong as it stands there. Members have their exact names, null stands for nothing, and what a selector does not use is a fault. Paths of
-// context_match are read where they are compiled.
+// ParseSubscriptions reads subscriptions: an object with selectors, or a list of selectors. It
+// returns either the subscriptions or all errors, each with its path in raw. Names of members are
+// exact. null is not a replacement for an absent member. A member that the selector cannot use is
+// an error. The paths of context_match are checked only when they are compiled.
 func ParseSubscriptions(raw json.RawMessage) (*Subscriptions, []ValidationError) {
 	f := &subscriptionFaults{}
 	if len(raw) > limits.MaxSubscriptionBytes {
@@ -46,10 +47,11 @@ func ParseSubscriptions(raw json.RawMessage) (*Subscriptions, []ValidationError)
 	return s, nil
 }
 
-// subscriptionFaults are faults of which null is one.
+// subscriptionFaults are errors of subscriptions, in which null is an error.
 type subscriptionFaults struct{ configFaults }
 
-// members decodes the members of an object that have these names, and faults others. It gives the names that are there.
+// members decodes the members of an object that are in into, and reports others. It returns the
+// names that the object has.
 func (f *subscriptionFaults) members(path string, raw json.RawMessage, into map[string]any) map[string]bool {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
@@ -79,7 +81,7 @@ func (f *subscriptionFaults) members(path string, raw json.RawMessage, into map[
 	return there
 }
 
-// list gives the elements of a list, of which there may be most.
+// list returns the elements of a list of at most most elements.
 func (f *subscriptionFaults) list(path string, raw json.RawMessage, of string, most int) []json.RawMessage {
 	var list []json.RawMessage
 	if err := json.Unmarshal(raw, &list); err != nil || list == nil {
@@ -93,7 +95,7 @@ func (f *subscriptionFaults) list(path string, raw json.RawMessage, of string, m
 	return list
 }
 
-// selectorRead is where a selector stands, and what of it a Selector does not tell.
+// selectorRead has the path of a selector, and the names of the members that it has.
 type selectorRead struct {
 	path    string
 	there   map[string]bool
@@ -120,7 +122,8 @@ func (s *Selector) read(f *subscriptionFaults, path string, raw json.RawMessage)
 	var fetch, beside Fetch
 	var within map[string]bool
 	r.there = f.members(path, raw, map[string]any{
-		"schema_name": &s.SchemaName, "any_tags": &s.AnyTags, "all_tags": &s.AllTags, "role": (*string)(&s.Role), "key": &s.Key, "scope": (*string)(&s.Scope),
+		"schema_name": &s.SchemaName, "any_tags": &s.AnyTags, "all_tags": &s.AllTags, "role": (*string)(&s.Role),
+		"key": &s.Key, "scope": (*string)(&s.Scope),
 		"limit": &beside.Limit, "nn": &beside.NN,
 		"context_match": func(path string, raw json.RawMessage) { r.matches = s.readMatches(f, path, raw) },
 		"fetch":         func(path string, raw json.RawMessage) { within = fetch.read(f, path, raw) },
@@ -148,7 +151,8 @@ func (s *Selector) read(f *subscriptionFaults, path string, raw json.RawMessage)
 	return r
 }
 
-// read takes a method, or an object of which method may be absent. It gives the members of the object.
+// read decodes a method, or an object with an optional method. It returns the names of the members
+// of the object.
 func (t *Fetch) read(f *subscriptionFaults, path string, raw json.RawMessage) map[string]bool {
 	switch kindOfJSON(raw) {
 	case "text":
@@ -180,7 +184,11 @@ func (s *Selector) readMatches(f *subscriptionFaults, path string, raw json.RawM
 	s.ContextMatch = make([]ContextMatch, len(list))
 	for i, one := range list {
 		m := &s.ContextMatch[i]
-		read[i] = f.members(fmt.Sprintf("%s[%d]", path, i), one, map[string]any{"path": &m.Path, "op": (*string)(&m.Op), "value": &m.Value})
+		read[i] = f.members(
+			fmt.Sprintf("%s[%d]", path, i),
+			one,
+			map[string]any{"path": &m.Path, "op": (*string)(&m.Op), "value": &m.Value},
+		)
 		m.Value = written(m.Value)
 	}
 	return read
@@ -194,7 +202,8 @@ func (h *Hints) read(f *subscriptionFaults, path string, raw json.RawMessage) ma
 	return there
 }
 
-// written gives a value as encoding/json writes it, so that it is the same when it is written and read again.
+// written returns a value in the form that encoding/json writes, so that writing and reading it
+// again does not change it.
 func written(value json.RawMessage) json.RawMessage {
 	if value == nil {
 		return nil
@@ -206,7 +215,7 @@ func written(value json.RawMessage) json.RawMessage {
 	return b
 }
 
-// kindOfJSON names the type of a value by its first byte.
+// kindOfJSON returns the type of a value by its first byte.
 func kindOfJSON(raw json.RawMessage) string {
 	raw = bytes.TrimLeft(raw, " \t\r\n")
 	if len(raw) == 0 {

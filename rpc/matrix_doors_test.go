@@ -27,8 +27,9 @@ type door struct {
 
 var (
 	overSocket = door{name: "WebSocket", call: (*matrix).overSocket, serves: func(methods.Method) bool { return true }}
-	overPost   = door{name: "POST /rpc", call: (*matrix).overPost, serves: func(m methods.Method) bool { return !m.Socket }}
-	overRoute  = door{name: "plain HTTP", call: (*matrix).overRoute,
+	overPost   = door{name: "POST /rpc", call: (*matrix).overPost,
+		serves: func(m methods.Method) bool { return !m.Socket }}
+	overRoute = door{name: "plain HTTP", call: (*matrix).overRoute,
 		serves: func(m methods.Method) bool { return m.Route != "" }, route: true}
 	overWait = door{name: "wait with events", call: (*matrix).overWait,
 		serves: func(m methods.Method) bool { return m.Name == methods.WaitForChange }, route: true}

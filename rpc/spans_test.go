@@ -162,7 +162,8 @@ func TestSpansOfCalls(t *testing.T) {
 parley.sendMessage ws ann case 2 true
 parley.sendNote ws ann none !not_found
 `
-		if got := spans.Tree(span1, spannames.AttrDoor, spannames.AttrCallerID, spannames.AttrGenAIConversationID, spannames.AttrEventSeq,
+		if got := spans.Tree(span1, spannames.AttrDoor, spannames.AttrCallerID, spannames.AttrGenAIConversationID,
+			spannames.AttrEventSeq,
 			spannames.AttrDuplicate); got != want {
 			t.Errorf("got\n%swant\n%s", got, want)
 		}

@@ -52,7 +52,8 @@ func (s *Set) add(f *File) []Fault {
 	case first != nil:
 		return []Fault{f.Fault("name", fmt.Sprintf("expected another name: %s has it already", first.Path))}
 	case len(s.Files) == limits.MaxBlueprints:
-		return []Fault{{Path: f.Path, What: fmt.Sprintf("expected at most %d blueprints in a directory", limits.MaxBlueprints)}}
+		return []Fault{{Path: f.Path, What: fmt.Sprintf("expected at most %d blueprints in a directory",
+			limits.MaxBlueprints)}}
 	}
 	s.Files = append(s.Files, f)
 	return nil

@@ -155,7 +155,8 @@ func (c *checker) env() {
 func (c *checker) labels() {
 	for _, name := range slices.Sorted(maps.Keys(c.content.Labels)) {
 		if name == "" || len(name) > limits.MaxLabelBytes || strings.ContainsFunc(name, isControl) {
-			c.fault("labels."+yamlfile.Brief(name), "expected a name of 1 to %d bytes without control characters", limits.MaxLabelBytes)
+			c.fault("labels."+yamlfile.Brief(name), "expected a name of 1 to %d bytes without control characters",
+				limits.MaxLabelBytes)
 		}
 	}
 }

@@ -28,7 +28,8 @@ func (c *checker) checkAgent() {
 		c.At(c.nearest(path), f.Message)
 	}
 	if c.file.Config = config; config != nil && config.Spawns() && len(c.content.Name) > toolnames.MaxSpawnerName {
-		c.fault("name", "expected at most %d bytes: its children are named NAME%s", toolnames.MaxSpawnerName, toolnames.ChildSuffix)
+		c.fault("name", "expected at most %d bytes: its children are named NAME%s", toolnames.MaxSpawnerName,
+			toolnames.ChildSuffix)
 	}
 	if config != nil && config.RunOptions != nil && !c.Faulty("parameters_schema") {
 		c.template(config.RunOptions.UserTemplate)

@@ -73,7 +73,8 @@ func whole(least, most int64) yamlfile.Object {
 func flag() yamlfile.Object { return yamlfile.Object{"type": nullable("boolean")} }
 
 func texts() yamlfile.Object {
-	return yamlfile.Object{"type": nullable("array"), "maxItems": limits.MaxAgentTools, "uniqueItems": true, "items": yamlfile.Object{"type": "string"}}
+	return yamlfile.Object{"type": nullable("array"), "maxItems": limits.MaxAgentTools, "uniqueItems": true,
+		"items": yamlfile.Object{"type": "string"}}
 }
 
 // mapOf is an object whose members have any name and one type.
@@ -92,7 +93,8 @@ func serversSchema() yamlfile.Object {
 		"args":    list(), "env": mapOf("string", 64), "url": yamlfile.Object{"type": nullable("string"), "description": "where it is served over HTTP"},
 		"headers": mapOf("string", 64), "tools": yamlfile.Object{"type": nullable("array"), "items": yamlfile.Object{"type": "string"}, "description": "narrows to these; absent, all"},
 	})
-	return yamlfile.Object{"type": nullable("object"), "maxProperties": limits.MaxMCPServers, "additionalProperties": server}
+	return yamlfile.Object{"type": nullable("object"), "maxProperties": limits.MaxMCPServers,
+		"additionalProperties": server}
 }
 
 func list() yamlfile.Object {

@@ -29,7 +29,8 @@ func TestSpans(t *testing.T) {
 	}
 	w.Stop()
 	want := "flow\n  parley.step first first flow echo\n    echo\n  parley.step second second flow deny !failed\n"
-	if got := r.Tree(asker, spannames.AttrStepName, spannames.AttrGenAIWorkflowName, spannames.AttrGenAIAgentName); got != want {
+	if got := r.Tree(asker, spannames.AttrStepName, spannames.AttrGenAIWorkflowName,
+		spannames.AttrGenAIAgentName); got != want {
 		t.Errorf("the spans are\n%sexpected\n%s", got, want)
 	}
 	for _, s := range r.Named("parley.step first") {

@@ -86,10 +86,11 @@ func TestWordsOfTheWire(t *testing.T) {
 		field string
 		want  string
 	}{
-		{reflect.TypeFor[parley.WaitForChangeParams](), "TimeoutMs", "timeoutMs absent or 0 answers at once; more than 60000 is taken as 60000."},
-		{reflect.TypeFor[parley.SendMessageParams](), "Outcome", "outcome goes with finality conversation only; absent means completed."},
-		{reflect.TypeFor[parley.SubscribeParams](), "Types", "types filters events, replay and live alike; absent means all. Empty is refused."},
-		{reflect.TypeFor[parley.TailParams](), "", "Asks for the events after sinceSeq."},
+		{reflect.TypeFor[parley.WaitForChangeParams](), "TimeoutMs", "timeoutMs is how long the call waits. If it is absent or 0, the call does not wait. The hub reduces a "+
+				"value over 60000 to 60000."},
+		{reflect.TypeFor[parley.SendMessageParams](), "Outcome", "outcome is allowed with finality conversation only; absent means completed."},
+		{reflect.TypeFor[parley.SubscribeParams](), "Types", "types filters stored and new events alike; absent means all. An empty list is refused."},
+		{reflect.TypeFor[parley.TailParams](), "", "Request the events after sinceSeq."},
 		{reflect.TypeFor[parley.ListTokensResult](), "", "A page; nextCursor is empty on the last."},
 		{reflect.TypeFor[parley.TailParams](), "Limit", ""},
 	} {

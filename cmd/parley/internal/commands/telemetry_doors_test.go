@@ -192,7 +192,8 @@ func TestDoorTraces(t *testing.T) {
 			}
 			noCanary(t, collector)
 			child := collector.Span(t, spannames.SpanTurn+"look").Attributes[spannames.AttrGenAIConversationID]
-			if got := collector.Span(t, spannames.SpanExecuteTool+"look").Attributes[spannames.AttrChildConversationID]; got == nil ||
+			if got := collector.Span(t,
+				spannames.SpanExecuteTool+"look").Attributes[spannames.AttrChildConversationID]; got == nil ||
 				got != child {
 				t.Errorf("the tool has started %v, which is %v", got, child)
 			}
