@@ -7,8 +7,12 @@ import (
 	"github.com/parleyhub/parley/internal/methods"
 )
 
-// WatchConversations tells which conversations have changed since a cursor, and waits for a change.
-func (c *Client) WatchConversations(ctx context.Context, p *parley.WatchConversationsParams) (*parley.WatchConversationsResult, error) {
+// WatchConversations returns the conversations that changed after a cursor. With TimeoutMs it waits
+// for a change.
+func (c *Client) WatchConversations(
+	ctx context.Context,
+	p *parley.WatchConversationsParams,
+) (*parley.WatchConversationsResult, error) {
 	q := value(p)
 	if q.TimeoutMs <= 0 {
 		return call[parley.WatchConversationsResult](ctx, c, methods.WatchConversations, q, always)

@@ -16,7 +16,10 @@ import (
 )
 
 // scripted is a hub that lets a test answer each request, with the connection that it came on.
-func scripted(t *testing.T, answer func(conn *wire.Conn, method string, params json.RawMessage) (result string)) string {
+func scripted(
+	t *testing.T,
+	answer func(conn *wire.Conn, method string, params json.RawMessage) (result string),
+) string {
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, err := wire.Accept(w, r, time.Second)
 		if err != nil {
@@ -50,7 +53,8 @@ func scripted(t *testing.T, answer func(conn *wire.Conn, method string, params j
 	return web.URL
 }
 
-// TestClaimUnderWayIsHeld: a claim whose answer was lost with the connection is named by the registration that is made again; else the hub would end it.
+// TestClaimUnderWayIsHeld: a claim whose answer was lost with the connection is named by the
+// registration that is made again; else the hub would end it.
 func TestClaimUnderWayIsHeld(t *testing.T) {
 	t.Parallel()
 	held := make(chan []string, 8)
@@ -86,7 +90,10 @@ func TestClaimUnderWayIsHeld(t *testing.T) {
 	claimed := make(chan struct{})
 	go func() {
 		defer close(claimed)
-		_, _ = c.ClaimTurn(t.Context(), &parley.ClaimTurnParams{ConversationID: "case", ClaimID: "clm_1_x"}) // ends with the client
+		_, _ = c.ClaimTurn(
+			t.Context(),
+			&parley.ClaimTurnParams{ConversationID: "case", ClaimID: "clm_1_x"},
+		) // ends with the client
 	}()
 	if got := <-held; len(got) != 1 || got[0] != "clm_1_x" {
 		t.Errorf("again it holds %v", got)

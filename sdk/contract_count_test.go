@@ -10,7 +10,7 @@ import (
 	"github.com/parleyhub/parley/internal/methods"
 )
 
-// calls counts, by method of the protocol, what was asked of clients and was answered without an error.
+// calls counts the successful calls of clients by method.
 type calls struct {
 	mu sync.Mutex // guards the field below
 	n  map[string]int
@@ -33,14 +33,21 @@ func (c *calls) counted() map[string]int {
 	return maps.Clone(c.n)
 }
 
-// counting is a client whose calls are counted. A method that is new to parley.Client, and not here, is counted as never called.
+// counting is a client whose calls are counted. A method that is new to parley.Client, and not
+// here, is counted as never called.
 type counting struct {
 	parley.Client
 	*calls
 }
 
 // counted counts a call.
-func counted[P, R any](c counting, ctx context.Context, method string, f func(context.Context, P) (R, error), p P) (R, error) {
+func counted[P, R any](
+	c counting,
+	ctx context.Context,
+	method string,
+	f func(context.Context, P) (R, error),
+	p P,
+) (R, error) {
 	r, err := f(ctx, p)
 	c.count(method, err)
 	return r, err
@@ -58,7 +65,10 @@ func begun[N any](c counting, method string, loop iter.Seq2[N, error]) iter.Seq2
 	}
 }
 
-func (c counting) CreateConversation(ctx context.Context, p *parley.CreateConversationParams) (*parley.Snapshot, error) {
+func (c counting) CreateConversation(
+	ctx context.Context,
+	p *parley.CreateConversationParams,
+) (*parley.Snapshot, error) {
 	return counted(c, ctx, methods.CreateConversation, c.Client.CreateConversation, p)
 }
 
@@ -66,11 +76,17 @@ func (c counting) GetConversation(ctx context.Context, p *parley.GetConversation
 	return counted(c, ctx, methods.GetConversation, c.Client.GetConversation, p)
 }
 
-func (c counting) ListConversations(ctx context.Context, p *parley.ListConversationsParams) (*parley.ListConversationsResult, error) {
+func (c counting) ListConversations(
+	ctx context.Context,
+	p *parley.ListConversationsParams,
+) (*parley.ListConversationsResult, error) {
 	return counted(c, ctx, methods.ListConversations, c.Client.ListConversations, p)
 }
 
-func (c counting) WatchConversations(ctx context.Context, p *parley.WatchConversationsParams) (*parley.WatchConversationsResult, error) {
+func (c counting) WatchConversations(
+	ctx context.Context,
+	p *parley.WatchConversationsParams,
+) (*parley.WatchConversationsResult, error) {
 	return counted(c, ctx, methods.WatchConversations, c.Client.WatchConversations, p)
 }
 
@@ -90,7 +106,10 @@ func (c counting) Tail(ctx context.Context, p *parley.TailParams) (*parley.TailR
 	return counted(c, ctx, methods.Tail, c.Client.Tail, p)
 }
 
-func (c counting) WaitForChange(ctx context.Context, p *parley.WaitForChangeParams) (*parley.WaitForChangeResult, error) {
+func (c counting) WaitForChange(
+	ctx context.Context,
+	p *parley.WaitForChangeParams,
+) (*parley.WaitForChangeResult, error) {
 	return counted(c, ctx, methods.WaitForChange, c.Client.WaitForChange, p)
 }
 
@@ -128,11 +147,17 @@ func (c counting) SendDelta(ctx context.Context, p *parley.SendDeltaParams) erro
 	return err
 }
 
-func (c counting) PutAttachment(ctx context.Context, p *parley.PutAttachmentParams) (*parley.PutAttachmentResult, error) {
+func (c counting) PutAttachment(
+	ctx context.Context,
+	p *parley.PutAttachmentParams,
+) (*parley.PutAttachmentResult, error) {
 	return counted(c, ctx, methods.PutAttachment, c.Client.PutAttachment, p)
 }
 
-func (c counting) GetAttachment(ctx context.Context, p *parley.GetAttachmentParams) (*parley.GetAttachmentResult, error) {
+func (c counting) GetAttachment(
+	ctx context.Context,
+	p *parley.GetAttachmentParams,
+) (*parley.GetAttachmentResult, error) {
 	return counted(c, ctx, methods.GetAttachment, c.Client.GetAttachment, p)
 }
 
@@ -180,7 +205,10 @@ func (c counting) Stats(ctx context.Context, p *parley.StatsParams) (*parley.Sta
 	return counted(c, ctx, methods.Stats, c.Client.Stats, p)
 }
 
-func (c counting) RegisterBlueprints(ctx context.Context, p *parley.RegisterBlueprintsParams) (*parley.RegisterBlueprintsResult, error) {
+func (c counting) RegisterBlueprints(
+	ctx context.Context,
+	p *parley.RegisterBlueprintsParams,
+) (*parley.RegisterBlueprintsResult, error) {
 	return counted(c, ctx, methods.RegisterBlueprints, c.Client.RegisterBlueprints, p)
 }
 
@@ -204,7 +232,10 @@ func (c counting) GetApproval(ctx context.Context, p *parley.GetApprovalParams) 
 	return counted(c, ctx, methods.GetApproval, c.Client.GetApproval, p)
 }
 
-func (c counting) ListApprovals(ctx context.Context, p *parley.ListApprovalsParams) (*parley.ListApprovalsResult, error) {
+func (c counting) ListApprovals(
+	ctx context.Context,
+	p *parley.ListApprovalsParams,
+) (*parley.ListApprovalsResult, error) {
 	return counted(c, ctx, methods.ListApprovals, c.Client.ListApprovals, p)
 }
 
@@ -216,6 +247,9 @@ func (c counting) GetContext(ctx context.Context, p *parley.GetContextParams) (*
 	return counted(c, ctx, methods.GetContext, c.Client.GetContext, p)
 }
 
-func (c counting) ExplainTriggers(ctx context.Context, p *parley.ExplainTriggersParams) (*parley.ExplainTriggersResult, error) {
+func (c counting) ExplainTriggers(
+	ctx context.Context,
+	p *parley.ExplainTriggersParams,
+) (*parley.ExplainTriggersResult, error) {
 	return counted(c, ctx, methods.ExplainTriggers, c.Client.ExplainTriggers, p)
 }

@@ -21,29 +21,52 @@ var notOfClients = map[string]string{
 	methods.Unsubscribe:  "the end of the loop over Subscribe: TestContractSubscribe",
 }
 
-// methodCases call each method once with what it is for, and look at what it gives. In the scene a, an agent, has turn 1 and b, a human, the next.
+// methodCases call each method once in a valid way and check the result. In the scene, the agent a
+// has turn 1, and the human b the next one.
 var methodCases = map[string]func(s *scene){
 	methods.CreateConversation: func(s *scene) {
 		p := ab()
 		p.Participants[0].Agent, p.Participants[0].Executor = "asker", parley.ExecutorExternal
-		p.Limits = &parley.Limits{TurnTimeoutMs: 5000, OnTurnTimeout: parley.TurnSkip, MaxAttempts: 2, MaxClaimMs: 9000, ClaimWindowMs: 100, MaxAutonomousTurns: 7, StopWhen: "turns > 8"}
+		p.Limits = &parley.Limits{
+			TurnTimeoutMs:      5000,
+			OnTurnTimeout:      parley.TurnSkip,
+			MaxAttempts:        2,
+			MaxClaimMs:         9000,
+			ClaimWindowMs:      100,
+			MaxAutonomousTurns: 7,
+			StopWhen:           "turns > 8",
+		}
 		p.Policy = &parley.Policy{Kind: parley.PolicyRules, Rules: []parley.Rule{{When: `last.from == "a"`, Next: "b"}}}
 		got, err := s.a.CreateConversation(s.Context(), p)
-		if err != nil || got.Limits.MaxClaimMs != 9000 || got.Limits.OnTurnTimeout != parley.TurnSkip || got.Limits.StopWhen != "turns > 8" ||
-			got.Policy.Kind != parley.PolicyRules || !slices.Equal(got.Policy.Rules, p.Policy.Rules) || got.Participants[0] != p.Participants[0] || got.LatestSeq != 1 {
+		if err != nil || got.Limits.MaxClaimMs != 9000 || got.Limits.OnTurnTimeout != parley.TurnSkip ||
+			got.Limits.StopWhen != "turns > 8" ||
+			got.Policy.Kind != parley.PolicyRules ||
+			!slices.Equal(got.Policy.Rules, p.Policy.Rules) ||
+			got.Participants[0] != p.Participants[0] ||
+			got.LatestSeq != 1 {
 			s.Errorf("%+v, %v", got, err)
 		}
 	},
 	methods.GetConversation: func(s *scene) {
 		got, err := s.a.GetConversation(s.Context(), &parley.GetConversationParams{ConversationID: s.id})
-		if err != nil || got.Title != "two" || got.Status != parley.StatusActive || got.CreatedBy != "a" || len(got.Events) != 1 ||
-			got.Guidance.Kind != parley.MaySpeak || got.Turn != 1 || got.OpenTurn != nil {
+		if err != nil || got.Title != "two" || got.Status != parley.StatusActive || got.CreatedBy != "a" ||
+			len(got.Events) != 1 ||
+			got.Guidance.Kind != parley.MaySpeak ||
+			got.Turn != 1 ||
+			got.OpenTurn != nil {
 			s.Fatalf("%+v, %v", got, err)
 		}
 		s.must(s.say(s.a, parley.FinalityNone, "", "wait"))
-		got, err = s.b.GetConversation(s.Context(), &parley.GetConversationParams{ConversationID: s.id, SinceSeq: 1, Limit: 1})
-		if err != nil || len(got.Events) != 1 || got.NextSeq != 2 || got.LatestSeq != 3 || got.OpenTurn == nil || got.OpenTurn.Owner != "a" ||
-			got.OpenTurn.Claim == nil || got.OpenTurn.Claim.AgentID != "a" || got.OpenTurn.Claim.Attempt != 1 || got.Guidance.Claim == nil {
+		got, err = s.b.GetConversation(
+			s.Context(),
+			&parley.GetConversationParams{ConversationID: s.id, SinceSeq: 1, Limit: 1},
+		)
+		if err != nil || len(got.Events) != 1 || got.NextSeq != 2 || got.LatestSeq != 3 || got.OpenTurn == nil ||
+			got.OpenTurn.Owner != "a" ||
+			got.OpenTurn.Claim == nil ||
+			got.OpenTurn.Claim.AgentID != "a" ||
+			got.OpenTurn.Claim.Attempt != 1 ||
+			got.Guidance.Claim == nil {
 			s.Errorf("with an open turn: %+v, %v", got, err)
 		}
 	},
@@ -66,7 +89,10 @@ var methodCases = map[string]func(s *scene){
 	methods.ForkConversation: forkCase,
 	methods.CloseConversation: func(s *scene) {
 		want := parley.Outcome{Status: parley.OutcomeFailed, Reason: "enough"}
-		closed, err := s.a.CloseConversation(s.Context(), &parley.CloseConversationParams{ConversationID: s.id, Outcome: &want})
+		closed, err := s.a.CloseConversation(
+			s.Context(),
+			&parley.CloseConversationParams{ConversationID: s.id, Outcome: &want},
+		)
 		if err != nil || closed.Seq != 2 {
 			s.Errorf("%+v, %v", closed, err)
 		}
@@ -78,24 +104,33 @@ var methodCases = map[string]func(s *scene){
 	methods.Tail: func(s *scene) {
 		s.must(s.say(s.a, parley.FinalityTurn, "", "one"))
 		page, err := s.b.Tail(s.Context(), &parley.TailParams{ConversationID: s.id, SinceSeq: 1})
-		if err != nil || len(page.Events) != 1 || page.NextSeq != 2 || page.LatestSeq != 2 || page.Events[0].From != "a" || page.Events[0].Turn != 1 {
+		if err != nil || len(page.Events) != 1 || page.NextSeq != 2 || page.LatestSeq != 2 || page.Events[0].From != "a" ||
+			page.Events[0].Turn != 1 {
 			s.Errorf("%+v, %v", page, err)
 		}
 	},
 	methods.WaitForChange: func(s *scene) {
 		s.must(s.say(s.a, parley.FinalityTurn, "", "one"))
-		if w, err := s.a.WaitForChange(s.Context(), &parley.WaitForChangeParams{ConversationID: s.id, SinceSeq: 1}); err != nil || w.LatestSeq != 2 || w.TimedOut {
+		if w, err := s.a.WaitForChange(s.Context(), &parley.WaitForChangeParams{ConversationID: s.id, SinceSeq: 1}); err != nil ||
+			w.LatestSeq != 2 ||
+			w.TimedOut {
 			s.Errorf("%+v, %v", w, err)
 		}
 		if w, err := s.a.WaitForChange(s.Context(), &parley.WaitForChangeParams{ConversationID: s.id, SinceSeq: 2, TimeoutMs: 20}); err != nil ||
-			w.LatestSeq != 2 || !w.TimedOut {
+			w.LatestSeq != 2 ||
+			!w.TimedOut {
 			s.Errorf("without change: %+v, %v", w, err)
 		}
 	},
 	methods.GetUpdates: func(s *scene) {
 		s.must(s.say(s.a, parley.FinalityTurn, "", "one"))
-		u, err := s.b.GetUpdates(s.Context(), &parley.GetUpdatesParams{ConversationID: s.id, Until: parley.UntilMyTurn, TimeoutMs: 5000})
-		if err != nil || len(u.Messages) != 1 || u.Guidance.Kind != parley.MaySpeak || u.NextSeq != 2 || u.LatestSeq != 2 || u.TimedOut || u.Withdrawn != nil {
+		u, err := s.b.GetUpdates(
+			s.Context(),
+			&parley.GetUpdatesParams{ConversationID: s.id, Until: parley.UntilMyTurn, TimeoutMs: 5000},
+		)
+		if err != nil || len(u.Messages) != 1 || u.Guidance.Kind != parley.MaySpeak || u.NextSeq != 2 || u.LatestSeq != 2 ||
+			u.TimedOut ||
+			u.Withdrawn != nil {
 			s.Errorf("%+v, %v", u, err)
 		}
 	},
@@ -110,7 +145,8 @@ var methodCases = map[string]func(s *scene){
 	methods.GetGuidance: func(s *scene) {
 		s.must(s.say(s.a, parley.FinalityNone, "", "wait"))
 		g, err := s.b.GetGuidance(s.Context(), &parley.GetGuidanceParams{ConversationID: s.id, Explain: true})
-		if err != nil || g.Guidance.Kind != parley.Wait || g.Guidance.Speaker != "a" || g.LatestSeq != 3 || len(g.Guidance.Rules) == 0 {
+		if err != nil || g.Guidance.Kind != parley.Wait || g.Guidance.Speaker != "a" || g.LatestSeq != 3 ||
+			len(g.Guidance.Rules) == 0 {
 			s.Errorf("%+v, %v", g, err)
 		}
 		if c := g.Guidance.Claim; c == nil || c.AgentID != "a" || c.Attempt != 1 || c.ExecutorID != "" || c.DeadlineMs == 0 {
@@ -120,7 +156,8 @@ var methodCases = map[string]func(s *scene){
 	methods.Explain: func(s *scene) {
 		s.must(s.say(s.a, parley.FinalityTurn, "", "one"))
 		x, err := s.a.Explain(s.Context(), &parley.ExplainParams{ConversationID: s.id, Seq: 1})
-		if err != nil || x.Seq != 1 || len(x.Guidance) != 2 || x.Guidance[0].Guidance.Kind != parley.MaySpeak || len(x.Guidance[0].Guidance.Rules) == 0 {
+		if err != nil || x.Seq != 1 || len(x.Guidance) != 2 || x.Guidance[0].Guidance.Kind != parley.MaySpeak ||
+			len(x.Guidance[0].Guidance.Rules) == 0 {
 			s.Errorf("%+v, %v", x, err)
 		}
 	},
@@ -131,7 +168,8 @@ var methodCases = map[string]func(s *scene){
 		}
 		after := int64(3)
 		r, err := s.a.SendMessage(s.Context(), &parley.SendMessageParams{
-			ConversationID: s.id, Payload: text("hello"), Finality: parley.FinalityTurn, Turn: 1, AfterSeq: &after, ClaimID: r.ClaimID,
+			ConversationID: s.id, Payload: text("hello"), Finality: parley.FinalityTurn, Turn: 1, AfterSeq: &after,
+			ClaimID: r.ClaimID,
 		})
 		if err != nil || r.Seq != 4 || r.Turn != 1 || r.ClaimID != "" {
 			s.Errorf("%+v, %v", r, err)
@@ -173,25 +211,41 @@ var methodCases = map[string]func(s *scene){
 		if err != nil {
 			s.Fatal(err)
 		}
-		got, err := s.a.GetAttachment(s.Context(), &parley.GetAttachmentParams{ConversationID: s.id, SHA256: r.SHA256, Offset: 1})
+		got, err := s.a.GetAttachment(
+			s.Context(),
+			&parley.GetAttachmentParams{ConversationID: s.id, SHA256: r.SHA256, Offset: 1},
+		)
 		if err != nil || !bytes.Equal(got.Data, []byte("ile")) || got.Size != 4 {
 			s.Errorf("%+v, %v", got, err)
 		}
 	},
 	methods.RegisterExecutor: func(s *scene) {
-		told := s.register(s.a, &parley.RegisterExecutorParams{ExecutorID: "x", Agents: []string{"a"}, Mode: parley.ModePush}, nil)
+		told := s.register(
+			s.a,
+			&parley.RegisterExecutorParams{ExecutorID: "x", Agents: []string{"a"}, Mode: parley.ModePush},
+			nil,
+		)
 		if r := told.next().Registered; r == nil || !r.OK || len(r.Holding) != 0 || r.Ended != 0 {
 			s.Fatalf("%+v", r)
 		}
-		if q := told.next().RequestTurn; q == nil || q.ConversationID != s.id || q.AgentID != "a" || q.Agent != "a" || q.Turn != 1 || q.Attempt != 1 ||
-			q.SinceSeq != 0 || !strings.HasPrefix(q.ClaimID, "clm_1_") || q.ClaimWindowMs != patientMs || q.DeadlineMs == 0 {
+		if q := told.next().RequestTurn; q == nil || q.ConversationID != s.id || q.AgentID != "a" || q.Agent != "a" ||
+			q.Turn != 1 ||
+			q.Attempt != 1 ||
+			q.SinceSeq != 0 ||
+			!strings.HasPrefix(q.ClaimID, "clm_1_") ||
+			q.ClaimWindowMs != patientMs ||
+			q.DeadlineMs == 0 {
 			s.Errorf("%+v", q)
 		}
 	},
 	methods.ClaimTurn: func(s *scene) {
 		c, err := s.a.ClaimTurn(s.Context(), &parley.ClaimTurnParams{ConversationID: s.id, Turn: 1})
-		if err != nil || !strings.HasPrefix(c.ClaimID, "clm_1_") || c.AgentID != "a" || c.Turn != 1 || c.Attempt != 1 || c.SinceSeq != 0 || c.Duplicate ||
-			!justGiven(c.DurationMs) || c.MaxClaimMs != 10*limits.DefaultTurnTimeoutMs || time.Until(time.UnixMilli(c.DeadlineMs)) > time.Minute {
+		if err != nil || !strings.HasPrefix(c.ClaimID, "clm_1_") || c.AgentID != "a" || c.Turn != 1 || c.Attempt != 1 ||
+			c.SinceSeq != 0 ||
+			c.Duplicate ||
+			!justGiven(c.DurationMs) ||
+			c.MaxClaimMs != 10*limits.DefaultTurnTimeoutMs ||
+			time.Until(time.UnixMilli(c.DeadlineMs)) > time.Minute {
 			s.Fatalf("%+v, %v", c, err)
 		}
 		again, err := s.a.ClaimTurn(s.Context(), &parley.ClaimTurnParams{ConversationID: s.id, ClaimID: c.ClaimID})
@@ -244,7 +298,8 @@ var methodCases = map[string]func(s *scene){
 	},
 	methods.StartSession: func(s *scene) {
 		s.runner(echoed)
-		if got := s.start(s.b, parley.StartSessionParams{AgentName: "echo"}); got.Status != parley.SessionCompleted || string(got.Result.ResultData) != `{"n":7}` {
+		if got := s.start(s.b, parley.StartSessionParams{AgentName: "echo"}); got.Status != parley.SessionCompleted ||
+			string(got.Result.ResultData) != `{"n":7}` {
 			s.Errorf("%+v", got)
 		}
 	},
@@ -267,11 +322,19 @@ var methodCases = map[string]func(s *scene){
 	methods.RequestApproval: func(s *scene) {
 		claim := s.claim(s.a, 1)
 		p := &parley.RequestApprovalParams{
-			ConversationID: s.id, ClaimID: claim.ClaimID, Key: "k", Title: "May I?", Details: json.RawMessage(`{"n":1}`), AnswerSchema: json.RawMessage(`{"type":"integer"}`), ExpiresInMs: 5000,
+			ConversationID: s.id, ClaimID: claim.ClaimID, Key: "k", Title: "May I?", Details: json.RawMessage(`{"n":1}`),
+			AnswerSchema: json.RawMessage(`{"type":"integer"}`), ExpiresInMs: 5000,
 		}
 		got, err := s.a.RequestApproval(s.Context(), p)
-		if err != nil || got.ApprovalID != s.id+".3" || got.Status != parley.ApprovalPending || got.AgentID != "a" || got.Turn != 1 || got.Key != "k" || got.Title != "May I?" ||
-			string(got.Details) != `{"n":1}` || len(got.AnswerSchema) == 0 || got.ExpiresAt != got.RequestedAt+5000 || got.MayAnswer || got.Duplicate {
+		if err != nil || got.ApprovalID != s.id+".3" || got.Status != parley.ApprovalPending || got.AgentID != "a" ||
+			got.Turn != 1 ||
+			got.Key != "k" ||
+			got.Title != "May I?" ||
+			string(got.Details) != `{"n":1}` ||
+			len(got.AnswerSchema) == 0 ||
+			got.ExpiresAt != got.RequestedAt+5000 ||
+			got.MayAnswer ||
+			got.Duplicate {
 			s.Errorf("%+v, %v", got, err)
 		}
 	},
@@ -292,27 +355,49 @@ var methodCases = map[string]func(s *scene){
 	methods.ResolveApproval: func(s *scene) {
 		asked := s.ask("k")
 		b := counting{s.person(), s.calls}
-		got, err := b.ResolveApproval(s.Context(), &parley.ResolveApprovalParams{ApprovalID: asked.ApprovalID, Decision: parley.DecisionApproved, Comment: "go"})
-		if err != nil || got.Status != parley.ApprovalApproved || got.By != "b" || got.Comment != "go" || got.ResolvedAt == 0 || got.MayAnswer || got.Duplicate {
+		got, err := b.ResolveApproval(
+			s.Context(),
+			&parley.ResolveApprovalParams{ApprovalID: asked.ApprovalID, Decision: parley.DecisionApproved, Comment: "go"},
+		)
+		if err != nil || got.Status != parley.ApprovalApproved || got.By != "b" || got.Comment != "go" ||
+			got.ResolvedAt == 0 ||
+			got.MayAnswer ||
+			got.Duplicate {
 			s.Errorf("%+v, %v", got, err)
 		}
 	},
 	methods.GetContext: func(s *scene) {
 		s.subscribed()
-		noted, err := s.b.SendNote(s.Context(), &parley.SendNoteParams{ConversationID: s.id, Payload: parley.Note{Schema: "page.v1", Data: json.RawMessage(`{"title":"<&>"}`)}})
+		noted, err := s.b.SendNote(
+			s.Context(),
+			&parley.SendNoteParams{
+				ConversationID: s.id,
+				Payload:        parley.Note{Schema: "page.v1", Data: json.RawMessage(`{"title":"<&>"}`)},
+			},
+		)
 		if err != nil {
 			s.Fatal(err)
 		}
 		got, err := s.a.GetContext(s.Context(), &parley.GetContextParams{ConversationID: s.id})
 		const want = `{"trigger":null,"page":{"title":"<&>"}}`
-		if err != nil || string(got.Context) != want || got.Bytes != len(want) || len(got.Triggers) != 0 || got.LatestSeq != noted.Seq || len(got.Sources) != 1 ||
-			got.Sources[0].Key != "page" || got.Sources[0].Fetch != parley.FetchLatest || !slices.Equal(got.Sources[0].Events, []parley.Cause{{Seq: noted.Seq}}) {
+		if err != nil || string(got.Context) != want || got.Bytes != len(want) || len(got.Triggers) != 0 ||
+			got.LatestSeq != noted.Seq ||
+			len(got.Sources) != 1 ||
+			got.Sources[0].Key != "page" ||
+			got.Sources[0].Fetch != parley.FetchLatest ||
+			!slices.Equal(got.Sources[0].Events, []parley.Cause{{Seq: noted.Seq}}) {
 			s.Errorf("%+v, %v: %s", got, err, got.Context)
 		}
 	},
 	methods.ExplainTriggers: func(s *scene) {
 		s.subscribed()
-		noted, err := s.b.SendNote(s.Context(), &parley.SendNoteParams{ConversationID: s.id, Payload: parley.Note{Schema: "ask.v1", Data: json.RawMessage(`{"input":{"n":7}}`)}})
+		noted, err := s.b.SendNote(
+			s.Context(),
+			&parley.SendNoteParams{
+				ConversationID: s.id,
+				Payload:        parley.Note{Schema: "ask.v1", Data: json.RawMessage(`{"input":{"n":7}}`)},
+			},
+		)
 		if err != nil {
 			s.Fatal(err)
 		}
@@ -321,13 +406,23 @@ var methodCases = map[string]func(s *scene){
 			s.Fatalf("%+v, %v", got, err)
 		}
 		row := got.Agents[0]
-		if row.Agent != "a" || row.AgentID != "a" || !row.Woken || row.Workspace || !strings.HasPrefix(row.SessionID, "ses_") || row.State == "" || row.Because == "" ||
-			len(row.Selectors) != 2 || !row.Selectors[0].Matched || row.Selectors[0].Role != parley.RoleTrigger || row.Selectors[1].Matched || row.Selectors[1].Role != parley.RoleContext {
+		if row.Agent != "a" || row.AgentID != "a" || !row.Woken || row.Workspace ||
+			!strings.HasPrefix(row.SessionID, "ses_") ||
+			row.State == "" ||
+			row.Because == "" ||
+			len(row.Selectors) != 2 ||
+			!row.Selectors[0].Matched ||
+			row.Selectors[0].Role != parley.RoleTrigger ||
+			row.Selectors[1].Matched ||
+			row.Selectors[1].Role != parley.RoleContext {
 			s.Errorf("%+v", row)
 		}
 	},
 	methods.CreateToken: func(s *scene) {
-		token, err := s.a.CreateToken(s.Context(), &parley.CreateTokenParams{AgentID: "a", Scopes: []parley.Scope{parley.ScopeRead}})
+		token, err := s.a.CreateToken(
+			s.Context(),
+			&parley.CreateTokenParams{AgentID: "a", Scopes: []parley.Scope{parley.ScopeRead}},
+		)
 		if err != nil || !strings.HasPrefix(token.Token, "plt_") || token.TokenID == "" {
 			s.Errorf("%+v, %v", token, err)
 		}
@@ -338,7 +433,8 @@ var methodCases = map[string]func(s *scene){
 			s.Fatal(err)
 		}
 		list, err := s.a.ListTokens(s.Context(), nil)
-		if err != nil || !slices.ContainsFunc(list.Tokens, func(i parley.TokenInfo) bool { return i.TokenID == made.TokenID }) {
+		if err != nil ||
+			!slices.ContainsFunc(list.Tokens, func(i parley.TokenInfo) bool { return i.TokenID == made.TokenID }) {
 			s.Errorf("%+v, %v", list, err)
 		}
 	},
@@ -362,7 +458,8 @@ var methodCases = map[string]func(s *scene){
 	},
 }
 
-// TestContractMethods calls every method of the protocol that a client has, at each door. That a case calls its method is counted.
+// TestContractMethods calls every method of the protocol that a client has, at each door. That a
+// case calls its method is counted.
 func TestContractMethods(t *testing.T) {
 	t.Parallel()
 	for _, m := range methods.Table {

@@ -43,8 +43,8 @@ func ExampleDial() {
 	// ann wrote seq 2 in turn 1
 }
 
-// Serve runs an agent with an address, options and an outcome of its own. Here the agent yields turns
-// that it has nothing to say in.
+// Serve runs an agent with an explicit address and options. Here the agent yields turns in which it
+// has nothing to say.
 func ExampleServe() {
 	tb := &exampleTB{ctx: context.Background()}
 	defer tb.run()
@@ -69,8 +69,8 @@ func ExampleServe() {
 	// ended: <nil>
 }
 
-// URLs checks the addresses of several hubs that share a log. A client connects to one of them, and to
-// another one when it loses the connection.
+// URLs checks the addresses of several hubs that share a log. A client connects to one of them, and
+// to another one when it loses the connection.
 func ExampleURLs() {
 	urls, err := sdk.URLs("wss://a.example.com, wss://b.example.com/rpc")
 	if err != nil {

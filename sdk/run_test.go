@@ -14,7 +14,8 @@ import (
 	"github.com/parleyhub/parley/sdk/sdktest"
 )
 
-// TestReadmeIsCompiled: each block of Go in the README stands in the example, which the compiler reads, but for white space.
+// TestReadmeIsCompiled: each block of Go in the README is part of the example, which the compiler
+// checks, apart from white space.
 func TestReadmeIsCompiled(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("../README.md")
@@ -46,7 +47,7 @@ func environ(t *testing.T, url, token string) {
 // unused is a handler that is not to be called.
 func unused(context.Context, *parley.Turn) error { return errors.New("no turn is expected") }
 
-// TestRunDrains: when ctx ends the turn under way is finished, and Run gives nil.
+// TestRunDrains: when ctx ends, the turn in progress is finished, and Run returns nil.
 func TestRunDrains(t *testing.T) {
 	h := sdktest.NewHub(t)
 	id := h.Create(t, "bob", "ann")
@@ -92,7 +93,8 @@ func TestRunDrainsBySignal(t *testing.T) {
 	}
 }
 
-// TestRunWaitsForTheHub: a hub that is not there yet is waited for, and one that is started again is found.
+// TestRunWaitsForTheHub: a hub that is not there yet is waited for, and one that is started again
+// is found.
 func TestRunWaitsForTheHub(t *testing.T) {
 	h := sdktest.NewHub(t)
 	token := h.NewToken(t, "bob")
@@ -110,7 +112,8 @@ func TestRunWaitsForTheHub(t *testing.T) {
 	for range 2 {
 		h.Restart(t)
 		id := h.Create(t, "bob", "ann")
-		u, err := h.Client(t, "ann").GetUpdates(t.Context(), &parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilClosed, TimeoutMs: 20_000})
+		u, err := h.Client(t, "ann").
+			GetUpdates(t.Context(), &parley.GetUpdatesParams{ConversationID: id, Until: parley.UntilClosed, TimeoutMs: 20_000})
 		if err != nil || u.Status != parley.StatusClosed {
 			t.Fatalf("the conversation: %+v, %v", u, err)
 		}
@@ -133,7 +136,8 @@ func TestRunRefused(t *testing.T) {
 		t.Errorf("with a token of another Run ended with %v", err)
 	}
 	environ(t, h.URL, h.NewToken(t, "bob", parley.ScopeRead, parley.ScopeWrite))
-	if err := sdk.Run(t.Context(), "bob", unused); !errors.Is(err, parley.ErrForbidden) || !strings.Contains(err.Error(), "claim") {
+	if err := sdk.Run(t.Context(), "bob", unused); !errors.Is(err, parley.ErrForbidden) ||
+		!strings.Contains(err.Error(), "claim") {
 		t.Errorf("with a token without the scope claim Run ended with %v", err)
 	}
 }
