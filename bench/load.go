@@ -29,7 +29,8 @@ type LoadOptions struct {
 	acked *atomic.Int64 // nil, or counts acknowledgements as they come
 }
 
-// pipelinedBytes bounds what is on its way on one connection with more than one call in flight: no more than a socket holds both ways.
+// pipelinedBytes bounds what is on its way on one connection with more than one call in flight: no
+// more than a socket holds both ways.
 const pipelinedBytes = 256 << 10
 
 func (o LoadOptions) check() error {
@@ -43,19 +44,22 @@ func (o LoadOptions) check() error {
 	case o.Size < 1 || o.Size > 512<<10:
 		return fmt.Errorf("size: %d: expected 1 to %d bytes", o.Size, 512<<10)
 	case o.InFlight > 1 && o.InFlight*o.Size > pipelinedBytes:
-		return fmt.Errorf("size: %d: expected at most %d bytes with %d calls in flight", o.Size, pipelinedBytes/o.InFlight, o.InFlight)
+		return fmt.Errorf("size: %d: expected at most %d bytes with %d calls in flight", o.Size, pipelinedBytes/o.InFlight,
+			o.InFlight)
 	}
 	return nil
 }
 
-// Load appends messages to a hub, or sends the same frames to a bare echo. Each connection has as many calls under way as it may: with an
-// answer comes the next call. An append counts when its acknowledgement was read, and that means that it is durable.
+// Load appends messages to a hub, or sends the same frames to a bare echo. Each connection has as
+// many calls under way as it may: with an answer comes the next call. An append counts when its
+// acknowledgement was read, and that means that it is durable.
 type Load struct {
 	side
 	frameBytes int
 }
 
-// NewLoad connects, and makes the conversations in a hub. End it with Close; the conversations stay as they are.
+// NewLoad connects, and makes the conversations in a hub. End it with Close; the conversations stay
+// as they are.
 func NewLoad(ctx context.Context, t Target, o LoadOptions) (*Load, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -122,7 +126,7 @@ func closeSockets(sockets []*socket) {
 	}
 }
 
-// runID tells the conversations of one run from those of others in the same hub.
+// runID distinguishes the conversations of one run from those of other runs in the same hub.
 var runID = sync.OnceValue(func() string {
 	var b [4]byte
 	rand.Read(b[:])
@@ -135,7 +139,8 @@ var made struct {
 	n int
 }
 
-// makeConversations makes n conversations in which an append never waits for a turn and meets no limit. For a bare server it makes names only.
+// makeConversations makes n conversations in which an append never waits for a turn and meets no
+// limit. For a bare server it makes names only.
 func makeConversations(ctx context.Context, t *Target, n int) ([]string, error) {
 	made.Lock()
 	made.n++
