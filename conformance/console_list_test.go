@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestConsoleList: the list follows what changes, says who has the floor, what is stuck and what is of what, and keeps its filter in the address.
+// TestConsoleList: the list follows what changes, says who has the floor, what is stuck and what is
+// of what, and keeps its filter in the address.
 func TestConsoleList(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -31,7 +32,8 @@ func TestConsoleList(t *testing.T) {
 	newAsker(w, "asking", "ann:human", "bot:agent").ask("one", "bot wants to pay", nil)
 	b.waitText(`tr[data-id=asking] .floor`, "waits for an approval")
 	background(t, w.hub, string(program), "run", "--agent", "flaky", "--", "false")
-	w.create("tried", "", map[string]any{"startsWith": "flaky", "limits": map[string]any{"maxAttempts": 1}}, "ann:human", "flaky:agent")
+	w.create("tried", "", map[string]any{"startsWith": "flaky", "limits": map[string]any{"maxAttempts": 1}}, "ann:human",
+		"flaky:agent")
 	b.waitText(`tr[data-id=tried] .floor`, "attempts used up")
 	failing := w.open(visitor{}, "/agents/flaky")
 	failing.waitText("section[aria-labelledby=agent-failing] li", "attempts used up")
@@ -83,11 +85,13 @@ func TestConsoleList(t *testing.T) {
 	}
 }
 
-// TestConsoleListNests: sessions stand below the conversation out of which they were started, can be folded away, and one workspace is listed alone.
+// TestConsoleListNests: sessions stand below the conversation out of which they were started, can
+// be folded away, and one workspace is listed alone.
 func TestConsoleListNests(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
-	runBlueprint(w, map[string]any{"name": "echo", "argv": []string{"echo", "done"}, "description": "Says so.", "params_via": "stdin", "parameters_schema": map[string]any{"type": "object"}})
+	runBlueprint(w, map[string]any{"name": "echo", "argv": []string{"echo", "done"}, "description": "Says so.",
+		"params_via": "stdin", "parameters_schema": map[string]any{"type": "object"}})
 	w.create("parent", "The parent", nil, "ann:human", "bob:human")
 	w.create("ward", "Of the ward", map[string]any{"workspace": "ward-7"}, "ann:human", "bob:human")
 	first := w.startSession("ann", map[string]any{"agentName": "echo", "parentConversationId": "parent", "mode": "async_poll"})
@@ -102,7 +106,8 @@ func TestConsoleListNests(t *testing.T) {
 	b.waitText(row(first)+" .mark", "session for ann")
 	b.waitText(row(first)+" .mark.ok", "completed")
 	below(first)
-	second := w.startSession("ann", map[string]any{"agentName": "echo", "parentConversationId": "parent", "mode": "async_poll"}) // it comes live
+	// it comes live
+	second := w.startSession("ann", map[string]any{"agentName": "echo", "parentConversationId": "parent", "mode": "async_poll"})
 	b.waitText(row(second)+" .mark.ok", "completed")
 	below(second)
 
@@ -128,7 +133,8 @@ func TestConsoleListNests(t *testing.T) {
 	b.waitGone(row("other"))
 }
 
-// TestConsoleSurvives: the page says when the hub is away, and goes on with all that has happened when it is back.
+// TestConsoleSurvives: the page says when the hub is away, and goes on with all that has happened
+// when it is back.
 func TestConsoleSurvives(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)

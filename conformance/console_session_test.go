@@ -27,7 +27,8 @@ func (w *consoleWorld) consoleCommand(token string) string {
 func (w *consoleWorld) tokenFor(ms int64) string {
 	w.t.Helper()
 	var r struct{ Token string }
-	if err := json.Unmarshal(w.call("admin", "createToken", map[string]any{"agentId": "ann", "scopes": []string{"read", "write"}, "expiresInMs": ms}), &r); err != nil {
+	if err := json.Unmarshal(w.call("admin", "createToken", map[string]any{"agentId": "ann", "scopes": []string{"read",
+		"write"}, "expiresInMs": ms}), &r); err != nil {
 		w.t.Fatal(err)
 	}
 	return r.Token
@@ -41,7 +42,8 @@ func (b *tab) keptToken() string {
 
 const sessionOver = "The session is over: its token has ended, or was revoked. Sign in again."
 
-// TestConsoleSignsInForLess: a link of a token that lasts for less than the page asks for signs in, for as long as that token lasts. Then the page says so, and asks for another.
+// TestConsoleSignsInForLess: a link of a token that lasts for less than the page asks for signs in,
+// for as long as that token lasts. Then the page says so, and asks for another.
 func TestConsoleSignsInForLess(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -106,7 +108,8 @@ func TestConsoleSignsOut(t *testing.T) {
 	}
 }
 
-// TestConsoleSignsOutAlone: without the hub a view that was not read yet comes later, and who signs out is told that the token lives.
+// TestConsoleSignsOutAlone: without the hub a view that was not read yet comes later, and who signs
+// out is told that the token lives.
 func TestConsoleSignsOutAlone(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)

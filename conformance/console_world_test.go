@@ -90,7 +90,8 @@ func (w *consoleWorld) ask(token, as, method string, params any) (json.RawMessag
 	return r.Result, nil
 }
 
-// create makes a conversation of these participants (ann:human, or bob for an agent) as the first of them, with further params, and gives its id.
+// create makes a conversation of these participants (ann:human, or bob for an agent) as the first
+// of them, with further params, and gives its id.
 func (w *consoleWorld) create(id, title string, more map[string]any, participants ...string) string {
 	w.t.Helper()
 	params := map[string]any{"conversationId": id}
@@ -113,14 +114,16 @@ func (w *consoleWorld) create(id, title string, more map[string]any, participant
 // say says a text that ends the turn.
 func (w *consoleWorld) say(as, id, text string) {
 	w.t.Helper()
-	w.call(as, "sendMessage", map[string]any{"conversationId": id, "payload": map[string]any{"text": text}, "finality": "turn"})
+	w.call(as, "sendMessage", map[string]any{"conversationId": id, "payload": map[string]any{"text": text},
+		"finality": "turn"})
 }
 
 // visitor is who signs in to the console. The zero value is the admin of the hub.
 type visitor struct {
 	// Agent is whom it speaks as; empty: admin.
 	Agent string
-	// Agents are further ids of its token, and Scopes its powers; both absent: it has the admin's token.
+	// Agents are further ids of its token, and Scopes its powers; both absent: it has the admin's
+	// token.
 	Agents, Scopes, Workspaces []string
 }
 
@@ -179,7 +182,8 @@ func (w *consoleWorld) open(v visitor, route string) *tab {
 	return tb
 }
 
-// tab is one of the browser's. The test fails if the page says an error on its console, throws one, or does what its policy forbids.
+// tab is one of the browser's. The test fails if the page says an error on its console, throws one,
+// or does what its policy forbids.
 type tab struct {
 	t   *testing.T
 	ctx context.Context
@@ -189,7 +193,8 @@ type tab struct {
 	expected []string
 }
 
-// openApart is open in a browser context of its own, as in another browser: it shares no storage with the others.
+// openApart is open in a browser context of its own, as in another browser: it shares no storage
+// with the others.
 func (w *consoleWorld) openApart(v visitor, route string) *tab {
 	w.t.Helper()
 	tb := w.tab(chromedp.WithNewBrowserContext())
@@ -245,7 +250,8 @@ func (b *tab) hear(event any) {
 	b.faults = append(b.faults, fault)
 }
 
-// expect says that the page may have a fault with this text, such as that of a socket to a hub that was killed.
+// expect says that the page may have a fault with this text, such as that of a socket to a hub that
+// was killed.
 func (b *tab) expect(text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -307,7 +313,8 @@ func (b *tab) waitText(selector, text string) {
 	b.until(fmt.Sprintf("[...document.querySelectorAll(%q)].some(e => e.textContent.includes(%q))", selector, text))
 }
 
-// between are what the browser answers while one page goes and the next comes: neither can be asked then.
+// between are what the browser answers while one page goes and the next comes: neither can be asked
+// then.
 var between = []string{"Inspected target navigated or closed", "Execution context was destroyed", "Cannot find context"}
 
 // isBetween reports whether an error is one of between.
@@ -328,12 +335,13 @@ func (b *tab) until(expression string) {
 		}
 	}
 	b.checkFaults()
-	b.t.Fatalf("it never was so: %s\nat %s the page shows:\n%s", expression, b.eval("location.href"), b.eval("document.body.innerText"))
+	b.t.Fatalf("it never was so: %s\nat %s the page shows:\n%s", expression, b.eval("location.href"),
+		b.eval("document.body.innerText"))
 }
 
-// click clicks the first element of a CSS selector, once it is there and nothing covers its center. The
-// page checks that and clicks in one step, because rows that arrive meanwhile move an element away from
-// a position.
+// click clicks the first element of a CSS selector, once it is there and nothing covers its center.
+// The page checks that and clicks in one step, because rows that arrive meanwhile move an element
+// away from a position.
 func (b *tab) click(selector string) {
 	b.t.Helper()
 	b.wait(selector)

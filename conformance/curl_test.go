@@ -20,8 +20,9 @@ import (
 
 var httpBlock = regexp.MustCompile("(?ms)^```http ([a-z0-9 -]+)\n(.*?)^```\n")
 
-// TestCurlExamples runs the examples of plain HTTP in protocol.md as they stand there, in a shell, and compares status lines, the headers that
-// are shown and bodies. Only times, ids of claims, tokens and what hangs on them may differ.
+// TestCurlExamples runs the examples of plain HTTP in protocol.md as they stand there, in a shell,
+// and compares status lines, the headers that are shown and bodies. Only times, ids of claims,
+// tokens and what hangs on them may differ.
 func TestCurlExamples(t *testing.T) {
 	t.Parallel()
 	require(t, "curl")
@@ -49,7 +50,8 @@ func TestCurlExamples(t *testing.T) {
 	}
 }
 
-// secrets are the ids of claims and the tokens that a hub has given, by those in the examples, which count them.
+// secrets are the ids of claims and the tokens that a hub has given, by those in the examples,
+// which count them.
 type secrets map[string]string
 
 var secret = regexp.MustCompile(`"(?:claimId|token)":"((?:clm|plt)_[^"]+)"`)
@@ -134,7 +136,8 @@ func timeless(s string) string {
 	return strings.TrimSpace(varies.ReplaceAllString(s, "(varies)"))
 }
 
-// TestCurlStream follows a conversation with curl, is cut off in the middle, and goes on from the last id that it saw.
+// TestCurlStream follows a conversation with curl, is cut off in the middle, and goes on from the
+// last id that it saw.
 func TestCurlStream(t *testing.T) {
 	t.Parallel()
 	curl := require(t, "curl")

@@ -21,13 +21,15 @@ import (
 	"time"
 )
 
-// The revisions of the Model Context Protocol that stand for its two eras: with sessions, and without.
+// The revisions of the Model Context Protocol that stand for its two eras: with sessions, and
+// without.
 const (
 	withSessions = "2025-11-25"
 	stateless    = "2026-07-28"
 )
 
-// strangers are programs of the npm registry that speak a protocol: just those of testdata/<protocol>/package-lock.json.
+// strangers are programs of the npm registry that speak a protocol: just those of
+// testdata/<protocol>/package-lock.json.
 type strangers struct{ dir, node string }
 
 func newStrangers(t *testing.T, protocol string) *strangers {
@@ -44,7 +46,8 @@ func newStrangers(t *testing.T, protocol string) *strangers {
 	return &strangers{dir, node}
 }
 
-// installed installs the programs of a protocol, once for each package-lock.json: the registry is asked for nothing that is there already.
+// installed installs the programs of a protocol, once for each package-lock.json: the registry is
+// asked for nothing that is there already.
 var installed = map[string]func() (dir string, err error){
 	"mcp": sync.OnceValues(func() (string, error) { return installedOf("mcp") }),
 	"a2a": sync.OnceValues(func() (string, error) { return installedOf("a2a") }),
@@ -146,7 +149,8 @@ func (s *strangers) runIn(t *testing.T, dir string, env []string, script string,
 	return ran{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
-// bearer serves what is at a base URL to programs that cannot send a token: it adds the token, and changes nothing else. It gives its own base URL.
+// bearer serves what is at a base URL to programs that cannot send a token: it adds the token, and
+// changes nothing else. It gives its own base URL.
 func bearer(t *testing.T, base, token string) string {
 	t.Helper()
 	target, err := url.Parse(base)
@@ -159,7 +163,8 @@ func bearer(t *testing.T, base, token string) string {
 		r.Out.Header.Set("Authorization", "Bearer "+token)
 	}, ErrorLog: log.New(io.Discard, "", 0)}
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body) // whole: what is left of it when the answer begins would cut the connection to the target
+		// whole: what is left of it when the answer begins would cut the connection to the target
+		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return
 		}

@@ -17,15 +17,16 @@ import (
 	"github.com/parleyhub/parley/internal/hubproc"
 )
 
-// TestNginx puts a real nginx, with the lines of docs/operations.md, before a hub. A WebSocket goes through, and the events of an SSE stream
-// come through one by one.
+// TestNginx puts a real nginx, with the lines of docs/operations.md, before a hub. A WebSocket goes
+// through, and the events of an SSE stream come through one by one.
 func TestNginx(t *testing.T) {
 	t.Parallel()
 	nginx, openssl := require(t, "nginx"), require(t, "openssl")
 	hub := program.Start(t, t.TempDir(), "--trusted-proxy", "127.0.0.1")
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	out, err := exec.Command(openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30",
+	out, err := exec.Command(openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+		"-days", "30",
 		"-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert).CombinedOutput()
 	if err != nil {
 		t.Fatalf("openssl: %v\n%s", err, out)
@@ -35,8 +36,9 @@ func TestNginx(t *testing.T) {
 		"listen 443 ssl", "listen "+address+" ssl", "/etc/nginx/cert.pem", cert, "/etc/nginx/key.pem", key,
 		"http://127.0.0.1:7447", hub.HTTP(),
 	).Replace(fencedAs(t, "nginx"))
-	write(t, filepath.Join(dir, "nginx.conf"), "daemon off; master_process off; pid nginx.pid; error_log stderr;\nevents {}\nhttp {\naccess_log off;\n"+
-		"client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;\n"+lines+"}\n")
+	write(t, filepath.Join(dir, "nginx.conf"),
+		"daemon off; master_process off; pid nginx.pid; error_log stderr;\nevents {}\nhttp {\naccess_log off;\n"+
+			"client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;\n"+lines+"}\n")
 	proxy := exec.Command(nginx, "-p", dir, "-c", filepath.Join(dir, "nginx.conf"), "-e", "stderr")
 	proxy.Stderr = os.Stderr
 	if err := proxy.Start(); err != nil {

@@ -83,7 +83,8 @@ func (c *chaos) start(r *replica) {
 	file := filepath.Join(c.dir, fmt.Sprintf("%s.%d.jsonl", r.id, len(r.files)))
 	r.files, r.down = append(r.files, file), ""
 	r.cmd = exec.Command(self)
-	r.cmd.Env = append(os.Environ(), duel.EnvReplica+"="+r.id, duel.EnvRecords+"="+file, duel.EnvURL+"="+c.hub.URL, duel.EnvToken+"="+c.token)
+	r.cmd.Env = append(os.Environ(), duel.EnvReplica+"="+r.id, duel.EnvRecords+"="+file, duel.EnvURL+"="+c.hub.URL,
+		duel.EnvToken+"="+c.token)
 	r.out.Reset()
 	r.cmd.Stdout, r.cmd.Stderr = &r.out, &r.out
 	if err := hubproc.Start(r.cmd); err != nil {
@@ -105,7 +106,8 @@ func (c *chaos) end() {
 // drainTime detects a replica that hangs after SIGTERM.
 const drainTime = 2 * time.Minute
 
-// endKindly continues what is stopped and tells all to end. They must, with code 0, in time; turns under way are finished or given back.
+// endKindly continues what is stopped and tells all to end. They must, with code 0, in time; turns
+// under way are finished or given back.
 func (c *chaos) endKindly() {
 	c.t.Helper()
 	for _, r := range c.replicas {
@@ -138,7 +140,8 @@ func (c *chaos) killAll() {
 	}
 }
 
-// work is one step: who is due comes back, and one more blow falls. It gives the pause until the next.
+// work is one step: who is due comes back, and one more blow falls. It gives the pause until the
+// next.
 func (c *chaos) work() time.Duration {
 	down := 0
 	for _, r := range c.replicas {
@@ -225,7 +228,8 @@ func address(h *hubproc.Hub) string {
 	return strings.TrimPrefix(h.HTTP(), "http://")
 }
 
-// awaitFile waits until a replica that was only just started has its file of records: before that a SIGTERM would end it without a word.
+// awaitFile waits until a replica that was only just started has its file of records: before that a
+// SIGTERM would end it without a word.
 func (r *replica) awaitFile() {
 	for deadline := time.Now().Add(drainTime); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if _, err := os.Stat(r.files[len(r.files)-1]); err == nil {

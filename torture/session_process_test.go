@@ -16,7 +16,8 @@ type proc struct {
 	begun string
 }
 
-// processesIn gives the processes whose command line or environment names a directory; none where the system does not tell.
+// processesIn gives the processes whose command line or environment names a directory; none where
+// the system does not tell.
 func processesIn(t *testing.T, dir string) []proc {
 	t.Helper()
 	var found []proc
@@ -47,7 +48,8 @@ func descendants(of int) []proc {
 	return found
 }
 
-// alive gives those of some processes that are still there. One that is dead and waited for by nobody yet counts as gone.
+// alive gives those of some processes that are still there. One that is dead and waited for by
+// nobody yet counts as gone.
 func alive(some []proc) []proc {
 	all := processTable()
 	var found []proc

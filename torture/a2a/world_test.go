@@ -63,7 +63,8 @@ func newWorld(t *testing.T, apart, push bool) *world {
 	return w
 }
 
-// needInHub leaves a test out that is about some promises and whose adapter is in the hub, where that cannot be.
+// needInHub leaves a test out that is about some promises and whose adapter is in the hub, where
+// that cannot be.
 func needInHub(t *testing.T, ids ...promise.ID) {
 	t.Helper()
 	if hubproc.Shared() {
@@ -145,7 +146,8 @@ func (a *adapter) kill() {
 func dial(t *testing.T, url, as string) *sdk.Client {
 	t.Helper()
 	c, err := sdk.Dial(t.Context(), url, &sdk.Options{
-		Token: hubproc.Token, AgentID: as, MinBackoff: retryPause, MaxBackoff: 5 * retryPause, HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
+		Token: hubproc.Token, AgentID: as, MinBackoff: retryPause, MaxBackoff: 5 * retryPause,
+		HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +156,8 @@ func dial(t *testing.T, url, as string) *sdk.Client {
 	return c
 }
 
-// teller is an agent that says as many words as it is told, and the final one. Told no number, it goes on until it is hushed; told to wait, it says nothing until then.
+// teller is an agent that says as many words as it is told, and the final one. Told no number, it
+// goes on until it is hushed; told to wait, it says nothing until then.
 type teller struct {
 	words  atomic.Int64 // that were acknowledged
 	hushed chan struct{}
@@ -210,12 +213,14 @@ func (l *teller) tell(ctx context.Context, turn *parley.Turn) (parley.TurnOutcom
 			most = n
 		case <-tick.C:
 		}
-		if _, err := turn.Post(ctx, parley.Message{Text: fmt.Sprintf("word %d of turn %d", n, turn.Number)}, parley.FinalityNone); err != nil {
+		if _, err := turn.Post(ctx, parley.Message{Text: fmt.Sprintf("word %d of turn %d", n, turn.Number)},
+			parley.FinalityNone); err != nil {
 			return "", err
 		}
 		l.words.Add(1)
 	}
-	if _, err := turn.Post(ctx, parley.Message{Text: fmt.Sprintf("all of turn %d", turn.Number)}, parley.FinalityTurn); err != nil {
+	if _, err := turn.Post(ctx, parley.Message{Text: fmt.Sprintf("all of turn %d", turn.Number)},
+		parley.FinalityTurn); err != nil {
 		return "", err
 	}
 	return parley.TurnPosted, nil

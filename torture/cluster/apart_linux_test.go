@@ -102,7 +102,8 @@ func (a *apart) freeze(all []*machine) {
 	hubproc.Freeze(a.t, pids...)
 }
 
-// cut cuts the power to the disks of machines, and restore gives it back: none of their processes may run then.
+// cut cuts the power to the disks of machines, and restore gives it back: none of their processes
+// may run then.
 func (a *apart) cut(names ...string) {
 	a.t.Helper()
 	for _, name := range names {

@@ -80,7 +80,8 @@ func (c *caller) tail(t *testing.T, conversation string, since int64) []parley.E
 	var events []parley.Event
 	for {
 		var page parley.TailResult
-		c.must(t, methods.Tail, parley.TailParams{ConversationID: conversation, SinceSeq: since, Limit: parley.MaxPage}, &page)
+		c.must(t, methods.Tail, parley.TailParams{ConversationID: conversation, SinceSeq: since, Limit: parley.MaxPage},
+			&page)
 		events = append(events, page.Events...)
 		if since = page.NextSeq; since >= page.LatestSeq {
 			return events

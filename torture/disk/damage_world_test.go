@@ -18,11 +18,13 @@ import (
 const (
 	// damageConversations is how many the log has that is damaged.
 	damageConversations = 24
-	// damageTurns is how many turns of each participant the longest has: enough for its state to be kept.
+	// damageTurns is how many turns of each participant the longest has: enough for its state to be
+	// kept.
 	damageTurns = 30
 )
 
-// damageWorld makes a log by a hub: turns that were claimed, traces, files, conversations that are open and closed. Nothing of it is waiting for a time.
+// damageWorld makes a log by a hub: turns that were claimed, traces, files, conversations that are
+// open and closed. Nothing of it is waiting for a time.
 func damageWorld(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -14,7 +14,8 @@ import (
 // tally counts what was held against the promises.
 type tally struct {
 	faults, acked, refused, unknown int
-	// found is how many with an unknown outcome were in the log, and shown how many events were told to subscribers.
+	// found is how many with an unknown outcome were in the log, and shown how many events were told
+	// to subscribers.
 	found, shown, retries, violations int
 }
 
@@ -55,7 +56,8 @@ type log struct {
 	seqs map[string][]int64 // by name of an utterance
 }
 
-// read reads a conversation and checks that its seqs have no gap, and that each utterance says what its key says.
+// read reads a conversation and checks that its seqs have no gap, and that each utterance says what
+// its key says.
 func (j *judge) read(c *caller, conversation string, ws []*writer) *log {
 	j.t.Helper()
 	want := make(map[string]*utterance)
@@ -132,7 +134,8 @@ func (j *judge) saw(events []shown, logs map[string]*log) {
 	}
 }
 
-// retry sends all that was sent once more: what is in the log is met there, the rest is appended now.
+// retry sends all that was sent once more: what is in the log is met there, the rest is appended
+// now.
 func (j *judge) retry(h *hubproc.Hub, w *writer, l *log) {
 	c, err := dial(h, w.id)
 	if err != nil {
@@ -169,7 +172,8 @@ func (j *judge) files(c *caller, w *writer, l *log) {
 	}
 }
 
-// all holds everything to the hub that was started again on the same files, retries, and looks once more.
+// all holds everything to the hub that was started again on the same files, retries, and looks once
+// more.
 func (j *judge) all(h *hubproc.Hub, ws []*writer, told []shown) {
 	j.t.Helper()
 	c, err := dial(h, admin)

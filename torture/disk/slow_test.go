@@ -59,7 +59,8 @@ func TestNothingBeforeSync(t *testing.T) {
 		syncs := r.hold(hold, answered)
 		m.Heal()
 		if syncs < 2 || result.Seq != r.committed+1 {
-			t.Fatalf("append %d was acknowledged at %d after %d syncs, expected %d after at least 2", n, result.Seq, syncs, r.committed+1)
+			t.Fatalf("append %d was acknowledged at %d after %d syncs, expected %d after at least 2", n, result.Seq, syncs,
+				r.committed+1)
 		}
 		var w parley.WaitForChangeResult
 		r.caller.must(t, methods.WaitForChange, parley.WaitForChangeParams{
@@ -85,7 +86,8 @@ type sight struct {
 	looks, violations int
 }
 
-// hold lets syncs go one after another until the append is answered, and looks before each of log.db. It gives how many of those there were.
+// hold lets syncs go one after another until the append is answered, and looks before each of
+// log.db. It gives how many of those there were.
 func (r *sight) hold(hold *faultfs.Hold, answered <-chan error) (syncs int) {
 	r.t.Helper()
 	timeout := time.After(endTimeout)
@@ -119,14 +121,16 @@ func (r *sight) look(answered <-chan error) {
 	var updates parley.GetUpdatesResult
 	r.caller.must(r.t, methods.GetUpdates, parley.GetUpdatesParams{ConversationID: id, Limit: parley.MaxPage}, &updates)
 	var waited parley.WaitForChangeResult
-	r.caller.must(r.t, methods.WaitForChange, parley.WaitForChangeParams{ConversationID: id, SinceSeq: r.committed, TimeoutMs: 1}, &waited)
+	r.caller.must(r.t, methods.WaitForChange, parley.WaitForChangeParams{ConversationID: id, SinceSeq: r.committed,
+		TimeoutMs: 1}, &waited)
 	told := int64(0)
 	for _, s := range r.caller.shown {
 		if s.conversation == id {
 			told = max(told, s.seq)
 		}
 	}
-	if int64(len(events)) != r.committed || snapshot.LatestSeq != r.committed || updates.LatestSeq != r.committed || !waited.TimedOut || told > r.committed {
+	if int64(len(events)) != r.committed || snapshot.LatestSeq != r.committed || updates.LatestSeq != r.committed ||
+		!waited.TimedOut || told > r.committed {
 		r.violations++
 		r.t.Errorf("before the sync: tail gives %d events, getConversation is at %d, getUpdates at %d, waitForChange at %d, a subscriber at %d; %d are durable",
 			len(events), snapshot.LatestSeq, updates.LatestSeq, waited.LatestSeq, told, r.committed)
@@ -138,7 +142,8 @@ func (r *sight) look(answered <-chan error) {
 	r.caller.tail(r.t, conversations[1], 0)
 }
 
-// Syncs take long: appends are acknowledged late, reads go on, and a hub that is told to stop ends in time with everything that it has acknowledged.
+// Syncs take long: appends are acknowledged late, reads go on, and a hub that is told to stop ends
+// in time with everything that it has acknowledged.
 func TestSlowDisk(t *testing.T) {
 	needFaults(t, 1, 2, 18)
 	m := faultfs.Mount(t, t.TempDir())
@@ -185,7 +190,8 @@ func TestSlowDisk(t *testing.T) {
 	promise.ID(18).Kept(t, sum.tried(sum.acked))
 }
 
-// stopInTheMiddle lets all write until some appends are acknowledged, and then the hub is told to stop. It gives how often was read meanwhile.
+// stopInTheMiddle lets all write until some appends are acknowledged, and then the hub is told to
+// stop. It gives how often was read meanwhile.
 func stopInTheMiddle(t *testing.T, h *hubproc.Hub, ws []*writer) (reads int64) {
 	t.Helper()
 	reader := mustDial(t, h)

@@ -53,7 +53,8 @@ func newWriter(id, conversation string, n int) *writer {
 	return w
 }
 
-// newUtterance gives the nth append of a writer: every tenth is a file, and every eighth is a message of several pages.
+// newUtterance gives the nth append of a writer: every tenth is a file, and every eighth is a
+// message of several pages.
 func newUtterance(writer string, n int) *utterance {
 	a := &utterance{key: fmt.Sprintf("%s-%d", writer, n)}
 	switch {
@@ -108,8 +109,9 @@ func (w *writer) do(c *caller, a *utterance) outcome {
 	return a.outcome
 }
 
-// work makes the appends until next, which lets each be made, says no, or until the connection is gone. From the first unknown outcome on, which failed tells of
-// to all writers, the hub must acknowledge nothing that was sent after it.
+// work makes the appends until next, which lets each be made, says no, or until the connection is
+// gone. From the first unknown outcome on, which failed tells of to all writers, the hub must
+// acknowledge nothing that was sent after it.
 func (w *writer) work(h *hubproc.Hub, failed *atomic.Bool, next func(do func()) bool) error {
 	c, err := dial(h, w.id)
 	if err != nil {

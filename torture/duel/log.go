@@ -43,7 +43,8 @@ func SameLog(tail, file []parley.Event) error {
 	return nil
 }
 
-// Lapse is a claim that has ended without a final message, and when the turn was claimed again, in ms of hub time.
+// Lapse is a claim that has ended without a final message, and when the turn was claimed again, in
+// ms of hub time.
 type Lapse struct {
 	Ended, Claimed int64
 	Attempt        int // of the next claim
@@ -113,7 +114,8 @@ func (k *Tally) speech(e *parley.Event) error {
 	return nil
 }
 
-// CountAll counts the turns of all conversations. A conversation that is not complete fails the test.
+// CountAll counts the turns of all conversations. A conversation that is not complete fails the
+// test.
 func CountAll(t testing.TB, ids []string, logs map[string][]parley.Event) (turns, takeovers int, lapses []Lapse) {
 	t.Helper()
 	for _, id := range ids {
@@ -130,7 +132,8 @@ func CountAll(t testing.TB, ids []string, logs map[string][]parley.Event) (turns
 	return turns, takeovers, lapses
 }
 
-// Complete reports what a closed conversation lacks: turns 1 to the last, by turns of the two, each with one final message.
+// Complete reports what a closed conversation lacks: turns 1 to the last, by turns of the two, each
+// with one final message.
 func (k *Tally) Complete() error {
 	for turn := int64(1); turn <= int64(len(k.Finals)); turn++ {
 		who := Agent

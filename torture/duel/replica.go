@@ -36,7 +36,8 @@ const (
 	longestWork  = 220 * time.Millisecond
 )
 
-// RunReplica is a replica's process: what a partner would write, but that its client writes down what it does.
+// RunReplica is a replica's process: what a partner would write, but that its client writes down
+// what it does.
 func RunReplica(id string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop() // before the file is there: by that the test knows that a SIGTERM is noticed
@@ -79,8 +80,8 @@ func dialPatiently(ctx context.Context, url, token, as string) (*sdk.Client, err
 
 var errStumbled = errors.New("stumbled")
 
-// answer is the agent: it reads the question, may say something before the answer, and may fail. When its claim is lost it speaks on half of the time:
-// the hub must refuse that.
+// answer is the agent: it reads the question, may say something before the answer, and may fail.
+// When its claim is lost it speaks on half of the time: the hub must refuse that.
 func answer(ctx context.Context, t *parley.Turn) (parley.TurnOutcome, error) {
 	question, err := lastWord(ctx, t)
 	if err != nil {

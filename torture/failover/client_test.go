@@ -14,7 +14,8 @@ import (
 	"github.com/parleyhub/parley/sdk"
 )
 
-// betweenWords is what a client leaves between two words, so that the machine is not what is tested.
+// betweenWords is what a client leaves between two words, so that the machine is not what is
+// tested.
 const betweenWords = 50 * time.Millisecond
 
 // word is what was acknowledged to a client, or, of a reader, an event that it got.
@@ -95,7 +96,8 @@ func (c *client) failure() error {
 // send says something under a key of its own, until it is acknowledged.
 func (c *client) send(ctx context.Context, conversation, text string) error {
 	r, err := c.SendMessage(ctx, &parley.SendMessageParams{
-		ConversationID: conversation, Payload: json.RawMessage(fmt.Sprintf(`{"text":%q}`, text)), Finality: parley.FinalityTurn, ClientRequestID: text,
+		ConversationID: conversation, Payload: json.RawMessage(fmt.Sprintf(`{"text":%q}`, text)),
+		Finality: parley.FinalityTurn, ClientRequestID: text,
 	})
 	if err == nil {
 		c.heard(conversation, text, r.Seq)

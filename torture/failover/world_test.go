@@ -58,11 +58,13 @@ func newWorld(t *testing.T) *world {
 	}
 	t.Setenv("PARLEY_NATS_PASSWORD", password)
 	w := &world{t: t}
-	w.journal = fmt.Sprintf("nats://%s@%s?stream=parley&replicas=%d&monitor=%s", u.User.Username(), strings.Join(hosts, ","), servers, strings.Join(cluster.Monitors(), ","))
+	w.journal = fmt.Sprintf("nats://%s@%s?stream=parley&replicas=%d&monitor=%s", u.User.Username(),
+		strings.Join(hosts, ","), servers, strings.Join(cluster.Monitors(), ","))
 	var made struct {
 		Token string `json:"token"`
 	}
-	if err := json.Unmarshal([]byte(program.Run(t, "token", "create", "--admin", "--data", w.journal, "-o", "json")), &made); err != nil {
+	if err := json.Unmarshal([]byte(program.Run(t, "token", "create", "--admin", "--data", w.journal, "-o", "json")),
+		&made); err != nil {
 		t.Fatal(err)
 	}
 	w.token = made.Token
@@ -81,7 +83,8 @@ func newWorld(t *testing.T) *world {
 func (w *world) start(p *place, build hubproc.Program) time.Duration {
 	w.t.Helper()
 	begun := time.Now()
-	p.hub = build.Serve(w.t, nil, "--data", p.dir, "--journal", w.journal, "--listen", p.addr, "--limits-writes-per-second", "100000")
+	p.hub = build.Serve(w.t, nil, "--data", p.dir, "--journal", w.journal, "--listen", p.addr,
+		"--limits-writes-per-second", "100000")
 	p.url = p.hub.URL
 	return time.Since(begun)
 }

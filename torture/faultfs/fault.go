@@ -43,7 +43,8 @@ func (c Counts) String() string {
 	return fmt.Sprintf("%d writes, %d syncs, %d truncates", c[Write], c[Sync], c[Truncate])
 }
 
-// Fault is one operation that fails. The zero Fault is that nothing of the next write is written, and EIO.
+// Fault is one operation that fails. The zero Fault is that nothing of the next write is written,
+// and EIO.
 type Fault struct {
 	Kind Kind
 	// Of says which operations of the kind count; nil: all. It is quick and keeps nothing.
@@ -52,12 +53,13 @@ type Fault struct {
 	Nth int
 	// Errno is what the caller is told; 0 means EIO.
 	Errno syscall.Errno
-	// Short, of a write: the caller is told that the first half was written, and gets Errno for the next write to that file.
+	// Short, of a write: the caller is told that the first half was written, and gets Errno for the
+	// next write to that file.
 	Short bool
 	// Done, of a write or truncate: it is done, and fails all the same.
 	Done bool
-	// Lost, of a sync of a file: what was written to the file since its last sync is no longer there. The kernel still shows it to who has the file open,
-	// as it does after a disk has dropped pages.
+	// Lost, of a sync of a file: what was written to the file since its last sync is no longer there.
+	// The kernel still shows it to who has the file open, as it does after a disk has dropped pages.
 	Lost bool
 }
 

@@ -50,7 +50,8 @@ func Mount(t testing.TB, under string) *FS {
 	return mount(t, &FS{Dir: t.TempDir(), Under: under})
 }
 
-// MountUncounted is Mount for what goes on for long: it keeps no operations, nor what they replace, so Counts is zero and no fault is Lost.
+// MountUncounted is Mount for what goes on for long: it keeps no operations, nor what they replace,
+// so Counts is zero and no fault is Lost.
 func MountUncounted(t testing.TB, under string) *FS {
 	t.Helper()
 	return mount(t, &FS{Dir: t.TempDir(), Under: under, uncounted: true})
@@ -92,7 +93,8 @@ func (f *FS) Fail(fault Fault) {
 	f.fault, f.left = &fault, max(fault.Nth, 1)
 }
 
-// Die lets every write, sync and truncate fail with EIO from now on, as a disk does that is gone. What was done before is there, and can be read.
+// Die lets every write, sync and truncate fail with EIO from now on, as a disk does that is gone.
+// What was done before is there, and can be read.
 func (f *FS) Die() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -22,7 +22,8 @@ const shown = 5
 type Ledger struct {
 	// Logs are whole, by conversation.
 	Logs map[string][]parley.Event
-	// Acked, Never and Lost are what was held against the logs: messages that were acknowledged, those that were refused for good, and answers that did not come.
+	// Acked, Never and Lost are what was held against the logs: messages that were acknowledged, those
+	// that were refused for good, and answers that did not come.
 	Acked, Never, Lost int
 	// Closed is how many logs have a close, and Ops how many calls the model was asked of.
 	Closed, Ops int
@@ -33,10 +34,12 @@ type Ledger struct {
 	broken map[promise.ID][]string
 }
 
-// New takes the logs, and looks whether they are ones: dense (P4), each key once (P3), nothing behind a close (P5).
+// New takes the logs, and looks whether they are ones: dense (P4), each key once (P3), nothing
+// behind a close (P5).
 func New(t testing.TB, logs map[string][]parley.Event) *Ledger {
 	l := &Ledger{
-		t: t, Logs: logs, place: map[string]map[history.Entry]int64{}, known: map[string]map[history.Entry]bool{}, broken: map[promise.ID][]string{},
+		t: t, Logs: logs, place: map[string]map[history.Entry]int64{}, known: map[string]map[history.Entry]bool{},
+		broken: map[promise.ID][]string{},
 	}
 	for id, log := range logs {
 		l.known[id] = map[history.Entry]bool{}
@@ -51,7 +54,8 @@ func (l *Ledger) Broke(id promise.ID, format string, args ...any) {
 	l.broken[id] = append(l.broken[id], fmt.Sprintf(format, args...))
 }
 
-// Kept says how hard a promise was tried, and what broke it: the Violations of tried are those that were noted.
+// Kept says how hard a promise was tried, and what broke it: the Violations of tried are those that
+// were noted.
 func (l *Ledger) Kept(id promise.ID, tried promise.Tried) {
 	l.t.Helper()
 	all := l.broken[id]
@@ -144,7 +148,8 @@ func (l *Ledger) holdOne(m *Said, seq int64) {
 	}
 	e := &l.Logs[id][seq-1]
 	if !bytes.Equal(e.Payload, m.Params.Payload) || e.Finality != m.Params.Finality || m.Seq > 0 && e.Turn != m.Turn {
-		l.Broke(1, "%s: %s, sent as %s (%s, turn %d), stands as %.600s", id, key, m.Params.Payload, m.Params.Finality, m.Turn, e.Raw())
+		l.Broke(1, "%s: %s, sent as %s (%s, turn %d), stands as %.600s", id, key, m.Params.Payload, m.Params.Finality,
+			m.Turn, e.Raw())
 	}
 }
 

@@ -40,7 +40,8 @@ func EntryOf(e *parley.Event) history.Entry {
 // Seen has the hash of each event that a reader was shown, by conversation, at index seq-1.
 type Seen map[string][][sha256.Size]byte
 
-// Take keeps the hash of an event, and holds it against the one that was shown before. The event must not be beyond the next one.
+// Take keeps the hash of an event, and holds it against the one that was shown before. The event
+// must not be beyond the next one.
 func (s Seen) Take(id string, e *parley.Event) error {
 	sum := sha256.Sum256(e.Raw())
 	seen := s[id]

@@ -17,7 +17,8 @@ import (
 // point is a place in a turn at which somebody is killed.
 type point string
 
-// The points, in the order of the turn: the model is asked, wants a tool, is asked, wants one that needs an approval, is asked, and answers.
+// The points, in the order of the turn: the model is asked, wants a tool, is asked, wants one that
+// needs an approval, is asked, and answers.
 const (
 	modelAsked       point = "the model is asked"
 	answerUnwritten  point = "the model has answered, and that is not written"

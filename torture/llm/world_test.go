@@ -18,7 +18,8 @@ import (
 	"github.com/parleyhub/parley/sdk"
 )
 
-// world is a hub, a token for the process of the agent, and somebody who starts sessions and answers approvals.
+// world is a hub, a token for the process of the agent, and somebody who starts sessions and
+// answers approvals.
 type world struct {
 	t     *testing.T
 	dir   string
@@ -50,7 +51,8 @@ func (w *world) startHub() { w.hub = program.Start(w.t, w.dir, "--listen", w.add
 func (w *world) dial(token, as string) *sdk.Client {
 	w.t.Helper()
 	c, err := sdk.Dial(w.t.Context(), "ws://"+w.addr+"/rpc", &sdk.Options{
-		Token: token, AgentID: as, MinBackoff: retryPause, MaxBackoff: 5 * retryPause, HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
+		Token: token, AgentID: as, MinBackoff: retryPause, MaxBackoff: 5 * retryPause,
+		HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -75,7 +77,8 @@ type office struct {
 func (w *world) open(at point, victim string) *office {
 	dir := w.t.TempDir()
 	o := &office{w: w, orders: orders{
-		URL: "ws://" + w.addr + "/rpc", Token: w.token, Ledger: filepath.Join(dir, "ledger"), Point: at, Victim: victim, Burnt: filepath.Join(dir, "burnt"),
+		URL: "ws://" + w.addr + "/rpc", Token: w.token, Ledger: filepath.Join(dir, "ledger"), Point: at, Victim: victim,
+		Burnt: filepath.Join(dir, "burnt"),
 	}}
 	o.running.Add(1)
 	go o.run()

@@ -17,7 +17,8 @@ func NameOf(side string, pid int) string { return fmt.Sprintf("parley-%s-%d", si
 
 var ours = regexp.MustCompile(`^parley-[a-z0-9]+-([1-9][0-9]*)$`)
 
-// Forget deletes what processes that are gone have left: those that were killed could not. This process must have none.
+// Forget deletes what processes that are gone have left: those that were killed could not. This
+// process must have none.
 func Forget(t testing.TB) {
 	t.Helper()
 	for _, name := range stale(list(t), gone) {
@@ -51,7 +52,8 @@ func stale(list string, gone func(pid int) bool) (names []string) {
 	return names
 }
 
-// gone reports whether a process has ended. This process has no namespace yet: one that has its number is of one before it.
+// gone reports whether a process has ended. This process has no namespace yet: one that has its
+// number is of one before it.
 func gone(pid int) bool {
 	return pid == os.Getpid() || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }

@@ -14,13 +14,15 @@ import (
 	"github.com/parleyhub/parley/internal/methods"
 )
 
-// farConfig is what a process of peers that are to be gone is told. It says a farReport when all its peers are there, and then reads what comes until it is killed.
+// farConfig is what a process of peers that are to be gone is told. It says a farReport when all
+// its peers are there, and then reads what comes until it is killed.
 type farConfig struct {
 	URL   string `json:"url"`
 	HTTP  string `json:"http"`
 	Token string `json:"token"`
 	N     int    `json:"n"`
-	// Silent: its peers have sockets on which nothing goes to and fro; else they are of every kind, and there is an executor.
+	// Silent: its peers have sockets on which nothing goes to and fro; else they are of every kind,
+	// and there is an executor.
 	Silent bool `json:"silent"`
 }
 
@@ -127,7 +129,8 @@ func farWaiter(c *farConfig) error {
 	return err
 }
 
-// farGet has asked for something over HTTP on a connection of its own. What has no end is read on; else the connection is kept.
+// farGet has asked for something over HTTP on a connection of its own. What has no end is read on;
+// else the connection is kept.
 func farGet(c *farConfig, path string) error {
 	client := http.Client{Transport: &http.Transport{}}
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, c.HTTP+path, nil)
@@ -155,7 +158,8 @@ func farGet(c *farConfig, path string) error {
 	return nil
 }
 
-// farWaitOverHTTP waits over HTTP for a change that does not come. That it does is seen by the hub's count of requests.
+// farWaitOverHTTP waits over HTTP for a change that does not come. That it does is seen by the
+// hub's count of requests.
 func farWaitOverHTTP(c *farConfig) error {
 	began := make(chan error, 1)
 	go func() {

@@ -11,7 +11,8 @@ import (
 	"github.com/parleyhub/parley/internal/methods"
 )
 
-// neighbourConfig is what the process beside the hub is told. It says a neighbourState twice a second, and registers an executor when it is told something.
+// neighbourConfig is what the process beside the hub is told. It says a neighbourState twice a
+// second, and registers an executor when it is told something.
 type neighbourConfig struct {
 	URL   string `json:"url"`
 	HTTP  string `json:"http"`
@@ -27,13 +28,15 @@ type neighbourState struct {
 	Registered, Took bool
 }
 
-// neighbourPace is the time from one message to the next, and neighbourLook from one state to the next.
+// neighbourPace is the time from one message to the next, and neighbourLook from one state to the
+// next.
 const (
 	neighbourPace = 200 * time.Millisecond
 	neighbourLook = 500 * time.Millisecond
 )
 
-// deadTurnMs is how long a claim lasts: far longer than the test, so that no claim ends for that reason.
+// deadTurnMs is how long a claim lasts: far longer than the test, so that no claim ends for that
+// reason.
 const deadTurnMs = 3_600_000
 
 func runNeighbour(config []byte, told *bufio.Scanner, say *json.Encoder) error {
@@ -62,8 +65,10 @@ func runNeighbour(config []byte, told *bufio.Scanner, say *json.Encoder) error {
 			return err
 		}
 		err = say.Encode(neighbourState{
-			Sockets: m[authenticated], Pending: m[`parley_sockets{state="pending"}`], Streams: m["parley_streams"], Requests: m["parley_requests"],
-			Executors: m["parley_executors"], Goroutines: m["go_goroutines"], Writes: w.written.Load(), Registered: registered.Load(), Took: took.Load(),
+			Sockets: m[authenticated], Pending: m[`parley_sockets{state="pending"}`], Streams: m["parley_streams"],
+			Requests:  m["parley_requests"],
+			Executors: m["parley_executors"], Goroutines: m["go_goroutines"], Writes: w.written.Load(),
+			Registered: registered.Load(), Took: took.Load(),
 		})
 		if err != nil {
 			return err
@@ -87,7 +92,8 @@ func prepare(c *neighbourConfig) error {
 	for _, q := range []parley.CreateConversationParams{
 		{ConversationID: deadQuiet, Participants: []parley.Participant{asker}},
 		{
-			ConversationID: deadBusy, Participants: []parley.Participant{asker, {ID: "w", Kind: parley.KindAgent}}, Policy: &parley.Policy{Kind: parley.PolicyOpen},
+			ConversationID: deadBusy, Participants: []parley.Participant{asker, {ID: "w", Kind: parley.KindAgent}},
+			Policy: &parley.Policy{Kind: parley.PolicyOpen},
 			Limits: &parley.Limits{MaxEvents: parley.MaxEventsLimit},
 		},
 		{

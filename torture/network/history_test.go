@@ -11,8 +11,9 @@ import (
 	"github.com/parleyhub/parley/internal/methods"
 )
 
-// history is what one reader has seen of one conversation, over all its connections. It keeps the hash chain of the protocol: two histories of the same
-// length and hash are the same events with the same bytes.
+// history is what one reader has seen of one conversation, over all its connections. It keeps the
+// hash chain of the protocol: two histories of the same length and hash are the same events with
+// the same bytes.
 type history struct {
 	mu     sync.Mutex // guards the fields below
 	seq    int64
@@ -84,7 +85,8 @@ type record struct {
 
 func (l *record) last() int64 { return int64(len(l.events)) }
 
-// readLog reads a conversation from beginning to end by tail, and holds its hash to what the hub says of it.
+// readLog reads a conversation from beginning to end by tail, and holds its hash to what the hub
+// says of it.
 func readLog(url, conversation string) (*record, error) {
 	p, err := dial(url, "auditor", nil)
 	if err != nil {
@@ -113,12 +115,14 @@ func readLog(url, conversation string) (*record, error) {
 		return nil, err
 	}
 	if want := l.hashes[len(l.hashes)-1]; snap.LatestSeq == l.last() && snap.HeadHash != want {
-		return nil, fmt.Errorf("%s: the hub says that its hash is %s, its events make it %s", conversation, snap.HeadHash, want)
+		return nil, fmt.Errorf("%s: the hub says that its hash is %s, its events make it %s", conversation, snap.HeadHash,
+			want)
 	}
 	return l, nil
 }
 
-// differs says how what a reader has seen differs from the log up to where the reader has come; empty: it does not.
+// differs says how what a reader has seen differs from the log up to where the reader has come;
+// empty: it does not.
 func (l *record) differs(s seen) string {
 	switch {
 	case s.Wrongs > 0:

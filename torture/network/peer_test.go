@@ -71,8 +71,10 @@ func (p *peer) subscribe(conversation string, h *history) (id string, err error)
 	return r.SubscriptionID, err
 }
 
-// passes reports whether an error is one that a restart of the hub or a cut brings: the caller tries again.
+// passes reports whether an error is one that a restart of the hub or a cut brings: the caller
+// tries again.
 func passes(err error) bool {
-	return errors.Is(err, hubproc.ErrGone) || errors.Is(err, parley.ErrUnavailable) || errors.Is(err, parley.ErrOutcomeUnknown) ||
+	return errors.Is(err, hubproc.ErrGone) || errors.Is(err, parley.ErrUnavailable) ||
+		errors.Is(err, parley.ErrOutcomeUnknown) ||
 		errors.Is(err, parley.ErrRateLimited) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -26,7 +26,8 @@ type process struct {
 	stderr bytes.Buffer
 }
 
-// spawn starts a process in a role, which is killed at the end of the test. before are the words of a command that it is run by, as ip netns exec NAME.
+// spawn starts a process in a role, which is killed at the end of the test. before are the words of
+// a command that it is run by, as ip netns exec NAME.
 func spawn(t *testing.T, role string, config any, before ...string) *process {
 	t.Helper()
 	self, err := os.Executable()
@@ -38,7 +39,8 @@ func spawn(t *testing.T, role string, config any, before ...string) *process {
 		t.Fatal(err)
 	}
 	words := append(before, self)
-	p := &process{t: t, name: role, cmd: exec.Command(words[0], words[1:]...), said: make(chan []byte, 1000), ended: make(chan struct{})}
+	p := &process{t: t, name: role, cmd: exec.Command(words[0], words[1:]...), said: make(chan []byte, 1000),
+		ended: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), envRole+"="+role, envConfig+"="+string(told))
 	p.cmd.Stderr = &p.stderr
 	if p.in, err = p.cmd.StdinPipe(); err != nil {

@@ -54,7 +54,8 @@ func (f *fastReader) read() {
 	}
 }
 
-// compareFast waits until the fast ones have everything, ends them and holds them to the log. It gives how many events they had.
+// compareFast waits until the fast ones have everything, ends them and holds them to the log. It
+// gives how many events they had.
 func (w *slowWorld) compareFast(l *record) (delivered int) {
 	w.t.Helper()
 	for deadline := time.Now().Add(slowGone); ; time.Sleep(10 * time.Millisecond) {

@@ -11,8 +11,9 @@ import (
 	"github.com/parleyhub/parley/sdk"
 )
 
-// crowdConfig is what a process of subscribers is told. Subscriber i reads Rooms[i%len(Rooms)]. It says a roundReport when all are there and then for
-// each round, and at the end of its stdin a seen of each.
+// crowdConfig is what a process of subscribers is told. Subscriber i reads Rooms[i%len(Rooms)]. It
+// says a roundReport when all are there and then for each round, and at the end of its stdin a seen
+// of each.
 type crowdConfig struct {
 	URL   string   `json:"url"`
 	First int      `json:"first"`

@@ -24,7 +24,8 @@ const retryPause = 20 * time.Millisecond
 // born is when this process began: times inside of messages are counted from it.
 var born = time.Now()
 
-// writer says numbered messages in one conversation, each under a key of its own and until it is acknowledged, over any number of connections.
+// writer says numbered messages in one conversation, each under a key of its own and until it is
+// acknowledged, over any number of connections.
 type writer struct {
 	id, conversation string
 	// size is the length of a text.
@@ -75,7 +76,8 @@ func (w *writer) work(url string, stop <-chan struct{}, most int) error {
 func (w *writer) say(url string, p **peer) error {
 	n := len(w.acked)
 	params := parley.SendMessageParams{
-		ConversationID: w.conversation, Payload: w.payload(n), Finality: parley.FinalityTurn, ClientRequestID: fmt.Sprintf("%s-%d", w.id, n),
+		ConversationID: w.conversation, Payload: w.payload(n), Finality: parley.FinalityTurn,
+		ClientRequestID: fmt.Sprintf("%s-%d", w.id, n),
 	}
 	for deadline := time.Now().Add(stubborn); ; time.Sleep(retryPause) {
 		r, err := w.try(url, p, &params)
@@ -144,7 +146,8 @@ type office struct {
 	closed  sync.Once
 }
 
-// employ lets writers work until they are told to rest, which they are at the end of the test at the latest.
+// employ lets writers work until they are told to rest, which they are at the end of the test at
+// the latest.
 func employ(t *testing.T, url string, ws []*writer) *office {
 	o := &office{t: t, writers: ws, stop: make(chan struct{}), failed: make(chan error, len(ws))}
 	for _, w := range ws {
@@ -179,8 +182,8 @@ func (o *office) unknown() (n int) {
 	return n
 }
 
-// audit holds the acknowledgements to the logs: each message is there once, in the order in which it was said, at the seq that was told. It gives
-// how many there are.
+// audit holds the acknowledgements to the logs: each message is there once, in the order in which
+// it was said, at the seq that was told. It gives how many there are.
 func (o *office) audit(logs map[string]*record) int {
 	o.t.Helper()
 	logged := map[string][]int64{}
@@ -191,7 +194,8 @@ func (o *office) audit(logs map[string]*record) int {
 			}
 			author := l.conversation + " " + e.From
 			if want := fmt.Sprintf("%s-%d", e.From, len(logged[author])); e.ClientRequestID != want {
-				o.t.Fatalf("%s: seq %d has key %s, expected %s: lost, doubled or out of order", l.conversation, e.Seq, e.ClientRequestID, want)
+				o.t.Fatalf("%s: seq %d has key %s, expected %s: lost, doubled or out of order", l.conversation, e.Seq,
+					e.ClientRequestID, want)
 			}
 			logged[author] = append(logged[author], e.Seq)
 		}

@@ -113,7 +113,8 @@ func (f *file) whole(c *workload.Caller) error {
 	var all []byte
 	for {
 		var r parley.GetAttachmentResult
-		err := c.Call(methods.GetAttachment, parley.GetAttachmentParams{ConversationID: f.conversation, SHA256: f.sha256, Offset: int64(len(all))}, &r)
+		err := c.Call(methods.GetAttachment, parley.GetAttachmentParams{ConversationID: f.conversation, SHA256: f.sha256,
+			Offset: int64(len(all))}, &r)
 		if err != nil {
 			return err
 		}

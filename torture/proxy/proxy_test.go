@@ -48,7 +48,8 @@ func said(t *testing.T, p *proxy.Proxy, word []byte) []byte {
 	return back[:n]
 }
 
-// TestCutsAtTheByte: both ways together no more passes than was planned, and what comes is as it was said.
+// TestCutsAtTheByte: both ways together no more passes than was planned, and what comes is as it
+// was said.
 func TestCutsAtTheByte(t *testing.T) {
 	word := bytes.Repeat([]byte("0123456789"), 100)
 	for _, planned := range []int64{0, 1, 999, 1000, 1501, 1999} {
@@ -58,7 +59,8 @@ func TestCutsAtTheByte(t *testing.T) {
 		}
 		back := said(t, p, word)
 		p.Close()
-		if c := p.Counts(); int64(len(back)) > max(planned-int64(len(word)), 0) || !bytes.HasPrefix(word, back) || c.Cuts != 1 || c.Bytes != planned {
+		if c := p.Counts(); int64(len(back)) > max(planned-int64(len(word)), 0) || !bytes.HasPrefix(word, back) ||
+			c.Cuts != 1 || c.Bytes != planned {
 			t.Errorf("a cut after %d of 2000 bytes: %d bytes back, counted %+v", planned, len(back), c)
 		}
 	}

@@ -82,7 +82,8 @@ func forget(j *memory.Journal, last int) *memory.Journal {
 	records, _ := j.Scan(0, math.MaxInt, math.MaxInt)
 	fresh := memory.New()
 	for _, r := range records[:max(len(records)-last, 0)] {
-		fresh.Submit(journal.Batch{Conversation: r.Conversation, After: r.Seq - 1, Events: [][]byte{r.Data}, Final: r.Final, Labels: r.Labels, Done: func(journal.Head, error) {}})
+		fresh.Submit(journal.Batch{Conversation: r.Conversation, After: r.Seq - 1, Events: [][]byte{r.Data}, Final: r.Final,
+			Labels: r.Labels, Done: func(journal.Head, error) {}})
 	}
 	_ = j.Close()
 	return fresh

@@ -36,7 +36,8 @@ const noPromise promise.ID = 0
 
 func newHistory() history {
 	return history{
-		sayings: make(map[string]*saying), starts: make(map[string]*starting), written: make(map[string]time.Time), problems: make(map[promise.ID][]string),
+		sayings: make(map[string]*saying), starts: make(map[string]*starting), written: make(map[string]time.Time),
+		problems: make(map[promise.ID][]string),
 	}
 }
 
@@ -74,7 +75,8 @@ type try struct {
 	seq        int64
 	duplicate  bool
 	err        error
-	// batch names those that were sent in order on one socket, and place is the place among them; empty when it was sent alone.
+	// batch names those that were sent in order on one socket, and place is the place among them;
+	// empty when it was sent alone.
 	batch string
 	place int
 }
@@ -161,7 +163,8 @@ func (h *history) says(s saying) (answered func(seq int64, duplicate bool, err e
 func (h *history) saysIn(s saying, batch string, place int) (answered func(seq int64, duplicate bool, err error)) {
 	begin := h.stamps.Add(1)
 	return func(seq int64, duplicate bool, err error) {
-		t := try{begin: begin, end: h.stamps.Add(1), outcome: outcomeOf(err), seq: seq, duplicate: duplicate, err: err, batch: batch, place: place}
+		t := try{begin: begin, end: h.stamps.Add(1), outcome: outcomeOf(err), seq: seq, duplicate: duplicate, err: err,
+			batch: batch, place: place}
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		known := h.sayings[s.text]

@@ -75,14 +75,16 @@ func (j *judgement) orders() map[string]*order {
 	return all
 }
 
-// orderHolds: what was said after something else was acknowledged stands behind it, and who looks after that finds it.
+// orderHolds: what was said after something else was acknowledged stands behind it, and who looks
+// after that finds it.
 func (j *judgement) orderHolds() {
 	j.batchesHold()
 	all := j.orders()
 	for _, s := range j.sayings {
 		for _, t := range s.tries {
 			if o := all[s.conversation]; t.outcome == acked && !t.duplicate && t.seq <= o.highest(t.begin) {
-				j.problem(4, "%s stands at %s/%d, and was said after %d was acknowledged", s.text, s.conversation, t.seq, o.highest(t.begin))
+				j.problem(4, "%s stands at %s/%d, and was said after %d was acknowledged", s.text, s.conversation, t.seq,
+					o.highest(t.begin))
 			}
 		}
 	}

@@ -62,7 +62,8 @@ func (w *world) harmBy(s step) {
 	}
 }
 
-// failed waits until the hub has found out that it cannot go on, and starts it again, as whoever runs it would.
+// failed waits until the hub has found out that it cannot go on, and starts it again, as whoever
+// runs it would.
 func (w *world) failed(s step) {
 	select {
 	case <-w.run.hub.Failed():

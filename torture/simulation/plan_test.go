@@ -27,7 +27,8 @@ const (
 
 // faults are what a step may be, each as often as it shall be drawn.
 var faults = []fault{
-	kill, kill, kill, killHeld, killHeld, drain, full, full, unknown, lose, lose, hold, hold, cutOne, cutOne, cutAll, cutFrame, cutFrame, cutFrame, cutFrame, takeARest,
+	kill, kill, kill, killHeld, killHeld, drain, full, full, unknown, lose, lose, hold, hold, cutOne, cutOne, cutAll,
+	cutFrame, cutFrame, cutFrame, cutFrame, takeARest,
 }
 
 // step is one thing that goes wrong.
@@ -45,7 +46,8 @@ func (s step) String() string {
 	case cutOne:
 		return fmt.Sprintf("%v later: %s, number %d", s.after, s.fault, s.which)
 	case cutFrame:
-		return fmt.Sprintf("%v later: %s, number %d, after %d bytes %s", s.after, s.fault, s.which, s.bytes, []string{"to the hub", "to the client"}[s.way])
+		return fmt.Sprintf("%v later: %s, number %d, after %d bytes %s", s.after, s.fault, s.which, s.bytes,
+			[]string{"to the hub", "to the client"}[s.way])
 	case cutAll, full:
 		return fmt.Sprintf("%v later: %s", s.after, s.fault)
 	}
@@ -65,7 +67,8 @@ type plan struct {
 func draw(seed uint64) plan {
 	r := randomOf(seed, "plan")
 	p := plan{
-		seed: seed, pace: pick(r, 40*time.Millisecond, 100*time.Millisecond, 250*time.Millisecond), turns: pick(r, 300*time.Millisecond, time.Second, 3*time.Second),
+		seed: seed, pace: pick(r, 40*time.Millisecond, 100*time.Millisecond, 250*time.Millisecond),
+		turns:      pick(r, 300*time.Millisecond, time.Second, 3*time.Second),
 		everything: [2]bool{r.IntN(2) == 0, r.IntN(2) == 0},
 	}
 	rest := pick(r, 30*time.Millisecond, 150*time.Millisecond, 500*time.Millisecond)

@@ -61,7 +61,8 @@ type run struct {
 
 func newWorld(t *testing.T, p plan, b bug) *world {
 	return &world{
-		t: t, plan: p, bug: b, net: &network{}, ended: make(chan struct{}), journal: memory.New(), replaced: make(chan struct{}), history: newHistory(),
+		t: t, plan: p, bug: b, net: &network{}, ended: make(chan struct{}), journal: memory.New(),
+		replaced: make(chan struct{}), history: newHistory(),
 	}
 }
 

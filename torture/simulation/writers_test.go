@@ -32,10 +32,12 @@ func (s words) params() any {
 		return &parley.SendTraceParams{ConversationID: s.conversation, Payload: payload, ClientRequestID: s.key}
 	case methods.SendNote:
 		data, _ := json.Marshal(s.text)
-		return &parley.SendNoteParams{ConversationID: s.conversation, Payload: parley.Note{Schema: "s.v1", Data: data}, ClientRequestID: s.key}
+		return &parley.SendNoteParams{ConversationID: s.conversation, Payload: parley.Note{Schema: "s.v1", Data: data},
+			ClientRequestID: s.key}
 	}
 	payload, _ := json.Marshal(parley.Message{Text: s.text})
-	return &parley.SendMessageParams{ConversationID: s.conversation, Payload: payload, Finality: s.finality, ClientRequestID: s.key}
+	return &parley.SendMessageParams{ConversationID: s.conversation, Payload: payload, Finality: s.finality,
+		ClientRequestID: s.key}
 }
 
 // writer says things in the open conversations, each in its own words, and some of them twice.
@@ -55,7 +57,8 @@ func (w *world) writer(name string) *writer {
 	return &writer{world: w, name: name, random: w.random(name)}
 }
 
-// next gives what is said next: new words, words that were said already, or other words under a key that was used.
+// next gives what is said next: new words, words that were said already, or other words under a key
+// that was used.
 func (w *writer) next() words {
 	if s, ok := w.another(); ok {
 		return s
@@ -91,7 +94,8 @@ func (w *writer) another() (words, bool) {
 	return s, true
 }
 
-// sends notes that words are sent; those that may be sent again because of the answer are kept for that.
+// sends notes that words are sent; those that may be sent again because of the answer are kept for
+// that.
 func (w *writer) sends(s words, batch string, place int) (answered func(seq int64, duplicate bool, err error)) {
 	note := w.saysIn(s.saying, batch, place)
 	return func(seq int64, duplicate bool, err error) {
@@ -148,7 +152,8 @@ func sent(r *parley.SendResult, err error) (int64, bool, error) {
 	return r.Seq, r.Duplicate, nil
 }
 
-// bySocket says things on sockets that are no client's: several before it waits for an answer, and nothing is sent again by itself.
+// bySocket says things on sockets that are no client's: several before it waits for an answer, and
+// nothing is sent again by itself.
 func (w *writer) bySocket(token string) {
 	for w.acts(w.random) {
 		peer := w.dial(token)
@@ -164,12 +169,14 @@ func (w *writer) bySocket(token string) {
 // dial gives a socket, or nil.
 func (w *world) dial(token string) *wire.Peer {
 	stream, err := wire.DialStream(w.bounded, url, &wire.DialOptions{
-		HTTPClient: &http.Client{Transport: &http.Transport{DialContext: w.net.dial}}, Header: http.Header{"Authorization": {"Bearer " + token}},
+		HTTPClient: &http.Client{Transport: &http.Transport{DialContext: w.net.dial}},
+		Header:     http.Header{"Authorization": {"Bearer " + token}},
 	})
 	if err != nil {
 		return nil
 	}
-	return wire.NewPeer(stream, wire.PeerOptions{Notify: func(string, json.RawMessage) error { return nil }, Ended: func(int) {}})
+	return wire.NewPeer(stream, wire.PeerOptions{Notify: func(string, json.RawMessage) error { return nil },
+		Ended: func(int) {}})
 }
 
 // batch says some things at once. It gives false when the socket is gone.

@@ -200,8 +200,8 @@ func (w *World) Fail(err error) {
 	}
 }
 
-// User does one step after another on a connection. A step that returns hubproc.ErrGone is continued
-// at another hub.
+// User does one step after another on a connection. A step that returns hubproc.ErrGone is
+// continued at another hub.
 type User interface {
 	Name() string
 	Step(c *Caller) (done bool, err error)
