@@ -1,13 +1,12 @@
-// Package bench measures a hub from outside, against the bare limit in the same run.
+// Package bench measures a hub from outside, and the limit of a bare server in the same run.
 //
-// The hub is a process of its own, started as a user would start it, or one that runs already; so
-// is a bare server that does no more than what the machine asks for: it echoes frames, or writes
-// ones that were made before. Both get the same sockets and frames of the same size, in alternating
-// slices, so that whatever else the machine does meets both alike. A ratio is the median of those
-// of the slices, with the least and the greatest. Server CPU is that of the process, user and
-// system together.
+// The hub is a separate process, started as a user starts it, or one that already runs. The bare
+// server is also a separate process. It does only what the machine requires: it echoes frames, or
+// writes prepared ones. Both use the same sockets and frames of the same size, in alternating
+// slices, so that other load of the machine affects both. A ratio is the median over the slices,
+// with the least and the greatest. Server CPU is the user and system time of the process.
 //
-// [Load], [Fan] and [Replay] are the loads, for whoever wants to compare a hub with something else.
+// [Load], [Fan] and [Replay] are the loads, for comparisons with other servers.
 package bench
 
 import (

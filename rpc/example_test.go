@@ -68,5 +68,5 @@ func ExampleNewServer() {
 	post("/conversations/hello/messages", `{"payload":{"text":"Hello again"},"finality":"turn"}`)
 	// Output:
 	// seq 2
-	// 409 not_your_turn: it is the turn of ben
+	// 409 not_your_turn: ben has the floor
 }

@@ -19,8 +19,8 @@ type Boot struct {
 	file string
 }
 
-// NewBoot begins to tell a start of its own. The thread must have mounts of its own, as Need gives
-// them.
+// NewBoot returns a simulated boot of the machine. The thread must have its own mounts, as after
+// Need.
 func NewBoot(t testing.TB) *Boot {
 	t.Helper()
 	b := &Boot{t: t, file: filepath.Join(t.TempDir(), "boot_id")}

@@ -84,8 +84,8 @@ func several(t testing.TB, n int, prepare func(*Disk), ids []promise.ID) (all []
 	return all
 }
 
-// Need leaves a test out that cannot have disks, and else gives its thread mounts of its own, for
-// good.
+// Need skips a test if disks are not possible. Otherwise it gives the thread its own mounts,
+// permanently.
 func Need(t testing.TB, ids ...promise.ID) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -155,13 +155,11 @@ func (d *Disk) close() {
 // says so. The power is to be cut next.
 func (d *Disk) Fail() { d.under.Die() }
 
-// Cut is the end of the power: from now on nothing reaches the disk, and what only memory has is
-// lost.
+// Cut cuts the power: nothing reaches the disk any more, and data in memory is lost.
 //
-// Who writes to the disk is to be stopped before (SIGSTOP), or the disk to have failed, where it
-// counts what a sync has said: a file system that is shut down while fsync is under way, after its
-// look whether that is so, may let it succeed though the file's new size was not written.
-// TestSyncWhileCut counts how often.
+// If the result of a sync matters, the writers must be stopped first (SIGSTOP), or the disk must
+// have failed. A shutdown of the file system during an fsync can let the fsync succeed although the
+// new size of the file was not written. TestSyncWhileCut counts how often.
 func (d *Disk) Cut() {
 	d.t.Helper()
 	f, err := os.Open(d.root)
@@ -175,7 +173,7 @@ func (d *Disk) Cut() {
 	}
 }
 
-// Restore gives power again. Nobody may use the disk.
+// Restore restores the power. No process may use the disk.
 func (d *Disk) Restore() {
 	d.t.Helper()
 	err := d.unmount()
@@ -197,7 +195,7 @@ const (
 	leastPiece = 4 << 10
 )
 
-// Fill takes all the room of the disk, and Free gives it back.
+// Fill uses all space of the disk. Free frees it.
 func (d *Disk) Fill() {
 	d.t.Helper()
 	f, err := os.OpenFile(filepath.Join(d.root, ballast), os.O_CREATE|os.O_WRONLY, 0o600)
@@ -218,7 +216,7 @@ func (d *Disk) Fill() {
 	}
 }
 
-// Free gives back what Fill has taken.
+// Free frees the space of Fill.
 func (d *Disk) Free() {
 	d.t.Helper()
 	if err := os.Remove(filepath.Join(d.root, ballast)); err != nil {

@@ -49,7 +49,7 @@ func RunReplica(id string) error {
 	r := &Recorder{name: id, to: f, graceMs: limits.MinGraceMs}
 	if r.Client, err = dialPatiently(ctx, os.Getenv(EnvURL), os.Getenv(EnvToken), Agent); err != nil {
 		if ctx.Err() != nil {
-			return nil // it was told to end before it had begun
+			return nil // it was stopped before its start
 		}
 		return err
 	}

@@ -26,7 +26,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run gives the exit code of a command.
+// run runs a command and returns its exit code.
 func run(command []string) (code int, err error) {
 	if len(command) == 0 {
 		return 2, errors.New("expected a command")

@@ -85,8 +85,7 @@ func (l *LAN) Add(side string) *Host {
 	return h
 }
 
-// nowhere is an address of the hardware that nobody has: the bridge finds no port for what is sent
-// there, and nobody is told.
+// nowhere is a hardware address that no interface has: the bridge drops the frames to it silently.
 const nowhere = "02:70:61:72:ff:ff"
 
 // Lose loses without a word whatever a host sends to others, from now on, also on connections that

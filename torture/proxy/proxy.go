@@ -34,8 +34,8 @@ type counts struct{ conns, cuts, early, inside, bytes atomic.Int64 }
 
 // Counts is what a proxy has done.
 type Counts struct {
-	// Conns are the connections that it has taken, and Bytes what it has passed on, both ways
-	// together.
+	// Conns is the number of accepted connections, and Bytes the number of forwarded bytes in both
+	// directions.
 	Conns, Bytes int64
 	// Cuts are the connections that it has cut; Early those of them that had passed less than
 	// EarlyBytes; Inside those of which it had more in hand that belonged to the same piece.

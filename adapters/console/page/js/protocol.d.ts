@@ -15,7 +15,7 @@ export interface AgentInfo {
   parameters_schema?: any;
   /** output_schema is a JSON Schema of the result_data, if the agent has one. */
   output_schema?: any;
-  /** agent_config is the config of an LLM agent, if it was requested. See ListAgentsParams. */
+  /** agent_config is the config of an LLM agent, if the call has includeConfig. */
   agent_config?: any;
   /** subscriptions are the triggers of the agent. They are present under the same conditions as the config. */
   subscriptions?: any;
@@ -232,7 +232,7 @@ export interface ClaimEndedNotification {
   agentId: string;
   turn: number;
   claimId: string;
-  /** reason is one of the values of ClaimEnd. */
+  /** reason is how the claim ended. */
   reason: 'expired' | 'declined' | 'silent' | 'failed' | 'disconnected' | 'restarted' | 'yielded' | 'final' | 'turn_ended' | 'closed' | (string & {});
 }
 
@@ -832,7 +832,7 @@ export interface ListAgentsResult {
 
 /** List the approvals that the caller may answer or has requested, oldest first. Of the resolved approvals, only the last 100 of each conversation are listed; the log has all of them. With a status other than pending and without conversationId, the approvals of open conversations are listed one conversation after the other, and a page may be empty although it has a nextCursor. */
 export interface ListApprovalsParams {
-  /** status is one of the values of ApprovalStatus; absent, pending. */
+  /** status is pending, approved, rejected, timed_out or canceled; absent, pending. */
   status?: 'pending' | 'approved' | 'rejected' | 'timed_out' | 'canceled';
   /** conversationId restricts the list to one conversation. */
   conversationId?: string;
@@ -1090,7 +1090,7 @@ export interface RenewClaimParams {
   claimId: string;
 }
 
-/** Has the new deadline of the claim in Unix milliseconds of hub time, and the time until then. The deadline is at most MaxClaimMs after the claim was made. */
+/** Has the new deadline of the claim in Unix milliseconds of hub time, and the time until then. The deadline is never later than the maxClaimMs of the claim allows. */
 export interface RenewClaimResult {
   deadlineMs: number;
   durationMs: number;
@@ -1156,7 +1156,7 @@ export interface RequestTurn {
   traceparent?: string;
 }
 
-/** answer a pending approval. Another answer is refused with already_resolved. Humans and peers of the conversation, or of a conversation above it in the tree of sessions, may answer with a token that has the scope approve. Admins may always answer. The participant that asks, agents, and the token that asked never may. Without the scope admin, the token must not belong to the account that asked, and must not be able to speak as the participant that asks. */
+/** Resolve a pending approval. A second call is refused with already_resolved. Humans and peers of the conversation, or of a conversation above it in the tree of sessions, may resolve it with a token that has the scope approve. Admins may always do so. The participant that asks, agents, and the token that asked never may. Without the scope admin, the token must not belong to the account that asked, and must not be able to speak as the participant that asks. */
 export interface ResolveApprovalParams {
   approvalId: string;
   decision: 'approved' | 'rejected';
@@ -1748,7 +1748,7 @@ export interface WaitForChangeEvents {
   timedOut: boolean;
 }
 
-/** wait until the log is longer than sinceSeq. */
+/** Block until the log is longer than sinceSeq. */
 export interface WaitForChangeParams {
   conversationId: string;
   sinceSeq: number;
