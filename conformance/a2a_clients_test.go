@@ -350,7 +350,7 @@ func a2aJSON(t *testing.T, events []a2a.StreamResponse) []string {
 	return all
 }
 
-// judgePush looks at what was configured, and at what the webhook was told.
+// judgePush checks the configuration and the notifications of the webhook.
 func (p *a2aPlay) judgePush(hook *a2aHook) {
 	id := string(p.step("ask").Task.ID)
 	var push struct {
@@ -390,7 +390,7 @@ func (p *a2aPlay) judgePush(hook *a2aHook) {
 	}
 }
 
-// a2aHook is a webhook that keeps all it is told, by path.
+// a2aHook is a webhook that records its requests by path.
 type a2aHook struct {
 	url string
 

@@ -67,7 +67,7 @@ func TestA2ARemoteAgents(t *testing.T) {
 	h.Stop(t)
 }
 
-// a2aRemote is a remote agent, and what it was told.
+// a2aRemote is a remote agent with the messages that it received.
 type a2aRemote struct {
 	t    *testing.T
 	hub  *hubproc.Hub
@@ -98,7 +98,7 @@ func (r *a2aRemote) cancels(id string) {
 	r.canceled = append(r.canceled, id)
 }
 
-// told gives the message with a text, if it came, and whether its task was canceled.
+// told returns the message with a text, if it arrived, and whether its task was canceled.
 func (r *a2aRemote) told(text string) (m *a2aHeard, canceled bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -141,7 +141,7 @@ func (r *a2aRemote) startScript(s *strangers, dir, script, binding, version stri
 				Step, URL string
 				a2aHeard
 			}
-			_ = json.Unmarshal(lines.Bytes(), &line) // what is none of its lines says nothing
+			_ = json.Unmarshal(lines.Bytes(), &line) // other lines are ignored
 			switch line.Step {
 			case "listening":
 				urls <- line.URL
@@ -187,7 +187,7 @@ func (r *a2aRemote) startGo(binding, version string) {
 	r.url = web.URL
 }
 
-// a2aSaid is what the remote agent has said in the hub.
+// a2aSaid returns the messages of the remote agent in the hub.
 type a2aSaid struct {
 	Text        string
 	Data        json.RawMessage

@@ -31,7 +31,7 @@ func newTalk(t *testing.T, h *hubproc.Hub, id, agent string) *talk {
 	return k
 }
 
-// parley runs the program, and gives what it prints.
+// parley runs the program, and returns what it prints.
 func (k *talk) parley(args ...string) string {
 	k.t.Helper()
 	cmd := exec.CommandContext(k.t.Context(), string(program), args...)

@@ -112,7 +112,7 @@ func (p *page) open(ctx context.Context, link, state string) {
 	wait(p.t, ctx, fmt.Sprintf(`//p[@id="state" and text()=%q]`, state))
 }
 
-// call makes a call as somebody and gives its result.
+// call makes a call as a participant and returns its result.
 func (p *page) call(as, method, params string) json.RawMessage {
 	p.t.Helper()
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params)
@@ -228,7 +228,7 @@ func wait(t *testing.T, ctx context.Context, xpath string) {
 	}
 }
 
-// see gives the value of an expression in the page.
+// see returns the value of an expression in the page.
 func see(t *testing.T, ctx context.Context, expression string) string {
 	t.Helper()
 	got, err := chromedp.Run(ctx, chromedp.EvaluateAsDevTools[string](expression))

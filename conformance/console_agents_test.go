@@ -14,7 +14,7 @@ import (
 	"github.com/parleyhub/parley/internal/hubproc"
 )
 
-// startSession starts a session as somebody and gives its id.
+// startSession starts a session as a participant and returns its id.
 func (w *consoleWorld) startSession(as string, params map[string]any) string {
 	w.t.Helper()
 	var r struct{ SessionID string }
@@ -41,8 +41,8 @@ func (w *consoleWorld) createMany(n int) {
 	}
 }
 
-// TestConsoleAgents: the view says what an agent takes, who runs it, what it does and what has
-// failed, and that its runner has gone; and of how many conversations that is told.
+// TestConsoleAgents: the view shows the parameters of an agent, its runner, its sessions and
+// failures, and the loss of its runner. It shows in how many conversations.
 func TestConsoleAgents(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestConsoleApprovals answers what an agent asks: with other arguments, with a no, and at the same
-// time as somebody else, who is told who was first.
+// TestConsoleApprovals answers approvals: with other arguments, with a rejection, and at the same
+// time as another person, whose answer was first.
 func TestConsoleApprovals(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -53,7 +53,8 @@ func TestConsoleApprovals(t *testing.T) {
 		t.Errorf("the approval is %+v", got)
 	}
 
-	// A new one comes by itself; who may not answer it is told so, and its link leads to the event.
+	// A new approval appears by itself. A reader that may not answer it sees that, and its link leads
+	// to the event.
 	third := asker.ask("three", "bot asks about nothing", nil)
 	ben.waitText(card(third), "bot asks about nothing")
 	ben.click(card(third) + " .approval-head a")
@@ -95,8 +96,7 @@ type approved struct {
 	Answer                          map[string]any
 }
 
-// ask asks and gives the id of the approval. Where there are details, the answer may have other
-// arguments.
+// ask requests an approval and returns its id. With details, the answer may have other arguments.
 func (a *asker) ask(key, title string, details map[string]any) string {
 	a.w.t.Helper()
 	params := map[string]any{"conversationId": a.id, "claimId": a.claimID, "key": key, "title": title}

@@ -22,9 +22,9 @@ Object.defineProperty(globalThis, 'crypto', { value: {} });
 for (const text of configs) sums.push(await digestOf(JSON.parse(text)));
 console.log(JSON.stringify(sums));`
 
-// TestConsoleConfigHash: the console finds the config with which an agent ran by the hash that
-// parley.AgentConfigHash gives, whatever stands in it, and over plain HTTP too, where a browser has
-// no digests.
+// TestConsoleConfigHash: the console finds the config of a run by the hash of
+// parley.AgentConfigHash, whatever the config contains. This also works over plain HTTP, where a
+// browser has no digests.
 func TestConsoleConfigHash(t *testing.T) {
 	t.Parallel()
 	node := require(t, "node")

@@ -11,10 +11,10 @@ import (
 	"github.com/parleyhub/parley/internal/hubproc"
 )
 
-// seqsShown gives the seqs of the events that the model of the open conversation has, as JSON.
+// seqsShown returns the seqs of the events that the model of the open conversation has, as JSON.
 const seqsShown = `JSON.stringify(document.querySelector("parley-conversation").conversation.events.map(e => e.seq))`
 
-// person is somebody who takes part and has no more powers than that.
+// person is a participant without other rights.
 func person(id string) visitor {
 	return visitor{Agent: id, Scopes: []string{"read", "write", "create"}}
 }
@@ -64,7 +64,7 @@ func speak(b *tab, text string) {
 	b.click("parley-composer button[type=submit]")
 }
 
-// claimTurn claims a turn for the agent bot, and gives the claim's id.
+// claimTurn claims a turn for the agent bot, and returns the claim's id.
 func claimTurn(w *consoleWorld, id string, turn int) string {
 	w.t.Helper()
 	var c struct{ ClaimID string }
@@ -90,7 +90,7 @@ func TestConsoleClaimLapses(t *testing.T) {
 	w.call("bot", "sendMessage", map[string]any{"conversationId": id, "claimId": claim, "turn": 1,
 		"payload": map[string]any{"text": "I have half an ans"}, "finality": "none"})
 	ann.waitText(`.row.message[data-seq="3"] .body`, "half an ans")
-	ann.waitText(`.row.withdrawn[data-seq="3"] .chip`, "withdrawn: attempt 1 expired") // nobody has renewed the claim
+	ann.waitText(`.row.withdrawn[data-seq="3"] .chip`, "withdrawn: attempt 1 expired") // the claim was not renewed
 	ann.waitText(`.row.system[data-seq="4"]`, "was not renewed in time")
 	ann.waitGone(".standing")
 	again := claimTurn(w, id, 1)
@@ -103,8 +103,8 @@ func TestConsoleClaimLapses(t *testing.T) {
 	}
 }
 
-// TestConsoleShowsSessions: a session stands below the event that has started it, live, with what
-// is said in it and how it ends.
+// TestConsoleShowsSessions: a session is below the event that started it, live, with its messages
+// and its end.
 func TestConsoleShowsSessions(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -216,8 +216,8 @@ func TestConsoleCompares(t *testing.T) {
 	b.waitText(".facts-line", "fork of case at #2")
 }
 
-// TestConsoleFollowsTheEnd: at the end new events are shown as they come; who reads further up is
-// told how many there are, and what it reads stays where it is.
+// TestConsoleFollowsTheEnd: at the end of the page, new events are shown as they arrive. A reader
+// further up sees their number, and its view does not move.
 func TestConsoleFollowsTheEnd(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -255,7 +255,7 @@ func settle(b *tab) {
 	b.until("window.settled === 1")
 }
 
-// sameSeqs compares what the page has with what the hub gives to the same reader.
+// sameSeqs compares the events of the page with those that the hub returns to the same reader.
 func sameSeqs(t *testing.T, w *consoleWorld, as, id string, b *tab) {
 	t.Helper()
 	var want []int64

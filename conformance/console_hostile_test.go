@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// hostileTexts are what somebody may say to take the page over, or to hide what is said.
+// hostileTexts are texts that try to take over the page or to hide other text.
 var hostileTexts = map[string]string{
 	"html":     hostile,
 	"svg":      `<svg onload="alert(1)"><script>alert(2)</script></svg><iframe srcdoc="<script>parent.alert(3)</script>"></iframe>`,
@@ -85,7 +85,7 @@ func TestConsoleHostileTexts(t *testing.T) {
 	}
 }
 
-// checkShown looks at what the page has made of a text that hides others, and of a link.
+// checkShown checks how the page shows a text that hides others, and a link.
 func checkShown(t *testing.T, b *tab) {
 	t.Helper()
 	b.eval(`(t => { t.mark(t.conversation.events.find(e => e.payload.tags?.[0] === "bidi").seq, true); return ""; })(document.querySelector("parley-timeline"))`)

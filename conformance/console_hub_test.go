@@ -8,8 +8,7 @@ import (
 	"github.com/parleyhub/parley/internal/hubproc"
 )
 
-// reader follows the conversation case by the page's own module, and keeps the events that it is
-// told.
+// reader follows the conversation case with the module of the page, and records the events.
 const reader = `(async () => {
 	const { Hub } = await import('/console/js/hub.js');
 	window.told = { seqs: [], states: [], refused: '' };
@@ -21,8 +20,8 @@ const reader = `(async () => {
 	hub.call('sendMessage', { conversationId: 'case', payload: { text: 'x'.repeat(1 << 20) }, finality: 'none' }).catch((err) => { told.large = err.reason; });
 })().catch((err) => { window.told = { failed: String(err) }; }), ''`
 
-// TestConsoleReadsEachEventOnce: over a hub that is killed and comes back, a subscription is told
-// each event once, in order, and a call that was made meanwhile is answered.
+// TestConsoleReadsEachEventOnce: over restarts of a killed hub, a subscription yields each event
+// once and in order, and a call in between is answered.
 func TestConsoleReadsEachEventOnce(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -51,7 +50,7 @@ func TestConsoleReadsEachEventOnce(t *testing.T) {
 		t.Errorf("refused: %s", refused)
 	}
 
-	// A token that has ended: the page asks for another.
+	// An expired token: the page asks for another.
 	w.call("admin", "revokeToken", map[string]any{"tokenId": b.eval(`JSON.parse(sessionStorage.getItem('parley.token')).token.split('_')[1]`)})
 	b.wait("parley-signin")
 	if kept := b.eval(`sessionStorage.getItem('parley.token')`); kept != "null" {

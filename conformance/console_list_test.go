@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestConsoleList: the list follows what changes, says who has the floor, what is stuck and what is
-// of what, and keeps its filter in the address.
+// TestConsoleList: the list follows changes, shows the floor, stuck turns and sessions, and keeps
+// its filter in the address.
 func TestConsoleList(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -24,7 +24,7 @@ func TestConsoleList(t *testing.T) {
 	stuck.until(`/[0-9]s/.test(document.querySelector("parley-floor .since").textContent)`)
 	stuck.waitText("parley-floor .chip", "nobody runs it now")
 	w.executor("nobody")
-	stuck.waitGone("parley-floor .chip") // now somebody does
+	stuck.waitGone("parley-floor .chip") // now an executor is online
 	w.call("nobody", "claimTurn", map[string]any{"conversationId": "stuck", "turn": 2})
 	stuck.waitText(".standing", "works on turn 2")
 	b.waitText(`tr[data-id=stuck] .floor`, "works")
@@ -85,8 +85,8 @@ func TestConsoleList(t *testing.T) {
 	}
 }
 
-// TestConsoleListNests: sessions stand below the conversation out of which they were started, can
-// be folded away, and one workspace is listed alone.
+// TestConsoleListNests: sessions are below the conversation that started them and can be collapsed,
+// and one workspace can be listed alone.
 func TestConsoleListNests(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -102,7 +102,7 @@ func TestConsoleListNests(t *testing.T) {
 		b.until(fmt.Sprintf("(rows => rows.indexOf(%q) > rows.indexOf('parent') && rows.indexOf(%[1]q) <= rows.indexOf('parent') + 2)([...document.querySelectorAll('tr[data-id]')].map(r => r.dataset.id))", id))
 		b.until(fmt.Sprintf("parseFloat(getComputedStyle(document.querySelector(%q).firstElementChild).paddingInlineStart) > parseFloat(getComputedStyle(document.querySelector('tr[data-id=parent]').firstElementChild).paddingInlineStart)", row(first)))
 	}
-	b.waitText(row(first)+" .title", "echo") // nobody has given it a title
+	b.waitText(row(first)+" .title", "echo") // it has no title
 	b.waitText(row(first)+" .mark", "session for ann")
 	b.waitText(row(first)+" .mark.ok", "completed")
 	below(first)
@@ -133,7 +133,7 @@ func TestConsoleListNests(t *testing.T) {
 	b.waitGone(row("other"))
 }
 
-// TestConsoleSurvives: the page says when the hub is away, and goes on with all that has happened
+// TestConsoleSurvives: the page shows that the hub is not reachable, and continues with all events
 // when it is back.
 func TestConsoleSurvives(t *testing.T) {
 	t.Parallel()

@@ -10,8 +10,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// overflowing gives what sticks out of the page to the right, and is not in a part that scrolls by
-// itself; empty: nothing.
+// overflowing returns the elements that are wider than the page and not in a scrolling part, or "".
 const overflowing = `(() => {
 	const wide = document.documentElement.clientWidth;
 	if (document.documentElement.scrollWidth <= wide) return '';
@@ -125,7 +124,7 @@ func TestConsoleByKeys(t *testing.T) {
 	b.wait(".row .raw")
 	b.tabTo(".row.current .dots")
 	b.press(kb.Enter)
-	// the row was drawn anew, and the focus is where it was
+	// the row was drawn again and kept the focus
 	b.until(`document.activeElement.matches('.row.current .dots')`)
 	b.tabTo(".row.current .menu button:last-child")
 	b.press(kb.Enter)

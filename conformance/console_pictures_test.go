@@ -37,7 +37,7 @@ type clinicWorld struct {
 	claim string
 }
 
-// newClinicWorld has conversations in every state that a list tells apart.
+// newClinicWorld returns a hub with conversations in every state that a list shows.
 func newClinicWorld(t *testing.T) *clinicWorld {
 	w := &clinicWorld{consoleWorld: newConsoleWorld(t)}
 	for _, agent := range []string{"payer", "policy-lookup", "case-review"} {
@@ -61,7 +61,7 @@ func newClinicWorld(t *testing.T) *clinicWorld {
 	return w
 }
 
-// executor has somebody run an agent until the test ends. It takes no turn by itself.
+// executor registers an executor of an agent until the test ends. It takes no turns.
 func (w *consoleWorld) executor(agent string) {
 	w.t.Helper()
 	caller, err := hubproc.Dial(w.hub.URL, agent, func(*hubproc.Frame[json.RawMessage]) {}, hubproc.CallerOptions{})
@@ -128,8 +128,8 @@ func (w *clinicWorld) decode(raw json.RawMessage, into any) {
 	}
 }
 
-// TestConsolePictures keeps pictures of the views as artifacts, in both themes. Two of them stand
-// in the README: docs/images/console-conversation.png and console-list.png.
+// TestConsolePictures keeps pictures of the views as artifacts, in both themes. Two of them are in
+// the README: docs/images/console-conversation.png and console-list.png.
 func TestConsolePictures(t *testing.T) {
 	t.Parallel()
 	w := newClinicWorld(t)

@@ -8,7 +8,7 @@ import (
 )
 
 // TestConsoleOutlivesTheHub: the hub is killed and started again under an open page, three times,
-// while people go on speaking; the page loses nothing and has nothing twice.
+// while people continue speaking; the page loses nothing and has nothing twice.
 func TestConsoleOutlivesTheHub(t *testing.T) {
 	t.Parallel()
 	addr, data := hubproc.LowAddress(t), t.TempDir()

@@ -118,7 +118,7 @@ func sayOne(w *consoleWorld, id string, i int) error {
 // frameTimes are the times between frames in ms, in order.
 type frameTimes []float64
 
-// at gives the time that p of 100 frames stay below.
+// at returns the time below which p of 100 frames stay.
 func (f frameTimes) at(p int) float64 { return f[min(len(f)*p/100, len(f)-1)] }
 
 func (f frameTimes) String() string {

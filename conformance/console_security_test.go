@@ -30,8 +30,8 @@ func TestConsoleHostileWords(t *testing.T) {
 	}
 }
 
-// oddShapes are payloads of traces that stop a page which takes their members for texts, or their
-// kinds for names of its own.
+// oddShapes are payloads of traces whose members have unexpected types, or whose kinds collide with
+// names of the page.
 func oddShapes() []map[string]any {
 	odd := map[string]any{"toString": 1, "valueOf": nil, "length": -1, "toJSON": "x"}
 	var shapes []map[string]any
@@ -76,13 +76,13 @@ func TestConsoleOddShapes(t *testing.T) {
 	b.visit("file://" + file)
 	b.waitText("#verdict.whole", "Whole and unchanged")
 	b.waitText("main", "the end")
-	for i, shape := range shapes { // what somebody calls a trace is not taken for the hub's word
+	for i, shape := range shapes { // what someone calls a trace is not taken for the hub's word
 		b.waitText(fmt.Sprintf("#seq-%d .row-head", i+2), "trace: "+strings.ReplaceAll(fmt.Sprint(shape["kind"]), "_", " "))
 	}
 }
 
-// TestConsoleShareClaims: a shared page says of no title, file name or text that the events give it
-// when they do not, and holds no file of what stands before it.
+// TestConsoleShareClaims: a shared page does not attribute a title, file name or text to events
+// that do not have it, and contains no file of earlier events.
 func TestConsoleShareClaims(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -209,8 +209,8 @@ func TestConsoleHostileAgent(t *testing.T) {
 	}
 }
 
-// TestConsoleApprovalShowsAll: what is to be approved is shown whole, and where the browser cannot,
-// it says so.
+// TestConsoleApprovalShowsAll: the details of an approval are shown completely, or the page reports
+// that it cannot do that.
 func TestConsoleApprovalShowsAll(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -245,8 +245,8 @@ func TestConsoleManyChildren(t *testing.T) {
 	b.until("window.made === '300000 300000'")
 }
 
-// TestConsoleLinksLeadNowhereElse: an address of the page opens a view or says that there is none,
-// whatever stands in it, and no link in it leaves http.
+// TestConsoleLinksLeadNowhereElse: an address of the page opens a view or shows that there is none,
+// whatever it contains. No link in it has a scheme other than http and https.
 func TestConsoleLinksLeadNowhereElse(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -403,13 +403,13 @@ func TestConsoleKeepsItsSecrets(t *testing.T) {
 	}
 }
 
-// heldToken is what the hub tells of a token.
+// heldToken describes a token of the hub.
 type heldToken struct {
 	TokenID, Parent, ExpiresAt string
 	Scopes, Conversations      []string
 }
 
-// liveToken gives a token that has not ended, or nil.
+// liveToken returns a valid token, or nil.
 func (w *consoleWorld) liveToken(id string) *heldToken {
 	w.t.Helper()
 	var r struct{ Tokens []heldToken }
@@ -424,7 +424,7 @@ func (w *consoleWorld) liveToken(id string) *heldToken {
 	return nil
 }
 
-// waitEnded waits until a token has ended.
+// waitEnded waits until a token ends.
 func (w *consoleWorld) waitEnded(id string) {
 	w.t.Helper()
 	for end := time.Now().Add(patience); w.liveToken(id) != nil; time.Sleep(20 * time.Millisecond) {

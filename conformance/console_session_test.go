@@ -11,7 +11,7 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// consoleCommand gives the link that 'parley console' prints for who has a token.
+// consoleCommand returns the link that 'parley console' prints for a token.
 func (w *consoleWorld) consoleCommand(token string) string {
 	w.t.Helper()
 	cmd := exec.CommandContext(w.t.Context(), string(program), "console")
@@ -68,7 +68,7 @@ func TestConsoleSignsInForLess(t *testing.T) {
 	b.waitGone("#signout")
 }
 
-// TestConsoleSignsOut: who signs out ends the token that the page has made, and no other.
+// TestConsoleSignsOut: a sign-out revokes the token that the page created, and no other.
 func TestConsoleSignsOut(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -82,7 +82,7 @@ func TestConsoleSignsOut(t *testing.T) {
 	if made == own || !strings.HasPrefix(made, "plt_") {
 		t.Fatalf("the page keeps %q", made)
 	}
-	b.reload() // it still knows that it has made it
+	b.reload() // the page still knows that it created the token
 	b.waitText("main", "The case")
 	b.click("#signout")
 	b.wait("parley-signin")
@@ -108,8 +108,8 @@ func TestConsoleSignsOut(t *testing.T) {
 	}
 }
 
-// TestConsoleSignsOutAlone: without the hub a view that was not read yet comes later, and who signs
-// out is told that the token lives.
+// TestConsoleSignsOutAlone: without the hub, an unread view is loaded later. A sign-out reports
+// that the token is still valid.
 func TestConsoleSignsOutAlone(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)

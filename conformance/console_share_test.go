@@ -13,8 +13,8 @@ import (
 )
 
 // TestConsoleShare opens pages of `parley share` from files, as who gets them by mail does: a whole
-// one says so, one that somebody has changed names the first event that is not what was written,
-// and one of who does not see everything claims nothing. What others have said does nothing in it.
+// one says so, one that someone has changed names the first event that is not what was written, and
+// one of who does not see everything claims nothing. What others said does nothing in it.
 func TestConsoleShare(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -70,7 +70,8 @@ func TestConsoleShare(t *testing.T) {
 		})
 	}
 
-	// A text that is only for ben: who shares as ann does not see it, so nobody can make the chain.
+	// A text for ben only: ann does not see it in the page that she shares, so the chain cannot be
+	// checked.
 	w.call("ann", "createConversation", map[string]any{"conversationId": "gap", "participants": []map[string]string{
 		{"id": "ann", "kind": "human"}, {"id": "ben", "kind": "human", "private": "the secret"},
 	}})
@@ -133,7 +134,7 @@ func replaceIn(t *testing.T, file, to, from, by string) {
 	}
 }
 
-// flipped gives other digits.
+// flipped returns the string with other digits.
 func flipped(hex string) string {
 	return strings.Map(func(r rune) rune {
 		if r == 'a' {

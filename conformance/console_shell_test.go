@@ -39,8 +39,8 @@ func TestConsoleTheme(t *testing.T) {
 	b.until(`getComputedStyle(document.body).backgroundColor === "` + first + `"`)
 }
 
-// TestConsoleBehindAProxy: a proxy may serve the hub below a path of its own: the page finds its
-// files and the hub beside it.
+// TestConsoleBehindAProxy: a proxy may serve the hub below a path. The page finds its files and the
+// hub there.
 func TestConsoleBehindAProxy(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -70,8 +70,8 @@ func TestConsoleBehindAProxy(t *testing.T) {
 	b.waitText("tr[data-id=case] .floor", "bob")
 }
 
-// TestConsoleShowsTheHidden: a character that hides or turns the text around it stands as a mark,
-// wherever it is. What belongs to the spelling of a word, or to an emoji, stays.
+// TestConsoleShowsTheHidden: a character that hides or turns the text around it is shown as a mark,
+// everywhere. Characters that belong to the spelling of a word or to an emoji remain.
 func TestConsoleShowsTheHidden(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)

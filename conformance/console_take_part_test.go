@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestConsoleTakesPart lets two people speak from two tabs. What was refused and what was not yet
-// sent stays where it was written.
+// TestConsoleTakesPart: two people write from two tabs. A text that was refused or not sent yet
+// stays in its field.
 func TestConsoleTakesPart(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
@@ -167,7 +167,7 @@ func TestConsoleActs(t *testing.T) {
 		t.Errorf("the button of notes says %q", got)
 	}
 
-	// Who only reads is told why.
+	// A reader without the right to write sees the reason.
 	w.create("read", "", nil, "dora:human", "ben:human")
 	dora := w.open(visitor{Agent: "dora", Scopes: []string{"read"}}, "/c/read")
 	dora.waitText("parley-composer .guidance", "lacks the scope write")
@@ -241,7 +241,7 @@ func TestConsoleStarts(t *testing.T) {
 		t.Errorf("the session shows %s", all)
 	}
 
-	// Out of a conversation, which is told of it.
+	// From a conversation, which receives the result.
 	w.create("case", "", nil, "ann:human", "bob:human")
 	b.route("/c/case")
 	b.maySend()
@@ -305,10 +305,10 @@ func (b *tab) maySend() {
 func (b *tab) button(name string, within ...string) {
 	b.t.Helper()
 	find := fmt.Sprintf("[...document.querySelectorAll(%q)].find(b => b.checkVisibility() && !b.disabled && b.textContent === %q)", strings.Join(append(within, "button"), " "), name)
-	b.until("((found) => found && (found.click(), true))(" + find + ")") // at once: the page may draw it anew
+	b.until("((found) => found && (found.click(), true))(" + find + ")") // immediately: the page may draw it again
 }
 
-// labelled gives the field of a label a value.
+// labelled sets the value of the field with a label.
 func (b *tab) labelled(label, value string) {
 	b.t.Helper()
 	find := fmt.Sprintf("[...document.querySelectorAll('label')].find(l => l.checkVisibility() && l.textContent.replace(' *', '') === %q)", label)

@@ -11,8 +11,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// desk is an LLM agent on a script, which has a refund paid by another agent once somebody has
-// approved.
+// desk is a scripted LLM agent that lets another agent pay a refund after an approval.
 var desk = map[string]string{
 	"desk.yaml": `type: agent
 name: desk
@@ -46,7 +45,7 @@ parameters_schema:
 `,
 }
 
-// blueprints writes files of agents, and gives their directory.
+// blueprints writes files of agents, and returns their directory.
 func blueprints(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -141,15 +140,15 @@ func TestConsoleWholeConversation(t *testing.T) {
 	})
 }
 
-// TestConsoleFollowsTheFloor: who holds many seats is told at once which of them may speak now,
-// however fast the turns follow each other, and cannot send for one whose turn is over.
+// TestConsoleFollowsTheFloor: a reader with several seats sees at once which of them may speak,
+// however fast the turns follow each other. It cannot send for a seat whose turn is over.
 func TestConsoleFollowsTheFloor(t *testing.T) {
 	t.Parallel()
 	w := newConsoleWorld(t)
 	w.create("case", "", nil, "ann:human", "bob:human")
 	b := w.open(visitor{}, "/c/case")
 	b.waitText("#speak-as option", "ann — may speak")
-	// what waits for a while never happens
+	// a step that waits for a while would never happen
 	b.eval(`(() => { const later = window.setTimeout; window.setTimeout = (fn, ms, ...args) => (ms >= 50 && ms <= 500 ? 0 : later(fn, ms, ...args)); return ''; })()`)
 	for range 3 {
 		w.say("ann", "case", "yes")
@@ -212,7 +211,7 @@ type logged struct {
 	Payload    json.RawMessage
 }
 
-// seqOf gives the seq of the first event that is as wanted.
+// seqOf returns the seq of the first matching event.
 func (w *consoleWorld) seqOf(t *testing.T, id string, wanted func(logged) bool) string {
 	t.Helper()
 	var page struct{ Events []logged }

@@ -41,13 +41,13 @@ func newConsoleWorld(t *testing.T, args ...string) *consoleWorld {
 	return w
 }
 
-// restart starts the hub again where it was, once it has ended.
+// restart starts the hub again at the same address after its end.
 func (w *consoleWorld) restart() {
 	w.t.Helper()
 	w.hub = w.start()
 }
 
-// call makes a call as somebody and gives its result.
+// call makes a call as a participant and returns its result.
 func (w *consoleWorld) call(as, method string, params any) json.RawMessage {
 	w.t.Helper()
 	result, err := w.ask(hubproc.Token, as, method, params)
@@ -57,7 +57,7 @@ func (w *consoleWorld) call(as, method string, params any) json.RawMessage {
 	return result
 }
 
-// ask makes a call with a token, as somebody unless that is empty.
+// ask makes a call with a token, as a participant unless that is empty.
 func (w *consoleWorld) ask(token, as, method string, params any) (json.RawMessage, error) {
 	w.t.Helper()
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
@@ -91,7 +91,7 @@ func (w *consoleWorld) ask(token, as, method string, params any) (json.RawMessag
 }
 
 // create makes a conversation of these participants (ann:human, or bob for an agent) as the first
-// of them, with further params, and gives its id.
+// of them, with further params, and returns its id.
 func (w *consoleWorld) create(id, title string, more map[string]any, participants ...string) string {
 	w.t.Helper()
 	params := map[string]any{"conversationId": id}
@@ -127,13 +127,13 @@ type visitor struct {
 	Agents, Scopes, Workspaces []string
 }
 
-// link gives a link that signs somebody in and leads to a route.
+// link returns a link that signs a participant in and leads to a route.
 func (w *consoleWorld) link(v visitor, route string) string {
 	w.t.Helper()
 	return w.linkFrom(w.hub.HTTP(), v, route)
 }
 
-// linkFrom gives one for the page at an origin, where a proxy serves it.
+// linkFrom returns such a link for a page at an origin where a proxy serves it.
 func (w *consoleWorld) linkFrom(origin string, v visitor, route string) string {
 	w.t.Helper()
 	token, scopes := hubproc.Token, []string{"admin"}
@@ -173,7 +173,7 @@ func (w *consoleWorld) token(v visitor) string {
 	return r.Token
 }
 
-// open signs somebody in, in a tab of its own, at a route such as /c/ID; empty: the list.
+// open signs a participant in, in a new tab, at a route such as /c/ID; empty means the list.
 func (w *consoleWorld) open(v visitor, route string) *tab {
 	w.t.Helper()
 	tb := w.tab()
@@ -193,8 +193,7 @@ type tab struct {
 	expected []string
 }
 
-// openApart is open in a browser context of its own, as in another browser: it shares no storage
-// with the others.
+// openApart is open in a new browser context, which shares no storage with the others.
 func (w *consoleWorld) openApart(v visitor, route string) *tab {
 	w.t.Helper()
 	tb := w.tab(chromedp.WithNewBrowserContext())
@@ -283,13 +282,13 @@ func (b *tab) route(route string) {
 	b.eval(fmt.Sprintf("(location.hash = %q)", route))
 }
 
-// eval gives the value of an expression as text.
+// eval returns the value of an expression as text.
 func (b *tab) eval(expression string) string {
 	b.t.Helper()
 	return see(b.t, b.ctx, "String("+expression+")")
 }
 
-// text gives the text of the first element of a CSS selector.
+// text returns the text of the first element of a CSS selector.
 func (b *tab) text(selector string) string {
 	b.t.Helper()
 	return b.eval(fmt.Sprintf("document.querySelector(%q)?.textContent ?? 'NONE'", selector))

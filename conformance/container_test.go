@@ -57,7 +57,7 @@ func TestContainer(t *testing.T) {
 	for _, change := range []func() error{
 		func() error { return os.Chown(data, uid, gid) },
 		func() error { return os.Chmod(root, 0o555) },
-		func() error { return os.Chmod(filepath.Dir(root), 0o755) }, // the test's own directory lets nobody through
+		func() error { return os.Chmod(filepath.Dir(root), 0o755) }, // other users cannot enter the directory of the test
 	} {
 		if err := change(); err != nil {
 			t.Fatal(err)
@@ -96,7 +96,7 @@ func TestContainer(t *testing.T) {
 	}
 	stuck := time.AfterFunc(patience, func() { hub.Process.Kill() })
 	defer stuck.Stop()
-	defer hub.Process.Kill() // does nothing to a process that has ended
+	defer hub.Process.Kill() // does nothing to a process that ended
 	line, err := bufio.NewReader(stdout).ReadBytes('\n')
 	var first struct{ URL string }
 	if err != nil || json.Unmarshal(line, &first) != nil {

@@ -20,9 +20,9 @@ import (
 
 var httpBlock = regexp.MustCompile("(?ms)^```http ([a-z0-9 -]+)\n(.*?)^```\n")
 
-// TestCurlExamples runs the examples of plain HTTP in protocol.md as they stand there, in a shell,
-// and compares status lines, the headers that are shown and bodies. Only times, ids of claims,
-// tokens and what hangs on them may differ.
+// TestCurlExamples runs the examples of plain HTTP in protocol.md unchanged in a shell. It compares
+// the status lines, the shown headers and the bodies. Only times, ids of claims and tokens, and
+// values that depend on them, may differ.
 func TestCurlExamples(t *testing.T) {
 	t.Parallel()
 	require(t, "curl")
@@ -56,7 +56,7 @@ type secrets map[string]string
 
 var secret = regexp.MustCompile(`"(?:claimId|token)":"((?:clm|plt)_[^"]+)"`)
 
-// learn notes the secrets in an answer, and gives it with those of the example in their place.
+// learn records the secrets in an answer, and returns it with those of the example instead.
 func (c secrets) learn(example, answer string) string {
 	given := secret.FindAllStringSubmatch(answer, -1)
 	for i, m := range secret.FindAllStringSubmatch(example, -1) {
@@ -70,7 +70,7 @@ func (c secrets) learn(example, answer string) string {
 	return answer
 }
 
-// real gives a command with what the hub has given.
+// real returns a command with the values that the hub returned.
 func (c secrets) real(command string) string {
 	for shown, real := range c {
 		command = strings.ReplaceAll(command, shown, real)
@@ -83,7 +83,7 @@ type example struct{ command, answer string }
 // examples takes a block apart.
 func examples(block string) []example {
 	var all []example
-	open := false // the command goes on in the next line
+	open := false // the command continues in the next line
 	for line := range strings.Lines(block) {
 		command, begins := strings.CutPrefix(line, "$ ")
 		switch {
@@ -114,7 +114,8 @@ func shell(t *testing.T, h *hubproc.Hub, line string) string {
 	return string(out)
 }
 
-// shown gives of an answer the status line, the headers that the example shows too, and the body.
+// shown returns the status line of an answer, the headers that the example also shows, and the
+// body.
 func shown(answer, example string) string {
 	head, body, _ := strings.Cut(strings.ReplaceAll(answer, "\r\n", "\n"), "\n\n")
 	wanted, _, _ := strings.Cut(example, "\n\n")
@@ -136,8 +137,8 @@ func timeless(s string) string {
 	return strings.TrimSpace(varies.ReplaceAllString(s, "(varies)"))
 }
 
-// TestCurlStream follows a conversation with curl, is cut off in the middle, and goes on from the
-// last id that it saw.
+// TestCurlStream follows a conversation with curl, is cut off, and continues after the last id that
+// it received.
 func TestCurlStream(t *testing.T) {
 	t.Parallel()
 	curl := require(t, "curl")

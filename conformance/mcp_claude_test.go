@@ -14,15 +14,15 @@ import (
 // servers in its configuration, and connects to each to see whether it is well.
 const claudeCLI = "@anthropic-ai/claude-code/cli.js"
 
-// claude is Claude Code with a home of its own.
+// claude is Claude Code with its own home directory.
 type claude struct {
 	t         *testing.T
 	strangers *strangers
 	home      string
 }
 
-// run runs a command of it that must end well. It learns nothing of the environment of the test but
-// the path, and calls nobody but the servers.
+// run runs one of its commands, which must succeed. The command inherits only PATH from the
+// environment, and calls only the servers.
 func (c *claude) run(args ...string) string {
 	c.t.Helper()
 	r := c.strangers.runIn(c.t, c.home, []string{

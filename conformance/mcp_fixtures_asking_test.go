@@ -51,8 +51,7 @@ func elicit(field string) *protocol.ElicitParams {
 	return &protocol.ElicitParams{Message: "Please give " + field, RequestedSchema: form(field)}
 }
 
-// addQuestions adds the tools that ask the client in a request of their own, in the era of
-// sessions.
+// addQuestions adds the tools that ask the client in a separate request, in the era of sessions.
 func addQuestions(s *protocol.Server) {
 	fixture(s, "test_sampling", func(ctx context.Context, req *toolCall) (*protocol.CallToolResult, error) {
 		r, err := req.Session.CreateMessage(ctx, sample("What is it?"))
@@ -79,7 +78,7 @@ func addQuestions(s *protocol.Server) {
 	}
 }
 
-// given is what the client has said to a question, or nothing.
+// given returns the answer of the client to a question, or nothing.
 func given(answers protocol.InputResponseMap, question, field string) string {
 	switch a := answers[question].(type) {
 	case *protocol.ElicitResult:
@@ -98,7 +97,7 @@ func given(answers protocol.InputResponseMap, question, field string) string {
 	return ""
 }
 
-// asks is a result that asks the client, who comes back with state.
+// asks returns a result that asks the client, which calls again with state.
 func asks(state string, questions protocol.InputRequestMap) *protocol.CallToolResult {
 	return &protocol.CallToolResult{InputRequests: questions, RequestState: state}
 }
@@ -154,7 +153,7 @@ func confirmed(_ context.Context, req *toolCall) (*protocol.CallToolResult, erro
 	return result(text("state-ok: confirmed")), nil
 }
 
-// rounds asks twice. What was said in the first round is in the state of the second.
+// rounds asks twice. The state of the second round has the answer of the first.
 func rounds(_ context.Context, req *toolCall) (*protocol.CallToolResult, error) {
 	switch req.Params.RequestState {
 	case "":
@@ -166,7 +165,7 @@ func rounds(_ context.Context, req *toolCall) (*protocol.CallToolResult, error) 
 	return result(text(req.Params.RequestState + ", color=" + given(req.Params.InputResponses, "step2", "color"))), nil
 }
 
-// capable asks only for what the client has said it can do.
+// capable asks only for capabilities that the client has declared.
 func capable(_ context.Context, req *toolCall) (*protocol.CallToolResult, error) {
 	if len(req.Params.InputResponses) > 0 {
 		return result(text("answered")), nil

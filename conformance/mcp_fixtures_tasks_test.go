@@ -61,7 +61,7 @@ func ended(ctx context.Context, turn *parley.Turn, after time.Duration, how parl
 	return parley.TurnPosted, err
 }
 
-// employ runs the workers at a hub until the function that it gives is called.
+// employ runs the workers at a hub until the returned function is called.
 func employ(t *testing.T, h *hub.Hub) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

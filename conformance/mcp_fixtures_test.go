@@ -37,7 +37,7 @@ func embedded(uri string) protocol.Content {
 	return &protocol.EmbeddedResource{Resource: &protocol.ResourceContents{URI: uri, MIMEType: "text/plain", Text: "an embedded resource"}}
 }
 
-// addFixtures adds what the suite calls by fixed names, and no server has but for the suite.
+// addFixtures adds the tools that the suite calls by fixed names.
 func addFixtures(s *protocol.Server) {
 	addAnswers(s)
 	addTellers(s)
@@ -96,7 +96,7 @@ func addAnswers(s *protocol.Server) {
 	})
 }
 
-// addTellers adds the tools that tell something while they run.
+// addTellers adds the tools that send notifications while they run.
 func addTellers(s *protocol.Server) {
 	fixture(s, "test_tool_with_progress", func(ctx context.Context, req *toolCall) (*protocol.CallToolResult, error) {
 		token := req.Params.GetProgressToken()

@@ -15,7 +15,7 @@ import (
 // too.
 const inspectorCLI = "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
 
-// inspector calls one server in one era, in a process of its own for each call.
+// inspector calls one server in one era, with a separate process for each call.
 type inspector struct {
 	t         *testing.T
 	strangers *strangers
@@ -45,7 +45,7 @@ func (i *inspector) start(args ...string) ran {
 		"--format", "json"}, args)...)
 }
 
-// answer is what a tool has said, in the fields that the test looks at.
+// answer is the output of a tool, in the fields that the test checks.
 type answer struct {
 	StructuredContent struct {
 		ConversationID string `json:"conversation_id"`
@@ -151,7 +151,7 @@ func (i *inspector) converse(h *hubproc.Hub) {
 	}
 	said := i.call("post_message",
 		with(map[string]any{"since_seq": made.SinceSeq, "text": "Soup or salad?"})).StructuredContent
-	// Not her turn: refused in words, which is a code of its own.
+	// Not her turn: refused with an error code of the tool.
 	if r := i.start(toolArgs(i.t, "post_message",
 		with(map[string]any{"since_seq": said.SinceSeq, "text": "Well?"}))...); r.code != 5 ||
 		!strings.Contains(r.stdout, "not_your_turn") {

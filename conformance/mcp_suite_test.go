@@ -128,8 +128,8 @@ type check struct {
 	Details                               json.RawMessage
 }
 
-// judge reads what the suite has written of a scenario below a directory. A check that has not
-// passed fails the test, also one that only warns or was skipped.
+// judge reads the results of a scenario below a directory. A check that did not pass fails the
+// test, including warnings and skipped checks.
 func judge(t *testing.T, dir, scenario string, excused map[string]string) (passed int) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "server-"+scenario+"-20*", "checks.json")) // a date follows

@@ -69,7 +69,7 @@ func TestNginx(t *testing.T) {
 	awaitLine(t, events, `"text":"live"`)
 }
 
-// fencedAs gives the block of docs/operations.md in a language.
+// fencedAs returns the block of docs/operations.md in a language.
 func fencedAs(t *testing.T, language string) string {
 	t.Helper()
 	text := read(t, filepath.Join("..", "docs", "operations.md"))

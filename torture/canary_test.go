@@ -21,8 +21,8 @@ import (
 // spoken is in a message: readers of the conversation may see it, logs and metrics may not.
 const spoken = "canary-spoken-7d1f"
 
-// TestCanaries gives a hub secrets of every kind, at every door and in every wrong place, and then
-// looks for them in all that it wrote and answered.
+// TestCanaries sends a hub secrets of every kind, at every door and in every wrong place, and
+// then looks for them in all that it wrote and answered.
 func TestCanaries(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -105,7 +105,7 @@ func (c *canaries) keep(format, arg string, answer []byte) {
 
 type secret struct {
 	what, whole string
-	text        string // the part of it that nobody may find
+	text        string // the part of it that no one may find
 }
 
 // secret notes one: of a token what comes after its id, of a ticket what comes after its prefix, of
@@ -212,13 +212,13 @@ func (c *canaries) get(path string) {
 	c.answers["GET "+name] = c.do(http.MethodGet, path, "", http.Header{"Authorization": {"Bearer " + c.admin}})
 }
 
-// request keeps an answer under a name of its own.
+// request keeps an answer under its own name.
 func (c *canaries) request(method, path, body string, header http.Header) {
 	c.t.Helper()
 	c.keep("answer %d (%s)", method, c.do(method, path, body, header))
 }
 
-// do gives the status line, header and body of an answer.
+// do returns the status line, header and body of an answer.
 func (c *canaries) do(method, path, body string, header http.Header) []byte {
 	c.t.Helper()
 	req, err := http.NewRequestWithContext(c.t.Context(), method, c.hub.HTTP()+path, strings.NewReader(body))

@@ -96,7 +96,7 @@ func (c *chaos) start(r *replica) {
 func (c *chaos) end() {
 	for _, r := range c.replicas {
 		if r.cmd != nil && r.down != killed {
-			r.cmd.Process.Kill() // it may have ended
+			r.cmd.Process.Kill() // it may ended
 			r.cmd.Wait()
 			r.down = killed
 		}
@@ -136,7 +136,7 @@ func (c *chaos) endKindly() {
 
 func (c *chaos) killAll() {
 	for _, r := range c.replicas {
-		r.cmd.Process.Kill() // it may have ended
+		r.cmd.Process.Kill() // it may ended
 	}
 }
 
@@ -188,7 +188,7 @@ func (c *chaos) stop(r *replica) {
 	r.down, r.until = stopped, time.Now().Add(time.Duration(c.rng.Int64N(int64(1500*time.Millisecond))))
 }
 
-// kill is kill -9. The process must not have ended by itself.
+// kill is kill -9. The process must not ended by itself.
 func (c *chaos) kill(r *replica) {
 	c.t.Helper()
 	c.note(r, killed)

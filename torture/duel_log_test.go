@@ -72,7 +72,7 @@ func (p *presence) sum() (d time.Duration) {
 }
 
 // waited is how much of a lapse a replica was there to be asked. What was before the hub's last
-// start in it does not count, as the pause after a failure begins anew with that.
+// start in it does not count, as the pause after a failure begins again with that.
 func (p *presence) waited(l duel.Lapse) time.Duration {
 	from, to := l.Ended*1e6, l.Claimed*1e6
 	for _, at := range p.hubKills {

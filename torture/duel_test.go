@@ -190,7 +190,7 @@ func (d *contest) judge() {
 	promise.ID(8).Kept(t, tried)
 }
 
-// history reads what all processes have written, and notes when replicas were registered.
+// history reads what all processes wrote, and notes when replicas were registered.
 func (d *contest) history() []history.Op {
 	d.t.Helper()
 	all, _ := duel.ReadRecords(d.t, d.records)
@@ -204,8 +204,8 @@ func (d *contest) history() []history.Op {
 	return all
 }
 
-// judgeLapses tells how soon turns were claimed again, and gives the slowest beyond the pause after
-// failures.
+// judgeLapses tells how soon turns were claimed again, and returns the slowest beyond the pause
+// after failures.
 func (d *contest) judgeLapses(lapses []duel.Lapse) (worst time.Duration) {
 	d.t.Helper()
 	p := presenceOf(d.chaos.moments)

@@ -14,8 +14,8 @@ const (
 	conversations = 8
 )
 
-// writer says numbered messages in one conversation, each under a key of its own, and remembers
-// what was acknowledged.
+// writer says numbered messages in one conversation, each under its own key, and remembers what was
+// acknowledged.
 type writer struct {
 	id           string
 	conversation string

@@ -18,7 +18,7 @@ import (
 const secondHubs = 8
 
 // TestSecondHub: while a hub has a directory, no other gets it, and each is told so soon; the first
-// goes on.
+// continues.
 func TestSecondHub(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -53,7 +53,7 @@ func TestSecondHub(t *testing.T) {
 // startLimit detects a hub that hangs instead of ending.
 const startLimit = 5 * time.Minute
 
-// secondHub starts a hub on a directory that another has, and gives what is wrong with how that
+// secondHub starts a hub on a directory that another has, and returns what is wrong with how that
 // ended; empty: nothing.
 func secondHub(ctx context.Context, dir string) string {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)

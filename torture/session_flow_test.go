@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley/internal/hubproc"
 )
 
-// crawlerBlueprint is the example of the seed, but for its command.
+// crawlerBlueprint is the example of the seed, except its command.
 const crawlerBlueprint = `{
   "name": "web-crawler",
   "description": "Crawls websites to specified depth",
@@ -175,8 +175,8 @@ func (o *orchestrator) refused(parameters map[string]any) (r parley.ValidationDa
 	return r
 }
 
-// correct does what a model would do with the refusal: what is wrong is given anew where the schema
-// requires it, and left to its default elsewhere.
+// correct does what a model would do with the refusal: what is wrong is given again where the
+// schema requires it, and left to its default elsewhere.
 func (o *orchestrator) correct(parameters map[string]any, r parley.ValidationData) {
 	o.t.Helper()
 	var schema struct {

@@ -13,7 +13,7 @@ type kinship struct {
 	ended   map[string]parley.SessionStatus
 	told    map[string]parley.Callback
 	tellers int   // messages of the hub
-	busy    int64 // the seq with which the turn of the boss has ended; 0 before
+	busy    int64 // the seq with which the turn of the boss ended; 0 before
 }
 
 func newKinship() *kinship {

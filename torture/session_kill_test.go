@@ -67,7 +67,7 @@ func TestCallbacksUnderKills(t *testing.T) {
 	promise.ID(13).Kept(t, promise.Tried{Faults: kills, Operations: len(ran), Violations: promise.Broken(t)})
 }
 
-// playAndKill plays a round and kills the hub some time after a phase has begun.
+// playAndKill plays a round and kills the hub some time after a phase began.
 func (f *family) playAndKill(r *round, at phase, after time.Duration) {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), slowestRound)

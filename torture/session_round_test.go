@@ -25,7 +25,7 @@ const (
 	starting  phase = iota // the sessions are being started
 	running                // all are, and wait at the gate
 	finishing              // the gate is open
-	calling                // the boss has ended its turn: the callbacks come
+	calling                // the boss ended its turn: the callbacks come
 	phases
 )
 
@@ -34,8 +34,8 @@ type round struct {
 	f      *family
 	parent string
 	gate   *gate
-	// patient is true for a boss that ends its turn only when its conversation knows that all have
-	// ended: then all callbacks come in one message.
+	// patient is true for a boss that ends its turn only when its conversation knows that all ended:
+	// then all callbacks come in one message.
 	patient bool
 	ids     []string
 	reached [phases]chan struct{} // closed at each phase

@@ -238,8 +238,8 @@ func openStream(ctx context.Context, t *testing.T, w *world, a *ask) *http.Respo
 // mostListed is in how many contexts a list looks.
 const mostListed = 1000
 
-// TestManyTasks: a participant begins many tasks, each in a context of its own. As many as a list
-// looks at are listed, each once; all can be had by their ids, the first too.
+// TestManyTasks: a participant begins many tasks, each in its own context. As many as a list looks
+// at are listed, each once; all can be had by their ids, the first too.
 func TestManyTasks(t *testing.T) {
 	w := newWorld(t, false, false)
 	var g errgroup.Group
@@ -312,7 +312,7 @@ func TestManyTasks(t *testing.T) {
 		slowest.Round(time.Millisecond))
 }
 
-// settle waits until tasks have ended.
+// settle waits until tasks end.
 func (w *world) settle(ids []string) {
 	w.t.Helper()
 	var g errgroup.Group
@@ -325,7 +325,7 @@ func (w *world) settle(ids []string) {
 	}
 }
 
-// ended waits until a task has ended.
+// ended waits until a task ends.
 func (w *world) ended(id string) error {
 	for {
 		a, err := dialects[0].do(w.t.Context(), w.base(), &ask{op: opGet, task: id, token: hubproc.Token, agent: "ann"})

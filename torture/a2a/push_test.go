@@ -87,8 +87,8 @@ func testPush(t *testing.T, w *world) {
 		}
 		return true
 	}
-	// What is behind is told as fast as this machine can: what counts is that it goes on. A webhook is
-	// told all of a task that much was said in, so this may take minutes.
+	// What is behind is told as fast as this machine can: what counts is that it continues. A webhook
+	// is told all of a task that much was said in, so this may take minutes.
 	last := time.Now().Add(5 * pushEnd)
 	for told, end := hook.count(), time.Now().Add(pushEnd); !ended() && time.Now().Before(end) &&
 		time.Now().Before(last); time.Sleep(retryPause) {

@@ -44,7 +44,7 @@ func wrongf(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{errWrong}, args...)...)
 }
 
-// run reads until the task has ended.
+// run reads until the task ends.
 func (r *reader) run(ctx context.Context) error {
 	for !r.status.terminal() {
 		err := r.stream(ctx)
@@ -179,7 +179,7 @@ func (r *reader) again(a *ask, v *told, g given) error {
 	return nil
 }
 
-// replay gives all that there is behind a cursor, of a task that has ended, in one stream.
+// replay returns all that there is behind a cursor, of a task that ended, in one stream.
 func replay(ctx context.Context, d *dialect, base, agent, task, cursor string) (first given, all []given, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

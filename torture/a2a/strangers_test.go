@@ -38,7 +38,7 @@ var strangers = []stranger{
 	{name: "no token of this hub", refused: http.StatusUnauthorized},
 }
 
-// TestStrangers asks for every operation on a task of somebody else, in every dialect: the answer
+// TestStrangers asks for every operation on a task of someone else, in every dialect: the answer
 // is, byte for byte, that for a task that does not exist; and nothing has happened to the task.
 func TestStrangers(t *testing.T) {
 	needInHub(t, 20)
@@ -157,7 +157,7 @@ func mustDo(t *testing.T, d *dialect, base string, a *ask) json.RawMessage {
 	return raw
 }
 
-// unharmed: the task goes on, has its configuration, and nobody else has said anything.
+// unharmed: the task continues, has its configuration, and no one else said anything.
 func unharmed(t *testing.T, w *world, task string) (broken int) {
 	t.Helper()
 	d := dialects[0]

@@ -20,7 +20,7 @@ import (
 const (
 	// streamWorkers begin short tasks meanwhile, one after another.
 	streamWorkers = 4
-	// wordsBetween is how many words the teller has said from one kill to the next, at least.
+	// wordsBetween is how many words the teller said from one kill to the next, at least.
 	wordsBetween = 200
 	// streamEnd detects a hang of any wait.
 	streamEnd = 3 * time.Minute
@@ -226,7 +226,7 @@ func (j *judge) log(r *reader, whole []given) {
 	}
 }
 
-// said gives what others than the caller have said in a task's conversation.
+// said returns what others than the caller said in a task's conversation.
 func (j *judge) said(task string) (words []string) {
 	for _, e := range j.events(task) {
 		if e.Type == parley.TypeMessage && e.From == tellerName {

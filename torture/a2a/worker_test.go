@@ -82,8 +82,8 @@ func (k *worker) send(ctx context.Context, d *dialect, message string) (task str
 	return v.Task.ID, nil
 }
 
-// worker holds what a worker has begun against what there is: a task for each message, which is
-// said once, and no other.
+// worker holds what a worker began against what there is: a task for each message, which is said
+// once, and no other.
 func (j *judge) worker(k *worker) {
 	j.t.Helper()
 	j.lost += k.lost

@@ -25,7 +25,7 @@ import (
 const (
 	// tellerName is the agent of the tests.
 	tellerName = "teller"
-	// retryPause is how long who finds nobody waits before the next attempt.
+	// retryPause is how long who finds no one waits before the next attempt.
 	retryPause = 20 * time.Millisecond
 	// tellPause is the time from one word of the teller to the next.
 	tellPause = 10 * time.Millisecond
@@ -142,7 +142,7 @@ func (a *adapter) kill() {
 	_ = a.cmd.Wait()
 }
 
-// dial gives a client of the hub that lasts over its restarts.
+// dial returns a client of the hub that lasts over its restarts.
 func dial(t *testing.T, url, as string) *sdk.Client {
 	t.Helper()
 	c, err := sdk.Dial(t.Context(), url, &sdk.Options{
@@ -157,7 +157,7 @@ func dial(t *testing.T, url, as string) *sdk.Client {
 }
 
 // teller is an agent that says as many words as it is told, and the final one. Told no number, it
-// goes on until it is hushed; told to wait, it says nothing until then.
+// continues until it is hushed; told to wait, it says nothing until then.
 type teller struct {
 	words  atomic.Int64 // that were acknowledged
 	hushed chan struct{}
@@ -176,7 +176,7 @@ func newTeller(t *testing.T, url string) *teller {
 	return l
 }
 
-// hush lets the tasks that go on come to their end.
+// hush lets the tasks that continue come to their end.
 func (l *teller) hush() { close(l.hushed) }
 
 func (l *teller) tell(ctx context.Context, turn *parley.Turn) (parley.TurnOutcome, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/parleyhub/parley/torture/netns"
 )
 
-// apart is a site at which each machine has a network and a disk of its own.
+// apart is a site at which each machine has its own network and disk.
 type apart struct {
 	t       testing.TB
 	lan     *netns.LAN

@@ -277,7 +277,7 @@ func (f *contest) judge() {
 	promise.ID(8).Kept(t, tried)
 }
 
-// early looks for claims whose time a hub has said to be over before it was, by whatever clock, and
+// early looks for claims whose time a hub said to be over before it was, by whatever clock, and
 // counts the calls that were taken under a claim in its time.
 func (f *contest) early(ops []history.Op, logs map[string][]parley.Event) (held int) {
 	f.t.Helper()
@@ -307,7 +307,7 @@ func (f *contest) early(ops []history.Op, logs map[string][]parley.Event) (held 
 	return held
 }
 
-// expired gives the hashes of the claims that have ended because their time was over.
+// expired returns the hashes of the claims that ended because their time was over.
 func (f *contest) expired(logs map[string][]parley.Event) map[string]bool {
 	f.t.Helper()
 	all := map[string]bool{}
@@ -328,7 +328,7 @@ func (f *contest) expired(logs map[string][]parley.Event) map[string]bool {
 	return all
 }
 
-// history reads what all processes have written.
+// history reads what all processes wrote.
 func (f *contest) history() []history.Op {
 	f.t.Helper()
 	files := []string{f.records}

@@ -77,7 +77,7 @@ func (j *verdict) holdSubscriber(s *subscriber) {
 	}
 }
 
-// compare holds what somebody tells against what the first hub does: the same bytes, and the same
+// compare holds what someone tells against what the first hub does: the same bytes, and the same
 // hash of the head.
 func (j *verdict) compare(who string, first, other *ledger.Logs) {
 	if len(first.Events) != len(other.Events) {
@@ -100,7 +100,7 @@ func (j *verdict) compare(who string, first, other *ledger.Logs) {
 	}
 }
 
-// logsAt reads all conversations, of which somebody knows that they have events up to a seq, at one
+// logsAt reads all conversations, of which someone knows that they have events up to a seq, at one
 // hub.
 func (c *cluster) logsAt(hub int, known map[string]int64) *ledger.Logs {
 	c.t.Helper()

@@ -52,7 +52,7 @@ func attack(t *testing.T, at site, cuts int) {
 	}
 }
 
-// drawSeed gives the seed that was asked for, or a new one.
+// drawSeed returns the seed that was asked for, or a new one.
 func drawSeed(t *testing.T) uint64 {
 	t.Helper()
 	drawn := *seed

@@ -16,7 +16,7 @@ const (
 	backTime = 5 * time.Minute
 )
 
-// load is what goes on while a cluster is harmed.
+// load is what continues while a cluster is harmed.
 type load interface {
 	// Done is how much was done so far, such as appends.
 	Done() int64
@@ -24,7 +24,7 @@ type load interface {
 	Failure() <-chan error
 }
 
-// more waits until so much more was done, and gives how long that took. Longer than within fails
+// more waits until so much more was done, and returns how long that took. Longer than within fails
 // the test.
 func (n *nemesis) more(much int64, within time.Duration) time.Duration {
 	n.c.t.Helper()
@@ -127,7 +127,7 @@ func (n *nemesis) kinds() []kind {
 	return slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return k.apart && n.c.apart == nil })
 }
 
-// draw gives the next kind. Each comes as often as any other.
+// draw returns the next kind. Each comes as often as any other.
 func (n *nemesis) draw() kind {
 	if len(n.deck) == 0 {
 		n.deck = n.kinds()
@@ -138,7 +138,7 @@ func (n *nemesis) draw() kind {
 	return k
 }
 
-// hub gives a hub that is not harmed by itself yet, and server a server.
+// hub returns a hub that is not harmed by itself yet, and server a server.
 func (n *nemesis) hub() *machine    { return n.pick(n.c.hubs) }
 func (n *nemesis) server() *machine { return n.pick(n.c.servers) }
 
@@ -151,7 +151,8 @@ func (n *nemesis) pick(all []*machine) *machine {
 	}
 }
 
-// leader gives the server that leads the stream; nil where none is known, or it is harmed already.
+// leader returns the server that leads the stream; nil where none is known, or it is harmed
+// already.
 func (n *nemesis) leader() *machine {
 	m := n.c.leader()
 	if m == nil || n.harmed[m] {
@@ -211,7 +212,7 @@ func (n *nemesis) powerOff(s *machine) (string, func()) {
 	}
 }
 
-// fill takes all room on the disks of servers. Afterwards they are started anew, as an operator
+// fill takes all room on the disks of servers. Afterwards they are started again, as an operator
 // must: a server that has found no room may use its disk no more.
 func (n *nemesis) fill(all ...*machine) (string, func()) {
 	names := others(all, nil)
@@ -336,7 +337,7 @@ func (n *nemesis) cutNow() {
 	n.c.apart.again()
 }
 
-// tell says how many faults of each kind there were, and gives their sum.
+// tell says how many faults of each kind there were, and returns their sum.
 func (n *nemesis) tell() (sum int) {
 	n.c.t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(n.counts)) {

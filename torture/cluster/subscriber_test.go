@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley/torture/workload"
 )
 
-// leavesAfter: a subscriber ends its loop after so many events, on average, and goes on from its
+// leavesAfter: a subscriber ends its loop after so many events, on average, and continues from its
 // cursor.
 const leavesAfter = 50
 
@@ -29,7 +29,7 @@ type subscriber struct {
 	n     int
 	seen  ledger.Seen
 	wrong []string // events that were skipped, came again, or were others before
-	turns int      // how often it went on from its cursor
+	turns int      // how often it continued from its cursor
 }
 
 // run follows until all conversations of the group are closed and nothing new is begun.

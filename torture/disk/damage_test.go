@@ -216,8 +216,8 @@ func (r *damageResults) take(t *testing.T, what, kind string, got tried, want an
 	}
 }
 
-// compare holds every answer to what it was, and gives how many were refused with the damage named.
-// A conversation of which something is refused may be missing in the list.
+// compare holds every answer to what it was, and returns how many were refused with the damage
+// named. A conversation of which something is refused may be missing in the list.
 func (r *damageResults) compare(got, want answers, wrong func(string, ...any)) (refusals int) {
 	gone := make(map[string]bool)
 	for what, a := range got {

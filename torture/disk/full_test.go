@@ -35,8 +35,8 @@ const (
 	fullRoundBytes = 4 << 20
 )
 
-// The disk is full and has room again: what is refused is not there, reads go on, and appends go on
-// without a restart.
+// The disk is full and has room again: what is refused is not there, reads continue, and appends
+// continue without a restart.
 func TestDiskFull(t *testing.T) {
 	mount := t.TempDir()
 	size := fmt.Sprint("size=", fullBytes+*fullRounds*fullRoundBytes)
@@ -174,13 +174,13 @@ func (f *fullDisk) ready(status int, says string) {
 	}
 }
 
-// filler is a writer that goes on round after round.
+// filler is a writer that continues round after round.
 type filler struct {
 	*writer
 	refused int // appends of all rounds that were refused and then made
 }
 
-// plan gives the next append.
+// plan returns the next append.
 func (w *filler) plan() *utterance {
 	n := len(w.appends)
 	w.appends = append(w.appends, newUtterance(w.id, n))

@@ -11,7 +11,7 @@ import (
 	"github.com/parleyhub/parley/internal/promise"
 )
 
-// tally counts what was held against the promises.
+// tally counts what was compared with the promises.
 type tally struct {
 	faults, acked, refused, unknown int
 	// found is how many with an unknown outcome were in the log, and shown how many events were told

@@ -30,7 +30,7 @@ func needFaults(t *testing.T, ids ...promise.ID) {
 // conversations are those of every test that appends.
 var conversations = []string{"one", "two"}
 
-// prepare gives a directory of data with the conversations, in which each of writers has a seat,
+// prepare returns a directory of data with the conversations, in which each of writers has a seat,
 // and no hub.
 func prepare(t *testing.T, writers ...string) string {
 	t.Helper()

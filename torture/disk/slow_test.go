@@ -30,7 +30,7 @@ const (
 	slowAcks = 24
 )
 
-// While an append waits for its sync nobody is told of it, and all others are served.
+// While an append waits for its sync no one is told of it, and all others are served.
 func TestNothingBeforeSync(t *testing.T) {
 	needFaults(t, 1)
 	m := faultfs.Mount(t, t.TempDir())
@@ -142,8 +142,8 @@ func (r *sight) look(answered <-chan error) {
 	r.caller.tail(r.t, conversations[1], 0)
 }
 
-// Syncs take long: appends are acknowledged late, reads go on, and a hub that is told to stop ends
-// in time with everything that it has acknowledged.
+// Syncs take long: appends are acknowledged late, reads continue, and a hub that is told to stop
+// ends in time with everything that it has acknowledged.
 func TestSlowDisk(t *testing.T) {
 	needFaults(t, 1, 2, 18)
 	m := faultfs.Mount(t, t.TempDir())

@@ -27,7 +27,7 @@ const (
 	sweepAppends = 100
 	// sweepLanes is how many hubs there are at once.
 	sweepLanes = 2
-	// afterwards is how many appends are sent to show how the hub goes on after a fault, at every
+	// afterwards is how many appends are sent to show how the hub continues after a fault, at every
 	// other point.
 	afterwards = 6
 	// endTimeout detects a hub that hangs instead of ending.
@@ -81,8 +81,8 @@ type point struct {
 
 func (p point) String() string { return p.target + ": " + p.Fault.String() }
 
-// Each write, each sync and each truncate of 200 appends fails once in turn, each under a hub of
-// its own.
+// Each write, each sync and each truncate of 200 appends fails once in turn, each under its own
+// hub.
 func TestEveryFailure(t *testing.T) {
 	needFaults(t, 1, 2, 3)
 	start := time.Now()
@@ -166,7 +166,7 @@ func load(t *testing.T, ws []*writer, work func(*writer) error) {
 	wg.Wait()
 }
 
-// choosePoints gives n of the operations that there are, as many of each target; with 0 all.
+// choosePoints returns n of the operations that there are, as many of each target; with 0 all.
 func choosePoints(t *testing.T, ops []faultfs.Op, n int) []point {
 	t.Helper()
 	var points []point
@@ -197,7 +197,7 @@ func choosePoints(t *testing.T, ops []faultfs.Op, n int) []point {
 	return points
 }
 
-// spread gives n of all, one at random of each nth part.
+// spread returns n of all, one at random of each nth part.
 func spread(all []point, n int) []point {
 	var some []point
 	for i := range n {
@@ -207,8 +207,8 @@ func spread(all []point, n int) []point {
 	return some
 }
 
-// tryPoint lets one operation fail under a hub of its own, and holds what was told to what the next
-// one finds.
+// tryPoint lets one operation fail under its own hub, and holds what was told to what the next one
+// finds.
 func tryPoint(t *testing.T, m *faultfs.FS, prepared string, i int, p point) (tally, bool) {
 	t.Helper()
 	name := fmt.Sprint("data-", i)

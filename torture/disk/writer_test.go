@@ -24,7 +24,7 @@ const (
 	unsent  outcome = iota
 	acked           // it is in the log at seq
 	refused         // it is not in the log and never will be
-	unknown         // nobody knows
+	unknown         // no one knows
 )
 
 // utterance is a message, or a file where it has one.
@@ -53,7 +53,7 @@ func newWriter(id, conversation string, n int) *writer {
 	return w
 }
 
-// newUtterance gives the nth append of a writer: every tenth is a file, and every eighth is a
+// newUtterance returns the nth append of a writer: every tenth is a file, and every eighth is a
 // message of several pages.
 func newUtterance(writer string, n int) *utterance {
 	a := &utterance{key: fmt.Sprintf("%s-%d", writer, n)}

@@ -48,8 +48,8 @@ func TestSyncWhileCut(t *testing.T) {
 	t.Logf("%d syncs of %d files in %d cuts have succeeded, and what they had synced is gone", lies, syncers, *cuts)
 }
 
-// lies has files written and synced until end has ended the disk, and says which of them were
-// synced and are not there.
+// lies has files written and synced until end ends the disk, and says which of them were synced and
+// are not there.
 func (d *Disk) lies(t *testing.T, end func()) (lies []string) {
 	t.Helper()
 	dir := filepath.Join(d.root, fmt.Sprint(rand.Uint64()))

@@ -7,8 +7,8 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// TestCountKeepsLapses: a lapse goes on until the turn is claimed again, also when it is offered
-// anew meanwhile.
+// TestCountKeepsLapses: a lapse continues until the turn is claimed again, also when it is offered
+// again meanwhile.
 func TestCountKeepsLapses(t *testing.T) {
 	var log []parley.Event
 	for i, s := range []parley.System{

@@ -73,7 +73,7 @@ func (c *client) leaves(url string) {
 	c.left = url
 }
 
-// said gives what was acknowledged so far.
+// said returns what was acknowledged so far.
 func (c *client) said() []word {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,7 +93,7 @@ func (c *client) failure() error {
 	return c.err
 }
 
-// send says something under a key of its own, until it is acknowledged.
+// send says something under its own key, until it is acknowledged.
 func (c *client) send(ctx context.Context, conversation, text string) error {
 	r, err := c.SendMessage(ctx, &parley.SendMessageParams{
 		ConversationID: conversation, Payload: json.RawMessage(fmt.Sprintf(`{"text":%q}`, text)),

@@ -9,7 +9,7 @@ import (
 
 // verdict is what the log, and what clients know, come to.
 type verdict struct {
-	acked, turns, read            int // held against the promises
+	acked, turns, read            int // compared with the promises
 	lost, doubled, spoken, unread int // broken
 	late                          int // clients, or hubs, that were not there again in time
 }
@@ -81,7 +81,7 @@ func (p *party) logOf(host *client, id string) (log []parley.Event) {
 	}
 }
 
-// turns looks for words that are there twice, and at how turns have ended.
+// turns looks for words that are there twice, and at how turns ended.
 func (p *party) turns(id string, log []parley.Event) (v verdict) {
 	t := p.w.t
 	t.Helper()

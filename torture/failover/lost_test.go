@@ -14,7 +14,8 @@ import (
 // and for the answer to a ping as long.
 const silence = 4 * time.Second
 
-// TestHubLost kills the hub at which all clients are, and then freezes one: they go on at others.
+// TestHubLost kills the hub at which all clients are, and then freezes one: they continue at
+// others.
 func TestHubLost(t *testing.T) {
 	w := newWorld(t)
 	t.Run("killed", func(t *testing.T) {
@@ -54,7 +55,7 @@ func (w *world) loseEach(first int, more time.Duration, way func(t *testing.T, v
 	all.kept(w.t, *rounds, fmt.Sprintf("slowest of %d clients of a hub that is %s speaks again after %.1f s at another one", clients, name, slowest.Seconds()))
 }
 
-// under gives the world for a part of a test. Hubs that are started there are looked after by the
+// under returns the world for a part of a test. Hubs that are started there are looked after by the
 // whole.
 func (w *world) under(t *testing.T) *world {
 	v := *w

@@ -9,13 +9,13 @@ import (
 	"github.com/parleyhub/parley"
 )
 
-// party is a crowd of clients at work in conversations of their own.
+// party is a crowd of clients at work in their own conversations.
 type party struct {
 	w             *world
 	name          string
 	clients       []*client
 	conversations []string
-	stop          chan struct{} // closed when nobody begins anything new
+	stop          chan struct{} // closed when no one begins anything new
 	answering     context.Context
 	rest          context.CancelFunc // ends answering
 	reading       context.Context
@@ -110,8 +110,7 @@ func (p *party) leave(at *place) {
 	}
 }
 
-// slowest waits until each client has spoken again, and gives who did last, and how long after that
-// was.
+// slowest waits until each client spoke again, and gives who did last, and how long after that was.
 func (p *party) slowest(after time.Time) (who string, took time.Duration) {
 	p.w.t.Helper()
 	for _, c := range p.clients {

@@ -13,7 +13,7 @@ import (
 	"github.com/parleyhub/parley/internal/hubproc"
 )
 
-// TestRenewal renews one hub after the other under load: clients go on, and nothing is lost.
+// TestRenewal renews one hub after the other under load: clients continue, and nothing is lost.
 func TestRenewal(t *testing.T) {
 	w := newWorld(t)
 	p := w.newParty("r", nil)
@@ -37,8 +37,8 @@ const (
 )
 
 // TestNewerFormat renews hubs with a build that writes a newer format. Those that do not know it
-// stop reading where it begins, and say so: one that is at rest goes on to serve what it has; one
-// that is writing may end. Their clients go on at the new one, and so do they, when they are
+// stop reading where it begins, and say so: one that is at rest continues to serve what it has; one
+// that is writing may end. Their clients continue at the new one, and so do they, when they are
 // renewed.
 func TestNewerFormat(t *testing.T) {
 	if !*newer {

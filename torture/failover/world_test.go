@@ -79,7 +79,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// start starts a hub in its place, and gives how long it took until it takes calls.
+// start starts a hub in its place, and returns how long it took until it takes calls.
 func (w *world) start(p *place, build hubproc.Program) time.Duration {
 	w.t.Helper()
 	begun := time.Now()
@@ -98,7 +98,7 @@ func (w *world) urls() string {
 	return strings.Join(all, ",")
 }
 
-// ready gives what the hub says of itself: the status of /readyz, and the text.
+// ready returns what the hub says of itself: the status of /readyz, and the text.
 func (p *place) ready(ctx context.Context) (int, string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.hub.HTTP()+"/readyz", nil)
 	if err != nil {
@@ -116,7 +116,7 @@ func (p *place) ready(ctx context.Context) (int, string, error) {
 	return resp.StatusCode, text.String(), nil
 }
 
-// until waits until /readyz has that status, and gives the text.
+// until waits until /readyz has that status, and returns the text.
 func (p *place) until(t *testing.T, status int) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

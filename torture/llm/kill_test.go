@@ -46,7 +46,7 @@ func TestTurnsUnderKills(t *testing.T) {
 	promise.ID(22).Kept(t, promise.Tried{Faults: kills, Operations: answers, Violations: promise.Broken(t)})
 }
 
-// sitting is one session in which somebody is killed.
+// sitting is one session in which someone is killed.
 type sitting struct {
 	*world
 	t      *testing.T
@@ -182,13 +182,13 @@ func (s *sitting) judge(ctx context.Context, v *parley.Session) {
 	s.looks += len(keys) + len(counts) + asked
 }
 
-// judgeRuns: a tool has run once, but for one that was killed between the trace and its run: of
-// that the model reads that it was interrupted.
+// judgeRuns: a tool has run once, except one that was killed between the trace and its run: of that
+// the model reads that it was interrupted.
 func (s *sitting) judgeRuns(ran map[string]int, asked int) {
 	t := s.t
 	most := 3
 	if s.victim == victimSelf && (s.at == modelAsked || s.at == answerUnwritten) {
-		most = 4 // nobody knows what was answered
+		most = 4 // no one knows what was answered
 	}
 	if asked < 3 || asked > most {
 		t.Errorf("the model was asked %d times, expected 3 to %d", asked, most)
@@ -204,7 +204,7 @@ func (s *sitting) judgeRuns(ran map[string]int, asked int) {
 	}
 }
 
-// written counts the events of a session by kind, and gives the keys of the tools that were
+// written counts the events of a session by kind, and returns the keys of the tools that were
 // started.
 func (s *sitting) written(ctx context.Context, id string) (map[string]int, map[string]bool) {
 	counts, started := map[string]int{}, map[string]bool{}

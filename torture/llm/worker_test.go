@@ -28,7 +28,7 @@ const (
 const (
 	agentName = "clerk"
 	runnerID  = "office"
-	// retryPause is how long who finds nobody waits before the next attempt.
+	// retryPause is how long who finds no one waits before the next attempt.
 	retryPause = 20 * time.Millisecond
 )
 
@@ -47,7 +47,7 @@ type orders struct {
 	Burnt  string `json:"burnt"`
 }
 
-// work runs the agent until somebody kills it.
+// work runs the agent until someone kills it.
 func work() int {
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -18,8 +18,8 @@ import (
 	"github.com/parleyhub/parley/sdk"
 )
 
-// world is a hub, a token for the process of the agent, and somebody who starts sessions and
-// answers approvals.
+// world is a hub, a token for the process of the agent, and someone who starts sessions and answers
+// approvals.
 type world struct {
 	t     *testing.T
 	dir   string
@@ -138,14 +138,14 @@ func (o *office) start() (*exec.Cmd, io.Writer, io.Reader, bool) {
 	return cmd, in, out, true
 }
 
-// killed reports whether somebody was.
+// killed reports whether someone was.
 func (o *office) killed() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.kills > 0
 }
 
-// close ends the process and tells how often somebody was killed before.
+// close ends the process and tells how often someone was killed before.
 func (o *office) close() int {
 	o.mu.Lock()
 	o.closed = true
@@ -161,7 +161,7 @@ func (o *office) close() int {
 	return kills
 }
 
-// done gives the lines of the ledger.
+// done returns the lines of the ledger.
 func (o *office) done() []string {
 	b, err := os.ReadFile(o.orders.Ledger)
 	if err != nil {

@@ -29,8 +29,7 @@ type crawlConfig struct {
 	N     int    `json:"n"`
 }
 
-// crawlState is how many of each kind the hub has ended, those that say nothing for want of a
-// token.
+// crawlState is how many of each kind the hub ended, those that say nothing for want of a token.
 type crawlState struct {
 	Ended [crawlKinds]int `json:"ended"`
 }
@@ -111,7 +110,7 @@ func (c *crawlers) crawl(kind int, opened chan<- error) {
 // noTokenShown is what the hub says to a socket that it ends because it has shown no token.
 const noTokenShown = "no token was shown in time"
 
-// drip says little until the hub ends the connection, and gives what the hub has said.
+// drip says little until the hub ends the connection, and returns what the hub said.
 func (c *crawlers) drip(conn net.Conn, kind int) []byte {
 	ended := make(chan []byte, 1)
 	go func() {

@@ -63,8 +63,8 @@ func awaitSocketsOf(t *testing.T, pid, least int) {
 	}
 }
 
-// awaitEnds waits until the hub has ended as many of each kind as there are, but of those in the
-// middle of a message, which may be longer: they have a token, and answer no ping.
+// awaitEnds waits until the hub ends as many of each kind as there are, but of those in the middle
+// of a message, which may be longer: they have a token, and answer no ping.
 func awaitEnds(t *testing.T, p *process, n int) crawlState {
 	t.Helper()
 	tick := time.NewTicker(100 * time.Millisecond)

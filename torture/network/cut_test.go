@@ -184,7 +184,7 @@ func beginReading(t *testing.T, addr string, ids []string) *readers {
 	return rs
 }
 
-// ends gives the last seq of each log.
+// ends returns the last seq of each log.
 func ends(logs map[string]*record) map[string]int64 {
 	all := map[string]int64{}
 	for id, l := range logs {
@@ -273,7 +273,7 @@ func (rs *readers) end(t *testing.T) {
 	}
 }
 
-// compare holds each history to the log, and gives how many events there were and how often
+// compare holds each history to the log, and returns how many events there were and how often
 // something was wrong.
 func (rs *readers) compare(t *testing.T, logs map[string]*record) (events, violations int) {
 	t.Helper()

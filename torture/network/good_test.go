@@ -42,7 +42,7 @@ func (g *good) dial() (*hubproc.Caller[struct{}], error) {
 		CallTimeout: goodStuck})
 }
 
-// work goes on until stop is closed. Anything that is refused is an error.
+// work continues until stop is closed. Anything that is refused is an error.
 func (g *good) work(stop <-chan struct{}) error {
 	p, err := g.dial()
 	if err != nil {
@@ -114,7 +114,7 @@ func (h *publicHub) must(method string, params, result any) {
 	}
 }
 
-// invite makes an agent a conversation of its own and a token.
+// invite makes an agent its own conversation and a token.
 func (h *publicHub) invite(agent string) (token string) {
 	h.t.Helper()
 	h.must(methods.CreateConversation, parley.CreateConversationParams{
@@ -185,8 +185,8 @@ func (b *beside) pairs(n int, length time.Duration, with func(during func(isEnou
 // machine.
 func leastCalls(length time.Duration) int64 { return goodClients * int64(length/goodPace) / 5 }
 
-// measure lets a window pass, and more time until the good clients have made their calls and there
-// was enough of what is bad.
+// measure lets a window pass, and more time until the good clients made their calls and there was
+// enough of what is bad.
 func (b *beside) measure(length time.Duration, bad bool, isEnough func() bool) {
 	b.t.Helper()
 	v := window{from: time.Since(born), bad: bad}
@@ -208,7 +208,7 @@ func (b *beside) measure(length time.Duration, bad bool, isEnough func() bool) {
 	b.windows = append(b.windows, v)
 }
 
-// laps gives what was due in a window.
+// laps returns what was due in a window.
 func (b *beside) laps(v window, of func(*good) []lap) quantiles {
 	var all []time.Duration
 	for _, g := range b.goods {
@@ -264,7 +264,7 @@ func (b *beside) judge(length time.Duration, within int) (done, violations int, 
 	return done, violations, figure
 }
 
-// pairsOf gives the windows two by two, the one without what is bad first.
+// pairsOf returns the windows two by two, the one without what is bad first.
 func pairsOf(windows []window) (pairs [][2]window) {
 	for two := range slices.Chunk(windows, 2) {
 		if len(two) == 2 && two[0].bad {

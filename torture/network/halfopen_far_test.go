@@ -129,8 +129,8 @@ func farWaiter(c *farConfig) error {
 	return err
 }
 
-// farGet has asked for something over HTTP on a connection of its own. What has no end is read on;
-// else the connection is kept.
+// farGet asked for something over HTTP on its own connection. What has no end is read on; else the
+// connection is kept.
 func farGet(c *farConfig, path string) error {
 	client := http.Client{Transport: &http.Transport{}}
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, c.HTTP+path, nil)
@@ -151,7 +151,7 @@ func farGet(c *farConfig, path string) error {
 		return err
 	}
 	body := bufio.NewReader(resp.Body)
-	if _, err := body.ReadString('\n'); err != nil { // the stream has begun
+	if _, err := body.ReadString('\n'); err != nil { // the stream began
 		return err
 	}
 	go io.Copy(io.Discard, body)
@@ -168,7 +168,7 @@ func farWaitOverHTTP(c *farConfig) error {
 	select {
 	case err := <-began:
 		return fmt.Errorf("a wait over HTTP has ended: %v", err)
-	case <-time.After(time.Second): // nothing tells that it has begun
+	case <-time.After(time.Second): // nothing tells that it began
 		return nil
 	}
 }

@@ -22,7 +22,7 @@ type neighbourConfig struct {
 // neighbourState is what the hub counts, and what the neighbour has done.
 type neighbourState struct {
 	Sockets, Pending, Streams, Requests, Executors, Goroutines float64
-	// Writes are the messages that it has said in the busy conversation.
+	// Writes are the messages that it said in the busy conversation.
 	Writes int64
 	// Registered is whether its executor is, and Took whether that has the turn.
 	Registered, Took bool

@@ -115,7 +115,7 @@ func (s *neighbourState) isAs(base neighbourState) bool {
 		s.Pending <= base.Pending && s.Goroutines <= base.Goroutines+strayGoroutines && s.Took
 }
 
-// hearState gives the next state of the neighbour that is as wished.
+// hearState returns the next state of the neighbour that is as wished.
 func hearState(near *process, wished func(neighbourState) bool) (s neighbourState) {
 	near.t.Helper()
 	for deadline := time.Now().Add(2 * deadTurn); time.Now().Before(deadline); {
@@ -164,7 +164,7 @@ func (l *link) down(t *testing.T) {
 }
 
 // awaitGone waits until the hub has no more sockets than so many and the neighbour's executor, and
-// gives how long that took.
+// returns how long that took.
 func (l *link) awaitGone(t *testing.T, h *hubproc.Hub, base int) time.Duration {
 	t.Helper()
 	start := time.Now()
@@ -183,7 +183,7 @@ func (l *link) awaitGone(t *testing.T, h *hubproc.Hub, base int) time.Duration {
 	return time.Since(start)
 }
 
-// startNear starts a hub in the near namespace as anybody would run it, but for TLS, and gives its
+// startNear starts a hub in the near namespace as anybody would run it, except TLS, and returns its
 // admin token.
 func startNear(t *testing.T, l *link) (*hubproc.Hub, string) {
 	t.Helper()

@@ -54,7 +54,7 @@ func (h *history) add(seq int64, raw []byte) {
 	sum.Sum(h.hash[:0])
 }
 
-// last is the seq of its last event: where the reader goes on.
+// last is the seq of its last event: where the reader continues.
 func (h *history) last() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()

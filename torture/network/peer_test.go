@@ -36,7 +36,7 @@ type told struct {
 	ClaimID        string          `json:"claimId"`
 }
 
-// dial connects and authenticates as somebody.
+// dial connects and authenticates as someone.
 func dial(url, as string, o *wire.DialOptions) (*peer, error) {
 	p := &peer{}
 	c, err := hubproc.Dial(url, as, p.keep, hubproc.CallerOptions{Token: token, Handshake: o, DialTimeout: dialTimeout})
@@ -49,7 +49,7 @@ func dial(url, as string, o *wire.DialOptions) (*peer, error) {
 
 func (p *peer) keep(n *note) { p.early = append(p.early, n) }
 
-// next gives the next notification.
+// next returns the next notification.
 func (p *peer) next() (*note, error) {
 	if len(p.early) > 0 {
 		n := p.early[0]

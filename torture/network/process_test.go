@@ -55,7 +55,7 @@ func spawn(t *testing.T, role string, config any, before ...string) *process {
 	}
 	go p.listen(out)
 	t.Cleanup(func() {
-		p.cmd.Process.Kill() // stopped or not; it may have ended
+		p.cmd.Process.Kill() // stopped or not; it may ended
 		<-p.ended
 		p.cmd.Wait()
 	})
@@ -69,7 +69,7 @@ func (p *process) listen(out io.Reader) {
 	for lines.Scan() {
 		select {
 		case p.said <- bytes.Clone(lines.Bytes()):
-		default: // nobody listens any more
+		default: // no one listens any more
 		}
 	}
 }
@@ -99,14 +99,14 @@ func (p *process) hearErr(within time.Duration, into any) error {
 	}
 }
 
-// forget passes over what the process has said so far.
+// forget passes over what the process said so far.
 func (p *process) forget() {
 	for range len(p.said) {
 		<-p.said
 	}
 }
 
-// tell gives the process one line of JSON.
+// tell returns the process one line of JSON.
 func (p *process) tell(v any) {
 	p.t.Helper()
 	if err := json.NewEncoder(p.in).Encode(v); err != nil {

@@ -213,7 +213,7 @@ func (l *laggard) narrowClient() *http.Client {
 	}}}
 }
 
-// tricklingConn gives a byte a second while it trickles.
+// tricklingConn returns a byte a second while it trickles.
 type tricklingConn struct {
 	net.Conn
 	trickle *atomic.Bool

@@ -45,7 +45,7 @@ const (
 	slowMemory = 64 << 20
 )
 
-// TestSlowReaders: subscribers that stop or take a byte a second delay nobody, and cost the hub
+// TestSlowReaders: subscribers that stop or take a byte a second delay no one, and cost the hub
 // bounded memory. They are dropped; what they had until then is the beginning of the log, and from
 // there they get the rest.
 func TestSlowReaders(t *testing.T) {
@@ -151,8 +151,8 @@ func (w *slowWorld) without() {
 	w.calm = max(w.calm, w.measure(false))
 }
 
-// with measures with them, waits until they are dropped, lets them come back, and gives the growth
-// of the hub's memory.
+// with measures with them, waits until they are dropped, lets them come back, and returns the
+// growth of the hub's memory.
 func (w *slowWorld) with() (growth int64) {
 	w.t.Helper()
 	if w.calm == 0 {
@@ -173,7 +173,7 @@ func (w *slowWorld) with() (growth int64) {
 	return peak - w.calm
 }
 
-// measure lets a window pass, and gives the most memory that the hub had in it.
+// measure lets a window pass, and returns the most memory that the hub had in it.
 func (w *slowWorld) measure(bad bool) (peak int64) {
 	v := window{from: time.Since(born), bad: bad}
 	least := w.office.written.Load() + int64(*slowWindow/slowPace/2) + 1 // more than judge expects, on a slow machine too

@@ -117,7 +117,7 @@ func (m *muster) count(round int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.heard[round]++; m.heard[round] == m.n {
-		_ = m.say.Encode(roundReport{Round: round, Back: m.n}) // who does not listen has ended
+		_ = m.say.Encode(roundReport{Round: round, Back: m.n}) // who does not listen ended
 	}
 }
 

@@ -24,7 +24,7 @@ const retryPause = 20 * time.Millisecond
 // born is when this process began: times inside of messages are counted from it.
 var born = time.Now()
 
-// writer says numbered messages in one conversation, each under a key of its own and until it is
+// writer says numbered messages in one conversation, each under its own key and until it is
 // acknowledged, over any number of connections.
 type writer struct {
 	id, conversation string

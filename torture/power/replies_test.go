@@ -339,7 +339,7 @@ func (a *asker) conflict(h *hubproc.Hub, m *asked) error {
 	return nil
 }
 
-// check looks into the logs: each key once, where its answers have said.
+// check looks into the logs: each key once, where its answers said.
 func (s *lostReplies) check(t *testing.T, h *hubproc.Hub, all []*asker) {
 	t.Helper()
 	c, err := dial(h.URL, auditor)

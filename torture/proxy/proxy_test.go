@@ -9,7 +9,7 @@ import (
 	"github.com/parleyhub/parley/torture/proxy"
 )
 
-// echo gives back what it is sent, and closes when there is no more.
+// echo returns back what it is sent, and closes when there is no more.
 func echo(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -32,7 +32,7 @@ func echo(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// said gives what comes back of what is said through a proxy.
+// said returns what comes back of what is said through a proxy.
 func said(t *testing.T, p *proxy.Proxy, word []byte) []byte {
 	t.Helper()
 	c, err := net.Dial("tcp", p.Addr())

@@ -50,7 +50,7 @@ const (
 	uncertain outcome = "unknown"
 )
 
-// outcomeOf gives what an error says.
+// outcomeOf returns what an error says.
 func outcomeOf(err error) outcome {
 	switch {
 	case err == nil:
@@ -81,21 +81,21 @@ type try struct {
 	place int
 }
 
-// read is a place in a log that somebody was told of as its end.
+// read is a place in a log that someone was told of as its end.
 type read struct {
 	conversation string
 	begin, end   int64
 	latest       int64
 }
 
-// page is what somebody who sees everything has read of a log at once.
+// page is what someone who sees everything has read of a log at once.
 type page struct {
 	conversation string
 	since, next  int64
 	events       []parley.Event
 }
 
-// told is guidance that somebody was given.
+// told is guidance that someone was given.
 type told struct {
 	conversation, who, how string
 	seq                    int64
@@ -177,7 +177,7 @@ func (h *history) saysIn(s saying, batch string, place int) (answered func(seq i
 	}
 }
 
-// hears notes a place that somebody was told of as the end of a log.
+// hears notes a place that someone was told of as the end of a log.
 func (h *history) hears(conversation string, begin, latest int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -43,7 +43,7 @@ func (c counts) String() string {
 		c.turns, c.sessions, c.closes, c.conflicts)
 }
 
-// tried gives what there was to break a promise.
+// tried returns what there was to break a promise.
 func (c counts) tried(id promise.ID) promise.Tried {
 	operations := map[promise.ID]int64{1: c.acked, 2: c.acked + c.refused + c.unknown, 3: c.acked, 4: c.acked + c.reads,
 		5: c.closes, 6: c.claims, 7: c.turns, 9: c.delivered, 10: c.waits, 15: c.told}[id]
@@ -128,7 +128,7 @@ func (j *judgement) read(backup []byte) {
 	}
 }
 
-// textOf gives what was said, if it was somebody's words.
+// textOf returns what was said, if it was someone's words.
 func textOf(c *chapter) string {
 	if c.sys.Kind == parley.KindNote {
 		var text string
@@ -168,7 +168,7 @@ func (j *judgement) turnsEnd(id string, log []chapter) {
 	}
 }
 
-// keysStandOnce: a key of an author stands once in a conversation, but for what is withdrawn.
+// keysStandOnce: a key of an author stands once in a conversation, except what is withdrawn.
 func (j *judgement) keysStandOnce(id string, log []chapter) {
 	if len(log) == 0 {
 		return

@@ -10,7 +10,7 @@ import (
 )
 
 // sayingsHold: what was acknowledged is there, once, where it was said to be; what was refused is
-// not; and what nobody knows is there once or not at all.
+// not; and what no one knows is there once or not at all.
 func (j *judgement) sayingsHold() {
 	keys := make(map[string][]*saying)
 	for _, s := range j.sayings {
@@ -123,7 +123,7 @@ func (j *judgement) closesHold() {
 	}
 }
 
-// claimsHold: a granted claim is in the log, one at a time, and what names one stands under it.
+// claimsHold: a granted claim is in the log, one at a time, and what names one is under it.
 func (j *judgement) claimsHold() {
 	for _, c := range j.claims {
 		j.n.claims++

@@ -19,7 +19,7 @@ const parent = "parent"
 func talkOf(i int) string  { return fmt.Sprintf("talk%d", i) }
 func roundOf(i int) string { return fmt.Sprintf("round%d", i) }
 
-// policyOf gives the policy of a round.
+// policyOf returns the policy of a round.
 func policyOf(round string) parley.PolicyKind {
 	if round == roundOf(0) {
 		return parley.PolicyAddressed
@@ -78,7 +78,7 @@ func (w *world) create(q *parley.CreateConversationParams) {
 	}
 }
 
-// place gives where a writer speaks next: in a talk, or in what was made last.
+// place returns where a writer speaks next: in a talk, or in what was made last.
 func (w *world) place(r *rand.Rand) string {
 	if r.IntN(6) == 0 {
 		w.mu.Lock()
@@ -91,7 +91,7 @@ func (w *world) place(r *rand.Rand) string {
 }
 
 // make makes conversations, lets others speak there for a while, and closes them, while the others
-// go on.
+// continue.
 func (w *world) make(c parley.Client) {
 	r := w.random("maker")
 	for count := 1; w.acts(r); count++ {

@@ -16,7 +16,7 @@ const (
 	killHeld  fault = "kill held" // it dies while what it has decided is not durable
 	drain     fault = "drain"     // it is told to stop, and started again
 	full      fault = "full"      // the next commit finds no room
-	unknown   fault = "unknown"   // the next commit fails, and nobody knows how far it came: nothing was written
+	unknown   fault = "unknown"   // the next commit fails, and no one knows how far it came: nothing was written
 	lose      fault = "lose"      // the same, and all was written
 	hold      fault = "hold"      // commits take long
 	cutOne    fault = "cut one"   // a connection ends
@@ -54,7 +54,7 @@ func (s step) String() string {
 	return fmt.Sprintf("%v later: %s, for %v", s.after, s.fault, s.lasts)
 }
 
-// plan is all that a seed decides but for what the parties draw as they go.
+// plan is all that a seed decides except what the parties draw as they go.
 type plan struct {
 	seed  uint64
 	steps []step
@@ -97,7 +97,7 @@ func (p plan) String() string {
 	return b.String()
 }
 
-// randomOf gives what a party draws from.
+// randomOf returns what a party draws from.
 func randomOf(seed uint64, party string) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprint(h, party)

@@ -39,7 +39,7 @@ func (w *world) bySubscription(c parley.Client, f *feed, r *rand.Rand) {
 	}
 }
 
-// readsAs gives the id as which a feed is read.
+// readsAs returns the id as which a feed is read.
 func (w *world) readsAs(f *feed) string {
 	if f.everything {
 		return "admin"

@@ -43,7 +43,7 @@ func (w *world) speak(c parley.Client, s saying, f parley.Finality, turn int64) 
 	s.key = "key." + s.text
 	q := words{saying: s, finality: f}.params().(*parley.SendMessageParams)
 	q.Turn, q.ClaimID = turn, s.claim
-	if s.from == "d" && policyOf(s.conversation) == parley.PolicyAddressed && turn%2 == 1 { // else nobody is named
+	if s.from == "d" && policyOf(s.conversation) == parley.PolicyAddressed && turn%2 == 1 { // else no one is named
 		q.TurnHint = &parley.TurnHint{Next: "a"}
 	}
 	ctx, cancel := context.WithTimeout(w.bounded, 5*time.Second)
@@ -94,7 +94,7 @@ func (x *executor) run() {
 	x.jobs.Wait()
 }
 
-// draw gives the next number of what it draws from.
+// draw returns the next number of what it draws from.
 func (x *executor) draw(n int) int {
 	x.mu.Lock()
 	defer x.mu.Unlock()

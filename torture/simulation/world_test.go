@@ -29,7 +29,7 @@ type world struct {
 	plan  plan
 	bug   bug // that is planted, if any
 	net   *network
-	ended chan struct{} // closed when nobody begins anything new
+	ended chan struct{} // closed when no one begins anything new
 	// bounded ends what the parties have under way, some time after ended.
 	bounded context.Context
 	reading context.Context // ends what readers have under way
@@ -109,7 +109,7 @@ func (r *run) end() {
 	<-r.served
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_ = r.server.Shutdown(ctx) // nobody is left to be told
+	_ = r.server.Shutdown(ctx) // no one is left to be told
 	_ = r.hub.Close()
 }
 

@@ -24,7 +24,7 @@ type words struct {
 	finality parley.Finality
 }
 
-// params gives what the method takes.
+// params returns what the method takes.
 func (s words) params() any {
 	switch s.method {
 	case methods.SendTrace:
@@ -57,8 +57,8 @@ func (w *world) writer(name string) *writer {
 	return &writer{world: w, name: name, random: w.random(name)}
 }
 
-// next gives what is said next: new words, words that were said already, or other words under a key
-// that was used.
+// next returns what is said next: new words, words that were said already, or other words under a
+// key that was used.
 func (w *writer) next() words {
 	if s, ok := w.another(); ok {
 		return s
@@ -81,7 +81,7 @@ func (w *writer) next() words {
 	return s
 }
 
-// another gives words that were sent in vain, now and then.
+// another returns words that were sent in vain, now and then.
 func (w *writer) another() (words, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,7 +108,7 @@ func (w *writer) sends(s words, batch string, place int) (answered func(seq int6
 	}
 }
 
-// keyed gives words a key, most of them.
+// keyed returns words a key, most of them.
 func (w *writer) keyed(s words) words {
 	if s.key == "" && w.random.IntN(6) > 0 {
 		s.key = "key." + s.text
@@ -166,7 +166,7 @@ func (w *writer) bySocket(token string) {
 	}
 }
 
-// dial gives a socket, or nil.
+// dial returns a socket, or nil.
 func (w *world) dial(token string) *wire.Peer {
 	stream, err := wire.DialStream(w.bounded, url, &wire.DialOptions{
 		HTTPClient: &http.Client{Transport: &http.Transport{DialContext: w.net.dial}},
@@ -212,7 +212,7 @@ func answerOf(raw json.RawMessage, err error) (seq int64, duplicate bool, _ erro
 	return r.Seq, r.Duplicate, err
 }
 
-// byPost says things over HTTP, each on a connection of its own.
+// byPost says things over HTTP, each on its own connection.
 func (w *writer) byPost(token string) {
 	transport := &http.Transport{DialContext: w.net.dial, DisableKeepAlives: true}
 	for w.acts(w.random) {

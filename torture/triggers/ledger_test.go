@@ -19,7 +19,7 @@ type match struct {
 	ended    parley.SessionStatus
 	answered bool
 	finished int    // how often a turn that was given it has finished
-	reason   string // why it has ended otherwise
+	reason   string // why it ended otherwise
 }
 
 // open reports whether it still waits, or is worked at.
