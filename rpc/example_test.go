@@ -58,7 +58,8 @@ func ExampleNewServer() {
 		}
 		return answer
 	}
-	post("/conversations", `{"conversationId":"hello","participants":[{"id":"ann","kind":"human"},{"id":"ben","kind":"human"}]}`)
+	post("/conversations", `{"conversationId":"hello",
+		"participants":[{"id":"ann","kind":"human"},{"id":"ben","kind":"human"}]}`)
 	var sent parley.SendResult
 	answer := post("/conversations/hello/messages", `{"payload":{"text":"Hello"},"finality":"turn"}`)
 	if err := json.Unmarshal(answer, &sent); err != nil {
